@@ -1,0 +1,52 @@
+# `make` alone lists what can be made. Nothing here needs more than Python 3.11, make and network.
+.DEFAULT_GOAL := help
+PYTHON ?= python3.11
+BIN := .venv/bin
+.PHONY: help demo run test lint docs bench lock clean
+
+help: ## list what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/runtime ## start everything with a real collection; prints the address and one login per role
+	@$(BIN)/python manage.py demo $(if $(COLLECTION),--collection "$(COLLECTION)")
+
+run: .venv/runtime ## start everything on what is already in var/
+	@$(BIN)/python manage.py stack
+
+test: .venv/dev ## every test, on a real PostgreSQL and a real Redis
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: .venv/dev ## style, and types of the pure modules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python tests/pure_modules.py | xargs $(BIN)/mypy
+
+docs: .venv/dev ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: .venv/dev ## measure (minutes): JSON on standard output
+	@for program in benchmarks/*.py; do $(BIN)/python $$program; done
+
+lock: .venv/dev ## write the lock files anew
+	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --python-version 3.11 pyproject.toml --group dev -o requirements-dev.lock
+
+clean: ## remove what was built; var/ (your data) stays
+	rm -rf .venv site staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Touchstone needs Python 3.11 ($(PYTHON) is not on the PATH)"; exit 1; }
+	@$(PYTHON) -m venv .venv 2>/dev/null || { rm -rf .venv; \
+	  echo "Python's venv module is missing: as root, run 'apt-get install python3.11-venv' and try again"; exit 1; }
+
+# The editable install puts "touchstone" (inside platform/) on the path of celery and gunicorn.
+.venv/runtime: requirements.lock pyproject.toml | .venv/bin/python
+	@echo "Installing Touchstone into .venv (once) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev: requirements-dev.lock | .venv/runtime
+	@echo "Installing the developers' tools into .venv (once) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""What the judgments say, and how surely."""

@@ -1,0 +1,466 @@
+"""From noisy (bronze) labels and a random gold audit to corrected numbers: GREG-label, the reported one.
+
+How to call it. All inputs are plain arrays, and nothing is changed in place.
+
+Item-indexed, one entry per **judged** item (drawn, and with at least one label), in any fixed order:
+
+- `weights[target, item]`: w of a run, or w_a - w_b of a pair of runs; unnormalised, 0 where not returned. Give
+  all targets at once: what does not depend on w is computed once. The result is one entry per target.
+- `draw_probability[item]`: the recorded chance that the (Poisson) draw selected the item; 1 for a whole pool.
+- `bronze_class[item]`: any integers, ordered: the label, or `vote_classes(...)`, or a binned machine score.
+- `audited[item]`: bool. `gold_grade[item]`: read only where audited.
+- `audit_probability[item]`: the chance of being audited **given** that it was judged, for every judged item,
+  audited or not; 0 = it had none. Several independent audits: `combined_audit_probability`.
+- `prior[item]` and `prior_total[target]`, both or none: f, fixed before the draw, and sum f w over the frame.
+- `topic_index[item]` in 0..n_topics-1, only for `greg_label_by_topic`.
+
+Label-indexed, one entry per label: `label_item`, `label_assessor`, `label_grade`.
+`gains[grade]` is the measure's gain of each grade. The papers' matrix inverse is in `analytics.inverse`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analytics.estimators import (
+    FEWEST_ITEMS,
+    Z95,
+    Estimate,
+    Floats,
+    Refusal,
+    difference_estimator,
+    estimate,
+    few_items_warning,
+    finite,
+    prior_rows,
+    probabilities,
+    too_few,
+    weight_rows,
+)
+
+Ints = NDArray[np.int64]
+
+AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
+AUDITED_FOR_NORMAL = 100  # from here z, below t
+GREG_SOURCES = ("drawing", "label noise", "gold")
+JUDGE_BIAS = "no error bar for the judges: their bias is unknown"
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The validated input of GREG-label. `audit_probability` is 1 where an item has weight in no target."""
+
+    rows: Floats  # w / pi of the draw, [target, item]
+    draw_probability: Floats
+    audited: NDArray[np.bool_]
+    gain: Floats  # gold gain where audited, 0 elsewhere
+    audit_probability: Floats
+    unauditable: Ints  # per target: judged items with weight and without an audit probability
+    prior: Floats
+    prior_total: Floats
+    mean: Floats  # mu of the item's class
+    variance: Floats  # s2 of the item's class
+
+
+# -- preparing inputs ---------------------------------------------------------------------------------------
+
+
+def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
+    """Return ``1 - prod(1 - pi_b)``: the chance that at least one of several independent audits takes the item.
+
+    >>> combined_audit_probability([[.5, .1], [.5, 0]]).round(6).tolist()
+    [0.75, 0.1]
+    """
+    batches = np.atleast_2d(finite("batch_probability", batch_probability))
+    if ((batches < 0) | (batches > 1)).any():
+        raise ValueError(f"batch_probability must be in [0, 1], got {batches.min()}..{batches.max()}")
+    return np.asarray(1 - np.prod(1 - batches, axis=0))
+
+
+def item_means(label_item: ArrayLike, label_value: ArrayLike, n_items: int) -> Floats:
+    """Return the mean of the labels' values per item. Raise ValueError for an item without a label.
+
+    >>> item_means([0, 0, 1], [1, 0, 1], 2).tolist()
+    [0.5, 1.0]
+    """
+    item = integers("label_item", label_item, 0, n_items - 1)
+    value = finite("label_value", label_value, item.shape)
+    count = np.bincount(item, minlength=n_items)
+    if (count == 0).any():
+        raise ValueError(f"every item must have at least 1 label, got 0 for item {int(np.argmin(count))}")
+    return np.asarray(np.bincount(item, weights=value, minlength=n_items) / count)
+
+
+def vote_classes(label_item: ArrayLike, label_grade: ArrayLike, n_items: int, *, steps: int = 12) -> Ints:
+    """Return a bronze class per item from its votes: the mean grade in `steps` steps a grade.
+
+    12 keeps apart the means of 1, 2, 3, 4 and 6 votes. Classes with little audit are merged later.
+
+    >>> vote_classes([0, 0, 1], [1, 0, 1], 2).tolist()
+    [6, 12]
+    """
+    if steps < 1:
+        raise ValueError(f"steps must be at least 1, got {steps}")
+    return np.rint(item_means(label_item, label_grade, n_items) * steps).astype(np.int64)
+
+
+def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
+    """Return classes 0, 1, ... such that each holds at least 10 audited items, if there are so many.
+
+    While a class has fewer, the one with the fewest is joined to the poorer of its ordered neighbours.
+
+    >>> merged_classes([0, 5, 9], [True, True, False]).tolist()
+    [0, 0, 0]
+    """
+    classes = integers("bronze_class", bronze_class)
+    _, index = np.unique(classes, return_inverse=True)
+    count = np.bincount(index, weights=np.asarray(audited, dtype=bool)).astype(np.int64).tolist()
+    groups = [[position] for position in range(len(count))]
+    while len(count) > 1 and min(count) < AUDITED_FOR_A_CLASS:
+        poorest = count.index(min(count))
+        near = [p for p in (poorest - 1, poorest + 1) if 0 <= p < len(count)]
+        left, right = sorted((poorest, min(near, key=lambda p: count[p])))
+        groups[left : right + 1] = [groups[left] + groups[right]]
+        count[left : right + 1] = [count[left] + count[right]]
+    merged = np.empty(len(index) and index.max() + 1, dtype=np.int64)
+    for new, members in enumerate(groups):
+        merged[members] = new
+    return merged[index]
+
+
+def integers(name: str, values: ArrayLike, least: int | None = None, most: int | None = None) -> Ints:
+    """Return a flat integer array. Raise ValueError for another type or a value outside [least, most]."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must be a flat array of integers, got {array.dtype} with {array.ndim} axes")
+    if least is not None and array.min() < least:
+        raise ValueError(f"{name} must be at least {least}, got {array.min()}")
+    if most is not None and array.max() > most:
+        raise ValueError(f"{name} must be at most {most}, got {array.max()}")
+    return array.astype(np.int64)
+
+
+# -- the raw number -----------------------------------------------------------------------------------------
+
+
+def naive(
+    weights: ArrayLike,
+    *,
+    draw_probability: ArrayLike,
+    label_item: ArrayLike,
+    label_grade: ArrayLike,
+    gains: ArrayLike,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+) -> list[Estimate | Refusal]:
+    """Return the measure with every item's mean raw gain taken as true, one result per target.
+
+    Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
+    never a verdict (methods/real-judges.md, 1.6). Arguments: top of the module.
+    """
+    gain = finite("gains", gains)
+    grade = integers("label_grade", label_grade, 0, gain.size - 1)
+    rows = weight_rows(weights)
+    utility = item_means(label_item, gain[grade], rows.shape[1])
+    results = difference_estimator(rows, utility, draw_probability, prior=prior, prior_total=prior_total)
+    return [_with_warning(result, JUDGE_BIAS) for result in results]
+
+
+def _with_warning(result: Estimate | Refusal, warning: str) -> Estimate | Refusal:
+    if isinstance(result, Refusal):
+        return result
+    text = f"{result.warning}; {warning}" if result.warning else warning
+    return Estimate(**{**result.__dict__, "warning": text})
+
+
+# -- GREG-label ---------------------------------------------------------------------------------------------
+
+
+def _class_moments(
+    classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: Floats, span: Floats
+) -> Floats:
+    """Return (mu, s2) per item: weighted mean and variance of the audited gains of its bronze class.
+
+    s2 counts one extra observation with the variance of the whole audit (itself with half an observation at
+    either end of the gain scale): ten equal audited gains do not prove that a class has no errors.
+    """
+    value, weight = gain[audited], 1 / pi[audited]
+    n = value.size
+    padded, padding = np.append(value, span), np.append(np.ones(n), [0.5, 0.5])
+    overall = float(np.average((padded - np.average(padded, weights=padding)) ** 2, weights=padding))
+    moments = np.zeros((2, int(classes.max()) + 1))
+    for k in range(moments.shape[1]):
+        member = classes[audited] == k
+        count = int(member.sum())
+        if count == 0:
+            moments[:, k] = 0.0, overall
+            continue
+        mean = float(np.average(value[member], weights=weight[member]))
+        spread = float(np.average((value[member] - mean) ** 2, weights=weight[member]))
+        spread *= count / max(1, count - 1)
+        moments[:, k] = mean, (count * spread + overall) / (count + 1)
+    return np.asarray(moments[:, classes])
+
+
+def _judged(
+    weights: ArrayLike,
+    draw_probability: ArrayLike,
+    bronze_class: ArrayLike,
+    audited: ArrayLike,
+    gold_grade: ArrayLike,
+    audit_probability: ArrayLike,
+    gains: ArrayLike,
+    prior: ArrayLike | None,
+    prior_total: ArrayLike | None,
+) -> _Judged:
+    w = weight_rows(weights)
+    n_items = w.shape[1]
+    scale = finite("gains", gains)
+    if scale.ndim != 1 or scale.size < 2:
+        raise ValueError(f"gains must be flat with at least 2 grades, got shape {scale.shape}")
+    drawn = probabilities("draw_probability", draw_probability, n_items)
+    seen = np.asarray(audited)
+    if seen.dtype != np.bool_ or seen.shape != (n_items,):
+        raise ValueError(f"audited must be {n_items} booleans, got {seen.dtype} of shape {seen.shape}")
+    grade = integers("gold_grade", np.where(seen, gold_grade, 0), 0, scale.size - 1)
+    classes = integers("bronze_class", bronze_class)
+    if classes.size != n_items:
+        raise ValueError(f"bronze_class must have length {n_items}, got {classes.size}")
+    pi = finite("audit_probability", audit_probability, (n_items,))
+    if ((pi < 0) | (pi > 1)).any():
+        raise ValueError(f"audit_probability must be in [0, 1], got {pi[(pi < 0) | (pi > 1)][0]}")
+    if (pi[seen] == 0).any():
+        raise ValueError("audit_probability of an audited item must be above 0, got 0")
+    f, totals = prior_rows(prior, prior_total, w.shape)  # type: ignore[arg-type]
+
+    gain = np.where(seen, scale[grade], 0.0)
+    unauditable = np.count_nonzero((w != 0) & (pi == 0), axis=1)
+    # targets with weight there are refused; elsewhere the value is multiplied by w = 0
+    usable = np.where(pi == 0, 1.0, pi)
+    if n_items == 0:
+        moments = np.zeros((2, 0))
+    else:
+        span = np.array([scale.min(), scale.max()])
+        moments = _class_moments(merged_classes(classes, seen), seen, gain, usable, span)
+    return _Judged(w / drawn, drawn, seen, gain, usable, unauditable, f, totals, moments[0], moments[1])
+
+
+def _refusal(judged: _Judged, target: int) -> Refusal | None:
+    if judged.unauditable[target]:
+        count = int(judged.unauditable[target])
+        return Refusal(f"{count} judged items with non-zero weight have no audit probability", count)
+    used = int(np.count_nonzero(judged.rows[target, judged.audited]))
+    return too_few(used, noun="audited items") if used < FEWEST_ITEMS else None
+
+
+def _values(judged: _Judged) -> Floats:
+    """Return U per target: known frame total, class means over the judged items, audited residuals."""
+    residual = np.where(judged.audited, (judged.gain - judged.mean) / judged.audit_probability, 0.0)
+    total: Floats = judged.prior_total + judged.rows @ (judged.mean - judged.prior + residual)
+    return total
+
+
+def _audit_variances(judged: _Judged) -> Floats:
+    """Return max(V_design, V_pooled) per target, as in methods/real-judges.md, section 2."""
+    pi, squares = judged.audit_probability, judged.rows**2
+    residual = np.where(judged.audited, (judged.gain - judged.mean) / pi, 0.0)
+    design = squares @ ((1 - pi) * residual**2)
+    pooled = squares @ ((1 / pi - 1) * judged.variance)
+    return np.maximum(design, pooled)
+
+
+def _drawing_variances(judged: _Judged) -> Floats:
+    """Return the estimated Poisson variance of ``sum w (v - f) / pi`` per target.
+
+    (v - f)^2 is known for audited items only, so it is itself estimated by the difference form: predicted from
+    the bronze class for all, corrected by the audited ones (unbiased for a fixed prediction); never below
+    half the prediction, because the correction is noisy and could make a small audit's variance vanish.
+    """
+    predicted = (judged.mean - judged.prior) ** 2 + judged.variance
+    observed = (judged.gain - judged.prior) ** 2
+    correction = np.where(judged.audited, (observed - predicted) / judged.audit_probability, 0.0)
+    squares = judged.rows**2 * (1 - judged.draw_probability)
+    model = squares @ predicted
+    return np.maximum(model + squares @ correction, model / 2)
+
+
+def greg_label(
+    weights: ArrayLike,
+    *,
+    draw_probability: ArrayLike,
+    bronze_class: ArrayLike,
+    audited: ArrayLike,
+    gold_grade: ArrayLike,
+    audit_probability: ArrayLike,
+    gains: ArrayLike,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+) -> list[Estimate | Refusal]:
+    """Return the corrected measure of every target, for these topics, with its 95 % interval.
+
+    ``U = sum_frame f w + sum_judged (w/pi) (mu_l - f) + sum_audited (w/pi) (v - mu_l) / pi_audit``.
+    Assumption: items were drawn, and judged items audited, independently with the recorded probabilities
+    (Poisson); the gold grade is right. Nothing is assumed about how assessors err. mu_l, the mean gold gain of
+    a bronze class, is estimated from the same audit, which leaves a bias of second order.
+    Variance: drawing plus audit, see `_drawing_variances` and `_audit_variances`. z from 100 audited items with
+    w != 0, below that t with one degree of freedom less than their number; refused below 10.
+    Two runs: one call with w_a - w_b, never two intervals. Arguments: top of the module.
+
+    Source: methods/real-judges.md, section 2; Särndal, Swensson and Wretman (1992), chapters 6 and 9.
+    """
+    judged = _judged(
+        weights,
+        draw_probability,
+        bronze_class,
+        audited,
+        gold_grade,
+        audit_probability,
+        gains,
+        prior,
+        prior_total,
+    )
+    values, drawing, audit = _values(judged), _drawing_variances(judged), _audit_variances(judged)
+    results: list[Estimate | Refusal] = []
+    for target, value in enumerate(values):
+        refused = _refusal(judged, target)
+        if refused is not None:
+            results.append(refused)
+            continue
+        used = int(np.count_nonzero(judged.rows[target, judged.audited]))
+        results.append(
+            estimate(
+                float(value),
+                float(drawing[target] + audit[target]),
+                degrees_of_freedom=None if used >= AUDITED_FOR_NORMAL else used - 1,
+                n=used,
+                sources=GREG_SOURCES,
+                components=(("drawing", float(drawing[target])), ("gold", float(audit[target]))),
+                warning=few_items_warning(used, "audited items"),
+            )
+        )
+    return results
+
+
+def greg_label_by_topic(
+    weights: ArrayLike,
+    *,
+    topic_index: ArrayLike,
+    n_topics: int,
+    draw_probability: ArrayLike,
+    bronze_class: ArrayLike,
+    audited: ArrayLike,
+    gold_grade: ArrayLike,
+    audit_probability: ArrayLike,
+    gains: ArrayLike,
+    prior: ArrayLike | None = None,
+    prior_total_by_topic: ArrayLike | None = None,
+) -> list[Estimate | Refusal]:
+    """Return the corrected measure with the topics as a sample of many: a t interval over topics.
+
+    ``Z_t`` is the topic's part of U (weights contain 1/n_topics), so the values n_topics Z_t have mean U and
+    their spread holds every source of error. Assumption: topics were drawn independently, and everything in
+    `greg_label`. For a pair (w = w_a - w_b) this is the paired t. `prior_total_by_topic[target, topic]`.
+    """
+    if n_topics < 1:
+        raise ValueError(f"n_topics must be at least 1, got {n_topics}")
+    topic = integers("topic_index", topic_index, 0, n_topics - 1)
+    flat = (
+        None
+        if prior_total_by_topic is None
+        else np.atleast_2d(finite("prior_total_by_topic", prior_total_by_topic))
+    )
+    judged = _judged(
+        weights,
+        draw_probability,
+        bronze_class,
+        audited,
+        gold_grade,
+        audit_probability,
+        gains,
+        prior,
+        None if flat is None else flat.sum(axis=1),
+    )
+    n_targets, n_items = judged.rows.shape
+    if topic.size != n_items:
+        raise ValueError(f"topic_index must have length {n_items}, got {topic.size}")
+    known = (
+        np.zeros((n_targets, n_topics))
+        if flat is None
+        else finite("prior_total_by_topic", flat, (n_targets, n_topics))
+    )
+
+    residual = np.where(judged.audited, (judged.gain - judged.mean) / judged.audit_probability, 0.0)
+    contribution = judged.rows * (judged.mean - judged.prior + residual)
+    results: list[Estimate | Refusal] = []
+    for target in range(n_targets):
+        refused = _refusal(judged, target)
+        if refused is None and n_topics < 2:
+            refused = Refusal("1 topic says nothing about others; at least 2 are needed", 1)
+        if refused is not None:
+            results.append(refused)
+            continue
+        z = known[target] + np.bincount(topic, weights=contribution[target], minlength=n_topics)
+        variance = float(n_topics * z.var(ddof=1))
+        results.append(
+            estimate(
+                float(z.sum()),
+                variance,
+                degrees_of_freedom=n_topics - 1,
+                n=n_topics,
+                sources=(*GREG_SOURCES, "topics"),
+                components=(("topics", variance),),
+                warning=few_items_warning(n_topics, "topics") if n_topics < 10 else "",
+            )
+        )
+    return results
+
+
+# -- how much more gold -------------------------------------------------------------------------------------
+
+
+def gold_labels_for(half_width: float, n_items: int, residual_variance: float) -> int:
+    """Return the random gold labels that give the half-width: ``N^2 S^2 q / (1 + N S^2 q)``, q = (1.96/h)^2.
+
+    N judged items, S^2 the variance of w r over them. Source: methods/real-judges.md, section 2.
+
+    >>> gold_labels_for(0.1, 1000, 1e-6)
+    278
+    """
+    if not half_width > 0:
+        raise ValueError(f"half_width must be above 0, got {half_width}")
+    if n_items < 1 or residual_variance < 0:
+        raise ValueError(
+            f"n_items must be >= 1 and residual_variance >= 0, got {n_items}, {residual_variance}"
+        )
+    q = (Z95 / half_width) ** 2
+    needed = n_items**2 * residual_variance * q / (1 + n_items * residual_variance * q)
+    return min(n_items, math.ceil(needed))
+
+
+def labels_needed(difference: Estimate, n_items: int) -> Refusal | None:
+    """Return None if the interval excludes 0, else "not resolved by m gold labels; about m' needed".
+
+    m' is what makes the half-width as small as the difference itself, with the same kind of audit, the drawing
+    variance staying as it is; if the drawing alone is wider, more items must be judged instead. `n_items` is
+    the number of judged items with non-zero weight. Assumption: `difference` comes from `greg_label`.
+    """
+    parts = dict(difference.components)
+    if "gold" not in parts or difference.n > n_items:
+        raise ValueError(
+            f"a GREG-label estimate of at most {n_items} audited items is needed, got {difference}"
+        )
+    if difference.low > 0 or difference.high < 0:
+        return None
+    words = f"not resolved by {difference.n} gold labels"
+    room = difference.value**2 - Z95**2 * parts.get("drawing", 0.0)
+    if room <= 0:
+        return Refusal(f"{words}; the drawing error alone is larger than the difference: judge more items")
+    m = difference.n
+    # the audit variance of a simple random audit is N^2 S^2 (1/m - 1/N)
+    spread = parts["gold"] / (n_items**2 * (1 / m - 1 / n_items)) if m < n_items else 0.0
+    needed = gold_labels_for(math.sqrt(room), n_items, spread)
+    return Refusal(f"{words}; about {needed} needed", max(0, needed - m))

@@ -1,0 +1,347 @@
+"""Design-based estimates of a linear measure from the items that a draw selected.
+
+Every function takes one row of weights per target (a run, or the difference of two runs, `w_a - w_b`) and
+returns one result per row: an `Estimate`, or a `Refusal` that says why there is no number. A target is
+``sum_i w_i u_i`` over the frame, `w` unnormalised. Arrays hold the *drawn* items unless a name says "frame".
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+
+FEWEST_ITEMS = 10  # below: coverage .86-.98 in simulation (methods/sampling.md, section 5), so no interval
+FEW_ITEMS = 50  # below: coverage still .89-.95
+Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval; `sources` names the errors the interval contains.
+
+    `degrees_of_freedom` is None where the normal quantile was used. `n` counts the items (or topics) the
+    standard error rests on. `components` splits the variance: (("drawing", .01), ("gold", .02)).
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    degrees_of_freedom: float | None
+    n: int
+    sources: tuple[str, ...]
+    components: tuple[tuple[str, float], ...] = ()
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The reason why there is no number, and about how many more labels (or topics) would give one."""
+
+    reason: str
+    needed: int | None = None
+
+
+def quantile95(degrees_of_freedom: float | None) -> float:
+    """Return the 97.5 % quantile of t, or of the normal distribution for None.
+
+    >>> round(quantile95(9), 6), round(quantile95(None), 6)
+    (2.262157, 1.959964)
+    """
+    return Z95 if degrees_of_freedom is None else float(stats.t.ppf(0.975, degrees_of_freedom))
+
+
+def estimate(
+    value: float,
+    variance: float,
+    *,
+    degrees_of_freedom: float | None,
+    n: int,
+    sources: Sequence[str],
+    components: Sequence[tuple[str, float]] = (),
+    warning: str = "",
+) -> Estimate:
+    """Return the estimate with a symmetric 95 % interval, assuming value/SE is t (or normal) distributed."""
+    if not (math.isfinite(value) and math.isfinite(variance) and variance >= 0):
+        raise ValueError(f"value must be finite and variance finite and >= 0, got {value} and {variance}")
+    error = math.sqrt(variance)
+    half = quantile95(degrees_of_freedom) * error
+    df = None if degrees_of_freedom is None else float(degrees_of_freedom)
+    parts = tuple((name, float(part)) for name, part in components)
+    low, high = float(value - half), float(value + half)
+    return Estimate(float(value), error, low, high, df, int(n), tuple(sources), parts, warning)
+
+
+def few_items_warning(n: int, noun: str = "judged items") -> str:
+    """Return a warning below 50 items, else an empty string."""
+    return f"only {n} {noun}: coverage of the interval may be as low as .86" if n < FEW_ITEMS else ""
+
+
+def too_few(n: int, least: int = FEWEST_ITEMS, noun: str = "judged items") -> Refusal:
+    """Return the refusal for `n` items with non-zero weight where `least` are needed."""
+    return Refusal(f"{n} {noun} with non-zero weight; at least {least} are needed", least - n)
+
+
+# -- validation ---------------------------------------------------------------------------------------------
+
+
+def finite(name: str, values: ArrayLike, shape: tuple[int, ...] | None = None) -> Floats:
+    """Return `values` as a float array. Raise ValueError for NaN, infinity or another shape."""
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    if shape is not None and array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    return array
+
+
+def probabilities(name: str, values: ArrayLike, n_items: int) -> Floats:
+    """Return `values` as an array of `n_items` probabilities in (0, 1]. Raise ValueError otherwise."""
+    array = finite(name, values, (n_items,))
+    outside = (array <= 0) | (array > 1)
+    if outside.any():
+        raise ValueError(f"{name} must be in (0, 1], got {array[outside][0]}")
+    return array
+
+
+def weight_rows(weights: ArrayLike) -> Floats:
+    """Return weights as [target, item]; one row given flat becomes one target."""
+    array = finite("weights", weights)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"weights must have 1 or 2 axes, got {array.ndim}")
+    return np.atleast_2d(array)
+
+
+def prior_rows(
+    prior: ArrayLike | None, prior_total: ArrayLike | None, shape: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Return the prediction f of each drawn item and the known frame totals sum f w of each target."""
+    if (prior is None) != (prior_total is None):
+        raise ValueError("prior and prior_total belong together, got only one of them")
+    if prior is None or prior_total is None:
+        return np.zeros(shape[1]), np.zeros(shape[0])
+    totals = np.atleast_1d(finite("prior_total", prior_total))
+    return finite("prior", prior, (shape[1],)), finite("prior_total", totals, (shape[0],))
+
+
+# -- support ------------------------------------------------------------------------------------------------
+
+
+def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike) -> Floats:
+    """Return per target the share of ``sum |w|`` on frame items that the design can never select.
+
+    Anything above 0 is a bias no interval shows (methods/sampling.md, section 4): refuse it.
+
+    >>> unsupported_share([[1, -1, 2]], [.5, .5, 0]).tolist()
+    [0.5]
+    """
+    weights = np.abs(weight_rows(frame_weights))
+    probability = finite("inclusion_probability", inclusion_probability, (weights.shape[1],))
+    total = weights.sum(axis=1)
+    outside = weights[:, probability <= 0].sum(axis=1)
+    return np.divide(outside, total, out=np.zeros_like(total), where=total > 0)
+
+
+# -- drawn with replacement ---------------------------------------------------------------------------------
+
+
+def importance_sampling(
+    weights: ArrayLike, utility: ArrayLike, draw_probability: ArrayLike, *, fewest: int = FEWEST_ITEMS
+) -> list[Estimate | Refusal]:
+    """Return the mean of ``z = u w / Q`` over n draws with replacement, one result per row of weights.
+
+    Assumption: the draws are independent with probabilities Q (one entry per draw, a pair drawn twice stands
+    twice and was judged twice, or its label is without error). Several batches: Q is the balance heuristic
+    sum_b (n_b/n) Q_b. The interval is value +- 1.96 s/sqrt(n): the paper's, kept for comparison.
+
+    Source: Schnabel et al. (2016), Eq 3, 6 and (with w = w_a - w_b) 7.
+    """
+    rows = weight_rows(weights)
+    n = rows.shape[1]
+    values = finite("utility", utility, (n,))
+    q = probabilities("draw_probability", draw_probability, n)
+    if fewest < 2:
+        raise ValueError(f"fewest must be at least 2, got {fewest}")
+
+    z = rows * values / q
+    results: list[Estimate | Refusal] = []
+    for row, contributions in zip(rows, z, strict=True):
+        used = int(np.count_nonzero(row))
+        if used < fewest or n < 2:
+            results.append(too_few(used, fewest))
+            continue
+        value, error = float(contributions.mean()), float(contributions.std(ddof=1)) / math.sqrt(n)
+        # Eq 6 prints 1.96, not the exact quantile
+        low, high = value - 1.96 * error, value + 1.96 * error
+        warning = few_items_warning(used)
+        parts = (("drawing", error**2),)
+        results.append(Estimate(value, error, low, high, None, n, ("drawing",), parts, warning))
+    return results
+
+
+# -- drawn without replacement ------------------------------------------------------------------------------
+
+
+def poisson_terms(error: Floats, probability: Floats) -> Floats:
+    """Return ``(1 - pi) (e/pi)^2`` per drawn item; their sum estimates the Poisson variance without bias."""
+    terms: Floats = (1 - probability) * (error / probability) ** 2
+    return terms
+
+
+def poisson_degrees_of_freedom(terms: Floats, probability: Floats) -> float | None:
+    """Return ``2 V^2 / sum (1 - pi) v^2`` for the variance terms v, at least 1; None for the normal.
+
+    The denominator estimates the variance of V itself under Poisson sampling (Satterthwaite's rule).
+
+    >>> poisson_degrees_of_freedom(np.ones(5), np.full(5, .5))
+    20.0
+    """
+    spread = float(((1 - probability) * terms**2).sum())
+    total = float(terms.sum()) ** 2
+    return max(1.0, 2 * total / spread) if spread > 0 and total > 0 else None
+
+
+def difference_estimator(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    inclusion_probability: ArrayLike,
+    *,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return ``sum_frame f w + sum_drawn (u - f) w / pi``, one result per row of weights.
+
+    Assumption: Poisson draw with the recorded pi; the prior f was fixed without the item's own inclusion.
+    Without a prior this is Horvitz and Thompson (1952). `label_variance` is nu, an unbiased estimate of the
+    variance of each utility given the truth (corrected noisy labels): it adds ``sum nu w^2/pi``. The interval
+    is t with ``2 V^2 / sum (1-pi) v^2`` degrees of freedom.
+
+    Source: methods/sampling.md, sections 1 and 5; Cassel, Särndal and Wretman (1976) for the difference form.
+    """
+    rows = weight_rows(weights)
+    n_items = rows.shape[1]
+    u = finite("utility", utility, (n_items,))
+    pi = probabilities("inclusion_probability", inclusion_probability, n_items)
+    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
+    nu = np.zeros(n_items) if label_variance is None else finite("label_variance", label_variance, (n_items,))
+    sources = ("drawing",) if label_variance is None else ("drawing", "label noise")
+
+    results: list[Estimate | Refusal] = []
+    for w, total in zip(rows, totals, strict=True):
+        used = int(np.count_nonzero(w))
+        if used < fewest:
+            results.append(too_few(used, fewest))
+            continue
+        error = w * (u - f)
+        drawing, noise = poisson_terms(error, pi), nu * w**2 / pi
+        # nu is unbiased but may be negative for single labels; a variance may not
+        parts = [("drawing", float(drawing.sum())), ("label noise", max(0.0, float(noise.sum())))]
+        results.append(
+            estimate(
+                float(total + (error / pi).sum()),
+                sum(part for _, part in parts),
+                degrees_of_freedom=poisson_degrees_of_freedom(drawing + noise, pi),
+                n=used,
+                sources=sources,
+                components=parts[: len(sources)],
+                warning=few_items_warning(used),
+            )
+        )
+    return results
+
+
+def horvitz_thompson(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    inclusion_probability: ArrayLike,
+    *,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return ``sum_drawn u w / pi`` under a Poisson draw, one result per row of weights.
+
+    >>> horvitz_thompson([1, 2], [1, 1], [.5, 1], fewest=1)[0].value
+    4.0
+
+    Source: Horvitz and Thompson (1952); methods/sampling.md, section 1.
+    """
+    return difference_estimator(
+        weights, utility, inclusion_probability, label_variance=label_variance, fewest=fewest
+    )
+
+
+def fixed_size_variance(error: ArrayLike, inclusion_probability: ArrayLike) -> float:
+    """Return Hajek's variance of ``sum e/pi`` for a draw of fixed size (Pareto, conditional Poisson).
+
+    ``m/(m-1) sum (1-pi) (z-B)^2`` with z = e/pi, B the (1-pi)-weighted mean of z and m the drawn items with
+    pi < 1. Raise ValueError if exactly one item is uncertain: its variance cannot be estimated.
+
+    Source: Hajek (1964); methods/sampling.md, section 1.
+    """
+    errors = finite("error", error)
+    pi = probabilities("inclusion_probability", inclusion_probability, errors.shape[0])
+    open_items = pi < 1
+    m = int(open_items.sum())
+    if m == 0:
+        return 0.0
+    if m == 1:
+        raise ValueError("at least 2 drawn items with inclusion probability below 1 are needed, got 1")
+    z, rest = errors[open_items] / pi[open_items], 1 - pi[open_items]
+    centre = float((rest * z).sum() / rest.sum())
+    return m / (m - 1) * float((rest * (z - centre) ** 2).sum())
+
+
+def fixed_size(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    inclusion_probability: ArrayLike,
+    *,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return the difference (or HT) estimate of a fixed-size draw with Hajek's variance.
+
+    Assumption and arguments as in `difference_estimator`, the draw being Pareto or conditional Poisson.
+    t with (drawn items with pi < 1) - 1 degrees of freedom.
+    """
+    rows = weight_rows(weights)
+    n_items = rows.shape[1]
+    u = finite("utility", utility, (n_items,))
+    pi = probabilities("inclusion_probability", inclusion_probability, n_items)
+    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
+    nu = np.zeros(n_items) if label_variance is None else finite("label_variance", label_variance, (n_items,))
+    sources = ("drawing",) if label_variance is None else ("drawing", "label noise")
+
+    uncertain = int((pi < 1).sum())
+    results: list[Estimate | Refusal] = []
+    for w, total in zip(rows, totals, strict=True):
+        used = int(np.count_nonzero(w))
+        if used < fewest or uncertain == 1:
+            results.append(too_few(min(used, uncertain) if uncertain else used, max(fewest, 2)))
+            continue
+        error = w * (u - f)
+        parts = [
+            ("drawing", fixed_size_variance(error, pi)),
+            ("label noise", max(0.0, float((nu * w**2 / pi).sum()))),
+        ]
+        results.append(
+            estimate(
+                float(total + (error / pi).sum()),
+                sum(part for _, part in parts),
+                degrees_of_freedom=uncertain - 1 if uncertain else None,
+                n=used,
+                sources=sources,
+                components=parts[: len(sources)],
+                warning=few_items_warning(used),
+            )
+        )
+    return results

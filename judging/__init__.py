@@ -1,0 +1,1 @@
+"""The facts: who said what about which document."""

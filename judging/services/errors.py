@@ -1,0 +1,55 @@
+"""Why a request is refused. One handler (touchstone/views.py) turns these into HTTP."""
+
+
+class Refused(Exception):
+    """Base of all refusals; `status` is the HTTP status, the class name the machine-readable type."""
+
+    status = 400
+    title = "The request cannot be carried out"
+
+
+class GradeOffScale(Refused):
+    title = "This grade is not on the campaign's scale"
+
+
+class LeaseUnknown(Refused):
+    """No such lease, or somebody else's: both look the same from outside."""
+
+    status = 404
+    title = "This item was not given to you"
+
+
+class TokenReused(Refused):
+    status = 409
+    title = "This request was already answered, with another grade"
+
+
+class AlreadyJudged(Refused):
+    status = 409
+    title = "You have already judged this document; use Undo to change your grade"
+
+
+class NotYetJudged(Refused):
+    status = 409
+    title = "There is no judgment to change yet"
+
+
+class NotAnAssessor(Refused):
+    status = 404
+    title = "There is no such campaign"
+
+
+class AssessorSuspended(Refused):
+    status = 403
+    title = "A manager has paused your judging in this campaign"
+
+
+class CampaignNotOpen(Refused):
+    status = 409
+    title = "This campaign is not open"
+
+
+class ImportRefused(Refused):
+    """A file could not be imported; the message is `file:line:column: reason` and nothing was changed."""
+
+    title = "The file was not imported"

@@ -1,0 +1,307 @@
+"""Open untrusted text files: gzip by content, declared limits, and errors that name file, line and column.
+
+Everything here streams. Nothing is decompressed before its size has been limited.
+"""
+
+import csv
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple, NoReturn
+
+Source = str | os.PathLike[str] | BinaryIO
+
+MEGABYTE = 1_000_000
+MAX_ID_BYTES = 512  # longest topic, document, assessor id or run tag; database indexes need a bound
+READ_SIZE = 1 << 16  # small, because zlib copies what it has not used yet
+BLOCK_SIZE = 1 << 20
+BOM = b"\xef\xbb\xbf"
+GZIP_MAGIC = b"\x1f\x8b"
+FOREIGN_STARTS = (
+    (b"PK\x03\x04", "a zip archive, not text; unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file, not text; unpack it first"),
+    (b"\xfd7zXZ\x00", "an xz file, not text; unpack it first"),
+    (b"\xff\xfe", "UTF-16 text; save it as UTF-8"),
+    (b"\xfe\xff", "UTF-16 text; save it as UTF-8"),
+)
+# What C strings, isspace() or str.split() of one tool or another would trip over inside an id.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+CONTROL_REASON = "control character, or white space other than blank and tab"
+    "[\x00-\x08\x0b-\x1f\x7f]"
+)  # all that trec_eval's isspace() or C strings would trip over
+
+
+class TrecFormatError(ValueError):
+    """A file is not what its format says; ``str()`` is ``file:line:column: reason``, counted from 1."""
+
+    def __init__(self, file: str, line: int, column: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}:{column}: {reason}")
+        self.file, self.line, self.column, self.reason = file, line, column, reason
+
+    def __reduce__(self) -> tuple[type["TrecFormatError"], tuple[str, int, int, str]]:
+        """Return what pickle needs: the error must survive the way back from a worker."""
+        return TrecFormatError, (self.file, self.line, self.column, self.reason)
+
+
+class BrokenFileError(ValueError):
+    """The bytes cannot be had: truncated, a bomb, an archive. Its position is known only to the caller."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may cost. ``max_ratio`` counts only after ``ratio_from`` uncompressed bytes."""
+
+    max_bytes: int = 8 << 30
+    max_ratio: int = 200
+    ratio_from: int = 64 << 20
+    max_line: int = MEGABYTE
+
+
+class Line(NamedTuple):
+    """One line without its end; ``number`` counts from 1."""
+
+    number: int
+    text: str
+
+
+@contextmanager
+def binary(source: Source) -> Iterator[BinaryIO]:
+    """Return the source as a binary stream; only a stream opened here is closed here."""
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as stream:
+            yield stream
+    else:
+        yield source
+
+
+def _raw(stream: BinaryIO) -> Iterator[bytes]:
+    while piece := stream.read(READ_SIZE):
+        yield piece
+
+
+def _gunzip(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
+    """Return the uncompressed bytes of all gzip members, in blocks of at most ``BLOCK_SIZE``."""
+    engine = zlib.decompressobj(wbits=31)
+    consumed = produced = 0
+    members = 1
+    for piece in pieces:
+        consumed += len(piece)
+        data, full = piece, False
+        while data or full:
+            if engine.eof:
+                engine, members = zlib.decompressobj(wbits=31), members + 1
+            try:
+                block = engine.decompress(data, BLOCK_SIZE)
+            except zlib.error as error:
+                if members > 1 and engine.unconsumed_tail == b"" and not data.startswith(GZIP_MAGIC):
+                    raise BrokenFileError("trailing garbage after the gzip data") from None
+                raise BrokenFileError(f"damaged gzip data ({error})") from None
+            data = engine.unused_data if engine.eof else engine.unconsumed_tail
+            full = len(block) == BLOCK_SIZE and not engine.eof
+            produced += len(block)
+            if block:
+                yield block
+            if produced > limits.ratio_from and produced > limits.max_ratio * consumed:
+                raise BrokenFileError(
+                    f"a gzip bomb: it expands to more than {limits.max_ratio} times its size"
+                )
+    if not engine.eof:
+        raise BrokenFileError("truncated gzip file: its end is missing")
+
+
+def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Return the same blocks without a byte order mark; refuse what starts like an archive."""
+    start = b""
+    for block in blocks:
+        start += block
+        if len(start) >= 512:  # a tar header; members of a gzip file may be shorter
+            break
+    for magic, reason in FOREIGN_STARTS:
+        if start.startswith(magic):
+            raise BrokenFileError(reason)
+    if start.startswith(GZIP_MAGIC):
+        raise BrokenFileError("gzip inside gzip; unpack it once")
+    if start[257:262] == b"ustar":
+        raise BrokenFileError("a tar archive, not text; unpack it first")
+    yield start.removeprefix(BOM)
+    yield from blocks
+
+
+def read_blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
+    """Return the uncompressed bytes of a plain or gzip stream, without byte order mark, within limits.
+
+    The content decides whether it is gzip, never the name. Raises `BrokenFileError`.
+    """
+    pieces = _raw(stream)
+    first = next(pieces, b"")
+    if len(first) == 1:  # a stream may give less than asked for
+        first += next(pieces, b"")
+
+    def chained() -> Iterator[bytes]:
+        yield first
+        yield from pieces
+
+    blocks = _gunzip(chained(), limits) if first.startswith(GZIP_MAGIC) else chained()
+    total = 0
+    for block in _plain_start(blocks):
+        total += len(block)
+        if total > limits.max_bytes:
+            raise BrokenFileError(f"larger than the limit of {limits.max_bytes} uncompressed bytes")
+        yield block
+
+
+def _text(raw: bytes, name: str, number: int, limits: Limits) -> str:
+    """Return one line's text, or raise at the first byte that is wrong."""
+    raw = raw.removesuffix(b"\r")
+    if len(raw) > limits.max_line:
+        column = len(raw[: limits.max_line].decode("utf-8", "ignore")) + 1
+        raise TrecFormatError(name, number, column, f"line longer than {limits.max_line} bytes")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8")
+        _refuse_controls(before, name, number)  # the first wrong byte wins, whichever its kind
+        raise TrecFormatError(name, number, len(before) + 1, "not valid UTF-8") from None
+    _refuse_controls(text, name, number)
+    return text
+
+
+def _refuse_controls(text: str, name: str, number: int) -> None:
+    wrong = [
+        (place, what)
+        for place, what in ((text.find("\0"), "NUL byte"), (text.find("\r"), "CR"))
+        if place >= 0
+    ]
+    if wrong:
+        place, what = min(wrong)
+        reason = "NUL byte" if what == "NUL byte" else "lone carriage return; end lines with LF or CRLF"
+        raise TrecFormatError(name, number, place + 1, reason)
+
+
+def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterator[Line]:
+    """Return the lines of a text file, plain or gzip, LF or CRLF, with or without byte order mark.
+
+    Refused with file, line and column: invalid UTF-8, NUL bytes, lone carriage returns, lines longer than
+    ``limits.max_line`` bytes, damaged or truncated gzip, trailing garbage, archives, bombs.
+
+    >>> import io
+    >>> [line.text for line in open_text(io.BytesIO(b"a\\r\\nb"), "example")]
+    ['a', 'b']
+    """
+    limits = limits or Limits()
+    number, rest = 0, b""
+    with binary(source) as stream:
+        try:
+            for block in read_blocks(stream, limits):
+                pieces = (rest + block).split(b"\n")
+                rest = pieces.pop()
+                for raw in pieces:
+                    number += 1
+                    yield Line(number, _text(raw, name, number, limits))
+                if len(rest) > limits.max_line:
+                    _text(rest[: limits.max_line + 2], name, number + 1, limits)
+        except BrokenFileError as error:
+            column = len(rest.decode("utf-8", "replace")) + 1
+            raise TrecFormatError(name, number + 1, column, str(error)) from None
+    if rest:
+        yield Line(number + 1, _text(rest, name, number + 1, limits))
+
+
+def check_id(value: str, what: str, name: str, line: int, column: int) -> str:
+    """Return the id unchanged: not empty, no white space or control character, at most `MAX_ID_BYTES`."""
+    if not value:
+        raise TrecFormatError(name, line, column, f"{what} is empty")
+    if any(character.isspace() for character in value) or CONTROL.search(value):
+        raise TrecFormatError(
+            name, line, column, f"{what} {value[:80]!r} holds white space or a control character"
+        )
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise TrecFormatError(name, line, column, f"{what} holds a lone surrogate") from None
+    if size > MAX_ID_BYTES:
+        raise TrecFormatError(name, line, column, f"{what} is {size} bytes long; the limit is {MAX_ID_BYTES}")
+    return value
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record of a CSV or TSV file: its cells by column name, and where it starts."""
+
+    cells: dict[str, str]
+    name: str
+    line: int
+    raw: str
+    delimiter: str
+
+    def fail(self, column_name: str, reason: str) -> NoReturn:
+        """Raise `TrecFormatError` at the cell of that column."""
+        index = list(self.cells).index(column_name)
+        raise TrecFormatError(self.name, self.line, cell_column(self.raw, self.delimiter, index), reason)
+
+
+def cell_column(raw: str, delimiter: str, index: int) -> int:
+    """Return the column at which cell ``index`` of a CSV line starts, counted from 1.
+
+    >>> cell_column('a,"b,c",d', ",", 2)
+    9
+    """
+    quoted = False
+    for place, character in enumerate(raw):
+        if index == 0:
+            return place + 1
+        if character == '"' and delimiter != "\t":
+            quoted = not quoted
+        elif character == delimiter and not quoted:
+            index -= 1
+    return len(raw) + 1
+
+
+def read_table(lines: Iterable[Line], name: str, max_cell: int = 10 * MEGABYTE) -> Iterator[Row]:
+    """Return the rows of a CSV or TSV file with a header; a tab in the header means TSV, never quoted."""
+    held: list[Line] = []  # the lines of the record being read, for its position
+    size = 0
+    source = iter(lines)
+    header = next(source, None)
+    if header is None or not header.text.strip():
+        raise TrecFormatError(name, 1, 1, "no header line")
+    delimiter = "\t" if "\t" in header.text else ","
+
+    def feed() -> Iterator[str]:
+        nonlocal size
+        for line in source:
+            size = size + len(line.text) if held else len(line.text)
+            held.append(line)
+            if size > max_cell * 2:
+                raise TrecFormatError(
+                    name, held[0].number, 1, f"record longer than {2 * max_cell} characters"
+                )
+            yield line.text + "\n"
+
+    def parse(texts: Iterable[str]) -> Iterator[list[str]]:
+        if delimiter == "\t":
+            return csv.reader(texts, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+        return csv.reader(texts, delimiter=delimiter, strict=True)
+
+    csv.field_size_limit(max(csv.field_size_limit(), 2 * max_cell + 2))
+    try:
+        titles = [title.strip() for title in next(parse([header.text]))]
+        if len(set(titles)) != len(titles):
+            raise TrecFormatError(name, 1, 1, "two columns have the same name")
+        for cells in parse(feed()):
+            first, last = held[0], held[-1]
+            held.clear()
+            if not cells:
+                continue
+            if len(cells) != len(titles):
+                place = cell_column(first.text, delimiter, len(titles)) if len(cells) > len(titles) else None
+                column = place or len(last.text) + 1
+                reason = f"expected {len(titles)} columns, found {len(cells)}"
+                raise TrecFormatError(name, first.number, column, reason)
+            yield Row(dict(zip(titles, cells, strict=True)), name, first.number, first.text, delimiter)
+    except csv.Error as error:
+        place = held[0].number if held else 1
+        raise TrecFormatError(name, place, 1, f"malformed CSV ({error})") from None

@@ -1,0 +1,311 @@
+"""Read and write the files the field uses: qrels, qrels_jg, prels, run lines, crowd labels; topics too.
+
+Readers take a path or a binary stream and a name for messages, stream their file and raise `TrecFormatError`.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from judging.textfiles import (
+    CONTROL,
+    CONTROL_REASON,
+    Limits,
+    Line,
+    Row,
+    Source,
+    TrecFormatError,
+    check_id,
+    open_text,
+    read_table,
+)
+from judging.topics import TopicRecord, read_topics
+
+__all__ = [
+    "JudgmentRecord", "Limits", "PrelRecord", "QrelRecord", "RunRecord", "TopicRecord", "TrecFormatError",
+    "open_text", "read_crowd_labels", "read_prels", "read_qrels", "read_qrels_jg", "read_topics",
+    "write_prels", "write_qrels", "write_qrels_jg", "write_run",
+]  # fmt: skip
+
+MIN_GRADE, MAX_GRADE = -127, 127
+TOKEN = re.compile(r"[^ \t]+")
+INTEGER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class QrelRecord:
+    """The grade of a document for a topic; negative means what the file's makers meant by it."""
+
+    topic_id: str
+    doc_id: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentRecord:
+    """One assessor's grade of a document for a topic."""
+
+    topic_id: str
+    doc_id: str
+    assessor: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrelRecord:
+    """A grade with the probability by which the pair was sampled, and the code of the sampling method."""
+
+    topic_id: str
+    doc_id: str
+    grade: int
+    method: int
+    inclusion_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One line of a run, in the order in which it is to be written."""
+
+    topic_id: str
+    doc_id: str
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The white-space separated fields of one line."""
+
+    name: str
+    number: int
+    text: str
+    values: list[str]
+
+    def fail(self, index: int, reason: str) -> NoReturn:
+        """Raise `TrecFormatError` at the start of field ``index``."""
+        raise TrecFormatError(self.name, self.number, self.column(index), reason)
+
+    def column(self, index: int) -> int:
+        """Return where field ``index`` starts, counted from 1; past the last field, where the line ends."""
+        starts = [match.start() for match in TOKEN.finditer(self.text)]
+        return (starts[index] if index < len(starts) else len(self.text)) + 1
+
+    def id(self, index: int, what: str) -> str:
+        """Return field ``index`` as an id."""
+        value = self.values[index]
+        if len(value) > 100:  # fields hold no white space; only the length is left to check
+            check_id(value, what, self.name, self.number, self.column(index))
+        return value
+
+    def grade(self, index: int) -> int:
+        """Return field ``index`` as a grade."""
+        value = self.values[index]
+        if not INTEGER.fullmatch(value) or not MIN_GRADE <= int(value) <= MAX_GRADE:
+            self.fail(index, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {value[:40]!r}")
+        return int(value)
+
+    def number_at(self, index: int, what: str) -> float:
+        """Return field ``index`` as a finite number."""
+        value = self.values[index]
+        if not DECIMAL.fullmatch(value) or not math.isfinite(float(value)):
+            self.fail(index, f"{what} must be a finite number, not {value[:40]!r}")
+        return float(value)
+
+
+def read_fields(
+    source: Source, name: str, width: int, layout: str, limits: Limits | None = None
+) -> Iterator[Fields]:
+    """Return the lines of ``width`` columns separated by blanks or tabs; empty lines only at the end."""
+    blank: Line | None = None
+    for line in open_text(source, name, limits):
+        values = TOKEN.findall(line.text)
+        if not values:
+            blank = blank or line
+            continue
+        if blank is not None:
+            raise TrecFormatError(name, blank.number, 1, "blank line between lines")
+        control = CONTROL.search(line.text)
+        if control:
+            raise TrecFormatError(name, line.number, control.start() + 1, CONTROL_REASON)
+        fields = Fields(name, line.number, line.text, values)
+        if len(values) != width:
+            fields.fail(width, f"expected {width} columns ({layout}), found {len(values)}")
+        yield fields
+
+
+class _Seen:
+    """Refuses a pair that was there before."""
+
+    def __init__(self) -> None:
+        self.lines: dict[tuple[str, ...], dict[str, int]] = {}
+
+    def add(self, group: tuple[str, ...], doc_id: str, line: int) -> int | None:
+        """Return the line of an earlier occurrence, or None."""
+        lines = self.lines.setdefault(group, {})
+        before = lines.setdefault(doc_id, line)
+        return None if before == line else before
+
+
+def read_qrels(source: Source, name: str) -> Iterator[QrelRecord]:
+    """Return the records of ``topic iteration document grade``; a pair twice is an error.
+
+    >>> import io
+    >>> list(read_qrels(io.BytesIO(b"301 0 FT911-3 1"), "example"))
+    [QrelRecord(topic_id='301', doc_id='FT911-3', grade=1)]
+    """
+    seen = _Seen()
+    for fields in read_fields(source, name, 4, "topic iteration document grade"):
+        topic_id, doc_id = fields.id(0, "topic id"), fields.id(2, "document id")
+        grade = fields.grade(3)
+        _refuse_twice(
+            fields, 2, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
+        )
+        yield QrelRecord(topic_id, doc_id, grade)
+
+
+def _refuse_twice(fields: Fields, index: int, before: int | None, what: str) -> None:
+    if before is not None:
+        fields.fail(index, f"{what} is there twice (first on line {before})")
+
+
+def read_qrels_jg(source: Source, name: str) -> Iterator[JudgmentRecord]:
+    """Return the records of ``topic assessor document grade``; an assessor's pair twice is an error."""
+    seen = _Seen()
+    for fields in read_fields(source, name, 4, "topic assessor document grade"):
+        topic_id, assessor = fields.id(0, "topic id"), fields.id(1, "assessor")
+        doc_id, grade = fields.id(2, "document id"), fields.grade(3)
+        before = seen.add((topic_id, assessor), doc_id, fields.number)
+        _refuse_twice(fields, 2, before, f"document {doc_id} of topic {topic_id} and assessor {assessor}")
+        yield JudgmentRecord(topic_id, doc_id, assessor, grade)
+
+
+def read_prels(source: Source, name: str) -> Iterator[PrelRecord]:
+    """Return the records of ``topic document grade method probability``, probability in (0, 1]."""
+    seen = _Seen()
+    for fields in read_fields(source, name, 5, "topic document grade method probability"):
+        topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2)
+        if not INTEGER.fullmatch(fields.values[3]):
+            fields.fail(3, f"method must be an integer, not {fields.values[3][:40]!r}")
+        probability = fields.number_at(4, "inclusion probability")
+        if not 0 < probability <= 1:
+            fields.fail(4, f"inclusion probability must be in (0, 1], not {fields.values[4][:40]}")
+        _refuse_twice(
+            fields, 1, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
+        )
+        yield PrelRecord(topic_id, doc_id, grade, int(fields.values[3]), probability)
+
+
+WORKER_COLUMNS = ("worker", "WorkerId", "assessor")
+LABEL_COLUMNS = ("label", "Answer.grade", "grade")
+TOPIC_COLUMNS = ("topic_id", "Input.topic_id")
+DOCUMENT_COLUMNS = ("doc_id", "Input.doc_id")
+
+
+def _first(row: Row, candidates: tuple[str, ...]) -> str | None:
+    return next((title for title in candidates if title in row.cells), None)
+
+
+def _required(row: Row, candidates: tuple[str, ...]) -> str:
+    title = _first(row, candidates)
+    if title is None:
+        raise TrecFormatError(row.name, 1, 1, f"no column named {' or '.join(candidates)}")
+    return title
+
+
+def _pair(row: Row) -> tuple[str, str, str]:
+    """Return topic id, document id, and the column to blame when the pair is wrong."""
+    if "task" in row.cells and _first(row, TOPIC_COLUMNS) is None:
+        parts = row.cells["task"].split()
+        if len(parts) != 2:
+            row.fail("task", f"task must be 'topic_id doc_id', not {row.cells['task'][:80]!r}")
+        return parts[0], parts[1], "task"
+    topic, document = _required(row, TOPIC_COLUMNS), _required(row, DOCUMENT_COLUMNS)
+    for title, what in ((topic, "topic id"), (document, "document id")):
+        _checked(row, title, what)
+    return row.cells[topic].strip(), row.cells[document].strip(), document
+
+
+def _checked(row: Row, title: str, what: str) -> str:
+    """Return the cell as an id; the error points at the cell."""
+    try:
+        return check_id(row.cells[title].strip(), what, row.name, row.line, 1)
+    except TrecFormatError as error:
+        row.fail(title, error.reason)
+
+
+def read_crowd_labels(source: Source, name: str) -> Iterator[JudgmentRecord]:
+    """Return crowd judgments from CSV in the style of crowd-kit or of MTurk.
+
+    crowd-kit: task, worker, label. MTurk: Input.topic_id, Input.doc_id, WorkerId, Answer.grade.
+    ``task`` is "topic_id doc_id"; columns topic_id and doc_id may stand in its place. The label is the
+    grade. A worker's pair twice is an error.
+    """
+    seen = _Seen()
+    for row in read_table(open_text(source, name), name, max_cell=100_000):
+        topic_id, doc_id, blamed = _pair(row)
+        worker_column, label_column = _required(row, WORKER_COLUMNS), _required(row, LABEL_COLUMNS)
+        assessor = _checked(row, worker_column, "worker")
+        label = row.cells[label_column].strip()
+        if not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE:
+            row.fail(
+                label_column, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}"
+            )
+        before = seen.add((topic_id, assessor), doc_id, row.line)
+        if before is not None:
+            what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
+            row.fail(blamed, f"{what} is there twice (first on line {before})")
+        yield JudgmentRecord(topic_id, doc_id, assessor, int(label))
+
+
+def _token(value: str, what: str) -> str:
+    """Return an id that can be written as one column, or raise."""
+    if not value or any(character.isspace() for character in value) or CONTROL.search(value):
+        raise ValueError(f"{what} must be one word to be written in a TREC file, not {value!r}")
+    return value
+
+
+def _grade(value: int) -> int:
+    if not MIN_GRADE <= value <= MAX_GRADE:
+        raise ValueError(f"grade must be in {MIN_GRADE}..{MAX_GRADE} to be written in qrels, not {value}")
+    return value
+
+
+def write_qrels(records: Iterable[QrelRecord]) -> Iterator[str]:
+    """Return the lines ``topic 0 document grade``, each with its line end.
+
+    >>> list(write_qrels([QrelRecord("301", "FT911-3", 1)]))
+    ['301 0 FT911-3 1\\n']
+    """
+    for record in records:
+        pair = f"{_token(record.topic_id, 'topic id')} 0 {_token(record.doc_id, 'document id')}"
+        yield f"{pair} {_grade(record.grade)}\n"
+
+
+def write_qrels_jg(records: Iterable[JudgmentRecord]) -> Iterator[str]:
+    """Return the lines ``topic assessor document grade``, each with its line end."""
+    for record in records:
+        topic_id, assessor = _token(record.topic_id, "topic id"), _token(record.assessor, "assessor")
+        yield f"{topic_id} {assessor} {_token(record.doc_id, 'document id')} {_grade(record.grade)}\n"
+
+
+def write_prels(records: Iterable[PrelRecord]) -> Iterator[str]:
+    """Return the lines ``topic document grade method probability``; the probability reads back exactly."""
+    for record in records:
+        probability = record.inclusion_probability
+        if not 0 < probability <= 1:
+            raise ValueError(f"inclusion probability must be in (0, 1], not {probability}")
+        pair = f"{_token(record.topic_id, 'topic id')} {_token(record.doc_id, 'document id')}"
+        yield f"{pair} {_grade(record.grade)} {record.method} {float(probability)!r}\n"
+
+
+def write_run(records: Iterable[RunRecord], run_tag: str) -> Iterator[str]:
+    """Return the lines ``topic Q0 document rank score tag``; the score reads back exactly."""
+    tag = _token(run_tag, "run tag")
+    for record in records:
+        if not math.isfinite(record.score):
+            raise ValueError(f"score must be finite, not {record.score}")
+        pair = f"{_token(record.topic_id, 'topic id')} Q0 {_token(record.doc_id, 'document id')}"
+        yield f"{pair} {record.rank} {float(record.score)!r} {tag}\n"

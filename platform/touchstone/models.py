@@ -1,0 +1,140 @@
+"""The ground floor: people, jobs, and the log of what happened."""
+
+import uuid
+from typing import Any
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+
+class User(AbstractUser):
+    class Role(models.TextChoices):
+        ASSESSOR = "assessor"
+        RESEARCHER = "researcher"
+        MANAGER = "manager"
+
+    role = models.CharField(max_length=10, choices=Role, default=Role.ASSESSOR)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="touchstone_user_role", condition=models.Q(role__in=["assessor", "researcher", "manager"])
+            )
+        ]
+
+    @property
+    def may_manage(self) -> bool:
+        return self.role == self.Role.MANAGER
+
+    @property
+    def may_research(self) -> bool:
+        return self.role in {self.Role.MANAGER, self.Role.RESEARCHER}
+
+
+class Job(models.Model):
+    """One piece of background work. This row is the work; Celery only wakes somebody up to do it."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    ACTIVE = [State.QUEUED, State.RUNNING]
+    MAX_ATTEMPTS = 3
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=50)
+    payload = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    # At most one active job of this key: asking twice for the same recomputation is one recomputation.
+    active_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 (NULL = no such limit)
+    # At most one job of this key for ever: "audit schedule 7, period 2026-11-21T10:00".
+    period_key = models.CharField(max_length=200, null=True, blank=True, unique=True)  # noqa: DJ001
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    note = models.CharField(max_length=200, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+    result = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+    requested_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="touchstone_job_one_active",
+                fields=["kind", "active_key"],
+                condition=models.Q(state__in=["queued", "running"]),
+            ),
+            models.CheckConstraint(
+                name="touchstone_job_lease",
+                condition=models.Q(state="running", lease_token__isnull=False, lease_until__isnull=False)
+                | (~models.Q(state="running") & models.Q(lease_token__isnull=True, lease_until__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="touchstone_job_finished",
+                condition=models.Q(state__in=["queued", "running"], finished_at__isnull=True)
+                | models.Q(state__in=["done", "failed", "cancelled"], finished_at__isnull=False),
+            ),
+            models.CheckConstraint(name="touchstone_job_attempts", condition=models.Q(attempts__lte=3)),
+        ]
+        indexes = [
+            models.Index(
+                name="touchstone_job_active",
+                fields=["created_at"],
+                condition=models.Q(state__in=["queued", "running"]),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.state}"
+
+    @property
+    def percent(self) -> int:
+        if self.state == self.State.DONE:
+            return 100
+        return min(99, 100 * self.done // self.total) if self.total else 0
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in self.ACTIVE
+
+
+class WorkerHeartbeat(models.Model):
+    """When each worker process last said that it lives."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Event(models.Model):
+    """What happened, to what, by whom. Append-only: the database refuses UPDATE and DELETE."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.ForeignKey(User, null=True, on_delete=models.PROTECT)
+    verb = models.CharField(max_length=50)
+    subject = models.CharField(max_length=200)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(name="touchstone_event_subject", fields=["subject", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.subject}"
+
+
+def record(verb: str, subject: models.Model, *, actor: User | None = None, **detail: Any) -> Event:
+    """Write one event in the caller's transaction."""
+    return Event.objects.create(
+        actor=actor, verb=verb, subject=f"{subject._meta.model_name}:{subject.pk}", detail=detail
+    )

@@ -1,0 +1,47 @@
+"""What Celery may call: run one job, and the tick that sweeps and starts periodic work."""
+
+import logging
+import threading
+import time
+
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import connection
+
+from analytics.services import start_due_recomputations
+from sampling.services import start_due_audits
+from touchstone import jobs
+
+logger = logging.getLogger(__name__)
+SWEEP_SECONDS = 5.0
+
+
+@shared_task(name="touchstone.tasks.run")
+def run(job_id: str) -> None:
+    jobs.run(job_id)
+
+
+@shared_task(name="touchstone.tasks.tick")
+def tick() -> None:
+    """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
+    jobs.sweep()
+    start_due_audits()
+    start_due_recomputations()
+
+
+@worker_ready.connect
+def watch_over_jobs(**_: object) -> None:
+    """Each worker says that it lives and sweeps by itself: a dead beat or a flushed Redis stops nothing."""
+
+    def watch() -> None:
+        name = jobs.worker_name()
+        while True:
+            try:
+                jobs.worker_lives(name)
+                jobs.sweep()
+            except Exception:  # the database restarts: say so and go on
+                logger.warning("the worker's watch failed", exc_info=True)
+                connection.close()
+            time.sleep(SWEEP_SECONDS)
+
+    threading.Thread(target=watch, daemon=True, name="watch").start()

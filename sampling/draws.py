@@ -1,0 +1,172 @@
+"""Draws: one execution of a design. All that is random in sampling is here, from a seed or a generator."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sampling.measures import FloatArray
+from sampling.sizes import as_distribution, as_nonnegative, as_probabilities, require_same_items
+
+IndexArray = NDArray[np.int64]
+
+
+def draw_with_replacement(q: ArrayLike, n_draws: int, rng: np.random.Generator) -> IndexArray:
+    """Return the items of n_draws independent draws from Q, in the order drawn; the same item may come again.
+
+    Source: Schnabel et al. (2016), section 3.5. A label may be used again for a repeated item only if
+    labels are free of noise; otherwise have it judged again or draw without replacement.
+
+    Raises
+    ------
+    ValueError
+        q is not a distribution; n_draws below 1.
+    """
+    probability = as_distribution("q", q)
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, got {n_draws}")
+    drawn = rng.choice(probability.size, size=n_draws, p=probability / probability.sum())
+    return np.asarray(drawn, dtype=np.int64)
+
+
+def permanent_random_numbers(topic_ids: Sequence[str], doc_ids: Sequence[str], seed: int) -> FloatArray:
+    """Return one uniform number in (0, 1) per (topic, document): a function of the two ids and the seed only.
+
+    The same pair has the same number in every draw of the seed, on every machine, whatever else is in the
+    frame. So a larger budget or a second design selects a superset where its probabilities are larger, and
+    nothing is judged twice. The number is the first 52 bits of a BLAKE2b hash, keyed by the topic's own
+    keyed hash (no two pairs of ids can spell the same message), shifted by half a step away from 0 and 1.
+
+    Parameters
+    ----------
+    topic_ids, doc_ids : sequence of str, length n_items
+    seed : int
+        Within [0, 2^64). Independent selections (an audit after a draw) need different seeds.
+
+    Raises
+    ------
+    ValueError
+        Different lengths, or a seed out of range.
+    """
+    if len(topic_ids) != len(doc_ids):
+        raise ValueError(f"doc_ids must have one id per topic_id, {len(topic_ids)}, got {len(doc_ids)}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be within [0, 2^64), got {seed}")
+    key = int(seed).to_bytes(8, "little")
+    topic_keys = {
+        topic_id: blake2b(topic_id.encode(), key=key, digest_size=32).digest() for topic_id in set(topic_ids)
+    }
+    digests = b"".join(
+        [
+            blake2b(doc_id.encode(), key=topic_keys[topic_id], digest_size=8).digest()
+            for topic_id, doc_id in zip(topic_ids, doc_ids, strict=True)
+        ]
+    )
+    bits = np.frombuffer(digests, dtype="<u8") >> np.uint64(12)
+    return np.asarray((bits.astype(np.float64) + 0.5) * 2.0**-52, dtype=np.float64)
+
+
+def _random_numbers(prn: ArrayLike, n_items: int) -> FloatArray:
+    numbers = as_probabilities("prn", prn)
+    require_same_items("prn", numbers, n_items)
+    refused = numbers[(numbers <= 0.0) | (numbers >= 1.0)]
+    if refused.size:
+        raise ValueError(f"prn must be within (0, 1), got {refused[0]}")
+    return numbers
+
+
+def poisson_draw(inclusion_probability: ArrayLike, prn: ArrayLike) -> IndexArray:
+    """Return the items with prn < pi, in frame order: each is selected independently with its own
+    probability.
+
+    The number selected varies around sum pi. Several draws with one seed are together the draw with pi =
+    the largest of their probabilities per item.
+
+    Raises
+    ------
+    ValueError
+        pi outside [0, 1], prn outside (0, 1), or different lengths.
+
+    Examples
+    --------
+    >>> poisson_draw([0.5, 1.0, 0.0], [0.4, 0.9, 0.1]).tolist()
+    [0, 1]
+    """
+    pi = as_probabilities("inclusion_probability", inclusion_probability)
+    return np.flatnonzero(_random_numbers(prn, pi.size) < pi).astype(np.int64)
+
+
+def pareto_draw(inclusion_probability: ArrayLike, prn: ArrayLike, count: int) -> IndexArray:
+    """Return exactly `count` items, in frame order: those of least [prn/(1 - prn)]/[pi/(1 - pi)].
+
+    Inclusion probabilities hold closely, not exactly; certain items are always in and items with pi = 0
+    never. Equal ranking numbers go to the earlier item.
+
+    Source: Rosen (1997), Pareto sampling with target probabilities pi.
+
+    Raises
+    ------
+    ValueError
+        As `poisson_draw`; pi that do not sum to count (to 1e-6), or fewer than count items that can be drawn.
+
+    Examples
+    --------
+    >>> pareto_draw([0.5, 1.0, 0.5], [0.4, 0.9, 0.6], 2).tolist()
+    [0, 1]
+    """
+    pi = as_probabilities("inclusion_probability", inclusion_probability)
+    numbers = _random_numbers(prn, pi.size)
+    if count < 1:
+        raise ValueError(f"count must be at least 1, got {count}")
+    if count > np.count_nonzero(pi):
+        raise ValueError(
+            f"count must be at most {np.count_nonzero(pi)}, the items that can be drawn, got {count}"
+        )
+    if abs(pi.sum() - count) > 1e-6:
+        raise ValueError(f"inclusion probabilities must sum to count = {count}, got {pi.sum()}")
+    order = np.full(pi.size, np.inf)
+    order[pi == 1.0] = -np.inf
+    open_ = (pi > 0.0) & (pi < 1.0)
+    # Logarithms, since the odds of a probability near 1e-300 are fine but their ratio may not be.
+    order[open_] = (
+        np.log(numbers[open_]) - np.log1p(-numbers[open_]) - np.log(pi[open_]) + np.log1p(-pi[open_])
+    )
+    return np.sort(np.argsort(order, kind="stable")[:count]).astype(np.int64)
+
+
+def mixture_probability(designs: ArrayLike, counts: ArrayLike) -> FloatArray:
+    """Return sum over batches b of n_b/n * Q_b(item): the probability to divide by when batches are pooled.
+
+    It needs every batch's Q at every drawn item, not only the Q the item was drawn from. Unbiased as long
+    as no batch's design depends on an earlier batch's labels; adaptive batches keep their own Q and are
+    averaged with weights n_b/n.
+
+    Source: Schnabel et al. (2016), Eq 5 (the balance heuristic of multiple importance sampling).
+
+    Parameters
+    ----------
+    designs : array, shape (n_batches, n_items)
+        Each row a distribution.
+    counts : int array, shape (n_batches,)
+        Draws of each batch, at least 1.
+
+    Raises
+    ------
+    ValueError
+        Rows that are no distributions, or not one count of at least 1 per batch.
+
+    Examples
+    --------
+    >>> mixture_probability([[1.0, 0.0], [0.5, 0.5]], [1, 1]).tolist()
+    [0.75, 0.25]
+    """
+    rows = as_nonnegative("designs", designs, 2)
+    for row in rows:
+        as_distribution("a batch's design", row)
+    drawn = np.asarray(counts)
+    if drawn.dtype.kind not in "iu" or drawn.shape != (rows.shape[0],):
+        raise ValueError(f"counts must be {rows.shape[0]} integers, one per batch, got {drawn.tolist()}")
+    if drawn.min() < 1:
+        raise ValueError(f"counts must be at least 1, got {drawn.min()}")
+    return np.asarray((drawn / drawn.sum()) @ rows, dtype=np.float64)

@@ -1,0 +1,126 @@
+"""What was drawn and audited, with the probability of every item: the facts that make estimates unbiased."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from judging.models import Campaign, Item
+
+
+class Draw(models.Model):
+    """One execution of a design with a seed. Append-only.
+
+    `frame` is a Parquet file: every pair that could have been drawn, in frame order, with its inclusion probability,
+    its permanent random number and its prior utility. From it and the runs each number can be computed again.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="draw")
+    design = models.CharField(max_length=20)
+    parameters = models.JSONField(default=dict)
+    seed = models.BigIntegerField()
+    frame = models.FileField(upload_to="frames/", max_length=300)
+    frame_sha256 = models.CharField(max_length=64)
+    n_frame = models.PositiveIntegerField()
+    n_drawn = models.PositiveIntegerField()
+    drawn_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="sampling_draw_design", condition=Q(design__in=["pair", "pool", "import"])
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.design} {self.seed}"
+
+
+class DrawEntry(models.Model):
+    """A drawn item and the probability it had."""
+
+    draw = models.ForeignKey(Draw, on_delete=models.PROTECT, related_name="entries")
+    item = models.OneToOneField(Item, on_delete=models.PROTECT, related_name="draw_entry")
+    inclusion_probability = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="sampling_drawentry_probability",
+                condition=Q(inclusion_probability__gt=0, inclusion_probability__lte=1),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} {self.inclusion_probability}"
+
+
+class AuditSchedule(models.Model):
+    """Audit so many judged items every so often, until the wanted number is reached."""
+
+    campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="audit_schedule")
+    every_seconds = models.PositiveIntegerField(default=86400)
+    items_each_time = models.PositiveIntegerField(default=50)
+    items_in_total = models.PositiveIntegerField(default=200)
+    is_active = models.BooleanField(default=True)
+    starts_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="sampling_auditschedule_sizes",
+                condition=Q(every_seconds__gte=1, items_each_time__gte=1, items_in_total__gte=1),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.items_each_time} every {self.every_seconds} s"
+
+
+class Audit(models.Model):
+    """A random sample of judged items for the gold tier. Append-only.
+
+    Every item has one permanent random number for audits; audit b selects it when the number is below its
+    probability there. The union of all audits therefore selects with probability max over b: nothing is audited twice.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="audits")
+    sequence = models.PositiveIntegerField()
+    strategy = models.CharField(max_length=20, default="influence")
+    seed = models.BigIntegerField()
+    expected_in_total = models.FloatField()
+    n_eligible = models.PositiveIntegerField()
+    n_selected = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["sequence"]
+        constraints = [models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"])]
+
+    def __str__(self) -> str:
+        return f"audit {self.sequence}"
+
+
+class AuditEntry(models.Model):
+    """An eligible item of an audit: its probability there, and whether it was selected."""
+
+    audit = models.ForeignKey(Audit, on_delete=models.PROTECT, related_name="entries")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="audit_entries")
+    inclusion_probability = models.FloatField()
+    selected = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="sampling_auditentry_unique", fields=["audit", "item"]),
+            models.CheckConstraint(
+                name="sampling_auditentry_probability",
+                condition=Q(inclusion_probability__gt=0, inclusion_probability__lte=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} {self.inclusion_probability}"

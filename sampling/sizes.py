@@ -1,0 +1,255 @@
+"""Sizes: how much an item deserves a judgment, before any budget is known.
+
+A size is a contrast (how far the item's utility moves the wanted answer) times a spread (how little is
+known about it).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sampling.measures import FloatArray
+
+MAX_VALUE = 1e100  # squares and sums of anything below stay finite
+
+
+class IdenticalSystemsError(ValueError):
+    """Every run weighs every item alike: each difference is exactly 0 and there is nothing to judge."""
+
+
+class UnsupportedWeightError(ValueError):
+    """An item that matters has probability 0: an estimate from such a sample would be biased."""
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def as_nonnegative(name: str, values: ArrayLike, ndim: int) -> FloatArray:
+    """Return the values as floats; ValueError unless finite, within [0, 1e100], of `ndim` axes and not
+    empty.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != ndim or array.size == 0:
+        raise ValueError(f"{name} must have {ndim} axes and at least 1 item, got shape {array.shape}")
+    refused = array[~((array >= 0.0) & (array <= MAX_VALUE))]
+    if refused.size:
+        raise ValueError(f"{name} must be within [0, {MAX_VALUE:g}], got {refused[0]}")
+    return array
+
+
+def as_probabilities(name: str, values: ArrayLike) -> FloatArray:
+    """Return the values as floats; ValueError unless each lies within [0, 1]."""
+    array = as_nonnegative(name, values, 1)
+    if array.max() > 1.0:
+        raise ValueError(f"{name} must be within [0, 1], got {array.max()}")
+    return array
+
+
+def as_distribution(name: str, values: ArrayLike) -> FloatArray:
+    """Return the values as floats; ValueError unless they are probabilities that sum to 1 (to 1e-9)."""
+    array = as_probabilities(name, values)
+    if abs(array.sum() - 1.0) > 1e-9:
+        raise ValueError(f"{name} must sum to 1, got {array.sum()}")
+    return array
+
+
+def as_finite(name: str, values: ArrayLike, n_items: int) -> FloatArray:
+    """Return the values as floats; ValueError unless finite and ending in an axis of n_items."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim < 1 or array.shape[-1] != n_items:
+        raise ValueError(f"{name} must end in an axis of {n_items} items, got shape {array.shape}")
+    refused = array[~(np.abs(array) <= MAX_VALUE)]
+    if refused.size:
+        raise ValueError(f"{name} must be finite, within +-{MAX_VALUE:g}, got {refused[0]}")
+    return array
+
+
+def require_same_items(name: str, array: FloatArray, n_items: int) -> None:
+    """Return nothing when the array is about n_items items."""
+    if array.shape[-1] != n_items:
+        raise ValueError(f"{name} must have {n_items} items, got {array.shape[-1]}")
+
+
+def require_support(probability: ArrayLike, weights: ArrayLike) -> None:
+    """Return nothing when every item with weight can be drawn; otherwise refuse, naming the share outside.
+
+    A pair's design never draws an item on which the two runs agree. Judgments drawn for the pair therefore
+    say nothing about part of any other run, and its estimate would be too low.
+
+    Raises
+    ------
+    UnsupportedWeightError
+        Some run has weight where the probability is 0.
+
+    Examples
+    --------
+    >>> require_support([0.5, 0.0], [1.0, 0.0])
+    """
+    array = as_nonnegative("probability", probability, 1)
+    size = np.abs(as_finite("weights", weights, array.size))
+    outside = size[..., array == 0.0].sum()
+    if outside > 0.0:
+        share = outside / size.sum()
+        raise UnsupportedWeightError(
+            f"weight outside the design's support must be 0, got {outside:.6g}, {share:.3%} of all weight"
+        )
+
+
+# ---- contrasts: how much an item's utility moves the answer --------------------------------------
+
+
+def pair_contrast(weights_a: ArrayLike, weights_b: ArrayLike) -> FloatArray:
+    """Return abs(w_a - w_b) per item; where both runs weigh an item alike it cannot tell them apart and
+    gets 0.
+
+    Raises
+    ------
+    IdenticalSystemsError
+        The runs weigh every item alike: their difference is exactly 0 +- 0.
+    ValueError
+        Weights negative, not finite or of different lengths.
+    """
+    first = as_nonnegative("weights_a", weights_a, 1)
+    second = as_nonnegative("weights_b", weights_b, 1)
+    require_same_items("weights_b", second, first.size)
+    return _refuse_identical(np.abs(first - second), "the two runs")
+
+
+def baseline_contrast(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
+    """Return sqrt(sum over candidates j of (w_j - w_0)^2) per item.
+
+    Items that only the baseline returns are included: without them the estimate would have no finite
+    variance.
+
+    Parameters
+    ----------
+    candidates : array, shape (n_runs, n_items)
+    baseline : array, shape (n_items,)
+
+    Raises
+    ------
+    IdenticalSystemsError, ValueError
+        As `pair_contrast`.
+    """
+    rows = as_nonnegative("candidates", candidates, 2)
+    reference = as_nonnegative("baseline", baseline, 1)
+    require_same_items("baseline", reference, rows.shape[1])
+    return _refuse_identical(np.sqrt(np.square(rows - reference).sum(axis=0)), "baseline and candidates")
+
+
+def ranking_contrast(weights: ArrayLike) -> FloatArray:
+    """Return sqrt(sum over runs j of (w_j - mean w)^2) per item.
+
+    It serves the sum of the variances of all pairwise differences: that sum is n_runs times this objective.
+
+    Parameters
+    ----------
+    weights : array, shape (n_runs, n_items), n_runs >= 2
+
+    Raises
+    ------
+    IdenticalSystemsError, ValueError
+        As `pair_contrast`; fewer than two runs.
+    """
+    rows = as_nonnegative("weights", weights, 2)
+    if rows.shape[0] < 2:
+        raise ValueError(f"a ranking needs at least 2 runs, got {rows.shape[0]}")
+    contrast = np.sqrt(np.square(rows - rows.mean(axis=0)).sum(axis=0))
+    # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
+    contrast[rows.max(axis=0) == rows.min(axis=0)] = 0.0
+    return _refuse_identical(contrast, "the runs")
+
+
+def _refuse_identical(contrast: FloatArray, who: str) -> FloatArray:
+    if not np.any(contrast > 0.0):
+        raise IdenticalSystemsError(
+            f"{who} are identical under this measure: every difference is 0, nothing to judge"
+        )
+    return contrast
+
+
+# ---- spreads and sizes ---------------------------------------------------------------------------
+
+
+def binary_spread(probability: ArrayLike) -> FloatArray:
+    """Return sqrt(p (1 - p)), the standard deviation of binary relevance guessed with probability p in (0,
+    1).
+
+    Raises
+    ------
+    ValueError
+        p not strictly between 0 and 1: such an item would never be drawn, or is called known before it is
+        judged.
+    """
+    guess = as_nonnegative("probability", probability, 1)
+    refused = guess[(guess <= 0.0) | (guess >= 1.0)]
+    if refused.size:
+        raise ValueError(f"probability must be within (0, 1), got {refused[0]}")
+    return np.asarray(np.sqrt(guess * (1.0 - guess)), dtype=np.float64)
+
+
+def design_sizes(contrast: ArrayLike, spread: ArrayLike) -> FloatArray:
+    """Return contrast * spread: the sizes that give the difference estimator its least variance for a given
+    budget.
+
+    Parameters
+    ----------
+    contrast : array, shape (n_items,)
+        A run's weights, `pair_contrast`, `baseline_contrast` or `ranking_contrast`.
+    spread : array, shape (n_items,)
+        Standard deviation of the utility around its prediction: `binary_spread`, or the root of a second
+        moment.
+
+    Raises
+    ------
+    UnsupportedWeightError
+        A spread of 0 where the contrast is not: that item could never be drawn.
+    """
+    moves = as_nonnegative("contrast", contrast, 1)
+    unknown = as_nonnegative("spread", spread, 1)
+    require_same_items("spread", unknown, moves.size)
+    require_support(unknown, moves)
+    return np.asarray(moves * unknown, dtype=np.float64)
+
+
+def pair_sizes(weights_a: ArrayLike, weights_b: ArrayLike, prior: ArrayLike) -> FloatArray:
+    """Return abs(w_a - w_b) * sqrt(p (1 - p)), sizes for the difference of two runs; p = prior of
+    relevance.
+    """
+    return design_sizes(pair_contrast(weights_a, weights_b), binary_spread(prior))
+
+
+def baseline_sizes(candidates: ArrayLike, baseline: ArrayLike, prior: ArrayLike) -> FloatArray:
+    """Return sqrt(sum (w_j - w_0)^2) * sqrt(p (1 - p)), sizes for candidates against a baseline."""
+    return design_sizes(baseline_contrast(candidates, baseline), binary_spread(prior))
+
+
+def ranking_sizes(weights: ArrayLike, prior: ArrayLike) -> FloatArray:
+    """Return sqrt(sum (w_j - mean w)^2) * sqrt(p (1 - p)), sizes for ranking several runs."""
+    return design_sizes(ranking_contrast(weights), binary_spread(prior))
+
+
+def corrected_second_moments(confusion: ArrayLike, gains: ArrayLike) -> FloatArray:
+    """Return E[c^2 | true grade] of labels corrected by c = J^-1 v: sizes use its root, so negative c
+    cannot spoil them.
+
+    Assumes that labels err independently with the confusion matrix J = confusion[true_grade, given_grade].
+
+    Raises
+    ------
+    ValueError
+        J not square, rows not summing to 1, gains of another length, or J of condition number 1e8 and above.
+
+    Examples
+    --------
+    >>> corrected_second_moments([[1, 0], [0, 1]], [0, 3]).tolist()
+    [0.0, 9.0]
+    """
+    matrix = as_nonnegative("confusion", confusion, 2)
+    if matrix.shape[0] != matrix.shape[1] or np.any(np.abs(matrix.sum(axis=1) - 1.0) > 1e-9):
+        raise ValueError(f"confusion must be square with rows that sum to 1, got {matrix.tolist()}")
+    gain = as_nonnegative("gains", gains, 1)
+    require_same_items("gains", gain, matrix.shape[0])
+    condition = float(np.linalg.cond(matrix))
+    if not condition < 1e8:
+        raise ValueError(f"confusion must have a condition number below 1e8, got {condition:.3g}")
+    return np.asarray(matrix @ np.square(np.linalg.solve(matrix, gain)), dtype=np.float64)

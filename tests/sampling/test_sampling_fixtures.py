@@ -1,0 +1,181 @@
+"""The worked example of the verified method: two queries, documents a to d, three systems, DCG@3 with ln.
+
+S1: abc | abc. S2: bad | abd. S3: cab | dab. Utilities 2 1 0 3 | 1 0 2 4. Expected values were computed by an
+independent program when the method was verified, and are given to six digits.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sampling.designs import (
+    baseline_design,
+    design_variance,
+    inclusion_probabilities,
+    mixture,
+    naive_design,
+    normalised,
+    pair_design,
+    poisson_variance,
+    ranking_design,
+    single_design,
+    uniform_design,
+)
+from sampling.draws import mixture_probability
+from sampling.measures import grade_gains, parse_measure, rank_weights, run_weights
+from sampling.pooling import prior_utility
+from sampling.sizes import corrected_second_moments
+
+MEASURE = parse_measure("DCG(dcg='ln')@3")
+#                    1a 1b 1c 1d 2a 2b 2c 2d
+RANKS = np.array([[1, 2, 3, 0, 1, 2, 3, 0], [2, 1, 0, 3, 1, 2, 0, 3], [2, 3, 1, 0, 2, 3, 0, 1]])
+U = np.array([2.0, 1, 0, 3, 1, 0, 2, 4])
+W = run_weights(MEASURE, RANKS, n_topics=2)
+G = W[0] - W[1]
+
+
+def prior(*systems):
+    return prior_utility(RANKS[list(systems)], depth=3, numerator=4, offset=1)
+
+
+def eq9():
+    return pair_design(W[0], W[1], prior(0, 1))
+
+
+def near(values):
+    return pytest.approx(np.array(values), abs=5e-7)
+
+
+def test_the_weights_of_one_query_sum_to_lambda():
+    assert rank_weights(MEASURE, 3).sum() == pytest.approx(3.074282, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("system", "weights", "utility"),
+    [
+        (0, [0.721348, 0.455120, 0.360674, 0, 0.721348, 0.455120, 0.360674, 0], 3.340510),
+        (1, [0.455120, 0.721348, 0, 0.360674, 0.721348, 0.455120, 0, 0.360674], 4.877651),
+        (2, [0.455120, 0.360674, 0.721348, 0, 0.455120, 0.360674, 0, 0.721348], 4.611423),
+    ],
+)
+def test_weights_are_those_of_the_example_and_their_sum_with_utilities_is_the_measure(system, weights, utility):
+    assert near(weights) == W[system]
+    assert W[system] @ U == pytest.approx(utility, abs=5e-7)
+
+
+def test_scale_gains_of_a_graded_measure_are_the_gains():
+    assert grade_gains(MEASURE, [0, 1, 2, 3, 4], 1).tolist() == [0, 1, 2, 3, 4]
+
+
+DESIGNS = {
+    "eq4": [0.299290, 0.125887, 0.074823, 0, 0.299290, 0.125887, 0.074823, 0],
+    "eq9": [0.202993, 0.202993, 0.148503, 0.148503, 0, 0, 0.148503, 0.148503],
+    "naive": [0.210406, 0.210406, 0.034833, 0.034833, 0.309624, 0.130234, 0.034833, 0.034833],
+    "eq11": [0.092990, 0.120924, 0.229381, 0.070188, 0.150294, 0.036656, 0.070188, 0.229381],
+    "eq13": [0.112581, 0.127204, 0.215111, 0.084975, 0.128664, 0.031380, 0.084975, 0.215111],
+    "eq9+10%": [0.195194, 0.195194, 0.146153, 0.146153, 0.0125, 0.0125, 0.146153, 0.146153],
+}
+
+
+def design(name):
+    return {
+        "eq4": lambda: single_design(W[0], prior(0)),
+        "eq9": eq9,
+        "naive": lambda: naive_design(W[:2], prior(0, 1)),
+        "eq11": lambda: baseline_design(W[:2], W[2], prior(0, 1, 2)),
+        "eq13": lambda: ranking_design(W, prior(0, 1, 2)),
+        "eq9+10%": lambda: mixture(eq9(), [uniform_design(8)], [0.1]),
+    }[name]()
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_design_gives_the_probabilities_of_the_example(name):
+    assert design(name) == near(DESIGNS[name])
+    assert design(name).sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "variance"),
+    [
+        ("naive", 107.624503),
+        ("eq9", 24.786339),
+        ("eq11", 34.440128),
+        ("eq13", 30.289747),
+        ("eq9+10%", 25.264616),
+    ],
+)
+def test_exact_variance_of_the_difference_is_that_of_the_example(name, variance):
+    assert G @ U == pytest.approx(-1.537141, abs=5e-7)
+    assert design_variance(design(name), U, G) == pytest.approx(variance, abs=1e-6)
+
+
+def test_the_pair_design_with_true_utilities_still_has_variance():
+    q = pair_design(W[0], W[1], U)
+    assert design_variance(q, U, G) == pytest.approx(13.997181, abs=1e-6)
+
+
+def test_stratifying_the_pair_design_by_the_sign_of_the_difference_removes_two_thirds_of_the_variance():
+    q, total = eq9(), 0.0
+    for stratum in (G > 0, G < 0):
+        share = q[stratum].sum()
+        total += design_variance(q[stratum] / share, U[stratum], G[stratum]) / share
+    assert total == pytest.approx(8.426356, abs=1e-6)
+
+
+def test_exact_variance_of_one_system_under_its_own_design():
+    assert design_variance(design("eq4"), U, W[0]) == pytest.approx(6.133679, abs=1e-6)
+
+
+def test_five_draws_from_the_pair_design_have_the_terms_of_the_example():
+    drawn = [0, 3, 6, 7, 0]
+    terms = (U * G)[drawn] / eq9()[drawn]
+    assert terms == near([2.623022, -7.286173, 4.857449, -9.714897, 2.623022])
+    assert terms.mean() == pytest.approx(-1.379515, abs=5e-7)
+    assert terms.std(ddof=1) == pytest.approx(6.620188, abs=1e-6)
+
+
+def test_the_balance_heuristic_of_two_batches_is_that_of_the_example():
+    q = mixture_probability([design("eq4"), eq9()], [3, 2])
+    assert q == near([0.260771, 0.156730, 0.104295, 0.059401, 0.179574, 0.075532, 0.104295, 0.059401])
+    drawn = [0, 1, 4, 3, 6]
+    assert ((U * W[0])[drawn] / q[drawn]).mean() == pytest.approx(3.873936, abs=1e-6)
+    assert ((U * G)[drawn] / q[drawn]).mean() == pytest.approx(-2.191161, abs=1e-6)
+
+
+def test_inclusion_probabilities_of_three_expected_judgments_are_those_of_the_example():
+    pi = inclusion_probabilities(eq9(), 3)
+    assert pi == near([0.608980, 0.608980, 0.445510, 0.445510, 0, 0, 0.445510, 0.445510])
+    sample = [0, 3, 6]
+    assert ((U * G)[sample] / pi[sample]).sum() == pytest.approx(0.064766, abs=5e-7)
+
+
+def test_exact_poisson_variances_are_those_of_the_example():
+    pi = inclusion_probabilities(eq9(), 3)
+    assert poisson_variance(pi, G, U**2) == pytest.approx(4.922846, abs=1e-6)
+    assert poisson_variance(pi, G, (U - prior(0, 1)) ** 2) == pytest.approx(2.622268, abs=1e-6)
+    assert design_variance(eq9(), U, G) / 3 == pytest.approx(8.262113, abs=1e-6)
+
+
+def test_second_moments_of_labels_with_sensitivity_80_and_specificity_90_are_those_of_the_example():
+    assert corrected_second_moments([[0.9, 0.1], [0.2, 0.8]], [0, 1]) == near([0.183673, 1.326531])
+
+
+def test_the_balance_heuristic_is_biased_when_the_second_design_saw_the_first_labels():
+    """Three pairs with labels 1, 0, 1 (truth 2), one draw from 1/3 each, one from a design that depends on it."""
+    y = np.array([1.0, 0, 1])
+    first = np.full(3, 1 / 3)
+    second = np.array([[0.6, 0.2, 0.2], [0.1, 0.45, 0.45], [0.2, 0.2, 0.6]])
+    pooled = separate = 0.0
+    for i, j in itertools.product(range(3), repeat=2):
+        probability = first[i] * second[i, j]
+        q = mixture_probability([first, second[i]], [1, 1])
+        pooled += probability * (y[i] / q[i] + y[j] / q[j]) / 2
+        separate += probability * (y[i] / first[i] + y[j] / second[i, j]) / 2
+    assert pooled == pytest.approx(1.661270, abs=5e-7)
+    assert separate == pytest.approx(2, abs=1e-12)
+
+
+def test_normalising_the_weights_by_lambda_gives_the_same_probabilities():
+    assert single_design(W[0] / W[0].sum(), prior(0)) == pytest.approx(design("eq4"), abs=1e-12)
+    assert normalised(W[0]) == pytest.approx(normalised(3 * W[0]), abs=1e-12)
