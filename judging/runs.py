@@ -1,0 +1,355 @@
+"""Read a run file ``topic Q0 document rank score tag`` into columns, in the order trec_eval gives it.
+
+Fast pass: numpy on blocks of bytes. Only when it finds anything wrong, a slow pass goes line by line and says
+where. Order: score descending *as 32-bit float*, ties by document id descending (bytes); that is what trec_eval
+does (Buckley, trec_eval, form_res_rels.c). The rank column is never trusted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from judging.textfiles import (
+    BLOCK_SIZE,
+    CONTROL,
+    CONTROL_REASON,
+    MAX_ID_BYTES,
+    BrokenFileError,
+    Limits,
+    Source,
+    TrecFormatError,
+    binary,
+    read_blocks,
+)
+from judging.trec import read_fields
+
+LAYOUT = "topic Q0 document rank score tag"
+WIDTH = 6
+RUN_LIMITS = Limits(max_bytes=1 << 30)  # columns of a whole run are held in memory
+CHUNK_SIZE = 8 * BLOCK_SIZE
+WHITE = b" \t\r\n"
+CONTROL_BYTES = bytes([*range(9), 11, 12, *range(14, 32), 127])
+SCORE_BYTES = b"0123456789+-.eE\n"
+PADDING = b"\0" * 8
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+
+class _NotFastError(Exception):
+    """The fast pass met something that is wrong or unusual."""
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """A run in trec_eval's order: topics ascending as strings, rows ranked within topic.
+
+    ``offsets[t] : offsets[t + 1]`` are topic t's rows. ``pair_hashes`` are `hash_pairs` of the rows.
+    """
+
+    run_tag: str
+    topic_ids: tuple[str, ...]
+    offsets: Ints
+    doc_ids: pl.Series
+    scores: Floats
+    pair_hashes: Hashes
+
+
+# 64-bit hash of tokens. Our own few lines, because the stored form needs the same value on every machine and
+# version for ever. Mixer: the finaliser of splitmix64 (Steele, Lea & Flood 2014), a bijection of 64 bits.
+
+
+def _mix(state: Hashes) -> Hashes:
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+_KEEP = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], dtype=np.uint64)  # masks of the last word
+
+
+def hash_tokens(data: bytes, starts: Ints, lengths: Ints, seeds: Hashes) -> Hashes:
+    """Return a 64-bit hash of ``data[start : start + length]`` for every token, seeded by ``seeds``.
+
+    ``data`` must go on for 8 bytes after the last token. Two tokens of one seed collide with chance 2^-64.
+    """
+    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))  # a word at every byte
+    state = _mix(seeds + lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    longest = int(lengths.max(initial=0))
+    for done in range(0, longest, 8):
+        active: Ints | slice = slice(None) if done == 0 else np.flatnonzero(lengths > done)
+        kept = np.minimum(lengths[active] - done, 8)
+        word = words[starts[active] + done].astype(np.uint64) & _KEEP[kept]
+        state[active] = _mix(state[active] ^ word)
+    return state
+
+
+def hash_pairs(topic_ids: list[str], doc_ids: list[str]) -> Hashes:
+    """Return the 64-bit hash of every (topic, document), as stored runs hold it.
+
+    >>> hex(int(hash_pairs(["301"], ["FT911-3"])[0])) == hex(int(hash_pairs(["301"], ["FT911-3"])[0]))
+    True
+    """
+    topics = _hash_strings(topic_ids, np.zeros(len(topic_ids), dtype=np.uint64))
+    return _hash_strings(doc_ids, topics)
+
+
+def _hash_strings(values: list[str], seeds: Hashes) -> Hashes:
+    encoded = [value.encode() for value in values]
+    lengths = np.array([len(value) for value in encoded], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    return hash_tokens(b"".join(encoded) + PADDING, starts, lengths, seeds)
+
+
+# The fast pass.
+
+
+@dataclass(frozen=True)
+class _Block:
+    topic_hashes: Hashes
+    topics: list[bytes]  # of each stretch of equal topics
+    stretch_starts: Ints
+    docs: bytes  # one a line
+    scores: Floats
+    tag: bytes
+    pair_hashes: Hashes
+
+
+def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Return blocks that end with a line; white space at the end of the file is dropped."""
+    held: list[bytes] = []
+    size = 0
+    for block in blocks:
+        held.append(block)
+        size += len(block)
+        if size < CHUNK_SIZE:
+            continue
+        data = b"".join(held)
+        body = data[: data.rfind(b"\n") + 1].rstrip(WHITE)
+        end = data.find(b"\n", len(body))
+        held = [data[end + 1 :]] if body else [data]
+        size = len(held[0])
+        if body:
+            yield data[: end + 1]
+    body = b"".join(held).rstrip(WHITE)
+    if body:
+        yield body + b"\n"
+
+
+def _check_bytes(data: bytes) -> None:
+    """Raise `_NotFastError` unless all characters are allowed in a run and all lines end well."""
+    if data.translate(None, CONTROL_BYTES) != data:
+        raise _NotFastError
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        raise _NotFastError
+    if not data.isascii():
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _NotFastError from None
+        if CONTROL.search(text.replace("\r\n", "\n")):
+            raise _NotFastError
+
+
+def _tokens(data: bytes, max_line: int) -> tuple[Ints, Ints]:
+    """Return starts and ends of the tokens, shape [line, 6]; every line must have exactly six."""
+    array = np.frombuffer(data, dtype=np.uint8)
+    white = np.ones(len(array) + 1, dtype=np.bool_)
+    np.less_equal(array, 32, out=white[1:])
+    edges = np.flatnonzero(white[1:] != white[:-1])
+    line_ends = np.flatnonzero(array == 10)
+    if len(edges) != 2 * WIDTH * len(line_ends):
+        raise _NotFastError
+    starts, ends = edges[0::2].reshape(-1, WIDTH), edges[1::2].reshape(-1, WIDTH)
+    before = np.concatenate(([-1], line_ends[:-1]))
+    if np.any(ends[:, -1] > line_ends) or np.any(starts[:, 0] < before):
+        raise _NotFastError
+    if int((line_ends - before).max()) > max_line:
+        raise _NotFastError
+    return starts, ends
+
+
+def _column(array: Bytes, starts: Ints, ends: Ints) -> bytes:
+    """Return the tokens of one column, each followed by a line end."""
+    inside = np.zeros(len(array) + 1, dtype=np.int8)
+    inside[starts] = 1
+    inside[ends + 1] -= 1  # the byte after a token is white space: it becomes the line end
+    column = array[np.cumsum(inside[:-1], dtype=np.int8).view(np.bool_)]
+    column[np.cumsum(ends - starts + 1) - 1] = 10
+    return column.tobytes()
+
+
+def _scores(column: bytes) -> Floats:
+    if column.translate(None, SCORE_BYTES):
+        raise _NotFastError  # nan, inf, hexadecimal, underscores
+    try:
+        frame = pl.read_csv(column, has_header=False, schema={"score": pl.Float64}, separator="\1", quote_char=None)
+    except pl.exceptions.PolarsError:
+        raise _NotFastError from None
+    scores: Floats = frame["score"].to_numpy()
+    if len(scores) != column.count(b"\n") or not np.isfinite(scores).all():
+        raise _NotFastError  # 1e999
+    return scores
+
+
+def _block(data: bytes, max_line: int) -> _Block:
+    _check_bytes(data)
+    starts, ends = _tokens(data, max_line)
+    lengths = ends - starts
+    if int(lengths[:, [0, 2, 5]].max()) > MAX_ID_BYTES:
+        raise _NotFastError
+    array, padded = np.frombuffer(data, dtype=np.uint8), data + PADDING
+    zeros = np.zeros(len(starts), dtype=np.uint64)
+    topic_hashes = hash_tokens(padded, starts[:, 0], lengths[:, 0], zeros)
+    stretch_starts = np.flatnonzero(np.concatenate(([True], topic_hashes[1:] != topic_hashes[:-1])))
+    topics = [data[starts[row, 0] : ends[row, 0]] for row in stretch_starts.tolist()]
+    tag_hashes = hash_tokens(padded, starts[:, 5], lengths[:, 5], zeros)
+    if np.any(tag_hashes != tag_hashes[0]):
+        raise _NotFastError
+    return _Block(
+        topic_hashes=topic_hashes,
+        topics=topics,
+        stretch_starts=stretch_starts,
+        docs=_column(array, starts[:, 2], ends[:, 2]),
+        scores=_scores(_column(array, starts[:, 4], ends[:, 4])),
+        tag=data[starts[0, 5] : ends[0, 5]],
+        pair_hashes=hash_tokens(padded, starts[:, 2], lengths[:, 2], topic_hashes),
+    )
+
+
+def text_lines(column: bytes) -> pl.Series:
+    """Return one string per line of a column whose tokens hold no white space."""
+    return pl.read_csv(column, has_header=False, schema={"doc_id": pl.String}, separator="\1", quote_char=None)[
+        "doc_id"
+    ]
+
+
+def ranked(run_tag: str, topics: list[str], topic_of: Ints, docs: pl.Series, scores: Floats) -> tuple[
+    Ints, tuple[str, ...], Ints
+]:  # fmt: skip
+    """Return the row order of trec_eval, the topic ids ascending, and the topics' offsets."""
+    del run_tag
+    topic_ids = sorted(set(topics))
+    place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
+    codes = np.array([place[topic] for topic in topics], dtype=np.uint64)[topic_of]
+    key = (codes << np.uint64(32)) | _descending(scores)
+    order = np.arange(len(key)) if np.all(key[1:] > key[:-1]) else _order(key, docs)
+    counts = np.bincount(codes.astype(np.int64), minlength=len(topic_ids))
+    return order, tuple(topic_ids), np.concatenate(([0], np.cumsum(counts)))
+
+
+def _descending(scores: Floats) -> Hashes:
+    """Return 32-bit keys whose ascending order is the descending order of the scores as 32-bit floats."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = scores.astype(np.float32) + np.float32(0)  # -0.0 and 0.0 are one score
+    bits = single.view(np.uint32)
+    ascending = np.where(bits >> np.uint32(31) == 1, ~bits, bits | np.uint32(0x80000000))
+    keys: Hashes = (~ascending).astype(np.uint64)
+    return keys
+
+
+def _order(key: Hashes, docs: pl.Series) -> Ints:
+    """Return the order by key; equal keys by document id, descending."""
+    order = np.argsort(key, kind="stable")
+    in_order = key[order]
+    same = in_order[1:] == in_order[:-1]
+    if not same.any():
+        return order
+    tied = np.zeros(len(key), dtype=np.bool_)
+    tied[1:] |= same
+    tied[:-1] |= same
+    rows = order[tied]
+    frame = pl.DataFrame({"key": in_order[tied], "doc_id": docs.gather(rows), "row": rows})
+    order[tied] = frame.sort(["key", "doc_id"], descending=[False, True])["row"].to_numpy()
+    return order
+
+
+def _fast(source: Source, limits: Limits) -> RunColumns:
+    with binary(source) as stream:
+        parts = [_block(data, limits.max_line) for data in _whole_lines(read_blocks(stream, limits))]
+    if not parts or any(part.tag != parts[0].tag for part in parts):
+        raise _NotFastError
+    pair_hashes = np.concatenate([part.pair_hashes for part in parts])
+    in_order = np.sort(pair_hashes)
+    if np.any(in_order[1:] == in_order[:-1]):
+        raise _NotFastError  # a pair twice, or two pairs of one hash
+    del in_order
+    topics = [topic.decode() for part in parts for topic in part.topics]
+    stretches = [
+        np.diff(np.append(part.stretch_starts, len(part.scores)))
+        for part in parts
+    ]  # fmt: skip
+    topic_of = np.repeat(np.arange(len(topics)), np.concatenate(stretches))
+    scores = np.concatenate([part.scores for part in parts])
+    docs = text_lines(b"".join(part.docs for part in parts))
+    tag = parts[0].tag.decode()
+    del parts
+    order, topic_ids, offsets = ranked(tag, topics, topic_of, docs, scores)
+    return RunColumns(tag, topic_ids, offsets, docs.gather(order), scores[order], pair_hashes[order])
+
+
+def _find_error(source: Source, name: str, limits: Limits) -> NoReturn:
+    """Raise the first error of the file, in reading order, with its place."""
+    first: dict[tuple[str, str], int] = {}
+    tag: str | None = None
+    for fields in read_fields(source, name, WIDTH, LAYOUT, limits):
+        pair = fields.id(0, "topic id"), fields.id(2, "document id")
+        fields.number_at(4, "score")
+        tag = tag or fields.id(5, "run tag")
+        if fields.values[5] != tag:
+            fields.fail(5, f"one run tag a file: {fields.values[5][:80]!r} after {tag[:80]!r}")
+        before = first.setdefault(pair, fields.number)
+        if before != fields.number:
+            fields.fail(2, f"document {pair[1]} of topic {pair[0]} is there twice (first on line {before})")
+    if tag is None:
+        raise TrecFormatError(name, 1, 1, "no lines in the run")
+    raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
+
+
+def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS) -> RunColumns:
+    """Return a validated run. A stream must be seekable: what is wrong is located in a second pass."""
+    start = 0
+    if not isinstance(source, str) and hasattr(source, "seek"):
+        start = source.tell()
+    try:
+        return _fast(source, limits)
+    except (_NotFastError, BrokenFileError):
+        if not isinstance(source, str) and hasattr(source, "seek"):
+            source.seek(start)
+        _find_error(source, name, limits)
+
+
+def read_run(source: Source, name: str, limits: Limits = RUN_LIMITS) -> pl.DataFrame:
+    """Return a run as a frame: topic_id, doc_id, rank, score, run_tag; topics ascending, rows ranked.
+
+    Refused with ``file:line:column``: not six columns, a score that is not finite, two run tags, a
+    (topic, document) twice, anything `open_text` refuses. The rank is trec_eval's, never the file's.
+
+    >>> import io
+    >>> lines = b"1 Q0 a 1 0.5 mine\\n1 Q0 b 2 0.5 mine\\n"
+    >>> read_run(io.BytesIO(lines), "example")["doc_id"].to_list()
+    ['b', 'a']
+    """
+    return columns_frame(read_columns(source, name, limits))
+
+
+def columns_frame(columns: RunColumns) -> pl.DataFrame:
+    """Return the frame of `read_run`."""
+    counts = np.diff(columns.offsets)
+    rank = np.arange(len(columns.scores)) - np.repeat(columns.offsets[:-1], counts) + 1
+    topics = pl.Series("topic_id", columns.topic_ids, dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "topic_id": topics.gather(np.repeat(np.arange(len(counts)), counts)),
+            "doc_id": columns.doc_ids,
+            "rank": rank.astype(np.uint32),
+            "score": columns.scores,
+            "run_tag": pl.repeat(columns.run_tag, len(rank), eager=True),
+        }
+    )

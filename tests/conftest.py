@@ -1,0 +1,56 @@
+"""Real servers for every test run: a throw-away PostgreSQL and Redis, one pair per test process."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# Before Django reads its settings: tests never touch a stack that runs on this machine, nor its data.
+_FOLDER = Path(tempfile.mkdtemp(prefix="touchstone-test-"))
+os.environ["TOUCHSTONE_VAR"] = str(_FOLDER / "var")
+for _name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS"):
+    os.environ.pop(_name, None)
+
+import shutil  # noqa: E402
+
+import pytest  # noqa: E402
+from django.conf import settings  # noqa: E402
+
+from touchstone import embedded  # noqa: E402
+from touchstone.celery import app  # noqa: E402
+from touchstone.settings import database_from_url  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[embedded.Servers]:
+    running = embedded.Servers(_FOLDER / "servers")
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+        shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(servers: embedded.Servers) -> None:
+    """Point Django and Celery at the throw-away servers before pytest-django makes the test database."""
+    from django.db import connections
+
+    settings.DATABASES["default"].update(database_from_url(servers.database_url))
+    connections["default"].settings_dict.update(database_from_url(servers.database_url))
+    settings.REDIS_URL = app.conf.broker_url = servers.redis_url
+
+
+@pytest.fixture
+def child_environment(servers: embedded.Servers, transactional_db: None) -> dict[str, str]:
+    """The environment in which a child process (a worker, a command) uses this test's database and Redis."""
+    name = settings.DATABASES["default"]["NAME"]
+    return {
+        **os.environ,
+        "DATABASE_URL": servers.database_url.rpartition("/")[0] + f"/{name}",
+        "REDIS_URL": servers.redis_url,
+        "SECRET_KEY": "of-the-tests",
+        "HTTPS": "0",
+        "DJANGO_SETTINGS_MODULE": "touchstone.settings",
+    }

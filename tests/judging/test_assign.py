@@ -1,0 +1,344 @@
+"""The contract with assessors, on a real PostgreSQL."""
+
+import threading
+import uuid
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from judging.models import Assessor, Campaign, Collection, Document, Grade, Item, Judgment, Lease, Scale, Slot, Topic
+from judging.services.assign import claim, history, release, revise, submit
+from judging.services.errors import (
+    AlreadyJudged,
+    AssessorSuspended,
+    CampaignNotOpen,
+    GradeOffScale,
+    LeaseUnknown,
+    NotYetJudged,
+    TokenReused,
+)
+from touchstone.models import User
+
+
+def make_campaign(*, items=3, k=1, topics=1, lease_seconds=600, gold_check_rate=0.0):
+    scale = Scale.objects.create(name=f"scale {uuid.uuid4()}")
+    Grade.objects.bulk_create(
+        Grade(scale=scale, value=value, label=label, gain=value) for value, label in enumerate(["no", "some", "yes"])
+    )
+    collection = Collection.objects.create(name=f"collection {uuid.uuid4()}")
+    campaign = Campaign.objects.create(
+        collection=collection,
+        scale=scale,
+        name=f"campaign {uuid.uuid4()}",
+        state=Campaign.State.OPEN,
+        judgments_per_item=k,
+        lease_seconds=lease_seconds,
+        gold_check_rate=gold_check_rate,
+    )
+    for topic_number in range(topics):
+        topic = Topic.objects.create(collection=collection, topic_id=f"t{topic_number}", title="A topic")
+        for item_number in range(items):
+            document = Document.objects.create(
+                collection=collection, doc_id=f"d{topic_number}-{item_number}", text="Text"
+            )
+            item = Item.objects.create(campaign=campaign, topic=topic, document=document)
+            Slot.objects.bulk_create(
+                Slot(item=item, purpose="judge", number=n, campaign=campaign, topic=topic, position=item_number)
+                for n in range(1, k + 1)
+            )
+    return campaign
+
+
+def make_assessor(campaign, name="bob", tier="bronze"):
+    user = User.objects.create(username=f"{name}-{uuid.uuid4().hex[:8]}")
+    return Assessor.objects.create(campaign=campaign, user=user, tier=tier)
+
+
+def expire(slot):
+    Slot.objects.filter(pk=slot.pk).extra(where=["true"]).update(lease_until="2000-01-01T00:00Z")
+
+
+def judge(assessor, grade=1):
+    slot = claim(assessor=assessor).slot
+    return submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=grade)
+
+
+@pytest.mark.django_db
+def test_a_claim_leases_one_slot_and_a_second_tab_gets_the_same():
+    bob = make_assessor(make_campaign())
+    first, second = claim(assessor=bob).slot, claim(assessor=bob).slot
+    assert first.pk == second.pk
+    assert first.token == second.token
+    assert Lease.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_submitting_twice_stores_one_judgment_and_another_grade_is_a_conflict():
+    bob = make_assessor(make_campaign())
+    slot, client_token = claim(assessor=bob).slot, uuid.uuid4()
+    first = submit(assessor=bob, token=slot.token, client_token=client_token, grade=2)
+    again = submit(assessor=bob, token=slot.token, client_token=client_token, grade=2)
+    assert first.pk == again.pk
+    with pytest.raises(TokenReused):
+        submit(assessor=bob, token=slot.token, client_token=client_token, grade=1)
+    with pytest.raises(AlreadyJudged):
+        submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=1)
+    assert Judgment.objects.count() == 1
+    bob.refresh_from_db()
+    assert bob.n_judged == 1
+
+
+@pytest.mark.django_db
+def test_a_grade_off_the_scale_is_refused_by_service_and_database():
+    bob = make_assessor(make_campaign())
+    slot = claim(assessor=bob).slot
+    with pytest.raises(GradeOffScale):
+        submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=7)
+    with pytest.raises(IntegrityError, match="off the scale"), transaction.atomic():
+        Judgment.objects.create(
+            item=slot.item, assessor=bob, grade=7, lease_token=slot.token, client_token=uuid.uuid4()
+        )
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_foreign_lease_looks_like_one_that_does_not_exist():
+    campaign = make_campaign()
+    bob, charlie = make_assessor(campaign), make_assessor(campaign, "charlie")
+    slot = claim(assessor=bob).slot
+    for token in (slot.token, uuid.uuid4()):
+        with pytest.raises(LeaseUnknown):
+            submit(assessor=charlie, token=token, client_token=uuid.uuid4(), grade=1)
+
+
+@pytest.mark.django_db
+def test_an_expired_lease_nobody_took_still_counts():
+    bob = make_assessor(make_campaign())
+    slot = claim(assessor=bob).slot
+    expire(slot)
+    assert submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=1).slot_id == slot.pk
+
+
+@pytest.mark.django_db
+def test_late_work_is_kept_as_surplus_when_the_slot_went_to_somebody_else():
+    campaign = make_campaign(items=1)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    late = claim(assessor=bob).slot
+    expire(late)
+    assert claim(assessor=dora).slot.pk == late.pk
+    surplus = submit(assessor=bob, token=late.token, client_token=uuid.uuid4(), grade=1)
+    assert surplus.slot_id is None
+    counted = judge(dora, 2)
+    assert counted.slot_id == late.pk
+
+
+@pytest.mark.django_db
+def test_late_work_fills_another_free_slot_of_the_item():
+    campaign = make_campaign(items=1, k=2)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    late = claim(assessor=bob).slot
+    expire(late)
+    assert claim(assessor=dora).slot.pk == late.pk
+    judgment = submit(assessor=bob, token=late.token, client_token=uuid.uuid4(), grade=1)
+    assert judgment.slot_id not in (None, late.pk)
+
+
+@pytest.mark.django_db
+def test_a_change_of_mind_is_a_new_row_in_the_same_slot():
+    bob = make_assessor(make_campaign())
+    first = judge(bob, 1)
+    second = revise(assessor=bob, token=first.lease_token, client_token=uuid.uuid4(), grade=2)
+    assert (second.sequence, second.slot_id, second.grade) == (2, first.slot_id, 2)
+    assert [row.grade for row in history(assessor=bob)] == [2]
+    assert Judgment.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_there_is_nothing_to_change_before_the_first_judgment():
+    bob = make_assessor(make_campaign())
+    slot = claim(assessor=bob).slot
+    with pytest.raises(NotYetJudged):
+        revise(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=2)
+
+
+@pytest.mark.django_db
+def test_one_never_judges_an_item_twice_and_then_there_is_no_more_work():
+    bob = make_assessor(make_campaign(items=2, k=3))
+    judged = {judge(bob).item_id, judge(bob).item_id}
+    assert len(judged) == 2
+    assert claim(assessor=bob).reason == "no work"
+
+
+@pytest.mark.django_db
+def test_an_assessor_stays_on_a_topic_while_it_has_items():
+    bob = make_assessor(make_campaign(items=4, topics=3))
+    topics = [judge(bob).item.topic_id for _ in range(12)]
+    assert len({tuple(topics[i : i + 4]) for i in (0, 4, 8)}) == 3
+    assert all(len(set(topics[i : i + 4])) == 1 for i in (0, 4, 8))
+
+
+@pytest.mark.django_db
+def test_suspended_assessors_and_closed_campaigns_get_nothing():
+    campaign = make_campaign()
+    bob = make_assessor(campaign)
+    Assessor.objects.filter(pk=bob.pk).update(status="suspended")
+    with pytest.raises(AssessorSuspended):
+        claim(assessor=bob)
+    Assessor.objects.filter(pk=bob.pk).update(status="active")
+    Campaign.objects.filter(pk=campaign.pk).update(state="closed")
+    with pytest.raises(CampaignNotOpen):
+        claim(assessor=bob)
+
+
+@pytest.mark.django_db
+def test_a_released_lease_goes_to_the_next_and_its_work_is_kept():
+    campaign = make_campaign(items=1)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    slot = claim(assessor=bob).slot
+    assert release(slot=slot)
+    assert claim(assessor=dora).slot.pk == slot.pk
+    assert submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=0).slot_id is None
+
+
+@pytest.mark.django_db
+def test_gold_checks_come_from_their_own_slots_and_gold_tier_gets_audits_only():
+    campaign = make_campaign(items=30, gold_check_rate=0.5)
+    items = list(Item.objects.filter(campaign=campaign).order_by("document__doc_id"))
+    Slot.objects.filter(item__in=items[10:]).delete()
+    Slot.objects.bulk_create(
+        Slot(item=item, purpose="check", number=1, campaign=campaign, topic=item.topic, position=1)
+        for item in items[10:20]
+    )
+    Slot.objects.create(
+        item=items[25], purpose="audit", number=1, campaign=campaign, topic=items[25].topic, position=1
+    )
+    bob, gold = make_assessor(campaign), make_assessor(campaign, "gold", tier="gold")
+    purposes = []
+    while (slot := claim(assessor=bob).slot) is not None:
+        purposes.append(slot.purpose)
+        submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=1)
+    assert purposes.count("judge") == 10
+    assert purposes.count("check") >= 1
+    assert "audit" not in purposes
+    assert judge(gold, 2).item_id == items[25].pk
+    assert claim(assessor=gold).reason == "no work"
+
+
+@pytest.mark.django_db
+def test_the_database_refuses_to_change_or_delete_a_judgment():
+    judgment = judge(make_assessor(make_campaign()))
+    for change in (
+        lambda: Judgment.objects.filter(pk=judgment.pk).update(grade=0),
+        lambda: Judgment.objects.filter(pk=judgment.pk)._raw_delete("default"),
+        lambda: Lease.objects.update(leased_at="2000-01-01T00:00Z"),
+    ):
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            change()
+
+
+@pytest.mark.django_db
+def test_the_database_refuses_more_than_k_slots_and_a_second_judgment_in_a_slot():
+    campaign = make_campaign(items=1, k=2)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    judgment = judge(bob)
+    item = judgment.item
+    with pytest.raises(IntegrityError, match="more than k"), transaction.atomic():
+        Slot.objects.create(item=item, purpose="judge", number=3, campaign=campaign, topic=item.topic, position=0)
+    with pytest.raises(IntegrityError, match="not this assessor's"), transaction.atomic():
+        Judgment.objects.create(
+            item=item,
+            assessor=dora,
+            grade=1,
+            slot_id=judgment.slot_id,
+            lease_token=uuid.uuid4(),
+            client_token=uuid.uuid4(),
+        )
+    with pytest.raises(IntegrityError, match="done is done"), transaction.atomic():
+        Slot.objects.filter(pk=judgment.slot_id).update(state="open")
+
+
+# --- many at once --------------------------------------------------------------------------------------------------
+
+
+def work_until_empty(assessor_id, claim_one, outcome):
+    try:
+        assessor = Assessor.objects.select_related("campaign__scale", "campaign__collection").get(pk=assessor_id)
+        barrier.wait()
+        while (slot := claim_one(assessor)) is not None:
+            outcome.append((assessor_id, slot))
+    finally:
+        connection.close()
+
+
+barrier = threading.Barrier(1)
+
+
+def storm(campaign, n_assessors, tabs, claim_one):
+    global barrier
+    assessors = [make_assessor(campaign, f"a{n}") for n in range(n_assessors)]
+    barrier, outcome = threading.Barrier(n_assessors * tabs), []
+    threads = [
+        threading.Thread(target=work_until_empty, args=(assessor.pk, claim_one, outcome))
+        for assessor in assessors
+        for _ in range(tabs)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcome
+
+
+def claim_and_submit(assessor):
+    slot = claim(assessor=assessor).slot
+    if slot is not None:
+        try:
+            submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=1)
+        except AlreadyJudged:
+            pass  # the other tab was faster; it had the same lease
+    return slot
+
+
+def naive_claim(assessor):
+    """The usual wrong way, as a control: count, then insert."""
+    item = (
+        Item.objects.extra(
+            where=[
+                "(SELECT count(*) FROM judging_judgment j WHERE j.item_id = judging_item.id) < 3",
+                "NOT EXISTS (SELECT 1 FROM judging_judgment j WHERE j.item_id = judging_item.id"
+                " AND j.assessor_id = %s)",
+            ],
+            params=[assessor.pk],
+        )
+        .filter(campaign=assessor.campaign_id)
+        .order_by("topic_id", "id")
+        .first()
+    )
+    if item is not None:
+        try:
+            Judgment.objects.create(
+                item=item, assessor=assessor, grade=1, lease_token=uuid.uuid4(), client_token=uuid.uuid4()
+            )
+        except IntegrityError:
+            pass
+    return item
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_sixteen_tabs_fill_every_slot_exactly_once():
+    campaign = make_campaign(items=40, k=3)
+    storm(campaign, n_assessors=8, tabs=2, claim_one=claim_and_submit)
+    per_item = [item.judgments.count() for item in Item.objects.filter(campaign=campaign)]
+    assert per_item == [3] * 40
+    pairs = Judgment.objects.values_list("item_id", "assessor_id")
+    assert len(set(pairs)) == len(pairs) == 120
+    assert not Slot.objects.exclude(state="done").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_the_naive_claim_passes_the_limit_so_the_test_above_can_fail():
+    campaign = make_campaign(items=40, k=3)
+    storm(campaign, n_assessors=8, tabs=1, claim_one=naive_claim)
+    assert sum(item.judgments.count() > 3 for item in Item.objects.filter(campaign=campaign)) > 0
