@@ -139,11 +139,7 @@ def forest_plot_spec(
 
 
 def forest_plot(
-    rows: Sequence[ForestRow],
-    title: str,
-    description: str,
-    axis_title: str,
-    reference: float | None = None,
+    rows: Sequence[ForestRow], title: str, description: str, axis_title: str, reference: float | None = None
 ) -> str:
     """Return a forest plot as SVG text (see `forest_plot_spec` for rows and errors).
 
@@ -204,10 +200,7 @@ def confusion_heat_map_spec(
                 },
             },
             {"mark": {"type": "text", "dy": -8, "fontSize": 14}, "encoding": {"text": {"field": "percent"}}},
-            {
-                "mark": {"type": "text", "dy": 10, "fontSize": 11},
-                "encoding": {"text": {"field": "interval"}},
-            },
+            {"mark": {"type": "text", "dy": 10, "fontSize": 11}, "encoding": {"text": {"field": "interval"}}},
         ],
     }
 
@@ -316,9 +309,7 @@ def half_width_curve_spec(
 
 
 def half_width_curve(
-    budgets: Sequence[float],
-    widths: Mapping[str, Sequence[float]],
-    title: str = "What a budget buys",
+    budgets: Sequence[float], widths: Mapping[str, Sequence[float]], title: str = "What a budget buys"
 ) -> str:
     """Return half-widths against budgets as SVG text (see `half_width_curve_spec`)."""
     spec = half_width_curve_spec(budgets, widths, title)

@@ -177,8 +177,8 @@ def _drawing_variances(judged: _Judged) -> Floats:
     """Return the estimated Poisson variance of ``sum w (v - f) / pi`` per target.
 
     (v - f)^2 is known for audited items only, so it is itself estimated by the difference form: predicted
-    from the bronze class for all, corrected by the audited ones (unbiased for a fixed prediction); never below
-    half the prediction, because the correction is noisy and could make a small audit's variance vanish.
+    from the bronze class for all, corrected by the audited ones (unbiased for a fixed prediction); never
+    below half the prediction, because the correction is noisy and could make a small audit's variance vanish.
     """
     predicted = (judged.mean - judged.prior) ** 2 + judged.variance
     observed = (judged.gain - judged.prior) ** 2
@@ -347,7 +347,7 @@ def labels_needed(difference: Estimate, n_items: int) -> Refusal | None:
 
     m' is what makes the half-width as small as the difference itself, with the same kind of audit, the
     drawing variance staying as it is; if the drawing alone is wider, more items must be judged instead.
-    `n_items` is the number of judged items with non-zero weight. Assumption: `difference` comes from `greg_label`.
+    `n_items` is the number of judged items with non-zero weight; `difference` comes from `greg_label`.
     """
     parts = dict(difference.components)
     if "gold" not in parts or difference.n > n_items:

@@ -144,7 +144,8 @@ def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike
     probability = finite("inclusion_probability", inclusion_probability, (weights.shape[1],))
     total = weights.sum(axis=1)
     outside = weights[:, probability <= 0].sum(axis=1)
-    return np.divide(outside, total, out=np.zeros_like(total), where=total > 0)
+    share: Floats = np.divide(outside, total, out=np.zeros_like(total), where=total > 0)
+    return share
 
 
 # -- drawn with replacement ---------------------------------------------------------------------------------

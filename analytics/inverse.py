@@ -1,7 +1,8 @@
-"""The papers' corrections, which invert a confusion matrix, and the test of the assumption they need.
+"""The papers' correction of a measure: labels replaced by scores from inverted confusion matrices.
 
-They are right only if an assessor errs alike on all documents of one grade. Real judges do not
-(methods/real-judges.md, section 1), so these numbers are shown by name and never reported as the result.
+It is right only if an assessor errs alike on all documents of one grade. Real judges do not
+(methods/real-judges.md, section 1), so these numbers are shown by name and never reported as the result;
+`analytics.assumption` tests it.
 `matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.correction`.
 """
 
@@ -41,21 +42,6 @@ class _Labels:
     assessor: Ints
     grade: Ints
     share: Floats  # 1 / labels of the label's item
-
-
-@dataclass(frozen=True)
-class AssumptionTest:
-    """Whether errors depend on `w` within a gold grade. A pass means "not contradicted", never "true".
-
-    `shift` is what a matrix correction would move the target by, compared with the design-based estimate.
-    `topic_t` (None without topics) is the same statistic over its topic-clustered standard error.
-    """
-
-    p_value: float
-    shift: float
-    standard_error: float
-    topic_t: float | None
-    n: int
 
 
 # -- one matrix ---------------------------------------------------------------------------------------------
@@ -125,7 +111,9 @@ def _smoothed(matrix: Floats, n: Floats) -> Floats:
 # -- refusals (noise-correction 3.3) ------------------------------------------------------------------------
 
 
-def separation_refusal(matrix: ArrayLike, gold_per_grade: ArrayLike, rng: np.random.Generator | None) -> Refusal | None:
+def separation_refusal(
+    matrix: ArrayLike, gold_per_grade: ArrayLike, rng: np.random.Generator | None
+) -> Refusal | None:
     """Return why one matrix may not be inverted, or None.
 
     No gold in a grade; two grades: ``D / SE(D) < 1.96`` with one hit and one miss added to each row; more
@@ -181,7 +169,9 @@ def _matrices_refusal(
     needed = [r.needed for r in refused]
     total = None if None in needed else sum(number for number in needed if number is not None)
     first = refused[0].reason
-    return Refusal(f"{len(refused)} of {present.size} assessors' matrices cannot be used; first: {first}", total)
+    return Refusal(
+        f"{len(refused)} of {present.size} assessors' matrices cannot be used; first: {first}", total
+    )
 
 
 # -- the estimator ------------------------------------------------------------------------------------------
@@ -218,14 +208,17 @@ def _stack(matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike) -> 
 def _item_sum(labels: _Labels, table: Floats, share: Floats, n_items: int) -> Floats:
     """Return per item the sum over its labels of share * table[assessor, grade]."""
     value = share * table[labels.assessor, labels.grade]
-    return np.bincount(labels.item, weights=value, minlength=n_items)
+    total: Floats = np.bincount(labels.item, weights=value, minlength=n_items).astype(np.float64)
+    return total
 
 
 def _mixes(labels: _Labels, row: Floats, matrices: Floats, present: Ints) -> Floats:
     """Return pi_a = J_a^-T h_a: the weighted true-grade mix of what each present assessor labelled."""
     shape = matrices.shape[:2]
     cell = labels.assessor * shape[1] + labels.grade
-    h = np.bincount(cell, weights=row[labels.item] * labels.share, minlength=shape[0] * shape[1]).reshape(shape)
+    h = np.bincount(cell, weights=row[labels.item] * labels.share, minlength=shape[0] * shape[1]).reshape(
+        shape
+    )
     solved = np.linalg.solve(np.swapaxes(matrices[present], 1, 2), h[present][:, :, None])
     return np.asarray(solved[:, :, 0])
 
@@ -249,8 +242,8 @@ def matrix_inverse(
     Assumption: given the true grade, an assessor's label depends on nothing else (not on the document, nor on
     who returned it), and the labels of one item are independent. False for real judges: the interval then
     misses the truth most of the time, and no amount of gold helps. Poisson draw.
-    `gold_per_grade[assessor, grade]` is what each row rests on (n + k for shrunk rows). One pooled matrix: all
-    `label_assessor` 0. Variance: drawing + label noise + V_J with 1/2 added to every cell; t by Satterthwaite.
+    `gold_per_grade[assessor, grade]` is what each row rests on (n + k for shrunk rows). One pooled matrix:
+    all `label_assessor` 0. Variance: drawing + label noise + V_J (cells + 1/2); t by Satterthwaite.
     Refused where a matrix cannot be inverted safely, and, for targets without negative weights, where the
     implied share of a grade is negative by more than 1.96 standard errors. `rng`: only for 3 or more grades.
 
@@ -303,7 +296,9 @@ def _inverse(
 ) -> tuple[float, tuple[float, float, float], float | None]:
     """Return value (without the frame total), the three variances, and degrees of freedom."""
     c, nu = np.zeros(matrices.shape[:2]), np.zeros(matrices.shape[:2])
-    c[present] = np.linalg.solve(matrices[present], np.broadcast_to(gains[:, None], (present.size, gains.size, 1)))[..., 0]
+    c[present] = np.linalg.solve(
+        matrices[present], np.broadcast_to(gains[:, None], (present.size, gains.size, 1))
+    )[..., 0]
     tau = np.array([score_variance(matrices[a], c[a]) for a in present])
     nu[present] = np.linalg.solve(matrices[present], tau[:, :, None])[..., 0]
 
@@ -326,7 +321,7 @@ def _inverse(
 def _infeasible(
     rows: Floats, pi: Floats, matrices: Floats, gold: Floats, labels: _Labels, present: Ints
 ) -> list[Refusal | None]:
-    """Return per target a refusal if J^-1 gives a grade a clearly negative share (binary: j outside [1-mN, mR])."""
+    """Return a refusal per target that J^-1 gives a negative share (binary: j outside [1-mN, mR])."""
     results: list[Refusal | None] = []
     nothing = np.zeros(rows.shape[1])
     for w in rows:
@@ -338,8 +333,8 @@ def _infeasible(
             value, parts, _ = _inverse(w, pi, matrices, gold, labels, present, one, nothing)
             if value < -1.96 * math.sqrt(sum(parts)):
                 found = Refusal(
-                    f"the matrices imply a share of {value / total:.3f} for grade {grade}: the labels of this "
-                    "target cannot come from these matrices; gold labels of these very items are needed"
+                    f"the matrices imply a share of {value / total:.3f} for grade {grade}: the labels of "
+                    "this target cannot come from these matrices; gold labels of these very items are needed"
                 )
         results.append(found)
     return results
@@ -395,67 +390,3 @@ def matrix_inverse_with_replacement(
         components=(("drawing", sampling), ("confusion matrices", audit)),
         warning=few_items_warning(used),
     )
-
-
-# -- the test of the assumption -----------------------------------------------------------------------------
-
-
-def assumption_test(
-    weights: ArrayLike,
-    *,
-    gold_grade: ArrayLike,
-    given_grade: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
-    rng: np.random.Generator,
-    topic_index: ArrayLike | None = None,
-    permutations: int = 999,
-) -> AssumptionTest | Refusal:
-    """Return the permutation test of "errors do not depend on w within a gold grade".
-
-    All arrays hold audited items; `weights` is log(number of systems returning the document) for the general
-    test or the target's w/pi_draw for its shift. ``T = sum (1/pi)(w - wbar_g) c(l)``; labels are permuted
-    inside gold grades (exact for a simple random audit, approximate otherwise). `shift` is the matrix inverse
-    minus the difference estimator. It explains; choosing an estimator by it covers .78-.84 (real-judges 3).
-
-    Source: methods/real-judges.md, section 3; Hausman (1978).
-    """
-    v = finite("gains", gains)
-    gold = integers("gold_grade", gold_grade, 0, v.size - 1)
-    given = integers("given_grade", given_grade, 0, v.size - 1)
-    w = finite("weights", weights, gold.shape)
-    pi = probabilities("audit_probability", audit_probability, gold.size)
-    if given.shape != gold.shape or permutations < 99:
-        raise ValueError(f"given_grade must have length {gold.size} and permutations be >= 99, got {given.size}, {permutations}")
-    if gold.size < FEWEST_ITEMS:
-        return Refusal(f"{gold.size} audited items; at least {FEWEST_ITEMS} are needed", FEWEST_ITEMS - gold.size)
-    j = np.zeros((v.size, v.size))
-    np.add.at(j, (gold, given), 1 / pi)
-    totals = j.sum(axis=1, keepdims=True)
-    if (totals == 0).any():
-        return Refusal(f"no gold label of true grade {int(np.argmin(totals))}", FEWEST_ITEMS)
-    if abs(np.linalg.det(j / totals)) < SINGULAR:
-        return Refusal("the confusion matrix cannot be inverted: its determinant is 0")
-
-    scores = label_scores(j / totals, v)[given]
-    centre = np.bincount(gold, weights=w / pi, minlength=v.size) / totals[:, 0]
-    lever = (w - centre[gold]) / pi
-    parts = lever * (scores - v[gold])
-    shift = float(parts.sum())
-    members = [np.flatnonzero(gold == grade) for grade in range(v.size)]
-    shuffled = scores.copy()
-    reached = 1
-    for _ in range(permutations):
-        for member in members:
-            shuffled[member] = rng.permutation(scores[member])
-        # the labels' own order counts as one of the permutations, ties included
-        reached += abs(float(lever @ shuffled)) >= abs(float(lever @ scores)) - 1e-12
-    error = math.sqrt(float((parts**2).sum()))
-    clustered = None if topic_index is None else _clustered_t(parts, integers("topic_index", topic_index, 0))
-    return AssumptionTest(reached / (permutations + 1), shift, error, clustered, gold.size)
-
-
-def _clustered_t(parts: Floats, topic: Ints) -> float | None:
-    sums = np.bincount(np.unique(topic, return_inverse=True)[1], weights=parts)
-    error = math.sqrt(sums.size * float(sums.var(ddof=1))) if sums.size > 1 else 0.0
-    return float(sums.sum()) / error if error > 0 else None

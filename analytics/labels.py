@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimators import Estimate, Refusal, difference_estimator, finite, weight_rows
-from analytics.estimators import Floats
+from analytics.estimators import Estimate, Floats, Refusal, difference_estimator, finite, weight_rows
 
 Ints = NDArray[np.int64]
 

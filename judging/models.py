@@ -90,7 +90,9 @@ class GoldAnswer(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="judging_goldanswer_unique", fields=["topic", "document"])]
+        constraints = [
+            models.UniqueConstraint(name="judging_goldanswer_unique", fields=["topic", "document"])
+        ]
 
     def __str__(self) -> str:
         return f"{self.topic} {self.document} {self.grade}"
@@ -103,7 +105,9 @@ class Scale(models.Model):
     relevant_grade = models.SmallIntegerField(default=1)
 
     class Meta:
-        constraints = [models.CheckConstraint(name="judging_scale_relevant", condition=Q(relevant_grade__gte=1))]
+        constraints = [
+            models.CheckConstraint(name="judging_scale_relevant", condition=Q(relevant_grade__gte=1))
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -160,7 +164,9 @@ class Campaign(models.Model):
     class Meta:
         ordering = ["-created_at"]
         constraints = [
-            models.CheckConstraint(name="judging_campaign_state", condition=Q(state__in=["draft", "open", "closed"])),
+            models.CheckConstraint(
+                name="judging_campaign_state", condition=Q(state__in=["draft", "open", "closed"])
+            ),
             models.CheckConstraint(
                 name="judging_campaign_k", condition=Q(judgments_per_item__gte=1, judgments_per_item__lte=20)
             ),
@@ -168,7 +174,8 @@ class Campaign(models.Model):
                 name="judging_campaign_lease", condition=Q(lease_seconds__gte=1, lease_seconds__lte=86400)
             ),
             models.CheckConstraint(
-                name="judging_campaign_gold_rate", condition=Q(gold_check_rate__gte=0, gold_check_rate__lte=0.5)
+                name="judging_campaign_gold_rate",
+                condition=Q(gold_check_rate__gte=0, gold_check_rate__lte=0.5),
             ),
         ]
 
@@ -205,11 +212,15 @@ class Assessor(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(name="judging_assessor_unique", fields=["campaign", "user"]),
-            models.CheckConstraint(name="judging_assessor_tier", condition=Q(tier__in=["gold", "silver", "bronze"])),
+            models.CheckConstraint(
+                name="judging_assessor_tier", condition=Q(tier__in=["gold", "silver", "bronze"])
+            ),
             models.CheckConstraint(
                 name="judging_assessor_kind", condition=Q(kind__in=["human", "machine", "simulated"])
             ),
-            models.CheckConstraint(name="judging_assessor_status", condition=Q(status__in=["active", "suspended"])),
+            models.CheckConstraint(
+                name="judging_assessor_status", condition=Q(status__in=["active", "suspended"])
+            ),
             # A machine is a judge like others, never the standard.
             models.CheckConstraint(
                 name="judging_assessor_no_machine_gold", condition=~Q(kind="machine", tier="gold")
@@ -229,7 +240,9 @@ class Item(models.Model):
     document = models.ForeignKey(Document, on_delete=models.PROTECT)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="judging_item_unique", fields=["campaign", "topic", "document"])]
+        constraints = [
+            models.UniqueConstraint(name="judging_item_unique", fields=["campaign", "topic", "document"])
+        ]
 
     def __str__(self) -> str:
         return str(self.id)

@@ -1,9 +1,9 @@
 """Audits: which judged items a higher tier judges again, at random and with known probabilities.
 
 The selection itself is `draws.poisson_draw` with `draws.permanent_random_numbers` of a seed that is *not
-the draw's*. Under the draw's seed the numbers of judged items all lie below their inclusion probability:
-they are no longer uniform, and the probabilities given here would be wrong. Audits that share one seed are together
-the audit with the largest of their probabilities; audits of fresh seeds are independent.
+the draw's*. Under the draw's seed the numbers of judged items all lie below their inclusion probability: they
+are no longer uniform, and the probabilities given here are wrong. Audits that share one seed are together the
+audit with the largest of their probabilities; audits of fresh seeds are independent.
 """
 
 import numpy as np

@@ -242,8 +242,7 @@ def draws_for_distinct(q: ArrayLike, distinct: float) -> float:
     Raises
     ------
     ValueError
-        distinct not above 0, or not below the number of items that Q can draw: no number of draws finds
-        them all.
+        distinct not above 0, or not below the number of items that Q can draw.
 
     Examples
     --------

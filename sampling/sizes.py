@@ -133,7 +133,7 @@ def baseline_contrast(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
     rows = as_nonnegative("candidates", candidates, 2)
     reference = as_nonnegative("baseline", baseline, 1)
     require_same_items("baseline", reference, rows.shape[1])
-    return _refuse_identical(np.sqrt(np.square(rows - reference).sum(axis=0)), "baseline and candidates")
+    return _refuse_identical(np.hypot.reduce(rows - reference, axis=0), "baseline and candidates")
 
 
 def ranking_contrast(weights: ArrayLike) -> FloatArray:
@@ -153,7 +153,8 @@ def ranking_contrast(weights: ArrayLike) -> FloatArray:
     rows = as_nonnegative("weights", weights, 2)
     if rows.shape[0] < 2:
         raise ValueError(f"a ranking needs at least 2 runs, got {rows.shape[0]}")
-    contrast = np.sqrt(np.square(rows - rows.mean(axis=0)).sum(axis=0))
+    # hypot is the root of a sum of squares that neither overflows nor loses tiny weights.
+    contrast = np.hypot.reduce(rows - rows.mean(axis=0), axis=0)
     # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
     contrast[rows.max(axis=0) == rows.min(axis=0)] = 0.0
     return _refuse_identical(contrast, "the runs")

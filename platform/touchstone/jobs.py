@@ -73,7 +73,11 @@ class Context:
             while not self._stop.wait(HEARTBEAT_SECONDS):
                 try:
                     alive = mine.update(
-                        heartbeat_at=Now(), lease_until=Now() + LEASE, done=self.done, total=self.total, note=self.note
+                        heartbeat_at=Now(),
+                        lease_until=Now() + LEASE,
+                        done=self.done,
+                        total=self.total,
+                        note=self.note,
                     )
                     if not alive:
                         self._verdict = "lost"
@@ -124,7 +128,9 @@ def poke(job_id: uuid.UUID) -> None:
     try:
         app.send_task("touchstone.tasks.run", args=[str(job_id)], retry=False)
     except Exception as error:  # kombu raises many kinds; every one of them means "Redis did not take it"
-        logger.warning("job %s: no wake-up (%s: %s); the sweeper will try again", job_id, type(error).__name__, error)
+        logger.warning(
+            "job %s: no wake-up (%s: %s); the sweeper will try again", job_id, type(error).__name__, error
+        )
 
 
 def run(job_id: uuid.UUID | str) -> None:
@@ -211,7 +217,10 @@ def sweep(waiting: timedelta = timedelta(seconds=5)) -> int:
                 return 0
         waiting_jobs = Job.objects.filter(state=Job.State.QUEUED, created_at__lt=Now() - waiting)
         silent_jobs = Job.objects.filter(state=Job.State.RUNNING, lease_until__lt=Now())
-        forgotten = [*waiting_jobs.values_list("pk", flat=True)[:100], *silent_jobs.values_list("pk", flat=True)[:100]]
+        forgotten = [
+            *waiting_jobs.values_list("pk", flat=True)[:100],
+            *silent_jobs.values_list("pk", flat=True)[:100],
+        ]
     for job_id in forgotten:
         poke(job_id)
     return len(forgotten)

@@ -18,7 +18,8 @@ class User(AbstractUser):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                name="touchstone_user_role", condition=models.Q(role__in=["assessor", "researcher", "manager"])
+                name="touchstone_user_role",
+                condition=models.Q(role__in=["assessor", "researcher", "manager"]),
             )
         ]
 

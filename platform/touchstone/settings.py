@@ -33,7 +33,11 @@ def database_from_url(url: str) -> dict[str, object]:
             "connect_timeout": 5,
             # A silent client may hold a lock for 15 s, no longer; workers, whose jobs are one transaction, get no limit.
             "options": "-c synchronous_commit=on -c lock_timeout=5s"
-            + ("" if os.environ.get("TOUCHSTONE_ROLE") == "worker" else " -c idle_in_transaction_session_timeout=15s"),
+            + (
+                ""
+                if os.environ.get("TOUCHSTONE_ROLE") == "worker"
+                else " -c idle_in_transaction_session_timeout=15s"
+            ),
         },
     }
 
@@ -54,7 +58,12 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("CSRF_TRUSTED_ORIGIN
 HTTPS = os.environ.get("HTTPS", "1" if "DATABASE_URL" in os.environ else "0") == "1"
 
 # Port 1 answers nobody: a command without a server fails with "connection refused", which manage.py explains.
-DATABASES = {"default": database_from_url(os.environ.get("DATABASE_URL") or _stack.get("database_url", "postgresql://touchstone@127.0.0.1:1/touchstone"))}
+DATABASES = {
+    "default": database_from_url(
+        os.environ.get("DATABASE_URL")
+        or _stack.get("database_url", "postgresql://touchstone@127.0.0.1:1/touchstone")
+    )
+}
 REDIS_URL = os.environ.get("REDIS_URL") or _stack.get("redis_url", "redis://127.0.0.1:1/0")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -121,7 +130,10 @@ STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
 MEDIA_ROOT = VAR / "files"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": MEDIA_ROOT}},
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": MEDIA_ROOT},
+    },
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = DEBUG

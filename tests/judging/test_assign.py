@@ -6,7 +6,19 @@ import uuid
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from judging.models import Assessor, Campaign, Collection, Document, Grade, Item, Judgment, Lease, Scale, Slot, Topic
+from judging.models import (
+    Assessor,
+    Campaign,
+    Collection,
+    Document,
+    Grade,
+    Item,
+    Judgment,
+    Lease,
+    Scale,
+    Slot,
+    Topic,
+)
 from judging.services.assign import claim, history, release, revise, submit
 from judging.services.errors import (
     AlreadyJudged,
@@ -23,7 +35,8 @@ from touchstone.models import User
 def make_campaign(*, items=3, k=1, topics=1, lease_seconds=600, gold_check_rate=0.0):
     scale = Scale.objects.create(name=f"scale {uuid.uuid4()}")
     Grade.objects.bulk_create(
-        Grade(scale=scale, value=value, label=label, gain=value) for value, label in enumerate(["no", "some", "yes"])
+        Grade(scale=scale, value=value, label=label, gain=value)
+        for value, label in enumerate(["no", "some", "yes"])
     )
     collection = Collection.objects.create(name=f"collection {uuid.uuid4()}")
     campaign = Campaign.objects.create(
@@ -43,7 +56,9 @@ def make_campaign(*, items=3, k=1, topics=1, lease_seconds=600, gold_check_rate=
             )
             item = Item.objects.create(campaign=campaign, topic=topic, document=document)
             Slot.objects.bulk_create(
-                Slot(item=item, purpose="judge", number=n, campaign=campaign, topic=topic, position=item_number)
+                Slot(
+                    item=item, purpose="judge", number=n, campaign=campaign, topic=topic, position=item_number
+                )
                 for n in range(1, k + 1)
             )
     return campaign
@@ -243,7 +258,9 @@ def test_the_database_refuses_more_than_k_slots_and_a_second_judgment_in_a_slot(
     judgment = judge(bob)
     item = judgment.item
     with pytest.raises(IntegrityError, match="more than k"), transaction.atomic():
-        Slot.objects.create(item=item, purpose="judge", number=3, campaign=campaign, topic=item.topic, position=0)
+        Slot.objects.create(
+            item=item, purpose="judge", number=3, campaign=campaign, topic=item.topic, position=0
+        )
     with pytest.raises(IntegrityError, match="not this assessor's"), transaction.atomic():
         Judgment.objects.create(
             item=item,
@@ -262,7 +279,9 @@ def test_the_database_refuses_more_than_k_slots_and_a_second_judgment_in_a_slot(
 
 def work_until_empty(assessor_id, claim_one, outcome):
     try:
-        assessor = Assessor.objects.select_related("campaign__scale", "campaign__collection").get(pk=assessor_id)
+        assessor = Assessor.objects.select_related("campaign__scale", "campaign__collection").get(
+            pk=assessor_id
+        )
         barrier.wait()
         while (slot := claim_one(assessor)) is not None:
             outcome.append((assessor_id, slot))

@@ -95,7 +95,9 @@ def test_weights_times_gains_is_what_trec_eval_prints():
     value = run_weights(precision, ranks, 2) @ grade_gains(precision, [0, 1, 2, 3], 1)[grades]
     assert value == pytest.approx((reference["1", "P@3"] + reference["2", "P@3"]) / 2)
     ideal = np.array([rank_weights(dcg, 3) @ [3, 2, 1], rank_weights(dcg, 3) @ [1, 0, 0]])
-    per_topic = (run_weights(dcg, ranks, 1) * grade_gains(dcg, [0, 1, 2, 3], 1)[grades]).reshape(2, 4).sum(axis=1)
+    per_topic = (
+        (run_weights(dcg, ranks, 1) * grade_gains(dcg, [0, 1, 2, 3], 1)[grades]).reshape(2, 4).sum(axis=1)
+    )
     assert per_topic / ideal == pytest.approx([reference["1", "nDCG@3"], reference["2", "nDCG@3"]])
 
 

@@ -40,7 +40,9 @@ def test_the_order_of_rows_and_the_type_of_ids_do_not_matter():
 
 
 def test_a_run_that_returned_nothing_has_no_ranks():
-    assert pool([run(("1", "a", 1)), run(), pl.DataFrame(schema=["topic_id", "doc_id", "rank"])], 5).ranks.tolist() == [
+    assert pool(
+        [run(("1", "a", 1)), run(), pl.DataFrame(schema=["topic_id", "doc_id", "rank"])], 5
+    ).ranks.tolist() == [
         [1],
         [0],
         [0],
@@ -73,7 +75,9 @@ def test_prior_utility_of_an_unranked_item_is_that_of_the_first_rank_below_the_p
 
 
 def test_prior_utility_is_averaged_over_runs():
-    assert prior_utility([[1, 0], [2, 1]], depth=2, numerator=4, offset=1) == pytest.approx([(2 + 4 / 3) / 2, 1.5])
+    assert prior_utility([[1, 0], [2, 1]], depth=2, numerator=4, offset=1) == pytest.approx(
+        [(2 + 4 / 3) / 2, 1.5]
+    )
 
 
 def test_prior_utility_never_reaches_zero_or_one():

@@ -59,7 +59,9 @@ def test_the_weights_of_one_query_sum_to_lambda():
         (2, [0.455120, 0.360674, 0.721348, 0, 0.455120, 0.360674, 0, 0.721348], 4.611423),
     ],
 )
-def test_weights_are_those_of_the_example_and_their_sum_with_utilities_is_the_measure(system, weights, utility):
+def test_weights_are_those_of_the_example_and_their_sum_with_utilities_is_the_measure(
+    system, weights, utility
+):
     assert near(weights) == W[system]
     assert W[system] @ U == pytest.approx(utility, abs=5e-7)
 
@@ -106,7 +108,7 @@ def test_every_design_gives_the_probabilities_of_the_example(name):
     ],
 )
 def test_exact_variance_of_the_difference_is_that_of_the_example(name, variance):
-    assert G @ U == pytest.approx(-1.537141, abs=5e-7)
+    assert pytest.approx(-1.537141, abs=5e-7) == G @ U
     assert design_variance(design(name), U, G) == pytest.approx(variance, abs=1e-6)
 
 
@@ -162,7 +164,7 @@ def test_second_moments_of_labels_with_sensitivity_80_and_specificity_90_are_tho
 
 
 def test_the_balance_heuristic_is_biased_when_the_second_design_saw_the_first_labels():
-    """Three pairs with labels 1, 0, 1 (truth 2), one draw from 1/3 each, one from a design that depends on it."""
+    """Labels 1, 0, 1 (truth 2); one draw from 1/3 each, one from a design that depends on the first."""
     y = np.array([1.0, 0, 1])
     first = np.full(3, 1 / 3)
     second = np.array([[0.6, 0.2, 0.2], [0.1, 0.45, 0.45], [0.2, 0.2, 0.6]])

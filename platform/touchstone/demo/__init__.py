@@ -1,1 +1,1 @@
-"""The demonstration's data: a collection every machine has, our topics and grades, real runs, simulated assessors."""
+"""Data of the demonstration: a collection every machine has, topics, grades, runs and simulated assessors."""

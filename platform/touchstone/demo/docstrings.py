@@ -1,8 +1,8 @@
 """A collection that every machine has: the docstrings of Python's standard library.
 
-Modules written in Python are read with `ast` and never imported, since some act when imported (`antigravity` opens a
-browser, `this` prints). What is written in C has no source to read: it is looked up with `inspect`, in a fixed list of
-modules that do nothing on import.
+Modules written in Python are read with `ast` and never imported, since some act when imported: `antigravity`
+opens a browser, `this` prints. What is written in C has no source to read: it is looked up with `inspect`, in
+a fixed list of modules that do nothing on import.
 """
 
 import ast
@@ -18,22 +18,24 @@ from typing import TypedDict
 SHORTEST_TEXT = 40  # characters; below this a docstring says no more than its name
 LONGEST_TITLE = 200  # characters; some signatures have twenty parameters
 
-# Tests, demonstration programs, tables of character codes, and packages that some Linux distributions leave out.
+# Tests, demonstration programs, tables of characters, and packages that some distributions leave out.
 SKIPPED_PACKAGES = frozenset(
-    "antigravity distutils encodings ensurepip genericpath idlelib lib2to3 ntpath nturl2path posixpath pydoc_data "
-    "sre_compile sre_constants sre_parse test this tkinter turtle turtledemo".split()
+    """
+    antigravity distutils encodings ensurepip genericpath idlelib lib2to3 ntpath nturl2path posixpath
+    pydoc_data sre_compile sre_constants sre_parse test this tkinter turtle turtledemo
+    """.split()  # noqa: SIM905 - twenty names in two lines, not in twenty
 )
 SKIPPED_FOLDERS = frozenset({"site-packages", "dist-packages", "test", "tests", "__pycache__"})
 
 # Modules in C, or Python modules that re-export C: name as documented.
-C_MODULES = (
-    "array atexit binascii bisect builtins bz2 cmath codecs collections contextvars csv datetime decimal errno fcntl "
-    "functools gc grp hashlib heapq io itertools json lzma marshal math mmap operator os os.path pickle pwd pyexpat "
-    "queue random re readline resource select signal socket sqlite3 ssl struct sys syslog termios threading time "
-    "tracemalloc types unicodedata weakref zlib"
-).split()
+C_MODULES = """
+    array atexit binascii bisect builtins bz2 cmath codecs collections contextvars csv datetime decimal errno
+    fcntl functools gc grp hashlib heapq io itertools json lzma marshal math mmap operator os os.path pickle
+    pwd pyexpat queue random re readline resource select signal socket sqlite3 ssl struct sys syslog termios
+    threading time tracemalloc types unicodedata weakref zlib
+    """.split()  # noqa: SIM905 - as above
 
-# Where the members of a module say they were defined, when that is not the module itself (less a leading "_").
+# Where members say that they were defined (less a leading "_"), when that is not the module itself.
 C_HOMES = {"os": ("posix",), "threading": ("thread",), "builtins": ("io",)}
 PATH_MODULES = {"os.path": ("posixpath", "genericpath")}  # Python source, documented under another name
 
@@ -51,8 +53,9 @@ class Docstring(TypedDict):
 def stdlib_documents() -> Iterator[Docstring]:
     """Return the documented public names of the standard library, sorted by name.
 
-    Docstrings of fewer than 40 characters and repetitions of an earlier text are left out. The order and content are the
-    same on every run of one Python; patch releases of 3.11 differ in a few docstrings.
+    Docstrings of fewer than 40 characters are left out. Of documents with the same text the one with the
+    shortest name is kept: `str.replace`, not `bytearray.replace`. Order and content are the same on every run
+    of one Python; patch releases of 3.11 differ in a few docstrings.
 
     Examples
     --------
@@ -64,12 +67,12 @@ def stdlib_documents() -> Iterator[Docstring]:
     for document in _all_documents():
         # The first occurrence wins: the source text, which has full signatures, comes before the C objects.
         found.setdefault(document["doc_id"], document)
-    texts: set[str] = set()
-    for doc_id in sorted(found):
-        document = found[doc_id]
-        if len(document["text"]) >= SHORTEST_TEXT and document["text"] not in texts:
-            texts.add(document["text"])
-            yield document
+    by_text: dict[str, str] = {}
+    for doc_id in sorted(found, key=lambda doc_id: (len(doc_id), doc_id)):
+        by_text.setdefault(found[doc_id]["text"], doc_id)
+    for doc_id in sorted(by_text.values()):
+        if len(found[doc_id]["text"]) >= SHORTEST_TEXT:
+            yield found[doc_id]
 
 
 def _all_documents() -> Iterator[Docstring]:
@@ -83,7 +86,7 @@ def _all_documents() -> Iterator[Docstring]:
 
 
 def _module_name(path: Path) -> str | None:
-    """Return the dotted name of a source file of the library, or None where the file is not part of the collection."""
+    """Return the dotted name of a source file, or None where it is not part of the collection."""
     parts = list(path.with_suffix("").parts)
     if parts[-1] == "__init__":
         parts.pop()
@@ -147,7 +150,7 @@ def _document(doc_id: str, title: str, text: str | None) -> Iterator[Docstring]:
 
 
 def _c_documents(module: str) -> Iterator[Docstring]:
-    """Return the documents of what a module has in C; a module that this Python was built without has none."""
+    """Return the documents of what a module has in C; a module that this Python lacks has none."""
     try:
         loaded = importlib.import_module(module)
     except ImportError:
@@ -172,14 +175,12 @@ def _belongs(module: str, member: object) -> bool:
 
 def _c_methods(name: str, owner: type) -> Iterator[Docstring]:
     for method, member in sorted(vars(owner).items()):
-        if method.startswith("_") or isinstance(member, types.FunctionType):
+        if method.startswith("_") or isinstance(member, types.FunctionType | type):
             continue
-        text = member.__doc__ if isinstance(getattr(member, "__doc__", None), str) else None
-        if (
-            callable(member)
-            or inspect.isdatadescriptor(member)
-            or isinstance(member, classmethod | staticmethod)
-        ):
+        if isinstance(member, classmethod | staticmethod):
+            member = getattr(owner, method)  # the wrapper has only a docstring about wrappers
+        text = getattr(member, "__doc__", None)
+        if isinstance(text, str) and (callable(member) or inspect.isdatadescriptor(member)):
             yield from _document(f"{name}.{method}", f"{name}.{method}{_c_signature(member)}", text)
 
 

@@ -13,11 +13,13 @@ FullText = Callable[[str, int], Sequence[tuple[str, float]]]  # (query, depth) -
 Scores = NDArray[np.float64]
 Scorer = Callable[[str], Scores]  # query -> score of every document; 0 where nothing of the query occurs
 
-# Lower-case words, capitalised words, acronyms and numbers: "HTTPServer" is "HTTP Server", "read_text" is "read text".
+# Words, acronyms and numbers: "HTTPServer" is read as "HTTP Server", "read_text" as "read text".
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 STOP_WORDS = frozenset(
-    "a an and are as at be been by can do does for from has have how if in into is it its not of on or such that the "
-    "their then there these they this to was what when where which will with without you your".split()
+    """
+    a an and are as at be been by can do does for from has have how if in into is it its not of on or such
+    that the their then there these they this to was what when where which will with without you your
+    """.split()  # noqa: SIM905 - fifty words in two lines, not in fifty
 )
 TITLE_REPEATS = 3  # a word of the title counts as much as three of the docstring
 DIRICHLET_MU = 80.0  # near the mean length of a document here; the usual 1,000-2,500 suits news articles
@@ -37,16 +39,17 @@ def rankings(
     documents
         `doc_id`, `title` and `text` of each document.
     topics
-        `topic_id`, `title` and `description` of each topic. All systems but one search for the title.
+        `topic_id`, `title` and `description` of each topic. All but one system search for the title alone.
     depth
-        Documents a topic at most. A system returns only documents with a word of the query, so it may return fewer.
+        Documents a topic at most; fewer where fewer documents contain a word of the query.
     full_text
         A ninth system from outside, for instance PostgreSQL's full text search.
 
     Returns
     -------
     dict
-        Run tag to `(topic_id, doc_id, rank, score)`; scores fall with the rank, ties are in the order of `doc_id`.
+        Run tag to `(topic_id, doc_id, rank, score)`. Scores never rise with the rank; ties are in the order
+        of `doc_id`.
 
     Raises
     ------
@@ -164,7 +167,7 @@ def _bm25(texts: list[list[str]], method: str, *, k1: float, b: float) -> Scorer
         result = np.zeros(len(texts))
         if words:
             found = np.unique(np.concatenate([postings[word][0] for word in words]))
-            # BM25+ and BM25L give every document something; only documents with a word of the query may be returned.
+            # BM25+ and BM25L give every document something, also those without a word of the query.
             result[found] = np.asarray(index.get_scores(words), dtype=np.float64)[found]
         return result
 
@@ -194,8 +197,8 @@ def _tf_idf(texts: list[list[str]]) -> Scorer:
 def _dirichlet(texts: list[list[str]], mu: float = DIRICHLET_MU) -> Scorer:
     """Return a scorer by query likelihood with Dirichlet smoothing (Zhai and Lafferty, 2001, equation 6).
 
-    Of `sum ln p(word | document)` the part that is the same for all documents is left out, and a constant is added so that
-    the scores of documents with a word of the query are positive.
+    Of `sum ln p(word | document)` the part that is the same for all documents is left out, and a constant is
+    added so that the scores of documents with a word of the query are positive.
     """
     postings = _postings(texts)
     sizes = np.array([len(text) for text in texts], dtype=np.float64)
@@ -215,7 +218,7 @@ def _dirichlet(texts: list[list[str]], mu: float = DIRICHLET_MU) -> Scorer:
 
 
 def _overlap(texts: list[list[str]]) -> Scorer:
-    """Return a deliberately weak scorer: occurrences of the query's words as they stand, long documents first."""
+    """Return a deliberately weak scorer: how often the query's words occur, which long documents win."""
     postings = _postings(texts)
 
     def scores(query: str) -> Scores:

@@ -1,0 +1,442 @@
+// The judging screen. One judgment is one entry of the outbox: it stays in localStorage until the
+// server has answered for it, so a lost network, a closed tab or a crash loses no work, and the
+// client token makes sending it twice harmless.
+"use strict";
+
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const root = byId("judge");
+  const state = JSON.parse(byId("judge-state").textContent);
+  const gradeButtons = [...document.querySelectorAll(".grade")];
+  const gradeLabels = new Map(gradeButtons.map((b) => [Number(b.dataset.grade), b.textContent.trim().replace(/\s+/g, " ")]));
+  const main = byId("content");
+
+  const IDLE_MS = 60000; // after this long without a sign of life, time is not counted as work
+  const SETTLE_MS = 200; // the second half of a double tap must not grade the next document
+  const LONGEST_WAIT_S = 30;
+
+  let current = null; // the leased item
+  let review = null; // { list, index } while going back
+  let busy = true; // a request that decides what is shown next is under way
+  let shownAt = -Infinity;
+  let retryTimer = 0;
+  let waitSeconds = 1;
+
+  // ---- outbox ------------------------------------------------------------------------------
+  // Read, change and write in one go each time: another tab of the same assessor may share it.
+  const outboxKey = `touchstone-outbox:${root.dataset.user}:${state.claim_url}`;
+  let memory = []; // where storage is forbidden (private windows), the outbox lives as long as the page
+
+  function outbox() {
+    try {
+      const kept = JSON.parse(localStorage.getItem(outboxKey) || "[]");
+      return Array.isArray(kept) ? kept : [];
+    } catch {
+      return memory;
+    }
+  }
+
+  function keepOutbox(entries) {
+    memory = entries;
+    try {
+      if (entries.length) localStorage.setItem(outboxKey, JSON.stringify(entries));
+      else localStorage.removeItem(outboxKey);
+    } catch { /* the copy in memory serves */ }
+  }
+
+  const putIn = (entry) => keepOutbox([...outbox(), entry]);
+  const takeOut = (entry) => keepOutbox(outbox().filter((e) => e.body.client_token !== entry.body.client_token));
+
+  function newToken() {
+    if (crypto.randomUUID) return crypto.randomUUID(); // only on https and localhost
+    const b = crypto.getRandomValues(new Uint8Array(16));
+    b[6] = (b[6] & 0x0f) | 0x40;
+    b[8] = (b[8] & 0x3f) | 0x80;
+    const hex = [...b].map((x) => x.toString(16).padStart(2, "0")).join("");
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  }
+
+  // ---- talking to the server ---------------------------------------------------------------
+  // Answers { data } or { problem: { kind, status, title, detail } }; kind says what may be done about it.
+  async function ask(url, body) {
+    const post = body !== undefined;
+    let response;
+    try {
+      response = await fetch(url, {
+        method: post ? "POST" : "GET",
+        headers: { Accept: "application/json", ...(post && { "Content-Type": "application/json", "X-CSRFToken": state.csrf_token }) },
+        body: post ? JSON.stringify(body) : undefined,
+        credentials: "same-origin",
+        cache: "no-store",
+        redirect: "manual", // a redirect is the way to the login page
+        signal: AbortSignal.timeout(20000),
+      });
+    } catch {
+      return { problem: { kind: "network", status: 0, title: "No connection.", detail: "" } };
+    }
+    if (response.type === "opaqueredirect" || response.status === 401) {
+      return { problem: { kind: "stop", status: 401, title: "You are logged out.", detail: "Log in again in another tab, then load this page again. Nothing is lost." } };
+    }
+    let data = null;
+    try {
+      data = await response.json();
+    } catch { /* not JSON: told apart by the status below */ }
+    if (response.ok && data) return { data };
+    const status = response.status;
+    const again = response.ok || status >= 500 || status === 429 || status === 408;
+    const refused = status === 400 || status === 409;
+    return {
+      problem: {
+        kind: again ? "network" : refused ? "refused" : "stop",
+        status,
+        title: (data && data.title) || `The server answered ${status}.`,
+        detail: (data && data.detail) || "",
+      },
+    };
+  }
+
+  // ---- active time: only while visible, and up to a minute after the last sign of life ------
+  const activeTime = new Map(); // token -> milliseconds
+  let countedUntil = performance.now();
+  let lastSign = performance.now();
+  let wasVisible = !document.hidden;
+
+  function countTime(isSign) {
+    const now = performance.now();
+    const item = shownItem();
+    const end = Math.min(now, lastSign + IDLE_MS);
+    if (wasVisible && item && end > countedUntil) {
+      activeTime.set(item.token, (activeTime.get(item.token) || 0) + end - countedUntil);
+    }
+    countedUntil = now;
+    wasVisible = !document.hidden;
+    if (isSign) lastSign = now;
+  }
+
+  // ---- what is shown -----------------------------------------------------------------------
+  const shownItem = () => (review ? review.list[review.index] : current);
+
+  function announce(text) {
+    byId("announce").textContent = text;
+  }
+
+  function showSaved() {
+    const waiting = outbox().length;
+    const saved = byId("saved");
+    saved.classList.toggle("waiting", waiting > 0 && waitingForNetwork());
+    saved.classList.toggle("done", waiting === 0);
+    if (waiting && waitingForNetwork()) saved.textContent = `Offline: ${waiting} waiting, will be sent`;
+    else if (waiting) saved.textContent = busy ? "Saving…" : `Not saved: ${waiting} kept here`;
+    else saved.textContent = showSaved.judged === undefined ? "" : `Saved ${showSaved.judged}`;
+  }
+
+  const waitingForNetwork = () => retryTimer !== 0;
+
+  function showProgress(progress) {
+    if (!progress) return;
+    showSaved.judged = progress.judged;
+    const goal = progress.goal;
+    byId("progress-text").textContent = goal ? `${progress.judged} of ${goal} judged by you` : `${progress.judged} judged by you`;
+    byId("progress-bar").hidden = !goal;
+    if (goal) {
+      byId("progress-bar").max = goal;
+      byId("progress-bar").value = Math.min(progress.judged, goal);
+    }
+  }
+
+  function showProblem(problem) {
+    byId("problem").hidden = !problem;
+    if (!problem) return;
+    byId("problem-title").textContent = problem.title;
+    byId("problem-detail").textContent = problem.detail;
+    byId("problem-retry").hidden = problem.kind !== "stop";
+  }
+
+  function showEmpty(title, text, mayRetry) {
+    byId("empty").hidden = false;
+    byId("empty-title").textContent = title;
+    byId("empty-text").textContent = text;
+    byId("empty-retry").hidden = !mayRetry;
+  }
+
+  // A new element for each document: changing src would add to the history, and the browser's back
+  // button would then walk through documents.
+  function showFrame(item) {
+    const place = byId("frame-place");
+    const old = place.querySelector("iframe");
+    if (old && item && old.dataset.token === item.token) return;
+    if (old) old.remove();
+    byId("frame-hint").hidden = true;
+    if (!item) return;
+    const frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "");
+    frame.title = "Document";
+    frame.dataset.token = item.token;
+    frame.className = "loading";
+    frame.addEventListener("load", () => frame.classList.remove("loading"));
+    frame.src = item.document.frame_url;
+    place.append(frame);
+  }
+
+  function show() {
+    const item = shownItem();
+    const changed = root.dataset.token !== (item ? item.token : "");
+    root.dataset.token = item ? item.token : "";
+    root.setAttribute("aria-busy", String(busy));
+    root.dataset.ready = String(Boolean(item) && !busy);
+    byId("topic-title").textContent = item ? item.topic.title : "";
+    byId("topic-description").textContent = item ? item.topic.description || "" : "";
+    byId("topic-narrative").textContent = item ? item.topic.narrative || "" : "";
+    byId("topic-more").hidden = !item || !(item.topic.description || item.topic.narrative);
+    document.querySelector(".judge-kicker").hidden = !item;
+    byId("document-title").textContent = item ? item.document.title : "";
+    if (item) byId("empty").hidden = true;
+    showFrame(item);
+    for (const button of gradeButtons) {
+      button.setAttribute("aria-disabled", String(!item || busy));
+      button.setAttribute("aria-pressed", String(Boolean(review) && item.grade === Number(button.dataset.grade)));
+    }
+    byId("review-note").hidden = !review;
+    if (review) {
+      const given = gradeLabels.get(item.grade) || item.grade;
+      byId("review-text").textContent = `${review.index + 1} back. You gave ${given}. Choose again to change it.`;
+    }
+    byId("undo").setAttribute("aria-disabled", String(busy));
+    showSaved();
+    if (changed && item) {
+      shownAt = performance.now();
+      const topicChanged = show.topic !== item.topic.title;
+      show.topic = item.topic.title;
+      announce(topicChanged ? `New topic: ${item.topic.title}. Document: ${item.document.title}` : `Document: ${item.document.title}`);
+    }
+  }
+
+  function setBusy(value) {
+    busy = value;
+    show();
+  }
+
+  function takeNext(data) {
+    countTime(false);
+    current = data.item || null;
+    showProgress(data.progress);
+    if (current) return;
+    const reasons = {
+      "": ["No more work for you right now", "Thank you. New documents may come later."],
+      "no work": ["No more work for you right now", "Thank you. New documents may come later."],
+      "not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
+    };
+    const [title, text] = reasons[data.reason] || ["No more work for you right now", data.reason];
+    showEmpty(title, text, true);
+    announce(title);
+  }
+
+  // ---- sending -----------------------------------------------------------------------------
+  function tryLater() {
+    clearTimeout(retryTimer);
+    retryTimer = setTimeout(work, waitSeconds * 1000);
+    waitSeconds = Math.min(waitSeconds * 2, LONGEST_WAIT_S);
+    // Without the server there is no next document; say so instead of seeming stuck.
+    if (!current) showEmpty("Waiting for the connection …", "It will go on by itself.", false);
+    show();
+  }
+
+  // Send what waits, oldest first, and see to it that an item is shown. The only place that does.
+  async function work() {
+    if (work.running) return;
+    work.running = true;
+    try {
+      clearTimeout(retryTimer);
+      retryTimer = 0;
+      setBusy(true);
+      let needsClaim = current === null;
+      for (let entry = outbox()[0]; entry; entry = outbox()[0]) {
+        const answer = await ask(entry.kind === "revise" ? state.revise_url : state.submit_url, entry.body);
+        if (answer.problem && answer.problem.kind === "network") return tryLater();
+        if (answer.problem && answer.problem.kind === "stop") return stopAt(answer.problem);
+        takeOut(entry);
+        waitSeconds = 1;
+        if (answer.problem) {
+          showProblem(answer.problem);
+          needsClaim = true;
+        } else if (entry.kind === "submit") {
+          activeTime.delete(entry.body.token);
+          takeNext(answer.data);
+          needsClaim = false;
+        }
+      }
+      if (needsClaim) {
+        const answer = await ask(state.claim_url, {});
+        if (answer.problem && answer.problem.kind === "network") return tryLater();
+        if (answer.problem) return stopAt(answer.problem);
+        waitSeconds = 1;
+        takeNext(answer.data);
+      }
+      setBusy(false);
+    } finally {
+      work.running = false;
+    }
+  }
+
+  function stopAt(problem) {
+    showProblem(problem);
+    if (!current) showEmpty(problem.title, problem.detail, true);
+    setBusy(false);
+  }
+
+  function grade(value) {
+    const item = shownItem();
+    if (!item || busy || !gradeLabels.has(value) || performance.now() - shownAt < SETTLE_MS) return;
+    countTime(true);
+    const blocked = outbox().some((entry) => entry.body.token === item.token && entry.kind === "submit");
+    if (!blocked) {
+      putIn({
+        kind: review ? "revise" : "submit",
+        body: {
+          client_token: newToken(),
+          token: item.token,
+          grade: value,
+          active_milliseconds: Math.round(activeTime.get(item.token) || 0),
+        },
+      });
+    }
+    if (review) {
+      activeTime.delete(item.token);
+      leaveReview();
+    }
+    showProblem(null);
+    work();
+  }
+
+  // ---- going back --------------------------------------------------------------------------
+  async function undo() {
+    if (busy) return;
+    if (review) {
+      if (review.index + 1 >= review.list.length) return announce("This is the first judgment that can be shown.");
+      countTime(true);
+      review.index += 1;
+      return show();
+    }
+    setBusy(true);
+    const answer = await ask(state.history_url);
+    if (answer.problem) {
+      showProblem(answer.problem);
+    } else if (!answer.data.judgments.length) {
+      announce("There is no judgment of yours to go back to.");
+      byId("saved").textContent = "Nothing to undo";
+    } else {
+      countTime(true);
+      showProblem(null);
+      review = { list: answer.data.judgments, index: 0 };
+    }
+    const nothing = !answer.problem && !review;
+    setBusy(false);
+    if (nothing) byId("saved").textContent = "Nothing to undo";
+  }
+
+  function leaveReview() {
+    if (!review) return;
+    countTime(true);
+    review = null;
+    if (!current) byId("empty").hidden = false;
+    show();
+  }
+
+  // ---- keys and clicks ---------------------------------------------------------------------
+  const keysSetting = "touchstone-single-keys";
+
+  function keysAreOn() {
+    return byId("keys-on").checked;
+  }
+
+  function isTyping(target) {
+    return target.isContentEditable || Boolean(target.closest && target.closest("input, textarea, select"));
+  }
+
+  document.addEventListener("keydown", (event) => {
+    cameByTab = event.key === "Tab";
+    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
+    if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape") return leaveReview();
+    if (!keysAreOn()) return;
+    if (/^[0-9]$/.test(event.key)) grade(Number(event.key));
+    else if (event.key === "u" || event.key === "Backspace") undo();
+    else if (event.key === "g") byId("guidelines").showModal();
+    else if (event.key === "?") byId("help").showModal();
+    else return;
+    event.preventDefault();
+  });
+
+  byId("grades").addEventListener("click", (event) => {
+    const button = event.target.closest(".grade");
+    if (button && event.detail <= 1) grade(Number(button.dataset.grade)); // detail 2: the second half of a double click
+  });
+  byId("undo").addEventListener("click", undo);
+  byId("review-leave").addEventListener("click", leaveReview);
+  byId("problem-close").addEventListener("click", () => showProblem(null));
+  for (const id of ["problem-retry", "empty-retry"]) {
+    byId(id).addEventListener("click", () => {
+      showProblem(null);
+      work();
+    });
+  }
+  for (const [button, dialog] of [["open-guidelines", "guidelines"], ["open-help", "help"]]) {
+    byId(button).addEventListener("click", () => byId(dialog).showModal());
+  }
+  for (const dialog of document.querySelectorAll("dialog")) {
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog || event.target.closest("[data-close]")) dialog.close();
+    });
+  }
+  byId("keys-on").addEventListener("change", () => {
+    try {
+      localStorage.setItem(keysSetting, keysAreOn() ? "on" : "off");
+    } catch { /* holds for this page */ }
+  });
+
+  // A click into the document would leave the keyboard there, and no grade key would act. So the focus
+  // comes back, unless Tab brought it: then someone wants to scroll the document with the keyboard.
+  let cameByTab = false;
+  document.addEventListener("pointerdown", () => { cameByTab = false; });
+  byId("frame-place").addEventListener("pointerenter", () => { cameByTab = false; }, true);
+  window.addEventListener("blur", () => {
+    setTimeout(() => {
+      const frame = document.activeElement;
+      if (!frame || frame.tagName !== "IFRAME") return;
+      countTime(true);
+      if (cameByTab) {
+        byId("frame-hint").hidden = false;
+        return;
+      }
+      frame.blur();
+      main.focus({ preventScroll: true });
+    });
+  });
+  window.addEventListener("focus", () => { byId("frame-hint").hidden = true; });
+
+  // ---- time, network, coming back ----------------------------------------------------------
+  for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "scroll", "touchstart", "focus"]) {
+    window.addEventListener(name, () => countTime(true), { passive: true, capture: true });
+  }
+  document.addEventListener("visibilitychange", () => countTime(!document.hidden));
+  window.addEventListener("online", () => {
+    waitSeconds = 1;
+    if (waitingForNetwork()) work();
+  });
+  // Kept alive by the back button, the page shows an item whose lease may be gone: ask again.
+  window.addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    review = null;
+    current = null;
+    work();
+  });
+
+  // ---- start -------------------------------------------------------------------------------
+  try {
+    byId("keys-on").checked = localStorage.getItem(keysSetting) !== "off";
+  } catch { /* keys stay on */ }
+  byId("topic-more").open = window.matchMedia("(min-width: 52.01rem)").matches;
+  current = state.item || null;
+  if (current && !outbox().length) setBusy(false);
+  else work();
+})();

@@ -1,0 +1,102 @@
+"""Rows and ranking files to arrays for sampling: the pool of a campaign's runs, and the recorded frame of its draw."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from judging.models import Campaign, Collection, Run
+from judging.rankings import read_rankings, top
+from sampling.measures import FloatArray, parse_measure, run_weights
+from sampling.models import Draw
+from sampling.pooling import Pool, pool
+
+
+class FrameRefused(ValueError):
+    """The pool cannot be judged, for a reason the user can act on."""
+
+
+def collection_pool(collection: Collection, runs: Sequence[Run], depth: int) -> Pool:
+    """Return the depth pool of the runs over the collection's topics; every pooled document must be there to read."""
+    topic_ids = pl.Series(collection.topics.values_list("topic_id", flat=True), dtype=pl.String)
+    tops = [
+        top(read_rankings(Path(run.rankings.path)), depth).filter(
+            pl.col("topic_id").is_in(topic_ids.implode())
+        )
+        for run in runs
+    ]
+    pooled = pool(tops, depth)
+    _require_documents(collection, pooled)
+    return pooled
+
+
+def _require_documents(collection: Collection, pooled: Pool) -> None:
+    wanted = set(pooled.doc_ids)
+    known = set(collection.documents.filter(doc_id__in=wanted).values_list("doc_id", flat=True))
+    missing = sorted(wanted - known)
+    if missing:
+        raise FrameRefused(
+            f"{len(missing)} pooled documents are not in the collection, for example {missing[0]!r}: "
+            "import them, or choose a smaller depth"
+        )
+
+
+def weights_of_runs(ranks: np.ndarray, measure: str, n_topics: int) -> FloatArray:
+    """Return w[run, item] of the measure."""
+    parsed = parse_measure(measure)
+    return np.stack([run_weights(parsed, row, n_topics) for row in ranks])
+
+
+def save_frame(campaign: Campaign, pooled: Pool, columns: dict[str, np.ndarray]) -> tuple[str, str]:
+    """Store the frame with the given columns as a Parquet file; return its storage name and SHA-256."""
+    frame = pl.DataFrame(
+        {
+            "topic_id": pooled.topic_ids[pooled.topic_index].astype(str),
+            "doc_id": pooled.doc_ids.astype(str),
+            **columns,
+        }
+    )
+    target = ContentFile(b"")
+    frame.write_parquet(target.file, compression="zstd")
+    content = target.file.getvalue()
+    name = default_storage.save(f"frames/{campaign.pk}.parquet", ContentFile(content))
+    return name, hashlib.sha256(content).hexdigest()
+
+
+def load_frame(draw: Draw) -> pl.DataFrame:
+    """Return the recorded frame, in frame order: topic_id, doc_id, inclusion_probability, prior, random_number."""
+    content = Path(draw.frame.path).read_bytes()
+    if hashlib.sha256(content).hexdigest() != draw.frame_sha256:
+        raise FrameRefused(f"the frame file of campaign {draw.campaign} is not the one that was drawn from")
+    return pl.read_parquet(content)
+
+
+def ranks_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> np.ndarray:
+    """Return ranks[run, item] of the frame's items, 0 where a run does not return the item within the depth."""
+    pairs = frame.select("topic_id", "doc_id")
+    ranks = np.zeros((len(runs), frame.height), dtype=np.int64)
+    for index, run in enumerate(runs):
+        rows = top(read_rankings(Path(run.rankings.path)), depth)
+        joined = pairs.join(rows, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+        ranks[index] = joined["rank"].fill_null(0).to_numpy()
+    return ranks
+
+
+def share_outside(
+    frame: pl.DataFrame, runs: Sequence[Run], depth: int, topic_ids: Sequence[str]
+) -> list[float]:
+    """Return per run the share of its first `depth` ranks that is outside the frame and can never be judged."""
+    pairs = frame.select("topic_id", "doc_id")
+    known = pl.Series(list(topic_ids), dtype=pl.String)
+    shares = []
+    for run in runs:
+        rows = top(read_rankings(Path(run.rankings.path)), depth).filter(
+            pl.col("topic_id").is_in(known.implode())
+        )
+        outside = rows.join(pairs, on=["topic_id", "doc_id"], how="anti").height
+        shares.append(outside / rows.height if rows.height else 0.0)
+    return shares
