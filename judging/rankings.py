@@ -332,8 +332,7 @@ def _parse(measure: str) -> tuple[str, int, int]:
 def _discounted(grades: Ints, ranks: Ints, topic_of: Ints, n_topics: int, cutoff: int) -> Floats:
     """Return DCG by topic: sum of grade / log2(rank + 1) (Jarvelin & Kekalainen 2002; trec_eval)."""
     gains = np.where(ranks <= cutoff, grades / np.log2(ranks + 1.0), 0.0)
-    totals: Floats = np.bincount(topic_of, weights=gains, minlength=n_topics)
-    return totals
+    return np.bincount(topic_of, weights=gains, minlength=n_topics).astype(np.float64)
 
 
 def _average_precision(ranks: Ints, topic_of: Ints, n_topics: int, cutoff: int) -> Floats:
@@ -341,8 +340,7 @@ def _average_precision(ranks: Ints, topic_of: Ints, n_topics: int, cutoff: int) 
     first = np.searchsorted(topic_of, np.arange(n_topics))
     precisions = (np.arange(len(ranks)) - first[topic_of] + 1) / ranks
     precisions = np.where(ranks <= cutoff, precisions, 0.0)
-    totals: Floats = np.bincount(topic_of, weights=precisions, minlength=n_topics)
-    return totals
+    return np.bincount(topic_of, weights=precisions, minlength=n_topics).astype(np.float64)
 
 
 def _divide(numerator: Floats, denominator: Floats | Ints) -> Floats:

@@ -52,7 +52,7 @@ class Job(models.Model):
     # At most one active job of this key: asking twice for the same recomputation is one recomputation.
     active_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 (NULL = no such limit)
     # At most one job of this key for ever: "audit schedule 7, period 2026-11-21T10:00".
-    period_key = models.CharField(max_length=200, null=True, blank=True, unique=True)  # noqa: DJ001
+    period_key = models.CharField(max_length=200, null=True, blank=True, unique=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)

@@ -1,9 +1,9 @@
 """Simulated assessors for the demonstration: no person gave these grades.
 
-Their errors depend on the true grade and on how many systems return the document, as those of real judges do: a
-document that is not relevant fools them about three times as often when most systems return it. The rates are those
-measured for the best of three judges on a TREC passage collection (63 systems, 53 topics). Errors that depended on
-the true grade alone would make every correction by a confusion matrix look right.
+Their errors depend on the true grade and on how many systems return the document, as those of real judges do:
+a document that is not relevant fools them two and a half times as often when most systems return it. The
+rates are those measured for the best of three judges on a TREC passage collection (63 systems, 53 topics). Errors that
+depended on the true grade alone would make every correction by a confusion matrix look right.
 """
 
 from dataclasses import dataclass
@@ -13,18 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 GRADES = 4  # 0 not relevant, 1 marginal, 2 relevant, 3 highly relevant
 
-# By popularity third, documents that few, some and most systems return:
-SPECIFICITY = np.array([0.80, 0.69, 0.49])  # probability of 0 where the true grade is 0
-SENSITIVITY = np.array(
-    [0.81, 0.86, 0.90]
-)  # probability of 1 or more where the true grade is 1 or more, on average
+# By popularity third: documents that few, some and most systems return.
+SPECIFICITY = np.array([0.80, 0.69, 0.49])  # probability of grade 0 where the true grade is 0
+SENSITIVITY = np.array([0.81, 0.86, 0.90])  # mean probability of 1 or more where the true grade is
 
-FALSE_ALARM = np.array(
-    [0.0, 0.65, 0.25, 0.10]
-)  # grades given to what is not relevant, once it is taken for relevant
-MISS = np.array(
-    [0.0, 1.5, 1.0, 0.5]
-)  # how much easier than average a relevant document is overlooked, by grade
+FALSE_ALARM = np.array([0.0, 0.65, 0.25, 0.10])  # the grades of what is wrongly taken for relevant
+MISS = np.array([0.0, 1.5, 1.0, 0.5])  # by true grade: a marginal document is overlooked most easily
 STEP = 0.35  # within the relevant grades, an error by one more step is this much rarer
 
 GUESS = np.array([0.40, 0.25, 0.20, 0.15])  # the grades of somebody who does not look
@@ -33,7 +27,7 @@ SECONDS_SIGMA = 0.6  # of the logarithm of the seconds; people vary about twofol
 
 @dataclass(frozen=True)
 class SimulatedAssessor:
-    """A simulated assessor: skill 1 errs as the best measured judge does, skill 0 does not look at the document."""
+    """A simulated assessor: skill 1 errs as the best measured judge, skill 0 does not look at documents."""
 
     username: str
     skill: float
@@ -54,7 +48,7 @@ ASSESSORS = (
 
 
 def popularity_third(popularity_share: ArrayLike) -> NDArray[np.intp]:
-    """Return 0, 1 or 2 for documents that up to a third, up to two thirds, or more of the systems return.
+    """Return 0, 1 or 2 for documents that up to a third, up to two thirds, or more systems return.
 
     Raises
     ------
@@ -70,12 +64,11 @@ def popularity_third(popularity_share: ArrayLike) -> NDArray[np.intp]:
     if not np.all((shares >= 0) & (shares <= 1)):
         wrong = shares[~((shares >= 0) & (shares <= 1))].flat[0]
         raise ValueError(f"popularity_share must be in [0, 1], got {wrong}")
-    # A third of nine systems is three of them, whatever 3 / 9 is in binary.
-    return np.searchsorted(np.array([1 / 3, 2 / 3]) + 1e-9, shares, side="left")
+    return np.searchsorted(np.array([1 / 3, 2 / 3]), shares, side="left")
 
 
 def confusion(popularity_share: float, skill: float) -> NDArray[np.float64]:
-    """Return the assessor's confusion[true_grade, given_grade], rows sum to 1, for documents of one popularity.
+    """Return confusion[true_grade, given_grade], rows sum to 1, of one skill for one popularity.
 
     Raises
     ------
@@ -84,12 +77,13 @@ def confusion(popularity_share: float, skill: float) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> confusion(0.9, skill=1.0)[0].round(3).tolist()
-    [0.49, 0.332, 0.128, 0.051]
+    >>> [float(confusion(share, skill=1.0)[0, 0].round(2)) for share in (0.1, 0.5, 0.9)]
+    [0.8, 0.69, 0.49]
     """
     third = int(popularity_third(popularity_share))
     _check_skill(skill)
-    return skill * _table()[third] + (1 - skill) * GUESS
+    matrix: NDArray[np.float64] = skill * _table()[third] + (1 - skill) * GUESS
+    return matrix
 
 
 def simulated_grade(rng: np.random.Generator, true_grade: int, popularity_share: float, skill: float) -> int:
@@ -117,7 +111,7 @@ def simulated_grade(rng: np.random.Generator, true_grade: int, popularity_share:
 def simulated_grades(
     rng: np.random.Generator, true_grades: ArrayLike, popularity_shares: ArrayLike, skill: ArrayLike
 ) -> NDArray[np.int64]:
-    """Return the grades that simulated assessors give: `simulated_grade` of each item, with the same random numbers.
+    """Return the grades that simulated assessors give to items: as `simulated_grade`, item by item.
 
     Parameters
     ----------
@@ -136,19 +130,18 @@ def simulated_grades(
     grades = np.asarray(true_grades)
     thirds = popularity_third(popularity_shares)
     if grades.ndim != 1 or grades.shape != thirds.shape:
-        raise ValueError(
-            f"true_grades and popularity_shares must be of one length, got {grades.shape} and {thirds.shape}"
-        )
-    if not np.all(np.isin(grades, np.arange(GRADES))):
-        raise ValueError(
-            f"true_grades must be in 0..{GRADES - 1}, got {grades[~np.isin(grades, np.arange(GRADES))][0]}"
-        )
+        shapes = f"{grades.shape} and {thirds.shape}"
+        raise ValueError(f"true_grades and popularity_shares must be of one length, got {shapes}")
+    known = np.isin(grades, np.arange(GRADES))
+    if not known.all():
+        raise ValueError(f"true_grades must be in 0..{GRADES - 1}, got {grades[~known][0]}")
     _check_skill(skill)
     skills = np.broadcast_to(np.asarray(skill, dtype=np.float64), grades.shape)[:, np.newaxis]
     probabilities = skills * _table()[thirds, grades.astype(np.intp)] + (1 - skills) * GUESS
     # The last sum may be 1 - 1e-16: leave it out, and the highest grade takes what remains.
     bounds = np.cumsum(probabilities, axis=1)[:, :-1]
-    return (rng.random(len(grades))[:, np.newaxis] >= bounds).sum(axis=1)
+    given: NDArray[np.int64] = (rng.random(len(grades))[:, np.newaxis] >= bounds).sum(axis=1)
+    return given
 
 
 def simulated_seconds(rng: np.random.Generator, n_items: int, median_seconds: float) -> NDArray[np.float64]:

@@ -1,0 +1,217 @@
+"""Rows and ranking files to arrays: everything an estimate of a campaign is computed from, read once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from django.db import connection
+from numpy.typing import NDArray
+
+from judging.models import Assessor, Campaign, GoldAnswer, Run
+from sampling.frames import load_frame, ranks_in_frame
+from sampling.models import AuditEntry
+
+# One statement, hence one snapshot: the newest grade of every assessor and item, with the purpose of its slot.
+NEWEST_JUDGMENTS = """
+SELECT DISTINCT ON (j.item_id, j.assessor_id)
+       j.id, j.item_id, j.assessor_id, j.grade, s.purpose
+  FROM judging_judgment j
+  JOIN judging_slot s ON s.id = j.slot_id
+ WHERE s.campaign_id = %s
+ ORDER BY j.item_id, j.assessor_id, j.sequence DESC
+"""
+ITEM_PLACES = """
+SELECT i.id, t.topic_id, d.doc_id, e.inclusion_probability
+  FROM judging_item i
+  JOIN judging_topic t ON t.id = i.topic_id
+  JOIN judging_document d ON d.id = i.document_id
+  LEFT JOIN sampling_drawentry e ON e.item_id = i.id
+ WHERE i.campaign_id = %s
+"""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CampaignArrays:
+    """A campaign as arrays. Frame-indexed: every pooled pair. Judged: drawn items with at least one judgment."""
+
+    n_topics: int
+    n_grades: int
+    runs: list[Run]
+    frame: pl.DataFrame
+    ranks: Ints  # [run, frame]
+    topic_index: Ints  # [frame]
+    gold_grade: Ints  # [frame], -1 where no gold answer is known
+    judged: Ints  # [judged], places in the frame
+    inclusion_probability: Floats  # [judged], of the draw
+    n_drawn_by_topic: Ints  # [topic]
+    assessors: list[Assessor]
+    label_item: Ints  # [label], places in judged
+    label_assessor: Ints  # [label], places in assessors
+    label_grade: Ints  # [label]
+    audited: NDArray[np.bool_]  # [judged]
+    audit_grade: Ints  # [judged], 0 where not audited
+    audit_probability: Floats  # [judged], 0 where not eligible
+    check_assessor: Ints  # [check]
+    check_true: Ints
+    check_given: Ints
+    n_audit_pending: int
+    last_judgment_id: int
+    n_judgments: int
+
+    def draw_probability(self, members: NDArray[np.bool_]) -> Floats:
+        """Return per judged item the chance that it is among `members`, a mask over the judged items.
+
+        That is its inclusion probability times the share of its topic's drawn items that are members: what is judged
+        (or open to an audit) so far is within a topic a simple random part, because the order of presentation is
+        random. With all drawn items judged it is the inclusion probability itself.
+        """
+        topic = self.topic_index[self.judged]
+        n_members = np.bincount(topic[members], minlength=self.n_topics)
+        share = np.divide(n_members, self.n_drawn_by_topic, out=np.ones(self.n_topics), where=n_members > 0)
+        return self.inclusion_probability * share[topic]
+
+    def topics_without(self, members: NDArray[np.bool_]) -> int:
+        """Return how many topics have drawn items but none among the members."""
+        n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
+        return int(np.count_nonzero((self.n_drawn_by_topic > 0) & (n_members == 0)))
+
+
+def campaign_arrays(campaign: Campaign) -> CampaignArrays:
+    """Return the arrays of a drawn campaign, from one snapshot of its judgments."""
+    entries = _audit_entries(
+        campaign
+    )  # before the judgments: an audit can then only look less complete than it is
+    newest = _query(NEWEST_JUDGMENTS, campaign)
+    places = {row[0]: row[1:] for row in _query(ITEM_PLACES, campaign)}
+    frame = load_frame(campaign.draw)
+    runs = list(campaign.collection.runs.all())
+    place_of_pair = {pair: index for index, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
+    topic_ids = sorted(campaign.collection.topics.values_list("topic_id", flat=True))
+    topic_place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
+    topic_index = np.array([topic_place[topic_id] for topic_id in frame["topic_id"]], dtype=np.int64)
+    assessors = [a for a in campaign.assessors.select_related("user") if a.tier != Assessor.Tier.GOLD]
+
+    drawn = {item: place_of_pair[place[:2]] for item, place in places.items() if place[2] is not None}
+    labels = [
+        (drawn[item], assessor, grade) for _, item, assessor, grade, purpose in newest if purpose == "judge"
+    ]
+    judged = np.unique(np.array([label[0] for label in labels], dtype=np.int64))
+    probability = np.zeros(frame.height)
+    for item, place in drawn.items():
+        probability[place] = places[item][2]
+    drawn_places = np.fromiter(drawn.values(), dtype=np.int64)
+    audit = _audit(entries, newest, drawn, judged)
+    return CampaignArrays(
+        n_topics=len(topic_ids),
+        n_grades=len(campaign.scale.values()),
+        runs=runs,
+        frame=frame,
+        ranks=ranks_in_frame(frame, runs, campaign.draw.parameters["depth"]),
+        topic_index=topic_index,
+        gold_grade=_gold_grades(campaign, place_of_pair, frame.height),
+        judged=judged,
+        inclusion_probability=probability[judged],
+        n_drawn_by_topic=np.bincount(topic_index[drawn_places], minlength=len(topic_ids)),
+        assessors=assessors,
+        **_labels(labels, judged, assessors),
+        **audit,
+        **_checks(campaign, newest, assessors),
+        last_judgment_id=max((row[0] for row in newest), default=0),
+        n_judgments=len(newest),
+    )
+
+
+def _query(sql: str, campaign: Campaign) -> list[tuple]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [campaign.pk])
+        return cursor.fetchall()
+
+
+def _labels(labels: list[tuple[int, int, int]], judged: Ints, assessors: list[Assessor]) -> dict[str, Ints]:
+    place = {assessor.pk: index for index, assessor in enumerate(assessors)}
+    return {
+        "label_item": np.searchsorted(judged, np.array([label[0] for label in labels], dtype=np.int64)),
+        "label_assessor": np.array([place[label[1]] for label in labels], dtype=np.int64),
+        "label_grade": np.array([label[2] for label in labels], dtype=np.int64),
+    }
+
+
+def _audit_entries(campaign: Campaign) -> dict[int, list[tuple]]:
+    entries: dict[int, list[tuple]] = {}
+    rows = AuditEntry.objects.filter(audit__campaign=campaign).values_list(
+        "audit__sequence", "item_id", "inclusion_probability", "selected"
+    )
+    for sequence, *rest in rows.order_by("audit__sequence", "id"):
+        entries.setdefault(sequence, []).append(tuple(rest))
+    return entries
+
+
+def _audit(entries: dict[int, list[tuple]], newest: list[tuple], drawn: dict, judged: Ints) -> dict:
+    """Return the audit of the judged items: the union of the audits whose every item has its gold-tier judgment.
+
+    All audits share one random number an item, so the union selects with the largest of the probabilities. An audit
+    that is half done must not count: which items are done first is not random.
+    """
+    gold = {item: grade for _, item, _, grade, purpose in newest if purpose == "audit"}
+    probability = np.zeros(judged.size)
+    audited = np.zeros(judged.size, dtype=bool)
+    grade = np.zeros(judged.size, dtype=np.int64)
+    pending = 0
+    for _, rows in sorted(entries.items()):
+        missing = sum(1 for item, _, selected in rows if selected and item not in gold)
+        if missing:
+            pending = max(pending, missing)
+            continue
+        for item, pi, selected in rows:
+            place = np.searchsorted(judged, drawn[item])
+            if place == judged.size or judged[place] != drawn[item]:
+                continue
+            probability[place] = max(probability[place], pi)
+            if selected:
+                audited[place], grade[place] = True, gold[item]
+    return {
+        "audited": audited,
+        "audit_grade": grade,
+        "audit_probability": probability,
+        "n_audit_pending": pending,
+    }
+
+
+def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) -> dict[str, Ints]:
+    """Return the gold checks: what assessors answered, by either kind of slot, on items chosen for checking."""
+    rows = campaign.slots.filter(purpose="check", number=1).values_list(
+        "item_id", "topic_id", "item__document_id"
+    )
+    answers = {
+        (topic, document): grade
+        for topic, document, grade in GoldAnswer.objects.filter(
+            topic__collection=campaign.collection, document_id__in=[row[2] for row in rows]
+        ).values_list("topic_id", "document_id", "grade")
+    }
+    truth = {item: answers[topic, document] for item, topic, document in rows if (topic, document) in answers}
+    place = {assessor.pk: index for index, assessor in enumerate(assessors)}
+    seen = [
+        (place[assessor], truth[item], grade)
+        for _, item, assessor, grade, _ in newest
+        if item in truth and assessor in place
+    ]
+    columns = np.array(seen, dtype=np.int64).reshape(-1, 3)
+    return {"check_assessor": columns[:, 0], "check_true": columns[:, 1], "check_given": columns[:, 2]}
+
+
+def _gold_grades(campaign: Campaign, place_of_pair: dict[tuple[str, str], int], n_frame: int) -> Ints:
+    known = np.full(n_frame, -1, dtype=np.int64)
+    top_grade = max(campaign.scale.values())
+    answers = GoldAnswer.objects.filter(
+        topic__collection=campaign.collection, grade__gte=0, grade__lte=top_grade
+    )
+    for topic_id, doc_id, grade in answers.values_list(
+        "topic__topic_id", "document__doc_id", "grade"
+    ).iterator():
+        place = place_of_pair.get((topic_id, doc_id))
+        if place is not None:
+            known[place] = grade
+    return known

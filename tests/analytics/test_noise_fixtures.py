@@ -1,0 +1,247 @@
+"""Published and hand-checked numbers: methods/noise-correction.md section 6, methods/sampling.md section 8."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from analytics.comparison import welch
+from analytics.confusion import audit_counts, confusion_from_counts
+from analytics.estimators import (
+    Refusal,
+    difference_estimator,
+    fixed_size_variance,
+    horvitz_thompson,
+    importance_sampling,
+)
+from analytics.goldberg import (
+    corrected_value,
+    corrected_variance,
+    fieller,
+    proportion_error,
+    shared_audit_difference,
+)
+from analytics.inverse import label_noise, label_scores, matrix_inverse_with_replacement, score_variance
+
+# S1: abc | abc, S2: bad | abd, DCG@3 with natural logarithms, two topics; order 1a 1b 1c 1d 2a 2b 2c 2d
+FIRST, SECOND, THIRD = 0.5 / np.log([2.0, 3.0, 4.0])
+W1 = np.array([FIRST, SECOND, THIRD, 0, FIRST, SECOND, THIRD, 0])
+W2 = np.array([SECOND, FIRST, 0, THIRD, FIRST, SECOND, 0, THIRD])
+G = W1 - W2
+U = np.array([2.0, 1, 0, 3, 1, 0, 2, 4])
+# 4/(rank + 1), rank 4 where unranked
+UTILITY_1 = np.array([2, 4 / 3, 1, 0.8, 2, 4 / 3, 1, 0.8])
+UTILITY_2 = np.array([4 / 3, 2, 0.8, 1, 2, 4 / 3, 0.8, 1])
+PRIOR = (UTILITY_1 + UTILITY_2) / 2
+EQ9 = PRIOR * abs(G) / (PRIOR * abs(G)).sum()
+EQ4 = UTILITY_1 * W1 / (UTILITY_1 * W1).sum()
+ITEMS = {name: index for index, name in enumerate("1a 1b 1c 1d 2a 2b 2c 2d".split())}
+
+
+def six(value):
+    return pytest.approx(value, abs=6e-7)
+
+
+# -- sampling ------------------------------------------------------------------------------------------------
+
+
+def test_five_draws_with_replacement_give_the_printed_estimate_and_interval():
+    drawn = [ITEMS[name] for name in "1a 1d 2c 2d 1a".split()]
+    assert (U * G)[drawn] / EQ9[drawn] == six([2.623022, -7.286173, 4.857449, -9.714897, 2.623022])
+    result = importance_sampling(G[drawn], U[drawn], EQ9[drawn], fewest=2)[0]
+    assert result.value == six(-1.379515)
+    assert result.standard_error * np.sqrt(5) == six(6.620188)
+    assert (result.low, result.high) == (six(-7.182366), six(4.423335))
+
+
+def test_balance_heuristic_over_two_batches():
+    mixture = 0.6 * EQ4 + 0.4 * EQ9
+    assert mixture == six([0.260771, 0.156730, 0.104295, 0.059401, 0.179574, 0.075532, 0.104295, 0.059401])
+    drawn = [ITEMS[name] for name in "1a 1b 2a 1d 2c".split()]
+    results = importance_sampling(np.array([W1, G])[:, drawn], U[drawn], mixture[drawn], fewest=2)
+    assert [r.value for r in results] == six([3.873936, -2.191161])
+
+
+def test_variance_of_three_draws_with_replacement():
+    rows = [
+        (importance_sampling(G[list(d)], U[list(d)], EQ9[list(d)], fewest=0 + 2)[0].value, np.prod(EQ9[list(d)]))
+        for d in product(np.flatnonzero(EQ9), repeat=3)
+    ]
+    mean = sum(v * p for v, p in rows)
+    assert mean == six(-1.537141)
+    assert sum((v - mean) ** 2 * p for v, p in rows) == six(8.262113)
+
+
+PPS = np.array([0.608980, 0.608980, 0.445510, 0.445510, 0, 0, 0.445510, 0.445510])
+EXACT_PPS = 3 * EQ9  # nothing is certain
+
+
+def test_horvitz_thompson_of_the_printed_sample():
+    assert EXACT_PPS == six(PPS)
+    drawn = [ITEMS[name] for name in ("1a", "1d", "2c")]
+    result = horvitz_thompson(G[drawn], U[drawn], EXACT_PPS[drawn], fewest=3)[0]
+    assert result.value == six(0.064766)
+    assert result.standard_error**2 == six(5.023370)
+    assert fixed_size_variance((U * G)[drawn], EXACT_PPS[drawn]) == six(7.523603)
+
+
+def test_difference_estimator_of_the_printed_sample():
+    drawn = [ITEMS[name] for name in ("1a", "1d", "2c")]
+    total = (PRIOR * G).sum()
+    assert total == six(0)
+    result = difference_estimator(
+        G[drawn], U[drawn], EXACT_PPS[drawn], prior=PRIOR[drawn], prior_total=[total], fewest=3
+    )[0]
+    assert result.value == six(-0.663851)
+    assert result.standard_error**2 == six(2.050718)
+
+
+@pytest.mark.parametrize(("prior", "exact"), [(np.zeros(8), 4.922846), (PRIOR, 2.622268)])
+def test_the_variance_estimate_averages_to_the_exact_poisson_variance(prior, exact):
+    support = np.flatnonzero(EXACT_PPS)
+    expected = 0.0
+    for taken in product([False, True], repeat=support.size):
+        drawn = support[list(taken)]
+        chance = np.prod(np.where(taken, EXACT_PPS[support], 1 - EXACT_PPS[support]))
+        e = difference_estimator(
+            G[drawn], U[drawn], EXACT_PPS[drawn], prior=prior[drawn], prior_total=[0.0], fewest=0
+        )[0]
+        expected += chance * e.standard_error**2
+    assert expected == six(exact)
+
+
+def test_scores_and_noise_of_sensitivity_eight_and_specificity_nine_tenths():
+    matrix = [[0.9, 0.1], [0.2, 0.8]]
+    c = label_scores(matrix, [0, 1])
+    assert c == six([-0.142857, 1.285714])
+    assert score_variance(matrix, c) + np.array([0, 1]) == six([0.183673, 1.326531])
+    assert label_noise(matrix, [0, 1]) == six([0.163265, 0.367347])
+
+
+# -- noise correction ----------------------------------------------------------------------------------------
+
+EBAY_R, EBAY_N = 43 / 59, 67 / 84
+EBAY_VR, EBAY_VN = EBAY_R * (1 - EBAY_R) / 59, EBAY_N * (1 - EBAY_N) / 84
+
+
+def test_f1_corrected_value():
+    assert corrected_value(0.48, 0.9, 0.8) == six(0.4)
+
+
+def test_f2_corrected_variance():
+    variance = corrected_variance(0.48, 0.0005, 0.9, 0.09 / 250, 0.8, 0.16 / 250)
+    assert variance == six(0.001608)
+    assert np.sqrt(variance) == six(0.040102)
+
+
+def test_f3_binomial_error():
+    assert proportion_error(0.626, 10278) == six(0.004773)
+
+
+def test_f4_welch_of_ebay_with_the_right_degrees_of_freedom():
+    result = welch(0.6260, 0.414**2, 10278, 0.6385, 0.402**2, 20604)
+    assert result.statistic == six(-2.524385)
+    assert result.difference.degrees_of_freedom == pytest.approx(20009.754021, abs=1e-5)
+    assert result.p_value == six(0.011598)
+
+
+def test_f5_ebay_difference_with_one_shared_audit():
+    a, b = 0.414**2 / 10278, 0.402**2 / 20604
+    found = shared_audit_difference((0.6260, 0.6385), a + b, EBAY_R, EBAY_VR, EBAY_N, EBAY_VN, (a, b))
+    assert found.standard_error**2 == pytest.approx(9.920040e-05, abs=6e-12)
+    assert (found.z, found.p_value) == (six(-2.384023), six(0.017125))
+    assert found.score_p_value == six(0.011590)
+    assert (found.fieller.low, found.fieller.high) == (six(-0.045979), six(-0.005254))
+    assert (found.eq10_standard_error, found.eq10_p_value) == (six(0.129153), six(0.854131))
+
+
+def test_ebay_corrected_values_and_errors_of_the_paper():
+    variances = (0.414**2 / 10278, 0.402**2 / 20604)
+    values = [corrected_value(j, EBAY_R, EBAY_N) for j in (0.6260, 0.6385)]
+    errors = [
+        np.sqrt(corrected_variance(j, v, EBAY_R, EBAY_VR, EBAY_N, EBAY_VN))
+        for j, v in zip((0.6260, 0.6385), variances, strict=True)
+    ]
+    assert values == six([0.804698, 0.828442])
+    assert errors == six([0.090288, 0.092350])
+
+
+def test_f6_fieller_bounded_and_unbounded():
+    found = fieller(0.28, 0.00114, 0.7, 0.001, 0.00064)
+    assert (found.low, found.high) == (six(0.319173), six(0.477035))
+    assert isinstance(fieller(0.05, 0.01, 0.1, 0.01, 0.005), Refusal)
+
+
+def test_f7_three_grades_one_assessor():
+    matrix, v = [[0.8, 0.15, 0.05], [0.2, 0.6, 0.2], [0.05, 0.15, 0.8]], [1, 0.5, 0]
+    c = label_scores(matrix, v)
+    assert c == six([1.166667, 0.5, -0.166667])
+    assert score_variance(matrix, c) == six([0.127778, 0.177778, 0.127778])
+    result = matrix_inverse_with_replacement(
+        np.ones(10),
+        label_assessor=np.zeros(10, dtype=int),
+        label_grade=[0] * 3 + [1] * 3 + [2] * 4,
+        matrices=[matrix],
+        gold_per_grade=[[40, 50, 60]],
+        gains=v,
+        pseudo_count=0,
+    )
+    assert result.value == six(0.433333)
+    parts = dict(result.components)
+    assert parts["drawing"] * 9 == six(0.306667)  # the sample variance divides by n - 1
+    assert parts["confusion matrices"] == six(0.000963)
+
+
+def test_f8_two_assessors_with_weights():
+    draws = [(0, 0, 2), (0, 1, 0.5), (1, 0, 1), (1, 1, 1.5), (0, 0, 0.25), (1, 0, 0.75)]
+    matrices = [[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.25, 0.75]]]
+    assert label_scores(matrices[0], [1, 0]) == six([1.142857, -0.285714])
+    assert label_scores(matrices[1], [1, 0]) == six([1.666667, -0.555556])
+    result = matrix_inverse_with_replacement(
+        [w for _, _, w in draws],
+        label_assessor=[a for a, _, _ in draws],
+        label_grade=[label for _, label, _ in draws],
+        matrices=matrices,
+        gold_per_grade=[[30, 30], [20, 25]],
+        gains=[1, 0],
+        pseudo_count=0,
+        fewest=2,
+    )
+    assert result.value == six(0.751984)
+    parts = dict(result.components)
+    assert parts["drawing"] == six(0.232279)
+    assert parts["confusion matrices"] == six(0.008686)
+    assert result.standard_error == six(0.490882)
+
+
+def as_pairs(counts):
+    """Return the flat gold and given grades of a table of counts."""
+    cells = [(g, given) for g, row in enumerate(counts) for given, n in enumerate(row) for _ in range(n)]
+    return np.array(cells).T
+
+
+def test_f9_audit_stratified_on_the_bronze_label():
+    counts = [[40, 4, 1], [12, 20, 6], [8, 6, 13]]
+    gold, given = as_pairs(counts)
+    probability = np.array([60 / 600, 30 / 300, 20 / 2000])[given]
+    assert np.array(confusion_from_counts(counts).matrix) == six(
+        [[0.888889, 0.088889, 0.022222], [0.315789, 0.526316, 0.157895], [0.296296, 0.222222, 0.481481]]
+    )
+    weighted = audit_counts(gold, given, probability, 3)
+    assert np.array(confusion_from_counts(weighted).matrix) == six(
+        [[0.740741, 0.074074, 0.185185], [0.130435, 0.217391, 0.652174], [0.055556, 0.041667, 0.902778]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("j", "sensitivity", "specificity", "value"),
+    [(0.6260, 0.861547, 0.629924, 0.520730), (0.6385, 0.867837, 0.617305, 0.527278)],
+)
+def test_f12_reweighted_matrix_makes_the_inverse_the_calibration_estimator(j, sensitivity, specificity, value):
+    gold, given = as_pairs([[67, 17], [16, 43]])
+    # 83 bronze-negative and 60 bronze-positive audited of populations in the ratio (1 - j) : j
+    share = np.array([83 / (1 - j), 60 / j]) / 1000
+    matrix = confusion_from_counts(audit_counts(gold, given, share[given], 2)).as_array()
+    assert (matrix[1, 1], matrix[0, 0]) == (six(sensitivity), six(specificity))
+    assert corrected_value(j, matrix[1, 1], matrix[0, 0]) == six(value)
+    assert j * 43 / 60 + (1 - j) * 16 / 83 == six(value)
