@@ -74,19 +74,9 @@ def forest_plot_spec(
 ) -> Spec:
     """Return the Vega-Lite specification of a forest plot: one lane for each method of each run.
 
-    Parameters
-    ----------
-    rows : sequence of ForestRow
-        In the order in which runs are to stand from top to bottom; a (label, method) pair at most once.
-    title, axis_title : str
-        Words above the picture and below its axis (the measure).
-    reference : float, optional
-        Where a vertical line stands, for example 0 for differences.
-
-    Raises
-    ------
-    ValueError
-        No rows, an unknown method, a pair twice, a number that is not finite, or not low <= value <= high.
+    Runs stand from top to bottom as they come in `rows`; `axis_title` names the measure; `reference` puts a
+    vertical line, for example at 0 for differences. ValueError: no rows, an unknown method, a (label, method)
+    pair twice, a number that is not finite, or not low <= value <= high.
     """
     _check_forest(rows, reference)
     methods = [method for method in METHOD_SHAPE if any(row.method == method for row in rows)]
@@ -122,7 +112,9 @@ def forest_plot_spec(
         },
     ]
     if reference is not None:
-        layers.insert(0, _reference_line(reference, x_scale))
+        ruler = {"type": "rule", "stroke": INK, "strokeDash": [4, 3]}
+        at = {"values": [{"at": float(reference)}]}
+        layers.insert(0, {"data": at, "mark": ruler, "encoding": {"x": _number("at", x_scale)}})
     labels = list(dict.fromkeys(printable(row.label) for row in rows))
     lanes = {
         "y": {
@@ -148,29 +140,21 @@ def forest_plot(
     return svg(forest_plot_spec(rows, title, axis_title, reference), title, description)
 
 
-def confusion_heat_map_spec(
+def confusion_heat_map(
     matrix: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, grade_labels: Sequence[str], title: str
-) -> Spec:
-    """Return the Vega-Lite specification of a confusion matrix: percentages with their intervals below.
+) -> str:
+    """Return a confusion matrix as SVG text: percentages with their intervals below.
 
-    Parameters
-    ----------
-    matrix, low, high : array, shape (n_grades, n_grades)
-        `confusion[true_grade, given_grade]` and the ends of its intervals, as fractions in [0, 1].
-    grade_labels : sequence of str, length n_grades
-        From grade 0 upwards, each different.
-
-    Raises
-    ------
-    ValueError
-        Shapes that differ, labels that repeat, or a number outside [0, 1].
+    `matrix`, `low`, `high` have the shape (n_grades, n_grades): `confusion[true_grade, given_grade]` and the
+    ends of its intervals, as fractions. `grade_labels` go from grade 0 upwards. ValueError: shapes that
+    differ, labels that repeat, or a number outside [0, 1].
     """
     size = len(grade_labels)
     labels = [printable(label) for label in grade_labels]
     if size == 0 or len(set(labels)) != size:
         raise ValueError(f"grade_labels must be at least one and all different, got {labels}")
-    arrays = {"matrix": matrix, "low": low, "high": high}
-    middle, lower, upper = (_fractions(name, value, size) for name, value in arrays.items())
+    middle = _fractions("matrix", matrix, size)
+    lower, upper = _fractions("low", low, size), _fractions("high", high, size)
     cells = [
         {
             "true": labels[i],
@@ -183,7 +167,7 @@ def confusion_heat_map_spec(
         for i, j in np.ndindex(size, size)
     ]
     axis = {"ticks": False, "domain": False, "labelLimit": 110, "labelPadding": 6}
-    return _page(title) | {
+    spec = _page(title) | {
         "height": {"step": 52},
         "data": {"values": cells},
         "encoding": {
@@ -203,27 +187,16 @@ def confusion_heat_map_spec(
             {"mark": {"type": "text", "dy": 10, "fontSize": 11}, "encoding": {"text": {"field": "interval"}}},
         ],
     }
+    told = "; ".join(f"true {c['true']}, given {c['given']}: {c['percent']} ({c['interval']})" for c in cells)
+    return svg(spec, title, f"Shares of each true grade: {told}.")
 
 
-def confusion_heat_map(
-    matrix: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, grade_labels: Sequence[str], title: str
+def progress_timeline(
+    days: Sequence[datetime.date], counts: Sequence[int], title: str = "Judgments a day"
 ) -> str:
-    """Return a confusion matrix as SVG text (see `confusion_heat_map_spec` for arguments and errors)."""
-    spec = confusion_heat_map_spec(matrix, low, high, grade_labels, title)
-    rows = []
-    for label, shares in zip(grade_labels, np.asarray(matrix, dtype=float).tolist(), strict=True):
-        cells = [f"{100 * share:.0f} % {given}" for share, given in zip(shares, grade_labels, strict=True)]
-        rows.append(f"true {label}: {', '.join(cells)}")
-    return svg(spec, title, f"Rows are true grades, columns the grades given. {'; '.join(rows)}.")
+    """Return the judgments of each day as SVG text: bars.
 
-
-def progress_timeline_spec(days: Sequence[datetime.date], counts: Sequence[int], title: str) -> Spec:
-    """Return the Vega-Lite specification of bars, one a day.
-
-    Raises
-    ------
-    ValueError
-        No days, lengths that differ, a day twice, or a negative count.
+    ValueError: no days, lengths that differ, a day twice, or a negative count.
     """
     if len(days) == 0 or len(days) != len(counts):
         raise ValueError(f"days and counts must be as many, at least 1, got {len(days)} and {len(counts)}")
@@ -233,7 +206,7 @@ def progress_timeline_spec(days: Sequence[datetime.date], counts: Sequence[int],
         raise ValueError(f"counts must be at least 0, got {min(counts)}")
     x_axis = {"title": None, "grid": False, "format": "%-d %b", "tickCount": min(len(days), 7)}
     values = [{"day": day.isoformat(), "count": int(n)} for day, n in zip(days, counts, strict=True)]
-    return _page(title) | {
+    spec = _page(title) | {
         "height": 170,
         "data": {"values": values},
         "mark": {"type": "bar", "fill": GOLD_FILL, "stroke": GOLD},
@@ -242,77 +215,39 @@ def progress_timeline_spec(days: Sequence[datetime.date], counts: Sequence[int],
             "y": _number("count", axis={"title": "judgments", "tickCount": 4, "tickMinStep": 1}),
         },
     }
-
-
-def progress_timeline(
-    days: Sequence[datetime.date], counts: Sequence[int], title: str = "Judgments a day"
-) -> str:
-    """Return the judgments of each day as SVG text (see `progress_timeline_spec` for errors)."""
-    spec = progress_timeline_spec(days, counts, title)
     described = f"{sum(counts)} judgments from {min(days)} to {max(days)}, at most {max(counts)} a day."
     return svg(spec, title, described)
 
 
-def half_width_curve_spec(
-    budgets: Sequence[float], widths: Mapping[str, Sequence[float]], title: str
-) -> Spec:
-    """Return the Vega-Lite specification of expected half-widths against the budget, one line a design.
+def half_width_curve(
+    budgets: Sequence[float], widths: Mapping[str, Sequence[float]], title: str = "What a budget buys"
+) -> str:
+    """Return expected half-widths of the 95 % interval against the budget as SVG text: one line a design.
 
-    Parameters
-    ----------
-    budgets : sequence of float, length n_budgets
-        Judgments that may be spent, rising.
-    widths : mapping of design name to sequence of float, length n_budgets
-        Expected half-width of the 95 % interval, at least 0; at most six designs.
-
-    Raises
-    ------
-    ValueError
-        No or too many designs, lengths that differ, budgets that do not rise, a width negative or not finite.
+    `budgets` are judgments that may be spent, rising; `widths` gives each design's half-width at each of
+    them. ValueError: no or more than six designs, lengths that differ, fewer than two budgets or budgets that
+    do not rise, a width that is negative or not finite.
     """
-    if not 1 <= len(widths) <= len(LINE_COLOURS):
-        raise ValueError(f"between 1 and {len(LINE_COLOURS)} designs can be drawn, got {len(widths)}")
-    if len(budgets) == 0 or any(b <= a for a, b in itertools.pairwise(budgets)):
-        raise ValueError(f"budgets must rise, got {list(budgets)}")
-    for design, line in widths.items():
-        if len(line) != len(budgets):
-            raise ValueError(f"design {design!r} needs {len(budgets)} widths, got {len(line)}")
-        if not all(math.isfinite(width) and width >= 0 for width in line):
-            raise ValueError(f"widths of design {design!r} must be finite and at least 0, got {list(line)}")
+    _check_curve(budgets, widths)
     values = [
         {"budget": float(budget), "width": float(width), "design": printable(design)}
         for design, line in widths.items()
         for budget, width in zip(budgets, line, strict=True)
     ]
     names = [printable(design) for design in widths]
-    looks = {"stroke": LINE_COLOURS, "strokeDash": LINE_DASHES}
     legend = {"orient": "bottom", "title": None, "symbolSize": 300, "columns": 2, "labelLimit": 200}
-    x_axis = {"title": "judgments", "tickCount": 5, "grid": False}
-    return _page(title) | {
+    spec = _page(title) | {
         "height": 220,
         "data": {"values": values},
         "mark": {"type": "line", "strokeWidth": 2.5},
         "encoding": {
-            "x": _number("budget", {"zero": False}, x_axis),
+            "x": _number("budget", {"zero": False}, {"title": "judgments", "tickCount": 5, "grid": False}),
             "y": _number("width", {"zero": True}, {"title": "expected half-width", "tickCount": 5}),
-        }
-        | {
-            channel: {
-                "field": "design",
-                "type": "nominal",
-                "scale": {"domain": names, "range": list(look[: len(names)])},
-                "legend": legend,
-            }
-            for channel, look in looks.items()
         },
     }
-
-
-def half_width_curve(
-    budgets: Sequence[float], widths: Mapping[str, Sequence[float]], title: str = "What a budget buys"
-) -> str:
-    """Return half-widths against budgets as SVG text (see `half_width_curve_spec`)."""
-    spec = half_width_curve_spec(budgets, widths, title)
+    for channel, look in (("stroke", LINE_COLOURS), ("strokeDash", LINE_DASHES)):
+        scale = {"domain": names, "range": list(look[: len(names)])}
+        spec["encoding"][channel] = {"field": "design", "type": "nominal", "scale": scale, "legend": legend}
     ends = "; ".join(f"{design} {line[0]:.3g} to {line[-1]:.3g}" for design, line in widths.items())
     span = f"from {budgets[0]:g} to {budgets[-1]:g} judgments"
     return svg(spec, title, f"Expected half-width of the interval {span}: {ends}.")
@@ -393,6 +328,19 @@ def _check_forest(rows: Sequence[ForestRow], reference: float | None) -> None:
             raise ValueError(f"{row.label!r} needs finite low <= value <= high, got {numbers}")
 
 
+def _check_curve(budgets: Sequence[float], widths: Mapping[str, Sequence[float]]) -> None:
+    """Raise ValueError where a curve cannot be drawn."""
+    if not 1 <= len(widths) <= len(LINE_COLOURS):
+        raise ValueError(f"between 1 and {len(LINE_COLOURS)} designs can be drawn, got {len(widths)}")
+    if len(budgets) < 2 or any(b <= a for a, b in itertools.pairwise(budgets)):
+        raise ValueError(f"budgets must be at least 2 and rise, got {list(budgets)}")
+    for design, line in widths.items():
+        if len(line) != len(budgets):
+            raise ValueError(f"design {design!r} needs {len(budgets)} widths, got {len(line)}")
+        if not all(math.isfinite(width) and width >= 0 for width in line):
+            raise ValueError(f"widths of design {design!r} must be finite and at least 0, got {list(line)}")
+
+
 def _domain(rows: Sequence[ForestRow], reference: float | None) -> list[float]:
     """Return the ends of the axis: every interval, the reference, and a twentieth of air."""
     ends = [end for row in rows if not row.refused for end in (row.low, row.high)]
@@ -428,15 +376,6 @@ def _by_method(methods: list[str], looks: Mapping[str, str]) -> Spec:
     legend = {"orient": "bottom", "columns": 2, "title": None, "symbolOpacity": 1}
     scale = {"domain": methods, "range": [looks[method] for method in methods]}
     return {"field": "method", "type": "nominal", "scale": scale, "legend": legend if methods else None}
-
-
-def _reference_line(at: float, scale: Spec) -> Spec:
-    """Return the vertical line that rows are compared with."""
-    return {
-        "data": {"values": [{"at": float(at)}]},
-        "mark": {"type": "rule", "stroke": INK, "strokeDash": [4, 3]},
-        "encoding": {"x": _number("at", scale)},
-    }
 
 
 def _fractions(name: str, given: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:

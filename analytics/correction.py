@@ -79,29 +79,29 @@ def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
 # -- GREG-label ---------------------------------------------------------------------------------------------
 
 
-def _class_moments(
-    classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: Floats, span: Floats
-) -> Floats:
+def _class_moments(classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: Floats, span: float) -> Floats:
     """Return (mu, s2) per item: weighted mean and variance of the audited gains of its bronze class.
 
-    s2 counts one extra observation with the variance of the whole audit (itself with half an observation at
-    either end of the gain scale): ten equal audited gains do not prove that a class has no errors.
+    Ten equal audited gains do not prove that a class has no errors. So s2 counts one more observation, drawn
+    from the gains of the whole audit (two grades: this is nearly Jeffreys' half a hit and half a miss), and is
+    at least what half an unseen observation at the far end of the gain scale would make it.
     """
     value, weight = gain[audited], 1 / pi[audited]
     n = value.size
-    padded, padding = np.append(value, span), np.append(np.ones(n), [0.5, 0.5])
-    overall = float(np.average((padded - np.average(padded, weights=padding)) ** 2, weights=padding))
+    floor = span**2 * 0.5 * (n + 0.5) / (n + 1) ** 2
+    centre, overall = (float(value.mean()), float(value.var())) if n else (0.0, 0.0)
     moments = np.zeros((2, int(classes.max()) + 1))
     for k in range(moments.shape[1]):
         member = classes[audited] == k
         count = int(member.sum())
         if count == 0:
-            moments[:, k] = 0.0, overall
+            moments[:, k] = 0.0, max(floor, overall)
             continue
         mean = float(np.average(value[member], weights=weight[member]))
         spread = float(np.average((value[member] - mean) ** 2, weights=weight[member]))
         spread *= count / max(1, count - 1)
-        moments[:, k] = mean, (count * spread + overall) / (count + 1)
+        with_one = (count * spread + overall) / (count + 1) + count * (mean - centre) ** 2 / (count + 1) ** 2
+        moments[:, k] = mean, max(floor, with_one)
     return np.asarray(moments[:, classes])
 
 
@@ -143,8 +143,8 @@ def _judged(
     if n_items == 0:
         moments = np.zeros((2, 0))
     else:
-        span = np.array([scale.min(), scale.max()])
-        moments = _class_moments(merged_classes(classes, seen), seen, gain, usable, span)
+        merged = merged_classes(classes, seen)
+        moments = _class_moments(merged, seen, gain, usable, float(np.ptp(scale)))
     return _Judged(w / drawn, drawn, seen, gain, usable, unauditable, f, totals, moments[0], moments[1])
 
 

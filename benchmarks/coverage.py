@@ -39,8 +39,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 N_POPULATION, N_TOPICS, N_DOCUMENTS, N_RUNS, CUTOFF = 2000, 50, 60, 10, 10
-N_ASSESSORS, VOTES, GOLD_CHECKS = 6, 3, 300
-DRAWN, AUDITED = 500, 150
+N_ASSESSORS, VOTES, GOLD_CHECKS = 6, 3, 1000
+DRAWN, AUDITED = 700, 150
 DISCOUNT = 1 / np.log2(np.arange(2, CUTOFF + 2))
 MEASURES = {
     "P@10": (np.full(CUTOFF, 1 / CUTOFF), np.array([0.0, 1.0, 1.0])),

@@ -53,7 +53,7 @@ class _Reading:
 
 
 def _jsonl(lines: Iterator[Line], reading: _Reading) -> Iterator[DocumentRecord]:
-    """Return the documents of ``{"_id", "title", "text"}``, or with the other names of `ID_KEYS`, `TEXT_KEYS`."""
+    """Return the documents of ``{"_id", "title", "text"}``, or the other names in `ID_KEYS`, `TEXT_KEYS`."""
     for line in lines:
         if not line.text.strip():
             continue
@@ -239,4 +239,9 @@ def read_documents(
     if not head or not head[-1].text.strip():
         raise TrecFormatError(name, 1, 1, "no documents in the file")
     read = FORMATS[file_format or _sniff(head[-1].text)]
-    yield from read(chain(head, lines), _Reading(name, is_html, max_document))
+    empty = True
+    for record in read(chain(head, lines), _Reading(name, is_html, max_document)):
+        empty = False
+        yield record
+    if empty:
+        raise TrecFormatError(name, head[-1].number, 1, "no documents in the file")

@@ -3,6 +3,7 @@
 Everything here streams. Nothing is decompressed before its size has been limited.
 """
 
+import codecs
 import csv
 import os
 import re
@@ -10,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import BinaryIO, NamedTuple, NoReturn
 
 Source = str | os.PathLike[str] | BinaryIO
@@ -54,7 +56,7 @@ class Limits:
 
     max_bytes: int = 8 << 30
     max_ratio: int = 200
-    ratio_from: int = 64 << 20
+    ratio_from: int = 8 << 20
     max_line: int = MEGABYTE
 
 
@@ -84,19 +86,20 @@ def _gunzip(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
     """Return the uncompressed bytes of all gzip members, in blocks of at most ``BLOCK_SIZE``."""
     engine = zlib.decompressobj(wbits=31)
     consumed = produced = 0
-    members = 1
+    between = False  # after one member and before the next
     for piece in pieces:
         consumed += len(piece)
         data, full = piece, False
         while data or full:
             if engine.eof:
-                engine, members = zlib.decompressobj(wbits=31), members + 1
+                engine, between = zlib.decompressobj(wbits=31), True
             try:
                 block = engine.decompress(data, BLOCK_SIZE)
             except zlib.error as error:
-                if members > 1 and engine.unconsumed_tail == b"" and not data.startswith(GZIP_MAGIC):
+                if between and not data.startswith(GZIP_MAGIC):
                     raise BrokenFileError("trailing garbage after the gzip data") from None
                 raise BrokenFileError(f"damaged gzip data ({error})") from None
+            between = False
             data = engine.unused_data if engine.eof else engine.unconsumed_tail
             full = len(block) == BLOCK_SIZE and not engine.eof
             produced += len(block)
@@ -112,11 +115,14 @@ def _gunzip(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
 
 def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Return the same blocks without a byte order mark; refuse what starts like an archive."""
-    start = b""
-    for block in blocks:
-        start += block
-        if len(start) >= 512:  # a tar header; members of a gzip file may be shorter
-            break
+    start, broken = b"", None
+    try:
+        for block in blocks:
+            start += block
+            if len(start) >= 512:  # a tar header; members of a gzip file may be shorter
+                break
+    except BrokenFileError as error:
+        broken = error
     for magic, reason in FOREIGN_STARTS:
         if start.startswith(magic):
             raise BrokenFileError(reason)
@@ -125,6 +131,8 @@ def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
     if start[257:262] == b"ustar":
         raise BrokenFileError("a tar archive, not text; unpack it first")
     yield start.removeprefix(BOM)
+    if broken is not None:  # only now: the reader knows how far the text was good
+        raise broken
     yield from blocks
 
 
@@ -155,8 +163,9 @@ def _text(raw: bytes, name: str, number: int, limits: Limits) -> str:
     """Return one line's text, or raise at the first byte that is wrong."""
     raw = raw.removesuffix(b"\r")
     if len(raw) > limits.max_line:
-        column = len(raw[: limits.max_line].decode("utf-8", "ignore")) + 1
-        raise TrecFormatError(name, number, column, f"line longer than {limits.max_line} bytes")
+        head, used = codecs.utf_8_decode(raw[: limits.max_line], "ignore", False)
+        _text(raw[:used], name, number, limits)  # what is wrong further left is told first
+        raise TrecFormatError(name, number, len(head) + 1, f"line longer than {limits.max_line} bytes")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -179,6 +188,23 @@ def _refuse_controls(text: str, name: str, number: int) -> None:
         raise TrecFormatError(name, number, place + 1, reason)
 
 
+def _lines(data: bytes, name: str, number: int, limits: Limits) -> Iterator[Line]:
+    """Return the lines of data that ends with a line end; ``number`` lines were before."""
+    clean = data.replace(b"\r\n", b"\n")[:-1]
+    if b"\r" not in clean and b"\0" not in clean and (len(clean) <= limits.max_line or _short(clean, limits)):
+        try:
+            yield from map(Line, count(number + 1), clean.decode("utf-8").split("\n"))
+            return
+        except UnicodeDecodeError:
+            pass  # the slow way knows where
+    for place, raw in enumerate(data[:-1].split(b"\n"), number + 1):
+        yield Line(place, _text(raw, name, place, limits))
+
+
+def _short(data: bytes, limits: Limits) -> bool:
+    return max(map(len, data.split(b"\n"))) <= limits.max_line
+
+
 def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterator[Line]:
     """Return the lines of a text file, plain or gzip, LF or CRLF, with or without byte order mark.
 
@@ -194,11 +220,12 @@ def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterat
     with binary(source) as stream:
         try:
             for block in read_blocks(stream, limits):
-                pieces = (rest + block).split(b"\n")
-                rest = pieces.pop()
-                for raw in pieces:
-                    number += 1
-                    yield Line(number, _text(raw, name, number, limits))
+                data = rest + block
+                end = data.rfind(b"\n") + 1
+                rest = data[end:]
+                if end:
+                    yield from _lines(data[:end], name, number, limits)
+                    number += data.count(b"\n", 0, end)
                 if len(rest) > limits.max_line:
                     _text(rest[: limits.max_line + 2], name, number + 1, limits)
         except BrokenFileError as error:

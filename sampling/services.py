@@ -85,7 +85,7 @@ class Preview:
 
 def preview(*, campaign: Campaign, design: Design) -> Preview:
     """Return what a budget buys under the pair design, the even pool design and naive draws with replacement."""
-    pooled, weights, prior = _population(campaign, design)
+    _, weights, prior = _population(campaign, design)
     a, b = _pair_rows(campaign, design)
     contrast = weights[a] - weights[b]
     spread = prior * (1 - prior)

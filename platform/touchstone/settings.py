@@ -31,7 +31,7 @@ def database_from_url(url: str) -> dict[str, object]:
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 5,
-            # A silent client may hold a lock for 15 s, no longer; workers, whose jobs are one transaction, get no limit.
+            # A silent client may hold a lock for 15 s, no longer; a worker's job is one transaction: no limit.
             "options": "-c synchronous_commit=on -c lock_timeout=5s"
             + (
                 ""
@@ -92,6 +92,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "touchstone.views.ProblemPages",
 ]
 ROOT_URLCONF = "touchstone.urls"
 WSGI_APPLICATION = "touchstone.wsgi.application"
@@ -117,6 +118,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+CSRF_FAILURE_VIEW = "touchstone.views.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"

@@ -1,1 +1,22 @@
-urlpatterns = []
+"""All addresses. Identifiers in them are random; nothing in an address tells what an item is for."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import include, path
+
+from touchstone import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("login/", views.Login.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("livez", views.alive, name="livez"),
+    path("readyz", views.ready, name="readyz"),
+    path("jobs/<uuid:job_id>/", views.job_page, name="job"),
+    path("jobs/<uuid:job_id>/cancel/", views.cancel_job, name="cancel-job"),
+    path("", include("judging.urls")),
+    path("", include("analytics.urls")),
+]
+handler400 = "touchstone.views.bad_request"
+handler403 = "touchstone.views.forbidden"
+handler404 = "touchstone.views.not_found"
+handler500 = "touchstone.views.fault"

@@ -158,8 +158,8 @@ def test_each_system_returns_only_documents_with_a_word_of_the_query():
 
 
 def test_dirichlet_scores_differ_by_the_difference_of_the_log_likelihoods():
-    # Terms without "a", "by", "of" and "the": m copy copy file (4); m copytree copy file folder file file (7);
-    # m move rename folder (4). In all 15: copy 3 times, file 4 times.
+    # Terms without "a", "by", "of" and "the": m copy copy file (4); m copytree copy file folder file file
+    # (7); m move rename folder (4). In all 15: copy 3 times, file 4 times.
     def log_likelihood(copies, files, size, mu=80.0):
         return np.log((copies + mu * 3 / 15) / (size + mu)) + np.log((files + mu * 4 / 15) / (size + mu))
 

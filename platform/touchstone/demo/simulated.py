@@ -1,9 +1,9 @@
 """Simulated assessors for the demonstration: no person gave these grades.
 
 Their errors depend on the true grade and on how many systems return the document, as those of real judges do:
-a document that is not relevant fools them two and a half times as often when most systems return it. The
-rates are those measured for the best of three judges on a TREC passage collection (63 systems, 53 topics). Errors that
-depended on the true grade alone would make every correction by a confusion matrix look right.
+a document that is not relevant fools them two and a half times as often when most systems return it. The rates
+are those measured for the best of three judges on a TREC passage collection (63 systems, 53 topics). Errors
+that depended on the true grade alone would make every correction by a confusion matrix look right.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,20 @@
+from django.urls import path, re_path
+
+from analytics.views import manage, research
+
+app_name = "analytics"
+UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+urlpatterns = [
+    path("manage/campaigns/<uuid:campaign_id>/", manage.campaign, name="campaign"),
+    path("manage/campaigns/<uuid:campaign_id>/design/", manage.design, name="design"),
+    path("manage/campaigns/<uuid:campaign_id>/audits/", manage.audit_schedule, name="audit-schedule"),
+    path("manage/campaigns/<uuid:campaign_id>/recompute/", manage.recompute_now, name="recompute"),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/assessors/<int:assessor_id>/", manage.assessor, name="assessor"
+    ),
+    path("results/", research.results, name="results"),
+    path("results/<uuid:campaign_id>/", research.campaign, name="campaign-results"),
+    path("results/<uuid:campaign_id>/pair/", research.pair, name="pair"),
+    re_path(rf"^results/{UUID}/forest\.(?P<file_format>svg|png|csv)$", research.download_plot, name="plot"),
+    re_path(rf"^results/{UUID}/export/(?P<kind>qrels|qrels_jg|prels)$", research.export, name="export"),
+]

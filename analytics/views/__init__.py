@@ -1,0 +1,1 @@
+"""Pages that show numbers: `manage` for managers, `research` for researchers."""

@@ -1,0 +1,215 @@
+"""The researcher's pages: runs side by side, a pair of runs, downloads."""
+
+import csv
+import io
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.safestring import mark_safe
+
+from analytics.charts import ForestRow, forest_plot, png, standalone_svg
+from analytics.comparison import holm
+from analytics.models import Computation, Estimate, Method
+from analytics.services import latest_computation, measures_of
+from judging.models import Campaign, Run
+from judging.services.exports import export_prels, export_qrels, export_qrels_jg
+from judging.views.access import researchers_only
+from sampling.models import DrawEntry
+
+SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.TRUE]
+
+
+@researchers_only
+def results(request: HttpRequest) -> HttpResponse:
+    """All campaigns with something to read."""
+    campaigns = Campaign.objects.filter(draw__isnull=False).select_related("collection", "draw")
+    rows = [{"campaign": row, "computation": latest_computation(campaign=row)} for row in campaigns]
+    return render(request, "analytics/results.html", {"rows": rows})
+
+
+@researchers_only
+def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Every run by every method: forest plot, table, and the matrix of differences."""
+    row, computation, measure = _asked(request, campaign_id)
+    estimates = _estimates(computation, measure, run_b__isnull=True)
+    context = {
+        "campaign": row,
+        "computation": computation,
+        "measure": measure,
+        "measures": measures_of(row),
+        "runs": _by_run(estimates),
+        "plot": mark_safe(_run_forest(estimates, measure)) if estimates else "",  # noqa: S308
+        "pairs": _pairs(computation, measure),
+        "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
+        "query": request.GET.urlencode(),
+    }
+    return render(request, "analytics/campaign_results.html", context)
+
+
+@researchers_only
+def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """One pair of runs: the difference by every method, its interval, p, and the verdict in words."""
+    row, computation, measure = _asked(request, campaign_id)
+    run_a = get_object_or_404(row.collection.runs, run_id=request.GET.get("a", ""))
+    run_b = get_object_or_404(row.collection.runs, run_id=request.GET.get("b", ""))
+    estimates = _pair_estimates(computation, measure, run_a, run_b)
+    corrected = next((e for e in estimates if e.method == Method.CORRECTED), None)
+    context = {
+        "campaign": row,
+        "computation": computation,
+        "measure": measure,
+        "measures": measures_of(row),
+        "run_a": run_a,
+        "run_b": run_b,
+        "estimates": estimates,
+        "plot": mark_safe(_pair_forest(estimates, measure, run_a, run_b)) if estimates else "",  # noqa: S308
+        "verdict": _verdict(corrected, measure, run_a, run_b),
+    }
+    return render(request, "analytics/pair.html", context)
+
+
+@researchers_only
+def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
+    """The forest plot as SVG or PNG, or its numbers as CSV."""
+    row, computation, measure = _asked(request, campaign_id)
+    estimates = _estimates(computation, measure, run_b__isnull=True)
+    if not estimates:
+        raise Http404
+    name = f"{row.pk}-{measure}.{file_format}"
+    if file_format == "csv":
+        return _file(_csv(estimates), "text/csv; charset=utf-8", name)
+    drawn = _run_forest(estimates, measure)
+    if file_format == "svg":
+        return _file(standalone_svg(drawn), "image/svg+xml", name)
+    return _file(png(drawn), "image/png", name)
+
+
+@researchers_only
+def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> StreamingHttpResponse:
+    """qrels, qrels_jg or prels, streamed."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    if kind == "prels":
+        probabilities = dict(
+            DrawEntry.objects.filter(draw__campaign=row).values_list("item_id", "inclusion_probability")
+        )
+        lines = export_prels(campaign=row, probabilities=probabilities)
+    else:
+        lines = {"qrels": export_qrels, "qrels_jg": export_qrels_jg}[kind](campaign=row)
+    response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{row.pk}.{kind}"'
+    return response
+
+
+def _asked(request: HttpRequest, campaign_id: uuid.UUID) -> tuple[Campaign, Computation | None, str]:
+    row = get_object_or_404(
+        Campaign.objects.select_related("collection", "scale", "draw"), pk=campaign_id, draw__isnull=False
+    )
+    measures = measures_of(row)
+    measure = request.GET.get("measure", measures[0])
+    if measure not in measures:
+        raise Http404
+    return row, latest_computation(campaign=row), measure
+
+
+def _estimates(computation: Computation | None, measure: str, **conditions: Any) -> list[Estimate]:
+    if computation is None:
+        return []
+    found = computation.estimates.filter(measure=measure, **conditions).select_related("run", "run_b")
+    order = {method: place for place, method in enumerate(SHOWN)}
+    return sorted(
+        found, key=lambda e: (e.run.run_id, e.run_b.run_id if e.run_b else "", order[Method(e.method)])
+    )
+
+
+def _by_run(estimates: list[Estimate]) -> list[dict[str, Any]]:
+    rows: dict[int, dict[str, Any]] = {}
+    for estimate in estimates:
+        entry = rows.setdefault(estimate.run_id, {"run": estimate.run})
+        entry[Method(estimate.method).name.lower()] = estimate
+    return sorted(rows.values(), key=lambda entry: -(_best_value(entry) or 0.0))
+
+
+def _best_value(entry: dict[str, Any]) -> float | None:
+    for name in ("corrected", "naive"):
+        if name in entry and entry[name].value is not None:
+            value: float = entry[name].value
+            return value
+    return None
+
+
+def _forest_row(estimate: Estimate, label: str) -> ForestRow:
+    method = str(Method(estimate.method).label)
+    if estimate.value is None:
+        return ForestRow(label, method, 0.0, 0.0, 0.0, refused=estimate.refusal)
+    return ForestRow(label, method, estimate.value, estimate.low, estimate.high)
+
+
+def _run_forest(estimates: list[Estimate], measure: str) -> str:
+    order = {entry["run"].pk: place for place, entry in enumerate(_by_run(estimates))}
+    rows = [_forest_row(e, e.run.run_id) for e in sorted(estimates, key=lambda e: order[e.run_id])]
+    return forest_plot(rows, f"{measure} of every run", f"{measure} with 95 % intervals, by method", measure)
+
+
+def _pair_forest(estimates: list[Estimate], measure: str, run_a: Run, run_b: Run) -> str:
+    rows = [_forest_row(estimate, f"{run_a.run_id} − {run_b.run_id}") for estimate in estimates]
+    title = f"Difference in {measure}"
+    return forest_plot(rows, title, f"{title} with 95 % intervals, by method", title, reference=0.0)
+
+
+def _pair_estimates(computation: Computation | None, measure: str, run_a: Run, run_b: Run) -> list[Estimate]:
+    """Return the estimates of run_a minus run_b; stored the other way round, they are turned."""
+    direct = _estimates(computation, measure, run=run_a, run_b=run_b)
+    return direct or [_turned(e) for e in _estimates(computation, measure, run=run_b, run_b=run_a)]
+
+
+def _turned(estimate: Estimate) -> Estimate:
+    estimate.run, estimate.run_b = estimate.run_b, estimate.run
+    if estimate.value is not None:
+        estimate.value, estimate.low, estimate.high = -estimate.value, -estimate.high, -estimate.low
+    return estimate
+
+
+def _pairs(computation: Computation | None, measure: str) -> list[dict[str, Any]]:
+    """Return the corrected differences of all pairs with Holm's adjusted p."""
+    found = _estimates(computation, measure, run_b__isnull=False, method=Method.CORRECTED)
+    tested = [estimate for estimate in found if estimate.p_value is not None]
+    adjusted = (
+        dict(zip([e.pk for e in tested], holm([e.p_value for e in tested]), strict=True)) if tested else {}
+    )
+    return [{"estimate": estimate, "holm": adjusted.get(estimate.pk)} for estimate in found]
+
+
+def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -> str:
+    """Return a sentence for a methods section, or why there is none."""
+    if corrected is None:
+        return ""
+    if corrected.value is None:
+        return f"No corrected number: {corrected.refusal}."
+    where = f"95 % interval {corrected.low:+.3f} to {corrected.high:+.3f}, n = {corrected.n} audited items"
+    p = f"p = {corrected.p_value:.3f}" if corrected.p_value and corrected.p_value >= 0.001 else "p < 0.001"
+    if corrected.low <= 0 <= corrected.high:
+        return (
+            f"{run_a} and {run_b} are not told apart in {measure}: difference {corrected.value:+.3f} ({where}; {p}). "
+            "More gold labels would narrow the interval."
+        )
+    better, worse = (run_a, run_b) if corrected.value > 0 else (run_b, run_a)
+    return f"{better} is better than {worse} in {measure}: difference {corrected.value:+.3f} ({where}; {p})."
+
+
+def _csv(estimates: list[Estimate]) -> str:
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(["run", "measure", "method", "value", "standard_error", "low", "high", "n", "refusal"])
+    for e in estimates:
+        writer.writerow(
+            [e.run.run_id, e.measure, e.method, e.value, e.standard_error, e.low, e.high, e.n, e.refusal]
+        )
+    return target.getvalue()
+
+
+def _file(content: str | bytes, content_type: str, name: str) -> HttpResponse:
+    return HttpResponse(
+        content, content_type=content_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )

@@ -1,0 +1,1 @@
+"""Pages and API of judging: `assess` for assessors, `manage` for managers."""

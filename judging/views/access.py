@@ -1,0 +1,30 @@
+"""Who may see what. What one may not see looks like what does not exist."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from touchstone.models import User
+
+View = Callable[..., HttpResponse]
+
+
+def managers_only(view: View) -> View:
+    return _only(view, lambda user: user.may_manage)
+
+
+def researchers_only(view: View) -> View:
+    """Managers are researchers too."""
+    return _only(view, lambda user: user.may_research)
+
+
+def _only(view: View, may: Callable[[User], bool]) -> View:
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        if not isinstance(request.user, User) or not may(request.user):
+            raise Http404
+        return view(request, *arguments, **named)
+
+    return guarded

@@ -1,0 +1,201 @@
+"""The roof's pages: home, login, jobs, errors; and the one place where refusals become HTTP."""
+
+import json
+import logging
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError, InterfaceError, connection
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from judging.services.errors import Refused
+from touchstone import jobs
+from touchstone.models import Job, User
+
+logger = logging.getLogger(__name__)
+DEMO_LOGINS = "demo.json"
+
+
+@login_not_required
+def home(request: HttpRequest) -> HttpResponse:
+    """The signed-out landing page; everybody else goes where the day's work is."""
+    user = request.user
+    if not isinstance(user, User):
+        return render(request, "home.html")
+    if user.may_manage:
+        return redirect("judging:manage")
+    return redirect("analytics:results" if user.may_research else "judging:home")
+
+
+class Login(LoginView):
+    template_name = "login.html"
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **fields: Any) -> dict[str, Any]:
+        return super().get_context_data(demo_logins=demo_logins(), **fields)
+
+
+def demo_logins() -> list[dict[str, str]]:
+    """Return the demo's logins; the file exists in the embedded demo only, and its accounts nowhere else."""
+    try:
+        logins: list[dict[str, str]] = json.loads((settings.VAR / DEMO_LOGINS).read_text())
+    except FileNotFoundError:
+        return []
+    return logins
+
+
+def worker_state(request: HttpRequest) -> dict[str, Any]:
+    """Context of every page: managers and researchers learn when nobody is there to do background work."""
+    user = getattr(request, "user", None)
+    if not isinstance(user, User) or not user.may_research:
+        return {}
+    return {"no_worker": not jobs.worker_is_running()}
+
+
+def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    """Progress of a background job, its result or its reason; `?part=1` gives the part that changes."""
+    job = get_object_or_404(_visible_jobs(request), pk=job_id)
+    template = "job_part.html" if "part" in request.GET else "job.html"
+    return render(request, template, {"job": job, "back": _local_path(request.GET.get("back", ""))})
+
+
+@require_POST
+def cancel_job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    job = get_object_or_404(_visible_jobs(request), pk=job_id)
+    jobs.cancel(job)
+    messages.info(request, "The job was asked to stop.")
+    return redirect("job", job_id=job.pk)
+
+
+def _visible_jobs(request: HttpRequest) -> Any:
+    user = request.user
+    if not isinstance(user, User) or not user.may_manage:
+        raise Http404
+    return Job.objects.all()
+
+
+def _local_path(path: str) -> str:
+    return path if path.startswith("/") and not path.startswith("//") and "\\" not in path else "/"
+
+
+# -- errors -------------------------------------------------------------------------------------------------
+
+
+def problem(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the error as problem+json (RFC 9457), or None for faults of ours, which stay 500."""
+    if isinstance(error, Refused):
+        name, status, title, detail = type(error).__name__, error.status, error.title, str(error)
+    elif isinstance(error, exceptions.ValidationError):
+        name, status, title = "Invalid", 400, "The request is not valid"
+        detail = json.dumps(error.detail)
+    elif isinstance(error, exceptions.APIException):
+        name, status, title, detail = type(error).__name__, error.status_code, str(error.detail), ""
+    elif isinstance(error, Http404):
+        name, status, title, detail = "NotFound", 404, "There is no such thing", ""
+    elif isinstance(error, PermissionDenied):
+        name, status, title, detail = "Forbidden", 403, "You may not do this", str(error)
+    elif isinstance(error, DatabaseError | InterfaceError):
+        # The database restarts or is overloaded: nothing was acknowledged, and the same request may come again.
+        logger.warning("database: %s", error)
+        connection.close()
+        name, status, title, detail = "Unavailable", 503, "The database cannot answer now; try again", ""
+    else:
+        return None
+    body = {"type": f"/problems/{name}", "title": title, "status": status, "detail": detail}
+    response = Response(body, status=status, content_type="application/problem+json")
+    if status == 503:
+        response["Retry-After"] = "1"
+    return response
+
+
+class ProblemPages:
+    """Middleware: a `Refused` or a lost database on a page becomes the error page with the right status."""
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        try:
+            response: HttpResponse = self.get_response(request)
+        except (DatabaseError, InterfaceError) as error:  # raised by another middleware, e.g. the session's
+            logger.warning("database: %s", error)
+            connection.close()
+            response = unavailable(request)
+        return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, Refused):
+            return _error(request, error.status, error.title, str(error))
+        if isinstance(error, DatabaseError | InterfaceError):
+            logger.exception("database")
+            connection.close()
+            return unavailable(request)
+        return None
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    title, detail = "The database cannot answer now", "Nothing was lost. Please try again in a few seconds."
+    if request.path.startswith("/api/"):
+        body = {"type": "/problems/Unavailable", "title": title, "status": 503, "detail": detail}
+        response: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
+    else:
+        response = HttpResponse(
+            f"<!doctype html><title>{title}</title><h1>{title}</h1><p>{detail}</p>", status=503
+        )
+    response["Retry-After"] = "1"
+    return response
+
+
+def _error(request: HttpRequest, status: int, title: str, detail: str = "") -> HttpResponse:
+    return render(request, "error.html", {"status": status, "title": title, "detail": detail}, status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _error(request, 400, "The request could not be understood")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _error(request, 403, "You may not do this", "Ask a manager if you think you should.")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    if request.path.startswith("/api/"):
+        body = {"type": "/problems/Forbidden", "title": "The page has expired; load it again", "status": 403}
+        return JsonResponse(body, status=403, content_type="application/problem+json")
+    return _error(request, 403, "The page has expired", "Load it again, then repeat what you did.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _error(request, 404, "There is no such page")
+
+
+def fault(request: HttpRequest) -> HttpResponse:
+    title = "Something went wrong on our side"
+    return HttpResponse(
+        f"<!doctype html><title>{title}</title><h1>{title}</h1><p>It was logged.</p>", status=500
+    )
+
+
+@login_not_required
+def alive(request: HttpRequest) -> HttpResponse:
+    """Answer without touching anything: the web process lives."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@login_not_required
+def ready(request: HttpRequest) -> HttpResponse:
+    """Answer 200 when the database answers; a silent worker only degrades."""
+    try:
+        worker = jobs.worker_is_running()
+    except (DatabaseError, InterfaceError):
+        return HttpResponse("the database does not answer\n", status=503, content_type="text/plain")
+    return HttpResponse("ok\n" if worker else "ok, but no worker is running\n", content_type="text/plain")

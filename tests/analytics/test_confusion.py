@@ -1,0 +1,151 @@
+"""Confusion matrices: counts, weighted audits, intervals, shrinkage, and rows nobody has gold for."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from analytics.confusion import (
+    assessor_counts,
+    audit_counts,
+    combined,
+    confusion_from_counts,
+    gold_check_counts,
+    gold_needed,
+    pooled,
+    shrink,
+)
+from analytics.estimators import Refusal
+
+
+def test_gold_checks_are_counted_with_the_true_grade_in_rows():
+    counts = gold_check_counts([0, 0, 2, 2, 2], [0, 1, 2, 2, 0], 3)
+    assert counts.tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 2]]
+
+
+def test_a_grade_without_gold_is_absent_and_not_a_row_of_zeros():
+    found = confusion_from_counts([[3, 1, 0], [0, 0, 0], [0, 0, 5]])
+    assert found.absent_grades == (1,)
+    assert found.matrix[1] is None
+    assert found.low[1] is None
+    assert found.matrix[0] == (0.75, 0.25, 0.0)
+    with pytest.raises(ValueError, match=r"grades \[1\]"):
+        found.as_array()
+
+
+def test_intervals_hold_the_middle_of_the_jeffreys_posterior():
+    found = confusion_from_counts([[13, 7], [4, 26]])
+    low, high = found.low[0][0], found.high[0][0]
+
+    def density(p):
+        return p**12.5 * (1 - p) ** 6.5
+
+    whole = integrate.quad(density, 0, 1)[0]
+    assert integrate.quad(density, 0, low)[0] / whole == pytest.approx(0.025, abs=1e-6)
+    assert integrate.quad(density, high, 1)[0] / whole == pytest.approx(0.025, abs=1e-6)
+
+
+def test_a_row_without_errors_still_allows_for_errors():
+    found = confusion_from_counts([[20, 0], [0, 20]])
+    assert (found.low[0][1], found.high[0][0]) == (0.0, 1.0)
+    # one minus the 2.5 % point of Beta(20.5, .5), by integration of the posterior
+    whole = integrate.quad(lambda t: 2 * (1 - t * t) ** 19.5, 0, 1)[0]  # p = t^2 removes the pole at 0
+    end = np.sqrt(found.high[0][1])
+    assert integrate.quad(lambda t: 2 * (1 - t * t) ** 19.5, 0, end)[0] / whole == pytest.approx(0.975, abs=1e-6)
+
+
+def test_equal_audit_probabilities_give_the_plain_counts():
+    gold, given = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0])
+    assert audit_counts(gold, given, np.full(5, 0.2), 2) == pytest.approx(gold_check_counts(gold, given, 2))
+
+
+def test_weighted_rows_by_hand():
+    # row 0: weights 2 (given 0) and 10 (given 1): shares 1/6, 5/6; effective number 144/104
+    counts = audit_counts([0, 0], [0, 1], [0.5, 0.1], 2)
+    assert counts[0] == pytest.approx(np.array([1 / 6, 5 / 6]) * 144 / 104)
+    assert counts[1].tolist() == [0, 0]
+
+
+def test_the_weighted_audit_recovers_a_matrix_that_plain_counts_miss():
+    rng = np.random.default_rng(7)
+    gold = rng.integers(0, 2, 200_000)
+    given = np.where(rng.random(gold.size) < np.where(gold == 1, 0.8, 0.3), 1, 0)
+    probability = np.where(given == 1, 0.5, 0.1)
+    audited = rng.random(gold.size) < probability
+    weighted = confusion_from_counts(audit_counts(gold[audited], given[audited], probability[audited], 2))
+    plain = confusion_from_counts(gold_check_counts(gold[audited], given[audited], 2))
+    assert weighted.matrix[0][1] == pytest.approx(0.3, abs=0.01)
+    # plain: .3 * .5 / (.3 * .5 + .7 * .1)
+    assert plain.matrix[0][1] == pytest.approx(15 / 22, abs=0.01)
+
+
+def test_pooled_adds_assessors_and_combined_adds_sources():
+    counts = assessor_counts([0, 0, 1], [0, 1, 1], [0, 1, 0], 2, 2)
+    assert pooled(counts).matrix == ((1.0, 0.0), (0.5, 0.5))
+    assert combined([[8, 2], [0, 0]], [[1, 1], [1, 3]]).matrix == ((0.75, 0.25), (0.25, 0.75))
+
+
+def test_shrinkage_is_the_weighted_mean_of_own_and_common_row():
+    counts = np.array([[[8, 2], [1, 3]], [[5, 5], [0, 2]], [[0, 0], [2, 0]]])
+    found = shrink(counts)
+    # pooled counts with one half added: (13.5, 7.5) / 21 and (3.5, 5.5) / 9
+    assert found.common == pytest.approx(np.array([[13.5 / 21, 7.5 / 21], [3.5 / 9, 5.5 / 9]]))
+    k = found.strength[0]
+    assert found.matrices[0, 0] == pytest.approx((np.array([8, 2]) + k * found.common[0]) / (10 + k))
+    assert found.matrices[2, 0] == pytest.approx(found.common[0])  # no gold of one's own: the common row
+    assert found.n_per_grade[:, 0] == pytest.approx(np.array([10, 10, 0]) + k)
+
+
+def test_the_strength_maximises_the_beta_binomial_likelihood():
+    x, n = np.array([1, 9, 5, 2, 8, 6]), 10
+    counts = np.stack([np.stack([x, n - x], axis=1), np.full((6, 2), 5)], axis=1)
+    found = shrink(counts)
+    mu = (x.sum() + 0.5) / (60 + 1)
+
+    def likelihood(k):
+        return stats.betabinom.logpmf(x, n, k * mu, k * (1 - mu)).sum()
+
+    grid = np.linspace(0.1, 50, 500)
+    assert likelihood(found.strength[0]) >= max(likelihood(k) for k in grid) - 1e-6
+    assert 1 < found.strength[0] < 10
+
+
+def test_assessors_who_are_alike_are_pooled_almost_fully():
+    assert shrink(np.tile([[8, 2], [3, 7]], (12, 1, 1))).strength.min() > 100
+
+
+def test_shrinkage_without_gold_of_a_grade_is_refused_by_name():
+    found = shrink([[[3, 1], [0, 0]], [[2, 0], [0, 0]]])
+    assert isinstance(found, Refusal)
+    assert "grade 1" in found.reason
+
+
+def test_gold_needed_counts_what_is_missing_to_ten():
+    assert gold_needed([[12, 1], [0, 0]]) == [0, 10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 3], [0, 0], 3), "true_grade must be in 0..2, got 3"),
+        (([0, -1], [0, 0], 3), "true_grade must be in 0..2, got -1"),
+        (([0, 1], [0], 2), "equally long, got 2 and 1"),
+        (([0.5], [0], 2), "integers"),
+        (([0], [0], 1), "n_grades must be at least 2, got 1"),
+    ],
+)
+def test_impossible_grades_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        gold_check_counts(*arguments)
+
+
+def test_impossible_counts_and_probabilities_are_named():
+    with pytest.raises(ValueError, match="counts must be >= 0, got -1"):
+        confusion_from_counts([[1, -1], [0, 1]])
+    with pytest.raises(ValueError, match="counts must be finite"):
+        confusion_from_counts([[1, np.nan], [0, 1]])
+    with pytest.raises(ValueError, match=r"audit_probability must be in \(0, 1\], got 0"):
+        audit_counts([0], [0], [0.0], 2)
+
+
+def test_nobody_checked_means_every_row_is_absent():
+    assert confusion_from_counts(gold_check_counts([], [], 2)).absent_grades == (0, 1)

@@ -1,0 +1,47 @@
+"""List the pure modules: text and arithmetic, importable without Django and Celery. `make lint` feeds them to mypy."""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+APPS = ("judging", "sampling", "analytics")
+# These names belong to Django; every other file of an app is pure.
+DJANGO_NAMES = frozenset(
+    ["models", "frames", "services", "serializers", "views", "tasks", "admin", "urls", "apps", "forms"]
+    + ["migrations", "management", "templates", "static"]
+)
+
+
+def is_pure(path: PurePath) -> bool:
+    """Return whether the file, given below the repository, must do without Django.
+
+    >>> is_pure(PurePath("sampling/draws.py")), is_pure(PurePath("judging/services/assign.py"))
+    (True, False)
+    """
+    if path.suffix != ".py" or path.stem == "__init__" or path.parts[0] not in APPS:
+        return False
+    return DJANGO_NAMES.isdisjoint(path.with_suffix("").parts)
+
+
+def pure_modules(root: Path = REPOSITORY) -> Iterator[PurePath]:
+    """Yield the paths of the pure modules, relative to `root`, sorted."""
+    for app in APPS:
+        for path in sorted((root / app).rglob("*.py")):
+            if is_pure(path.relative_to(root)):
+                yield path.relative_to(root)
+
+
+def module_name(path: PurePath) -> str:
+    """Return the dotted name under which Python imports the file.
+
+    >>> module_name(PurePath("sampling/draws.py")), module_name(PurePath("judging/services/__init__.py"))
+    ('sampling.draws', 'judging.services')
+    """
+    parts = path.with_suffix("").parts
+    if parts[0] == "platform":
+        parts = parts[1:]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+if __name__ == "__main__":
+    print(*pure_modules(), sep="\n")

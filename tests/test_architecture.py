@@ -1,0 +1,254 @@
+"""The house rules, each a function on (path, source), and beside each a planted violation that it must see."""
+
+import ast
+import doctest
+import importlib
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+import pytest
+from django.apps import apps as django_apps
+from django.core.management import call_command
+from django.db import models
+from django.db.migrations.autodetector import MigrationAutodetector
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
+from django.db.migrations.state import ProjectState
+from pure_modules import APPS, REPOSITORY, is_pure, module_name, pure_modules
+
+PACKAGES = (*APPS, "platform/touchstone")
+LONGEST_FILE = 400
+LONG_FILES: frozenset[str] = frozenset()  # exceptions: none
+GROUND_FLOOR = ("touchstone.models", "touchstone.jobs")
+FLOORS = {"models": 1, "frames": 1, "services": 2}
+ROOF = 3
+BLOCKED = ("django", "celery", "kombu", "rest_framework", "psycopg", "redis", "touchstone")
+
+
+def sources() -> list[Path]:
+    """Return every Python file of the packages but migrations, which are written by Django."""
+    found = [path for package in PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
+    return [path for path in found if "migrations" not in path.parts]
+
+
+def below_repository(path: Path) -> PurePath:
+    return PurePath(path.relative_to(REPOSITORY))
+
+
+def imports(path: PurePath, source: str) -> Iterator[str]:
+    """Yield the dotted name of everything the file imports, at any depth; `from a import b` is `a.b`."""
+    package = module_name(path).split(".")
+    if path.stem != "__init__":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module.split(".") if node.module else []
+            if node.level:
+                origin = package[: len(package) - node.level + 1] + origin
+            yield from (".".join([*origin, alias.name]) for alias in node.names)
+
+
+def floor(module: str) -> int:
+    """Return 0 for pure, 1 for models and frames, 2 for services, 3 for what stands on them."""
+    first, *rest = module.split(".")
+    if first == "touchstone":
+        return 1 if module.startswith(GROUND_FLOOR) else ROOF
+    if not rest:
+        return 0
+    if is_pure(PurePath(first, f"{rest[0]}.py")):
+        return 0
+    return FLOORS.get(rest[0], ROOF)
+
+
+def is_below(module: str, parents: tuple[str, ...]) -> bool:
+    return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+def wrong_imports(path: PurePath, source: str) -> list[str]:
+    """Return the imports that do not point down: to an app further right, to the roof, or to a higher floor."""
+    here = module_name(path)
+    app = here.split(".")[0]
+    wrong = []
+    for name in imports(path, source):
+        target = name.split(".")[0]
+        if app in APPS and target == "touchstone":
+            allowed = is_below(name, GROUND_FLOOR) and floor(here) > 0
+        elif app in APPS and target in APPS:
+            allowed = APPS.index(target) <= APPS.index(app) and floor(name) <= floor(here)
+        elif is_below(here, GROUND_FLOOR):
+            allowed = target not in APPS
+        else:
+            allowed = True
+        if not allowed:
+            wrong.append(f"{path}: {here} imports {name}")
+    return wrong
+
+
+def too_long(path: PurePath, source: str) -> list[str]:
+    length = len(source.splitlines())
+    if length <= LONGEST_FILE or str(path) in LONG_FILES:
+        return []
+    return [f"{path}: {length} lines, more than {LONGEST_FILE}"]
+
+
+def stray_packages(root: Path) -> list[PurePath]:
+    """Return the __init__.py files that make a package of a folder that must not be one: platform/ and tests/."""
+    found = [root / "platform" / "__init__.py", *sorted((root / "tests").rglob("__init__.py"))]
+    return [PurePath(path.relative_to(root)) for path in found if path.exists()]
+
+
+def import_without_django(names: list[str], root: Path) -> str:
+    """Import the modules in a child to which Django and Celery do not exist; return what it complained about."""
+    program = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {BLOCKED!r}:
+            raise ImportError(name + " is blocked: a pure module does without it")
+sys.meta_path.insert(0, Blocked())
+sys.path.insert(0, {str(root)!r})
+import importlib
+for name in {names!r}:
+    importlib.import_module(name)
+"""
+    child = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60
+    )
+    return child.stderr if child.returncode else ""
+
+
+def failed_examples(module: types.ModuleType) -> int:
+    """Return how many doctest examples of the module fail; their report goes to standard output."""
+    return doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).failed
+
+
+def missing_migrations(state: ProjectState) -> dict[str, list[str]]:
+    """Return what `makemigrations` would write to lead the migrations to `state`."""
+    loader = MigrationLoader(None)
+    detector = MigrationAutodetector(loader.project_state(), state, NonInteractiveMigrationQuestioner())
+    changes = detector.changes(graph=loader.graph)
+    return {
+        app: [step.describe() for made in found for step in made.operations] for app, found in changes.items()
+    }
+
+
+def standard_platform(folder: Path, *command: str) -> str:
+    """Return the file that `import platform` finds for a program started in the folder."""
+    child = subprocess.run(
+        [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=60, check=True
+    )
+    return child.stdout.strip()
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(below_repository(path)))
+def test_a_file_imports_only_downwards_and_is_not_too_long(path: Path) -> None:
+    source = path.read_text()
+    assert wrong_imports(below_repository(path), source) == []
+    assert too_long(below_repository(path), source) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("judging/services/assign.py", "from sampling.models import Draw"),
+        ("judging/services/assign.py", "import analytics.services"),
+        ("sampling/services.py", "def late():\n    from analytics import labels"),
+        ("sampling/views.py", "from touchstone.settings import VAR"),
+        ("judging/views.py", "from touchstone import views"),
+        ("analytics/tasks.py", "import touchstone"),
+        ("sampling/draws.py", "from touchstone.models import User"),
+        ("sampling/draws.py", "from .models import Draw"),
+        ("sampling/draws.py", "from . import frames"),
+        ("judging/models.py", "from judging.services.assign import claim"),
+        ("judging/services/assign.py", "from ..views import page"),
+        ("analytics/frames.py", "from sampling.services import draw"),
+        ("sampling/services.py", "from sampling.tasks import draw_items"),
+        ("judging/services/assign.py", "from judging.serializers import Submission"),
+        ("platform/touchstone/models.py", "from judging.models import Campaign"),
+        ("platform/touchstone/jobs.py", "from analytics import services"),
+    ],
+)
+def test_a_planted_import_upwards_is_seen(path: str, source: str) -> None:
+    assert len(wrong_imports(PurePath(path), source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("analytics/services.py", "from sampling.draws import poisson_draw\nfrom judging.models import Item"),
+        ("judging/models.py", "from touchstone.models import User"),
+        ("judging/services/campaigns.py", "from touchstone import jobs\nfrom .errors import Refused"),
+        ("judging/management/commands/import.py", "from judging.services import campaigns"),
+        ("platform/touchstone/tasks.py", "from analytics.services import start_due_recomputations"),
+        ("sampling/draws.py", "import numpy as np\nfrom sampling.measures import FloatArray"),
+    ],
+)
+def test_an_import_downwards_is_allowed(path: str, source: str) -> None:
+    assert wrong_imports(PurePath(path), source) == []
+
+
+def test_a_planted_long_file_is_seen_and_one_at_the_limit_is_not() -> None:
+    assert too_long(PurePath("judging/models.py"), "x = 1\n" * LONGEST_FILE) == []
+    assert len(too_long(PurePath("judging/models.py"), "x = 1\n" * (LONGEST_FILE + 1))) == 1
+
+
+def test_platform_and_tests_are_folders_and_no_packages(tmp_path: Path) -> None:
+    assert stray_packages(REPOSITORY) == []
+    for folder in ("platform", "tests/judging"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "__init__.py").touch()
+    assert [str(path) for path in stray_packages(tmp_path)] == [
+        "platform/__init__.py",
+        "tests/judging/__init__.py",
+    ]
+
+
+def test_import_platform_finds_the_standard_library(tmp_path: Path) -> None:
+    standard = Path(subprocess.__file__).with_name("platform.py")
+    program = "import platform; print(platform.__file__)"
+    assert Path(standard_platform(REPOSITORY, "-c", program)) == standard
+    # The control: the same program in a folder where platform/ is a package finds that instead.
+    (tmp_path / "platform").mkdir()
+    (tmp_path / "platform" / "__init__.py").touch()
+    assert Path(standard_platform(tmp_path, "-c", program)) == tmp_path / "platform" / "__init__.py"
+
+
+def test_pure_modules_import_without_django_and_celery(tmp_path: Path) -> None:
+    names = [module_name(path) for path in pure_modules()]
+    assert {"judging.trec", "sampling.designs", "analytics.estimators"} <= set(names)
+    assert import_without_django(names, REPOSITORY) == ""
+    # The control: the same child does see a module that needs Django, even in a function's way round.
+    (tmp_path / "planted.py").write_text("import importlib\nimportlib.import_module('django' + '.conf')\n")
+    assert "django.conf is blocked" in import_without_django(["planted"], tmp_path)
+
+
+@pytest.mark.parametrize("path", list(pure_modules()), ids=str)
+def test_the_examples_of_a_pure_module_are_right(path: PurePath) -> None:
+    assert failed_examples(importlib.import_module(module_name(path))) == 0
+
+
+def test_a_planted_wrong_example_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    planted = types.ModuleType("planted", ">>> 1 + 1\n3\n")
+    assert failed_examples(planted) == 1
+    assert "Expected:\n    3" in capsys.readouterr().out
+
+
+def test_no_migration_is_missing() -> None:
+    assert missing_migrations(ProjectState.from_apps(django_apps)) == {}
+
+
+def test_a_planted_field_without_a_migration_is_seen() -> None:
+    planted = ProjectState.from_apps(django_apps)
+    planted.models["judging", "topic"].fields["planted"] = models.IntegerField(null=True)
+    assert list(missing_migrations(planted)) == ["judging"]
+
+
+@pytest.mark.django_db
+def test_makemigrations_agrees_that_none_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("makemigrations", check=True, dry_run=True)
+    assert "No changes detected" in capsys.readouterr().out
