@@ -134,9 +134,7 @@ def corrected_interval(
     m_r, m_n = (relevant[0] + 1) / (relevant[1] + 2), (not_relevant[0] + 1) / (not_relevant[1] + 2)
     v_r, v_n = m_r * (1 - m_r) / (relevant[1] + 2), m_n * (1 - m_n) / (not_relevant[1] + 2)
     if (_rate("j", j) - m_r) > 1.96 * math.sqrt(j_variance + v_r):
-        return Refusal(
-            f"j = {j:.3f} lies above the sensitivity {m_r:.3f}: not the audit of these labels"
-        )
+        return Refusal(f"j = {j:.3f} lies above the sensitivity {m_r:.3f}: not the audit of these labels")
     if (1 - m_n - j) > 1.96 * math.sqrt(j_variance + v_n):
         return Refusal(
             f"j = {j:.3f} lies below 1 - specificity = {1 - m_n:.3f}: not the audit of these labels"

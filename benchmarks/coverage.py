@@ -268,7 +268,12 @@ def main() -> None:
     started = time.perf_counter()
     results = simulate(options.repetitions, options.seed)
     seconds = round(time.perf_counter() - started, 1)
-    print(json.dumps({"repetitions": options.repetitions, "seed": options.seed, "seconds": seconds, **results}, indent=1))
+    print(
+        json.dumps(
+            {"repetitions": options.repetitions, "seed": options.seed, "seconds": seconds, **results},
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -182,7 +182,8 @@ def _tokens(data: bytes, max_line: int) -> tuple[Ints, Ints]:
     before = np.concatenate(([-1], line_ends[:-1]))
     if np.any(ends[:, -1] > line_ends) or np.any(starts[:, 0] < before):
         raise _NotFastError
-    if int((line_ends - before).max()) > max_line:
+    sizes = line_ends - before - 1
+    if int(sizes.max()) > max_line and np.any(sizes - (array[line_ends - 1] == 13) > max_line):
         raise _NotFastError
     return starts, ends
 

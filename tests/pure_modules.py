@@ -6,10 +6,19 @@ from pathlib import Path, PurePath
 REPOSITORY = Path(__file__).resolve().parents[1]
 APPS = ("judging", "sampling", "analytics")
 # These names belong to Django; every other file of an app is pure.
-DJANGO_NAMES = frozenset(
-    ["models", "frames", "services", "serializers", "views", "tasks", "admin", "urls", "apps", "forms"]
-    + ["migrations", "management", "templates", "static"]
-)
+DJANGO_NAMES = {
+    "models",
+    "frames",
+    "services",
+    "serializers",
+    "views",
+    "tasks",
+    "admin",
+    "urls",
+    "apps",
+    "forms",
+}
+DJANGO_NAMES |= {"migrations", "management", "templates", "static"}
 
 
 def is_pure(path: PurePath) -> bool:

@@ -18,6 +18,12 @@ from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from judging.views.access import researchers_only
 from sampling.models import DrawEntry
 
+PLOTTED = {
+    Method.NAIVE: "naive",
+    Method.CORRECTED: "corrected",
+    Method.MATRIX_INVERSE: "matrix inverse",
+    Method.TRUE: "true value",
+}
 SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.TRUE]
 
 
@@ -140,7 +146,7 @@ def _best_value(entry: dict[str, Any]) -> float | None:
 
 
 def _forest_row(estimate: Estimate, label: str) -> ForestRow:
-    method = str(Method(estimate.method).label)
+    method = PLOTTED[Method(estimate.method)]
     if estimate.value is None:
         return ForestRow(label, method, 0.0, 0.0, 0.0, refused=estimate.refusal)
     return ForestRow(label, method, estimate.value, estimate.low, estimate.high)

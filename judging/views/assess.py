@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -51,7 +52,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """The judging screen; its script claims the first item."""
     assessor = _assessor(request, campaign_id)
     campaign = assessor.campaign
-    campaign.guidelines_html = guidelines_html(campaign.guidelines)
+    campaign.guidelines_html = mark_safe(guidelines_html(campaign.guidelines))  # noqa: S308 (sanitised)
     state = {
         "claim_url": reverse("judging:claim", args=[campaign_id]),
         "submit_url": reverse("judging:submit", args=[campaign_id]),

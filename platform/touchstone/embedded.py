@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,23 @@ DATABASE = "touchstone"
 
 class StackError(RuntimeError):
     """A server did not start; the message says which, and what it said."""
+
+
+def answers(url: str, seconds: float = 60) -> Callable[[], None]:
+    """Return a `ready` that waits until the address answers HTTP 200."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                with urllib.request.urlopen(url, timeout=5):  # noqa: S310 (a loopback address of ours)
+                    return
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise StackError(f"{url} does not answer: {error}") from error
+                time.sleep(0.1)
+
+    return wait
 
 
 def free_port() -> int:
@@ -255,7 +273,7 @@ class Servers:
                     "--locale=C",
                     "--no-instructions",
                     "--data-checksums",
-                ]  # fmt: skip
+                ]
             ),
             capture_output=True,
             text=True,
@@ -378,14 +396,26 @@ def deaf_to_signals() -> None:
 Stop = _Stop
 
 
-def supervise(root: Path, servers: Servers, programs: list[Program], say: Callable[[str], None]) -> None:
-    """Start the programs and keep them and the servers alive until SIGINT or SIGTERM; then stop the programs."""
+def supervise(
+    root: Path,
+    servers: Servers,
+    programs: list[Program],
+    say: Callable[[str], None],
+    started: Callable[[], None] = lambda: None,
+) -> None:
+    """Start the programs and keep them and the servers alive until SIGINT or SIGTERM; then stop the programs.
+
+    `started` is called once, when every program has said through `ready` that it answers.
+    """
     watched = [*servers.programs, *programs]
     restart_at: dict[str, float] = {}
     announced: list[int] = []
     try:
         for program in programs:
             program.start(root / "log")
+        for program in programs:
+            program.ready()
+        started()
         while True:
             for program in watched:
                 _revive(program, root, restart_at, say)

@@ -112,7 +112,7 @@ def enqueue(
     period_key: str | None = None,
     user: User | None = None,
 ) -> Job | None:
-    """Queue a job in the caller's transaction; None if one with the same key is already active (or was, for a period)."""
+    """Queue a job in the caller's transaction; None if one with its key is active already (or ever was, for a period)."""
     job = Job(kind=kind, payload=payload, active_key=active_key, period_key=period_key, requested_by=user)
     made = Job.objects.bulk_create([job], ignore_conflicts=True)[0]
     if not Job.objects.filter(pk=made.pk).exists():

@@ -50,7 +50,9 @@ def test_a_row_without_errors_still_allows_for_errors():
     # one minus the 2.5 % point of Beta(20.5, .5), by integration of the posterior
     whole = integrate.quad(lambda t: 2 * (1 - t * t) ** 19.5, 0, 1)[0]  # p = t^2 removes the pole at 0
     end = np.sqrt(found.high[0][1])
-    assert integrate.quad(lambda t: 2 * (1 - t * t) ** 19.5, 0, end)[0] / whole == pytest.approx(0.975, abs=1e-6)
+    assert integrate.quad(lambda t: 2 * (1 - t * t) ** 19.5, 0, end)[0] / whole == pytest.approx(
+        0.975, abs=1e-6
+    )
 
 
 def test_equal_audit_probabilities_give_the_plain_counts():

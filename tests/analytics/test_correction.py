@@ -16,9 +16,10 @@ from analytics.correction import (
     greg_label,
     greg_label_by_topic,
     labels_needed,
+    naive,
 )
 from analytics.estimators import Estimate, Refusal, difference_estimator, estimate
-from analytics.labels import item_means, merged_classes, naive, vote_classes
+from analytics.labels import item_means, merged_classes, vote_classes
 
 # -- exact enumeration ---------------------------------------------------------------------------------------
 

@@ -65,9 +65,9 @@ def test_the_label_noise_term_makes_the_variance_unbiased_for_noisy_labels():
         for label in product([0, 1], repeat=3):
             given = np.array(label)
             q = p * np.prod(np.where(given == 1, chance_of_one[grade], 1 - chance_of_one[grade]))
-            e = horvitz_thompson(
-                w[mask], c[given][mask], pi[mask], label_variance=nu[given][mask], fewest=0
-            )[0]
+            e = horvitz_thompson(w[mask], c[given][mask], pi[mask], label_variance=nu[given][mask], fewest=0)[
+                0
+            ]
             rows.append((e.value, q))
             expected += e.standard_error**2 * q
     mean, variance = moments(rows)

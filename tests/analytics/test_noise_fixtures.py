@@ -35,7 +35,7 @@ UTILITY_2 = np.array([4 / 3, 2, 0.8, 1, 2, 4 / 3, 0.8, 1])
 PRIOR = (UTILITY_1 + UTILITY_2) / 2
 EQ9 = PRIOR * abs(G) / (PRIOR * abs(G)).sum()
 EQ4 = UTILITY_1 * W1 / (UTILITY_1 * W1).sum()
-ITEMS = {name: index for index, name in enumerate("1a 1b 1c 1d 2a 2b 2c 2d".split())}
+ITEMS = {name: index for index, name in enumerate(["1a", "1b", "1c", "1d", "2a", "2b", "2c", "2d"])}
 
 
 def six(value):
@@ -47,7 +47,7 @@ def six(value):
 
 
 def test_five_draws_with_replacement_give_the_printed_estimate_and_interval():
-    drawn = [ITEMS[name] for name in "1a 1d 2c 2d 1a".split()]
+    drawn = [ITEMS[name] for name in ["1a", "1d", "2c", "2d", "1a"]]
     assert (U * G)[drawn] / EQ9[drawn] == six([2.623022, -7.286173, 4.857449, -9.714897, 2.623022])
     result = importance_sampling(G[drawn], U[drawn], EQ9[drawn], fewest=2)[0]
     assert result.value == six(-1.379515)
@@ -58,7 +58,7 @@ def test_five_draws_with_replacement_give_the_printed_estimate_and_interval():
 def test_balance_heuristic_over_two_batches():
     mixture = 0.6 * EQ4 + 0.4 * EQ9
     assert mixture == six([0.260771, 0.156730, 0.104295, 0.059401, 0.179574, 0.075532, 0.104295, 0.059401])
-    drawn = [ITEMS[name] for name in "1a 1b 2a 1d 2c".split()]
+    drawn = [ITEMS[name] for name in ["1a", "1b", "2a", "1d", "2c"]]
     results = importance_sampling(np.array([W1, G])[:, drawn], U[drawn], mixture[drawn], fewest=2)
     assert [r.value for r in results] == six([3.873936, -2.191161])
 
@@ -78,7 +78,7 @@ EXACT_PPS = 3 * EQ9  # nothing is certain
 
 
 def test_horvitz_thompson_of_the_printed_sample():
-    assert EXACT_PPS == six(PPS)
+    assert six(PPS) == EXACT_PPS
     drawn = [ITEMS[name] for name in ("1a", "1d", "2c")]
     result = horvitz_thompson(G[drawn], U[drawn], EXACT_PPS[drawn], fewest=3)[0]
     assert result.value == six(0.064766)
@@ -238,7 +238,9 @@ def test_f9_audit_stratified_on_the_bronze_label():
     ("j", "sensitivity", "specificity", "value"),
     [(0.6260, 0.861547, 0.629924, 0.520730), (0.6385, 0.867837, 0.617305, 0.527278)],
 )
-def test_f12_reweighted_matrix_makes_the_inverse_the_calibration_estimator(j, sensitivity, specificity, value):
+def test_f12_reweighted_matrix_makes_the_inverse_the_calibration_estimator(
+    j, sensitivity, specificity, value
+):
     gold, given = as_pairs([[67, 17], [16, 43]])
     # 83 bronze-negative and 60 bronze-positive audited of populations in the ratio (1 - j) : j
     share = np.array([83 / (1 - j), 60 / j]) / 1000

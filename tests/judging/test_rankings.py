@@ -290,7 +290,11 @@ def test_evaluation_from_the_stored_form_equals_pytrec_eval_on_random_runs_with_
         shared = sorted(set(run) & set(qrels))
         if not shared:
             continue
-        expected = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(run)
+        # pytrec_eval 0.5.11 counts a negative grade outside its array and crashes now and then; it means 0 to it.
+        counted = {
+            topic: {doc: max(grade, 0) for doc, grade in docs.items()} for topic, docs in qrels.items()
+        }
+        expected = pytrec_eval.RelevanceEvaluator(counted, set(NAMES.values())).evaluate(run)
         rankings, judged = _stored(_frame(_lines(run))), _judged(qrels)
         found = evaluate_topics(rankings, judged, list(NAMES))
         assert [
@@ -334,7 +338,7 @@ def test_measures_by_hand():
 
 @pytest.mark.parametrize("measure", ["P", "P@0", "nDCG(rel=2)@10", "MRR", "P@10x", "p@10"])
 def test_an_unknown_measure_is_named(measure):
-    with pytest.raises(ValueError, match="measure|threshold"):
+    with pytest.raises(ValueError, match=r"measure|threshold"):
         evaluate(_stored(_frame(GOOD)), _judged({"1": {"A": 1}}), [measure])
 
 

@@ -1,0 +1,62 @@
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from judging.management.importing import importing, progress_bar, source_of
+from judging.models import Assessor, Campaign
+from judging.services.files import import_judgments
+from judging.services.judgment_files import FORMATS
+
+
+class Command(BaseCommand):
+    help = (
+        "Add known judgments: with --gold as gold answers of a collection, "
+        "otherwise as the judgments of a campaign's assessors."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="the file, plain or gz; - is standard input")
+        where = parser.add_mutually_exclusive_group(required=True)
+        where.add_argument("--collection", metavar="NAME", help="the collection, for gold answers")
+        where.add_argument(
+            "--campaign", metavar="NAME", help="the campaign, for judgments (or its gold answers)"
+        )
+        parser.add_argument("--gold", action="store_true", help="the grades are gold answers")
+        parser.add_argument(
+            "--format",
+            choices=FORMATS,
+            default="qrels",
+            help="qrels: topic 0 document grade; qrels_jg: topic assessor document grade; crowd: CSV of crowd-kit or "
+            "MTurk; cranfield: topic document code (default: qrels)",
+        )
+        parser.add_argument("--source", default="", help="whose grades these are (default: the file's name)")
+        parser.add_argument("--grade-map", metavar="1=3,2=0", help="what the file's grades become")
+        parser.add_argument(
+            "--kind", choices=Assessor.Kind.values, default="human", help="who judged (default: human)"
+        )
+
+    def handle(self, *, file: str, collection: str | None, campaign: str | None, **options: Any) -> None:
+        into = None
+        if campaign is not None:
+            into = Campaign.objects.select_related("collection").filter(name=campaign).first()
+            if into is None:
+                raise CommandError(f"there is no campaign {campaign!r}")
+            collection = into.collection.name
+        with ExitStack() as stack, importing(str(collection), False) as target:
+            source, name = source_of(file, stack)
+            progress = stack.enter_context(progress_bar(self.stderr))
+            count = import_judgments(
+                collection=target,
+                campaign=into,
+                source=source,
+                name=name,
+                file_format=options["format"],
+                as_gold=options["gold"],
+                source_name=options["source"],
+                grade_map=options["grade_map"],
+                kind=options["kind"],
+                progress=progress,
+            )
+        what = "gold answers" if options["gold"] else "judgments"
+        self.stdout.write(f"{count:,} {what} added to {campaign or collection}")

@@ -1,0 +1,344 @@
+"""Files in: topics, documents, runs, judgments. All of a file or nothing; a refusal says `file:line:column: reason`."""
+
+import hashlib
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.files import File
+from django.core.files.base import ContentFile
+from django.db import connection, transaction
+
+from judging.models import Campaign, Collection, Document, Run, Topic
+from judging.rankings import RunSummary, convert_runs
+from judging.records import DocumentRecord, read_documents
+from judging.sanitise import sanitise_documents
+from judging.services.errors import ImportRefused
+from judging.services.judgment_files import import_judgments, parse_grade_map
+from judging.services.sources import (
+    Progress,
+    Watched,
+    begin_import,
+    copy_rows,
+    counted,
+    longest,
+    place_of_document,
+    place_of_field,
+    place_of_topic,
+    refuse,
+    remove_orphans,
+    store,
+    watched,
+)
+from judging.textfiles import Source, TrecFormatError
+from judging.topics import read_topics
+from touchstone import jobs
+from touchstone.models import Job, User, record
+
+__all__ = [
+    "KINDS",
+    "import_documents",
+    "import_judgments",
+    "import_runs",
+    "import_topics",
+    "parse_grade_map",
+    "queue_import",
+]
+
+# What may be imported, and the options that a job may pass on to its service.
+KINDS = {
+    "topics": {"file_format"},
+    "documents": {"file_format", "is_html"},
+    "runs": {"description"},
+    "judgments": {"file_format", "as_gold", "source_name", "grade_map", "kind"},
+}
+
+
+def import_topics(
+    *,
+    collection: Collection,
+    source: Source,
+    name: str,
+    file_format: str | None = None,
+    progress: Progress | None = None,
+    actor: User | None = None,
+) -> int:
+    """Add a file's topics to the collection; return how many. A topic the collection has already is an error."""
+    with transaction.atomic(), watched(source, name) as stream:
+        begin_import(collection)
+        known = set(collection.topics.values_list("topic_id", flat=True))
+        made = []
+        for index, topic in counted(read_topics(stream, name, file_format), stream, progress, "topics"):
+            reason = _topic_fault(topic.topic_id, known)
+            if reason:
+                refuse(name, place_of_topic(stream.again(), name, index, file_format), reason)
+            made.append(
+                Topic(
+                    collection=collection,
+                    topic_id=topic.topic_id,
+                    title=topic.title,
+                    description=topic.description,
+                    narrative=topic.narrative,
+                )
+            )
+        Topic.objects.bulk_create(made, batch_size=1000)
+        _record("imported topics", collection, stream, actor, file=name, n_topics=len(made))
+    return len(made)
+
+
+def _topic_fault(topic_id: str, known: set[str]) -> str:
+    limit = longest(Topic, "topic_id")
+    if len(topic_id) > limit:
+        return f"topic id longer than {limit} characters"
+    return f"the collection has topic {topic_id} already" if topic_id in known else ""
+
+
+def _record(verb: str, subject: Any, stream: Watched, actor: User | None, **detail: Any) -> None:
+    record(verb, subject, actor=actor, sha256=stream.digest.hexdigest(), n_bytes=stream.done, **detail)
+
+
+# -- documents ------------------------------------------------------------------------------------------------
+
+INCOMING = "ordinal bigint, doc_id text, title text, text text"
+TWICE = """
+SELECT ordinal, doc_id FROM (
+  SELECT ordinal, doc_id, min(ordinal) OVER (PARTITION BY doc_id) AS first FROM incoming_document) i
+ WHERE ordinal > first ORDER BY ordinal LIMIT 1
+"""
+KNOWN = """
+SELECT i.ordinal, i.doc_id FROM incoming_document i
+  JOIN judging_document d ON d.collection_id = %s AND d.doc_id = i.doc_id ORDER BY i.ordinal LIMIT 1
+"""
+ADD_DOCUMENTS = """
+INSERT INTO judging_document (collection_id, doc_id, title, text, version)
+SELECT %s, doc_id, title, text, 1 FROM incoming_document ORDER BY ordinal
+"""
+
+
+def import_documents(
+    *,
+    collection: Collection,
+    source: Source,
+    name: str,
+    file_format: str | None = None,
+    is_html: bool = False,
+    progress: Progress | None = None,
+    actor: User | None = None,
+) -> int:
+    """Add a file's documents to the collection; return how many.
+
+    Texts are made safe here, once; of HTML (`is_html`, the caller's declaration) the words remain. One document is in
+    memory at a time. An id twice in the file, or one the collection has already, is an error at its second place.
+    """
+    with transaction.atomic(), watched(source, name) as stream:
+        begin_import(collection)
+        read = read_documents(stream, name, is_html=is_html, file_format=file_format)
+        rows = counted(_checked(read, stream, name, file_format), stream, progress, "documents")
+        count = copy_rows("incoming_document", INCOMING, _safe(rows))
+        if progress:
+            progress(stream.total, stream.total, f"{count:,} documents read, storing them")
+        _refuse_known_documents(collection, stream, name, file_format)
+        with connection.cursor() as cursor:
+            cursor.execute(ADD_DOCUMENTS, [collection.pk])
+            cursor.execute("DROP TABLE incoming_document")
+        _record(
+            "imported documents", collection, stream, actor, file=name, n_documents=count, is_html=is_html
+        )
+    return count
+
+
+def _checked(
+    found: Iterable[DocumentRecord], stream: Watched, name: str, file_format: str | None
+) -> Iterator[DocumentRecord]:
+    limit = longest(Document, "doc_id")
+    for index, document in enumerate(found):
+        if len(document.doc_id) > limit:
+            place = place_of_document(stream.again(), name, index, file_format)
+            refuse(name, place, f"document id longer than {limit} characters")
+        yield document
+
+
+def _safe(found: Iterable[tuple[int, DocumentRecord]]) -> Iterator[tuple[int, str, str, str]]:
+    """Return ordinal, id, title, text; the sanitiser takes one document, title then text, before it gives it back."""
+    waiting: deque[tuple[int, DocumentRecord]] = deque()
+
+    def raw() -> Iterator[tuple[str, bool]]:
+        for index, document in found:
+            waiting.append((index, document))
+            yield document.title, document.is_html
+            yield document.text, document.is_html
+
+    safe = sanitise_documents(raw())
+    for title, text in zip(safe, safe, strict=True):
+        index, document = waiting.popleft()
+        yield index, document.doc_id, " ".join(title.text.split()), text.text
+
+
+def _refuse_known_documents(
+    collection: Collection, stream: Watched, name: str, file_format: str | None
+) -> None:
+    with connection.cursor() as cursor:
+        faults = []
+        for sql, parameters, reason in (
+            (TWICE, [], "document {} is there twice"),
+            (KNOWN, [collection.pk], "the collection has document {} already"),
+        ):
+            cursor.execute(sql, parameters)
+            faults += [(ordinal, reason.format(doc_id)) for ordinal, doc_id in cursor.fetchall()]
+    if faults:
+        ordinal, reason = min(faults)
+        refuse(name, place_of_document(stream.again(), name, ordinal, file_format), reason)
+
+
+# -- runs -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _RunFile:
+    path: str
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+def import_runs(
+    *,
+    collection: Collection,
+    files: Sequence[tuple[Source, str]],
+    description: str = "",
+    progress: Progress | None = None,
+    actor: User | None = None,
+) -> list[Run]:
+    """Add run files, each given with its name for messages; return the runs.
+
+    The run tag is the run's id: one the collection has already is an error. Topics the collection lacks are none:
+    every returned run carries them as `unknown_topics`.
+    """
+    with ExitStack() as stack, transaction.atomic():
+        begin_import(collection)
+        found = [_run_file(source, name, stack) for source, name in files]
+        topics = set(collection.topics.values_list("topic_id", flat=True))
+        taken = set(collection.runs.values_list("run_id", flat=True))
+        made: list[Run] = []
+        total = sum(file.n_bytes for file in found)
+
+        def write(index: int, summary: RunSummary, payload: bytes) -> None:
+            _refuse_run(found[index], summary.run_tag, taken)
+            taken.add(summary.run_tag)
+            run = Run.objects.create(
+                collection=collection,
+                run_id=summary.run_tag,
+                description=description,
+                rankings=store("rankings", ContentFile(payload), ".rankings"),
+                n_topics=len(summary.topic_ids),
+                n_lines=summary.n_rows,
+            )
+            run.unknown_topics = [topic_id for topic_id in summary.topic_ids if topic_id not in topics]
+            made.append(run)
+            if progress:
+                done = sum(file.n_bytes for file in found[: index + 1])
+                progress(done, total, f"{len(made)} of {len(found)} runs")
+
+        try:
+            convert_runs([file.path for file in found], write)
+        except TrecFormatError as error:
+            # Files are handed over in order, so the bad one is the next; its path may be that of an upload.
+            refuse(found[len(made)].name, (error.line, error.column), error.reason)
+        _record_runs(collection, made, found, actor)
+    remove_orphans("rankings", lambda name: Run.objects.filter(rankings=name).exists())
+    return made
+
+
+def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
+    """Return the run as a path: a stream is copied to a temporary file."""
+    if not isinstance(source, str | Path):
+        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="run-"))  # noqa: SIM115 (the stack closes it)
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        source = copy.name
+    with open(source, "rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return _RunFile(str(source), name, stream.tell(), digest)
+
+
+def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
+    limit = longest(Run, "run_id")
+    reason = ""
+    if len(run_id) > limit:
+        reason = f"run tag longer than {limit} characters"
+    elif run_id in taken:
+        reason = f"the collection has run {run_id} already"
+    if reason:
+        refuse(file.name, place_of_field(file.path, file.name, 0, 6, 5), reason)
+
+
+def _record_runs(collection: Collection, made: list[Run], found: list[_RunFile], actor: User | None) -> None:
+    record(
+        "imported runs",
+        collection,
+        actor=actor,
+        n_runs=len(made),
+        n_lines=sum(run.n_lines for run in made),
+        files=[
+            {
+                "run": run.run_id,
+                "file": file.name,
+                "sha256": file.sha256,
+                "n_unknown_topics": len(run.unknown_topics),
+            }
+            for run, file in zip(made, found, strict=True)
+        ],
+    )
+
+
+# -- uploads --------------------------------------------------------------------------------------------------
+
+
+def queue_import(
+    *,
+    kind: str,
+    files: Sequence[File],
+    collection: Collection,
+    campaign: Campaign | None = None,
+    options: dict[str, Any] | None = None,
+    user: User | None = None,
+) -> Job:
+    """Keep uploaded files and queue their import; `options` go to the service of that kind."""
+    options = options or {}
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    unknown = set(options) - KINDS[kind]
+    if unknown:
+        raise ValueError(f"options of {kind} are {sorted(KINDS[kind])}, not {sorted(unknown)}")
+    if not files:
+        raise ImportRefused("no file was sent")
+    with transaction.atomic():
+        uploads = [{"path": store("uploads", file), "name": _shown_name(file.name)} for file in files]
+        payload = {
+            "kind": kind,
+            "collection": str(collection.pk),
+            "campaign": str(campaign.pk) if campaign else None,
+            "uploads": uploads,
+            "options": options,
+        }
+        job = jobs.enqueue(kind="import", payload=payload, user=user)
+    remove_orphans("uploads", _is_waiting)
+    if job is None:
+        raise RuntimeError("a job without a key was not queued")
+    return job
+
+
+def _shown_name(name: str | None) -> str:
+    """Return a stranger's file name as messages show it; no file of ours is ever called so."""
+    shown = "".join(character for character in Path(name or "").name if character.isprintable())
+    return shown[:100] or "file"
+
+
+def _is_waiting(name: str) -> bool:
+    waiting = Job.objects.filter(kind="import", state__in=Job.ACTIVE)
+    return waiting.filter(payload__uploads__contains=[{"path": name}]).exists()

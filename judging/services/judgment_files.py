@@ -1,0 +1,372 @@
+"""Judgments in: as gold answers of a collection, or as the judgments of a campaign's assessors."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection, transaction
+
+from judging.models import Assessor, Campaign, Collection, GoldAnswer
+from judging.services.sources import (
+    Place,
+    Progress,
+    Watched,
+    begin_import,
+    copy_rows,
+    counted,
+    longest,
+    place_of_cell,
+    place_of_field,
+    refuse,
+    watched,
+)
+from judging.textfiles import Source
+from judging.trec import (
+    JudgmentRecord,
+    QrelRecord,
+    read_crowd_labels,
+    read_fields,
+    read_qrels,
+    read_qrels_jg,
+)
+from touchstone.models import Event, User, record
+
+DIGITS = range(10)  # what a grade can be on any scale
+VERB = "imported judgments"
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How to read a file of judgments, and in which column of how many topic, document, assessor, grade stand."""
+
+    read: Callable[[Source, str], Iterator[QrelRecord] | Iterator[JudgmentRecord]]
+    width: int
+    columns: Mapping[str, int]
+
+
+def _cranfield(source: Source, name: str) -> Iterator[QrelRecord]:
+    """Return the records of Cranfield's three columns ``query document code``."""
+    for fields in read_fields(source, name, 3, "topic document grade"):
+        yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
+
+
+FORMATS = {
+    "qrels": _Format(read_qrels, 4, {"topic": 0, "document": 2, "grade": 3}),
+    "qrels_jg": _Format(read_qrels_jg, 4, {"topic": 0, "assessor": 1, "document": 2, "grade": 3}),
+    "crowd": _Format(read_crowd_labels, 0, {"topic": 0, "assessor": 0, "document": 0, "grade": 0}),
+    "cranfield": _Format(_cranfield, 3, {"topic": 0, "document": 1, "grade": 2}),
+}
+
+
+@dataclass(frozen=True)
+class _File:
+    """The file being imported."""
+
+    stream: Watched
+    name: str
+    format: _Format
+
+    def refuse(self, index: int, what: str, reason: str) -> None:
+        refuse(self.name, self.place(index, what), reason)
+
+    def place(self, index: int, what: str) -> Place:
+        source = self.stream.again()
+        if self.format.width == 0:
+            return place_of_cell(source, self.name, index, what)
+        return place_of_field(source, self.name, index, self.format.width, self.format.columns[what])
+
+
+def parse_grade_map(text: str) -> dict[int, int]:
+    """Return what grades of a file become: "1=3,2=3,3=2,4=1,5=0,-1=0" for Cranfield, whose best code is 1.
+
+    Raises ValueError.
+    """
+    grades: dict[int, int] = {}
+    for part in text.split(","):
+        given, _, wanted = part.partition("=")
+        try:
+            pair = int(given), int(wanted)
+        except ValueError:
+            raise ValueError(f"a grade map is like '1=3,2=0', not {text[:100]!r}") from None
+        if pair[0] in grades:
+            raise ValueError(f"grade {pair[0]} is there twice in the grade map")
+        grades[pair[0]] = pair[1]
+    return grades
+
+
+def import_judgments(
+    *,
+    source: Source,
+    name: str,
+    collection: Collection | None = None,
+    campaign: Campaign | None = None,
+    file_format: str = "qrels",
+    as_gold: bool = False,
+    source_name: str = "",
+    grade_map: Mapping[int, int] | str | None = None,
+    kind: str = Assessor.Kind.HUMAN,
+    progress: Progress | None = None,
+    actor: User | None = None,
+) -> int:
+    """Add a file's judgments; return how many were new.
+
+    As gold: they become gold answers of the collection (of the campaign's collection, if only that is named); a pair
+    whose known grade differs is an error. Otherwise they become judgments of a campaign, each a counted one of the k
+    its item wants; `source_name` tells whose names they are: the same name of the same source is the same assessor.
+    """
+    form = _checked_format(file_format, as_gold, campaign, name)
+    if collection is None:
+        if campaign is None:
+            raise ValueError("name a collection or a campaign to import judgments into")
+        collection = campaign.collection
+    mapping = parse_grade_map(grade_map) if isinstance(grade_map, str) else grade_map
+    source_name = (source_name or name)[: longest(GoldAnswer, "source")]
+    allowed = set(campaign.scale.values() if campaign else DIGITS)
+    with transaction.atomic(), watched(source, name) as stream:
+        begin_import(collection)
+        file = _File(stream, name, form)
+        found = counted(form.read(stream, name), stream, progress, "judgments")
+        copy_rows("incoming", INCOMING, _rows(found, file, mapping, allowed))
+        _refuse_unknown(file, collection)
+        facts = {
+            "file": name,
+            "sha256": stream.digest.hexdigest(),
+            "n_bytes": stream.done,
+            "source": source_name,
+        }
+        if as_gold:
+            count = _add_gold(file, collection, source_name)
+            record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts)
+        elif campaign is not None:
+            assessors = _add_assessors(campaign, source_name, kind)
+            count = _add_judgments(file, campaign)
+            record(VERB, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
+    return count
+
+
+def _checked_format(file_format: str, as_gold: bool, campaign: Campaign | None, name: str) -> _Format:
+    if file_format not in FORMATS:
+        raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
+    form = FORMATS[file_format]
+    if not as_gold and campaign is None:
+        raise ValueError("judgments that are not gold answers belong to a campaign: name it")
+    if not as_gold and "assessor" not in form.columns:
+        refuse(name, (1, 1), f"{file_format} names no assessors: import it as gold answers")
+    return form
+
+
+INCOMING = "ordinal bigint, topic_id text, doc_id text, assessor text, grade integer"
+Row = tuple[int, str, str, str, int]
+
+
+def _rows(
+    found: Iterator[tuple[int, Any]], file: _File, mapping: Mapping[int, int] | None, allowed: set[int]
+) -> Iterator[Row]:
+    """Return what is copied into the database; a grade that is not on the scale is refused here."""
+    scale = ", ".join(map(str, sorted(allowed)))
+    for index, judgment in found:
+        grade = judgment.grade
+        if mapping is not None:
+            if grade not in mapping:
+                file.refuse(index, "grade", f"grade {grade} is not in the grade map")
+            grade = mapping[grade]
+        if grade not in allowed:
+            file.refuse(index, "grade", f"grade {grade} is not on the scale {scale}")
+        yield index, judgment.topic_id, judgment.doc_id, getattr(judgment, "assessor", ""), grade
+
+
+# Each finds the first line of one kind of fault: ordinal, then what the message needs.
+UNKNOWN_TOPIC = """
+SELECT i.ordinal, i.topic_id FROM incoming i
+ WHERE NOT EXISTS (SELECT 1 FROM judging_topic t WHERE t.collection_id = %(collection)s AND t.topic_id = i.topic_id)
+ ORDER BY i.ordinal LIMIT 1
+"""
+UNKNOWN_DOCUMENT = """
+SELECT i.ordinal, i.doc_id FROM incoming i
+ WHERE NOT EXISTS (SELECT 1 FROM judging_document d
+                    WHERE d.collection_id = %(collection)s AND d.doc_id = i.doc_id)
+ ORDER BY i.ordinal LIMIT 1
+"""
+GOLD_TWICE = """
+SELECT ordinal, doc_id, topic_id, grade, first FROM (
+  SELECT *, first_value(grade) OVER (PARTITION BY topic_id, doc_id ORDER BY ordinal) AS first FROM incoming) i
+ WHERE grade <> first ORDER BY ordinal LIMIT 1
+"""
+GOLD_KNOWN = """
+SELECT i.ordinal, i.doc_id, i.topic_id, i.grade, g.grade FROM incoming i
+  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
+  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
+  JOIN judging_goldanswer g ON g.topic_id = t.id AND g.document_id = d.id AND g.grade <> i.grade
+ ORDER BY i.ordinal LIMIT 1
+"""
+ADD_GOLD = """
+INSERT INTO judging_goldanswer (topic_id, document_id, grade, source, created_at)
+SELECT t.id, d.id, min(i.grade), %(source)s, statement_timestamp() FROM incoming i
+  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
+  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
+ GROUP BY t.id, d.id ORDER BY min(i.ordinal)
+ON CONFLICT (topic_id, document_id) DO NOTHING
+"""
+Fault = tuple[str, str, str]  # query, the column to blame, the reason
+
+
+def _refuse_first(file: _File, parameters: dict[str, Any], faults: list[Fault]) -> None:
+    """Raise the fault of the earliest line, if there is any."""
+    found = []
+    with connection.cursor() as cursor:
+        for sql, what, reason in faults:
+            cursor.execute(sql, parameters)
+            found += [(row[0], what, reason.format(*row[1:])) for row in cursor.fetchall()]
+    if found:
+        file.refuse(*min(found))
+
+
+def _refuse_unknown(file: _File, collection: Collection) -> None:
+    faults = [
+        (UNKNOWN_TOPIC, "topic", "the collection has no topic {}"),
+        (UNKNOWN_DOCUMENT, "document", "the collection has no document {}"),
+    ]
+    _refuse_first(file, {"collection": collection.pk}, faults)
+
+
+def _add_gold(file: _File, collection: Collection, source_name: str) -> int:
+    parameters = {"collection": collection.pk, "source": source_name}
+    differs = "document {} of topic {} has the gold answer {}, but {} "
+    faults = [
+        (GOLD_TWICE, "grade", differs + "on an earlier line"),
+        (GOLD_KNOWN, "grade", differs + "in the collection"),
+    ]
+    _refuse_first(file, parameters, faults)
+    with connection.cursor() as cursor:
+        cursor.execute(ADD_GOLD, parameters)
+        return int(cursor.rowcount)
+
+
+# -- judgments of a campaign ----------------------------------------------------------------------------------
+
+NAMES = "SELECT assessor FROM incoming GROUP BY assessor ORDER BY min(ordinal)"
+
+
+def _add_assessors(campaign: Campaign, source_name: str, kind: str) -> dict[str, str]:
+    """Make an assessor for every new name; put all into the table `incoming_assessor`; return user name to name.
+
+    The file's names are other people's identifiers: they stand in the log of events and nowhere else.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(NAMES)
+        names = [row[0] for row in cursor.fetchall()]
+    users = _known_users(campaign, source_name)
+    prefix = f"imported-{str(campaign.pk)[:8]}-"
+    number = User.objects.filter(username__startswith=prefix).count()
+    new = [name for name in names if name not in users]
+    fresh = [
+        User(username=f"{prefix}{number + place}", password=make_password(None))
+        for place in range(1, len(new) + 1)
+    ]
+    made = User.objects.bulk_create(fresh, batch_size=1000)
+    users |= {name: user.username for name, user in zip(new, made, strict=True)}
+    Assessor.objects.bulk_create(
+        (Assessor(campaign=campaign, user=user, kind=kind) for user in made), batch_size=1000
+    )
+    keys = dict(
+        Assessor.objects.filter(campaign=campaign, user__username__startswith=prefix).values_list(
+            "user__username", "pk"
+        )
+    )
+    copy_rows(
+        "incoming_assessor", "name text, assessor_id bigint", ((name, keys[users[name]]) for name in names)
+    )
+    return {users[name]: name for name in names}
+
+
+def _known_users(campaign: Campaign, source_name: str) -> dict[str, str]:
+    """Return the user names that earlier imports of this source made, by the file's names."""
+    subject = f"{campaign._meta.model_name}:{campaign.pk}"
+    known: dict[str, str] = {}
+    for detail in Event.objects.filter(verb=VERB, subject=subject).values_list("detail", flat=True):
+        if detail["source"] == source_name:
+            known |= {name: username for username, name in detail["assessors"].items()}
+    return known
+
+
+ADD_ITEMS = """
+INSERT INTO judging_item (id, campaign_id, topic_id, document_id)
+SELECT gen_random_uuid(), %(campaign)s, t.id, d.id FROM (SELECT DISTINCT topic_id, doc_id FROM incoming) i
+  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
+  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
+ON CONFLICT (campaign_id, topic_id, document_id) DO NOTHING
+"""
+WANTED = """
+CREATE TEMPORARY TABLE wanted ON COMMIT DROP AS
+SELECT i.ordinal, i.topic_id AS topic_name, i.doc_id, n.id AS item_id, n.topic_id, a.assessor_id, i.grade,
+       d.version, gen_random_uuid() AS token, NULL::integer AS number,
+       row_number() OVER (PARTITION BY n.id ORDER BY i.ordinal) AS turn
+  FROM incoming i JOIN incoming_assessor a ON a.name = i.assessor
+  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
+  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
+  JOIN judging_item n ON n.campaign_id = %(campaign)s AND n.topic_id = t.id AND n.document_id = d.id
+"""
+LOCK_SLOTS = """
+SELECT count(*) FROM (SELECT 1 FROM judging_slot WHERE item_id IN (SELECT item_id FROM wanted) AND purpose = 'judge'
+                       ORDER BY id FOR UPDATE) locked
+"""
+# The m-th new judgment of an item takes its m-th number that nobody holds or has filled.
+NUMBER = """
+UPDATE wanted SET number = free.number FROM (
+  SELECT item_id, number, row_number() OVER (PARTITION BY item_id ORDER BY number) AS turn
+    FROM (SELECT DISTINCT item_id FROM wanted) i CROSS JOIN generate_series(1, %(k)s) number
+   WHERE NOT EXISTS (SELECT 1 FROM judging_slot s WHERE s.item_id = i.item_id AND s.purpose = 'judge'
+                        AND s.number = number.number AND s.state <> 'open')) free
+ WHERE free.item_id = wanted.item_id AND free.turn = wanted.turn
+"""
+JUDGED_BEFORE = """
+SELECT w.ordinal, w.doc_id, w.topic_name FROM wanted w
+ WHERE EXISTS (SELECT 1 FROM judging_judgment j WHERE j.item_id = w.item_id AND j.assessor_id = w.assessor_id)
+ ORDER BY w.ordinal LIMIT 1
+"""
+TOO_MANY = "SELECT ordinal, doc_id, topic_name FROM wanted WHERE number IS NULL ORDER BY ordinal LIMIT 1"
+FILL_SLOTS = """
+INSERT INTO judging_slot (item_id, purpose, number, state, assessor_id, token, leased_at,
+                          campaign_id, topic_id, position)
+SELECT item_id, 'judge', number, 'done', assessor_id, token, statement_timestamp(), %(campaign)s, topic_id, ordinal
+  FROM wanted ORDER BY ordinal
+ON CONFLICT (item_id, purpose, number) DO UPDATE
+   SET state = 'done', assessor_id = excluded.assessor_id, token = excluded.token, leased_at = excluded.leased_at
+"""
+ADD_LEASES = """
+INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
+SELECT w.token, s.id, w.assessor_id, s.leased_at FROM wanted w JOIN judging_slot s ON s.token = w.token
+"""
+ADD_JUDGMENTS = """
+INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
+                              active_milliseconds, document_version, created_at)
+SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, statement_timestamp()
+  FROM wanted w JOIN judging_slot s ON s.token = w.token ORDER BY w.ordinal
+"""
+COUNT_WORK = """
+UPDATE judging_assessor a SET n_judged = n_judged + w.n
+  FROM (SELECT assessor_id, count(*) AS n FROM wanted GROUP BY assessor_id) w WHERE a.id = w.assessor_id
+"""
+
+
+def _add_judgments(file: _File, campaign: Campaign) -> int:
+    """Turn the copied lines into items, filled slots, leases and judgments."""
+    k = campaign.judgments_per_item
+    parameters = {"campaign": campaign.pk, "collection": campaign.collection_id, "k": k}
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
+        for sql in (ADD_ITEMS, WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
+            cursor.execute(sql, parameters)
+    many = f"document {{}} of topic {{}} has its judgments already; the campaign wants {k} an item"
+    faults = [
+        (JUDGED_BEFORE, "assessor", "this assessor judged document {} of topic {} before"),
+        (TOO_MANY, "document", many),
+    ]
+    _refuse_first(file, parameters, faults)
+    with connection.cursor() as cursor:
+        for sql in (FILL_SLOTS, ADD_LEASES, ADD_JUDGMENTS):
+            cursor.execute(sql, parameters)
+        count = int(cursor.rowcount)
+        cursor.execute(COUNT_WORK)
+    return count

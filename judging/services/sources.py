@@ -1,0 +1,228 @@
+"""What all imports share: counting and hashing a file, refusals with their place, long transactions, stored files.
+
+Readers stream and yield bare records; where a record stands is asked only when the database refuses it, in a second
+pass. Sources are therefore paths, or streams that can seek.
+"""
+
+import hashlib
+import os
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import chain, islice
+from typing import Any, BinaryIO, NoReturn, TypeVar
+
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import connection, models, transaction
+from django.utils import timezone
+
+from judging import records, topics
+from judging.models import Collection
+from judging.services.errors import ImportRefused
+from judging.textfiles import (
+    Limits,
+    Line,
+    Source,
+    TrecFormatError,
+    binary,
+    cell_column,
+    open_text,
+    read_table,
+)
+from judging.trec import DOCUMENT_COLUMNS, LABEL_COLUMNS, TOPIC_COLUMNS, WORKER_COLUMNS, read_fields
+
+Progress = Callable[[int, int, str], None]
+Place = tuple[int, int]
+Record = TypeVar("Record")
+EVERY = 2000  # records between two signs of progress
+ORPHAN_AGE = timedelta(days=2)
+
+
+class Watched:
+    """The source as a stream that counts and hashes the bytes read from it."""
+
+    def __init__(self, source: Source, stream: BinaryIO) -> None:
+        self.source, self.stream, self.start = source, stream, stream.tell()
+        self.total = stream.seek(0, os.SEEK_END) - self.start
+        stream.seek(self.start)
+        self.done, self.digest = 0, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.stream.read(size)
+        self.done += len(data)
+        self.digest.update(data)
+        return data
+
+    def again(self) -> Source:
+        """Return the source, ready to be read from its start."""
+        if not isinstance(self.source, str | os.PathLike):
+            self.stream.seek(self.start)
+        return self.source
+
+
+@contextmanager
+def watched(source: Source, name: str) -> Iterator[Watched]:
+    """Open a source for an import; what a reader finds wrong becomes `ImportRefused`."""
+    with binary(source) as stream, refusing():
+        yield Watched(source, stream)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    try:
+        yield
+    except TrecFormatError as error:
+        raise ImportRefused(str(error)) from error
+
+
+def refuse(name: str, place: Place, reason: str) -> NoReturn:
+    raise ImportRefused(f"{name}:{place[0]}:{place[1]}: {reason}")
+
+
+def counted(
+    found: Iterable[Record], stream: Watched, progress: Progress | None, what: str
+) -> Iterator[tuple[int, Record]]:
+    """Return the records with their index in the file, and report progress in bytes of the file."""
+    for index, record in enumerate(found):
+        if progress and index % EVERY == 0:
+            progress(stream.done, stream.total, f"{index:,} {what}")
+        yield index, record
+
+
+def longest(model: type[models.Model], name: str) -> int:
+    """Return how many characters the column takes: fewer than the readers let pass."""
+    return int(model._meta.get_field(name).max_length or 0)
+
+
+# -- transactions ---------------------------------------------------------------------------------------------
+
+
+def begin_import(collection: Collection) -> None:
+    """One import a collection at a time, each waiting for the other; reading a file may take its time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        cursor.execute("SET LOCAL lock_timeout = 0")
+    # Without "no key" a campaign could not be created in the collection meanwhile.
+    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+
+
+def copy_rows(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> int:
+    """Stream rows into a temporary table of that name, made anew; return how many."""
+    count = 0
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{table}")
+        cursor.execute(f"CREATE TEMPORARY TABLE {table} ({columns}) ON COMMIT DROP")
+        with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+                count += 1
+        cursor.execute(f"ANALYZE {table}")
+    return count
+
+
+# -- stored files ---------------------------------------------------------------------------------------------
+
+
+def store(folder: str, content: File, suffix: str = "") -> str:
+    """Write a file under a name of our own; return the name. It disappears if the transaction is rolled back."""
+    name = default_storage.save(f"{folder}/{uuid.uuid4()}{suffix}", content)
+    _keep_only_if_committed(name)
+    with default_storage.open(name) as stored:
+        os.fsync(stored.fileno())  # the row that names it will be on disk, so must it
+    return name
+
+
+def _keep_only_if_committed(name: str) -> None:
+    """Delete the file when Django drops this callback unused, which it does at a rollback, also of a savepoint."""
+
+    def committed() -> None:
+        guard.detach()
+
+    guard = weakref.finalize(committed, _delete_uncommitted, name)
+    guard.atexit = False
+    if connection.in_atomic_block:
+        transaction.on_commit(committed)
+    else:
+        committed()
+
+
+def _delete_uncommitted(name: str) -> None:
+    # With a lost connection nobody knows whether the transaction was committed: remove_orphans() looks later.
+    if connection.connection is not None and not connection.connection.closed:
+        default_storage.delete(name)
+
+
+def remove_orphans(folder: str, known: Callable[[str], bool]) -> int:
+    """Delete the old files of a folder that no row names: what a killed process left. Return how many."""
+    if not default_storage.exists(folder):
+        return 0
+    oldest = timezone.now() - ORPHAN_AGE
+    names = [f"{folder}/{name}" for name in default_storage.listdir(folder)[1]]
+    orphans = [name for name in names if default_storage.get_modified_time(name) < oldest and not known(name)]
+    for name in orphans:
+        default_storage.delete(name)
+    return len(orphans)
+
+
+# -- places: where the record of that index stands ------------------------------------------------------------
+
+
+def place_of_field(source: Source, name: str, index: int, width: int, column: int) -> Place:
+    fields = next(islice(read_fields(source, name, width, ""), index, None))
+    return fields.number, fields.column(column)
+
+
+def place_of_cell(source: Source, name: str, index: int, what: str) -> Place:
+    """Return the place in a table of crowd judgments; `what` is topic, document, assessor or grade."""
+    row = next(islice(read_table(open_text(source, name), name), index, None))
+    candidates = {
+        "topic": (*TOPIC_COLUMNS, "task"),
+        "document": (*DOCUMENT_COLUMNS, "task"),
+        "assessor": WORKER_COLUMNS,
+        "grade": LABEL_COLUMNS,
+    }[what]
+    titles = list(row.cells)
+    number = next(titles.index(title) for title in candidates if title in titles)
+    return row.line, cell_column(row.raw, row.delimiter, number)
+
+
+def place_of_topic(source: Source, name: str, index: int, file_format: str | None) -> Place:
+    head, lines = _head(open_text(source, name, topics.LIMITS))
+    read = topics.FORMATS[file_format or topics._sniff(head.text, name, head.number)]
+    return next(islice(read(lines, name), index, None))[1:]
+
+
+def place_of_document(source: Source, name: str, index: int, file_format: str | None) -> Place:
+    longest_line = 6 * records.MAX_DOCUMENT + 1_000_000
+    head, lines = _head(open_text(source, name, Limits(max_bytes=64 << 30, max_line=longest_line)))
+    read = records.FORMATS[file_format or records._sniff(head.text)]
+    reading = _Locating(name, False, records.MAX_DOCUMENT)
+    next(islice(read(lines, reading), index, None))
+    return reading.places[-1]
+
+
+@dataclass(frozen=True)
+class _Locating(records._Reading):
+    """A reading that remembers where its last record stood."""
+
+    places: list[Place] = field(default_factory=list)
+
+    def record(
+        self, doc_id: str, title: str, text: str, line: int, column: int = 1
+    ) -> records.DocumentRecord:
+        self.places[:] = [(line, column)]
+        return super().record(doc_id, title, text, line, column)
+
+
+def _head(lines: Iterator[Line]) -> tuple[Line, Iterator[Line]]:
+    """Return the first line with text, and all lines."""
+    seen: list[Line] = []
+    for line in lines:
+        seen.append(line)
+        if line.text.strip():
+            break
+    return seen[-1], chain(seen, lines)

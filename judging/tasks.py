@@ -1,0 +1,64 @@
+"""Background work of judging: the import of uploaded files."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.db import transaction
+
+from judging.models import Campaign, Collection
+from judging.services.errors import ImportRefused
+from judging.services.files import import_documents, import_judgments, import_runs, import_topics
+from touchstone.jobs import Context, JobCancelled, JobRefused, handler
+
+
+@handler("import")
+def import_files(context: Context) -> None:
+    """Import what `queue_import` kept. The uploads go when their fate is decided, and stay while it may be retried."""
+    uploads = context.payload["uploads"]
+    try:
+        context.result = _import(context, uploads)
+    except ImportRefused as refusal:
+        _delete(uploads)
+        raise JobRefused(str(refusal)) from refusal
+    except JobCancelled:
+        _delete(uploads)
+        raise
+    transaction.on_commit(lambda: _delete(uploads), robust=True)
+
+
+def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
+    kind = context.payload["kind"]
+    common = {
+        **context.payload["options"],
+        "collection": Collection.objects.get(pk=context.payload["collection"]),
+        "progress": context.progress,
+        "actor": context.job.requested_by,
+    }
+    files = [(_path(upload), upload["name"]) for upload in uploads]
+    if kind == "runs":
+        runs = import_runs(files=files, **common)
+        unknown = {topic_id for run in runs for topic_id in run.unknown_topics}
+        return {
+            "n_runs": len(runs),
+            "n_lines": sum(run.n_lines for run in runs),
+            "n_unknown_topics": len(unknown),
+        }
+    if kind == "judgments" and context.payload["campaign"]:
+        common["campaign"] = Campaign.objects.get(pk=context.payload["campaign"])
+    service: Any = {"topics": import_topics, "documents": import_documents, "judgments": import_judgments}[
+        kind
+    ]
+    return {f"n_{kind}": sum(service(source=path, name=name, **common) for path, name in files)}
+
+
+def _path(upload: dict[str, str]) -> Path:
+    path = Path(default_storage.path(upload["path"]))
+    if not path.is_file():
+        raise ImportRefused(f"{upload['name']}:1:1: the uploaded file is gone; send it again")
+    return path
+
+
+def _delete(uploads: list[dict[str, str]]) -> None:
+    for upload in uploads:
+        default_storage.delete(upload["path"])

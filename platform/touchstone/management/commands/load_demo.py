@@ -1,0 +1,300 @@
+"""`manage.py load_demo`: fill an empty database with the demo, by the same services that users call."""
+
+import json
+import secrets
+import tempfile
+import time
+import uuid
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from analytics.services import recompute
+from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
+from judging.rankings import read_rankings, top
+from judging.services.assign import claim, submit
+from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
+from judging.services.errors import ImportRefused
+from judging.services.files import import_documents, import_judgments, import_runs, import_topics
+from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
+from sampling.models import AuditSchedule
+from sampling.services import Design, audit, draw
+from touchstone.demo import docstrings, simulated, systems
+from touchstone.demo.folder import Folder, read_folder
+from touchstone.models import User
+from touchstone.views import DEMO_LOGINS
+
+DATA = Path(docstrings.__file__).parent
+DEPTH = 20
+PEOPLE = [
+    ("mara", User.Role.MANAGER, "manager"),
+    ("rhea", User.Role.RESEARCHER, "researcher"),
+    ("bob", User.Role.ASSESSOR, "assessor"),
+    ("greta", User.Role.ASSESSOR, "gold assessor"),
+]
+GUIDELINES = """Read the topic, then the document. Grade what the document itself offers for the need:
+
+- **0**: nothing to do with it, or only shares words
+- **1**: touches it; you would look further
+- **2**: helps with it
+- **3**: what you were looking for
+
+When two grades seem right, take the lower one.
+"""
+OWN, SIMULATED = "Judge it yourself", "Judged by simulated assessors"
+
+
+class Command(BaseCommand):
+    help = "Load the demo collection, its two campaigns and its users (does nothing where they are already)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
+
+    def handle(self, *args: Any, collection: str | None, **options: Any) -> None:
+        self.started = time.monotonic()
+        name = Path(collection).name if collection else "Python's standard library"
+        if Campaign.objects.filter(name=f"{SIMULATED}: {name}").exists():
+            return
+        if Collection.objects.filter(name=name).exists():
+            raise CommandError(f"an earlier load of {name!r} was cut off: remove var/ and start again")
+        people = self._people()
+        try:
+            made = self._folder(Path(collection), name) if collection else self._standard_library(name)
+        except (ImportRefused, ValueError) as error:
+            raise CommandError(str(error)) from error
+        pair = self._best_pair(made)
+        self._own_campaign(made, people, pair)
+        if GoldAnswer.objects.filter(topic__collection=made).exists():
+            self._simulated_campaign(made, people, pair)
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(f"[{time.monotonic() - self.started:5.1f} s] {text}")
+        self.stdout.flush()
+
+    # -- people -----------------------------------------------------------------------------------------
+
+    def _people(self) -> dict[str, User]:
+        users, logins = {}, []
+        for username, role, words in PEOPLE:
+            password = secrets.token_urlsafe(9)
+            users[username], _ = User.objects.get_or_create(username=username, defaults={"role": role})
+            users[username].set_password(password)
+            users[username].save()
+            logins.append({"username": username, "password": password, "role": words})
+        target = settings.VAR / DEMO_LOGINS
+        target.touch(mode=0o600)
+        target.write_text(json.dumps(logins))
+        return users
+
+    # -- collections ------------------------------------------------------------------------------------
+
+    def _standard_library(self, name: str) -> Collection:
+        """The docstrings of this Python, with our topics and their author's grades."""
+        made = Collection.objects.create(
+            name=name,
+            description="What the documentation strings of Python's standard library say, for 45 needs.",
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = Path(folder) / "corpus.jsonl"
+            with corpus.open("w") as target:
+                for document in docstrings.stdlib_documents():
+                    record = {"_id": document["doc_id"], "title": document["title"], "text": document["text"]}
+                    target.write(json.dumps(record) + "\n")
+            n_documents = import_documents(collection=made, source=corpus, name="corpus.jsonl")
+            n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
+            self._say(f"{n_documents} documents and {n_topics} topics imported")
+            self._compute_runs(made, Path(folder))
+            known = self._read_grades(DATA / "grades.qrels", made)
+            # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
+            known |= {pair: 0 for pair in self._pooled(made) if pair not in known}
+            self._import_gold(made, known, Path(folder), "the topics' author")
+        return made
+
+    def _folder(self, root: Path, name: str) -> Collection:
+        files: Folder = read_folder(root)
+        made = Collection.objects.create(name=name, description=f"Loaded from a folder named {name}.")
+        n_documents = import_documents(collection=made, source=files.documents, name=files.documents.name)
+        n_topics = import_topics(
+            collection=made, source=files.topics, name=files.topics.name, file_format=files.topic_format
+        )
+        self._say(f"{n_documents} documents and {n_topics} topics imported")
+        if files.runs:
+            import_runs(collection=made, sources=[(path, path.name) for path in files.runs])
+        with tempfile.TemporaryDirectory() as folder:
+            if not files.runs:
+                self._compute_runs(made, Path(folder))
+            if files.qrels is not None:
+                known = self._read_grades(files.qrels, made, files.grade_map)
+                self._import_gold(made, known, Path(folder), files.qrels.name)
+        return made
+
+    def _compute_runs(self, made: Collection, folder: Path) -> None:
+        documents = list(made.documents.order_by("doc_id").values("doc_id", "title", "text"))
+        topics = list(made.topics.order_by("topic_id").values("topic_id", "title", "description"))
+        sources = []
+        for tag, rows in systems.rankings(documents, topics).items():
+            path = folder / f"{tag}.run"
+            path.write_text("".join(write_run((RunRecord(*row) for row in rows), tag)))
+            sources.append((path, path.name))
+        import_runs(collection=made, sources=sources)
+        self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
+
+    def _read_grades(
+        self, path: Path, made: Collection, grade_map: dict[int, int] | None = None
+    ) -> dict[tuple[str, str], int]:
+        topics = set(made.topics.values_list("topic_id", flat=True))
+        documents = set(made.documents.values_list("doc_id", flat=True))
+        grades = {}
+        for record in read_qrels(path, path.name):
+            if record.topic_id in topics and record.doc_id in documents:
+                grade = grade_map[record.grade] if grade_map else max(record.grade, 0)
+                grades[record.topic_id, record.doc_id] = grade
+        return grades
+
+    def _pooled(self, made: Collection) -> set[tuple[str, str]]:
+        pairs: set[tuple[str, str]] = set()
+        for run in made.runs.all():
+            rows = top(read_rankings(run.rankings.path), DEPTH)
+            pairs.update(rows.select("topic_id", "doc_id").iter_rows())
+        return pairs
+
+    def _import_gold(
+        self, made: Collection, grades: dict[tuple[str, str], int], folder: Path, source_name: str
+    ) -> None:
+        path = folder / "gold.qrels"
+        path.write_text(
+            "".join(write_qrels(QrelRecord(*pair, grade) for pair, grade in sorted(grades.items())))
+        )
+        n = import_judgments(
+            collection=made, source=path, name=path.name, as_gold=True, source_name=source_name
+        )
+        self._say(f"{n} gold answers imported")
+
+    # -- campaigns --------------------------------------------------------------------------------------
+
+    def _best_pair(self, made: Collection) -> tuple[str, str]:
+        """The pair worth asking about: the demo knows its own; elsewhere the first two runs."""
+        runs = list(made.runs.values_list("run_id", flat=True))
+        wanted = ("bm25-description", "fusion")
+        return wanted if set(wanted) <= set(runs) else (runs[0], runs[1])
+
+    def _draw(self, campaign: Campaign, pair: tuple[str, str], budget: int, user: User) -> None:
+        design = Design("pair", *pair, measure="DCG@10", depth=DEPTH, budget=budget)
+        made = draw(campaign=campaign, design=design, user=user)
+        open_campaign(campaign=campaign, actor=user)
+        self._say(f"{campaign.name}: {made.n_drawn} of {made.n_frame} pooled documents drawn")
+
+    def _own_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
+        campaign = create_campaign(
+            collection=made,
+            name=f"{OWN}: {made.name}",
+            user=people["mara"],
+            grades=DEFAULT_GRADES,
+            guidelines=GUIDELINES,
+        )
+        add_assessor(campaign=campaign, user=people["bob"], tier=Assessor.Tier.BRONZE, actor=people["mara"])
+        add_assessor(campaign=campaign, user=people["greta"], tier=Assessor.Tier.GOLD, actor=people["mara"])
+        self._draw(campaign, pair, 300, people["mara"])
+        AuditSchedule.objects.create(
+            campaign=campaign, every_seconds=300, items_each_time=20, items_in_total=100
+        )
+
+    def _simulated_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
+        campaign = create_campaign(
+            collection=made,
+            name=f"{SIMULATED}: {made.name}",
+            user=people["mara"],
+            grades=DEFAULT_GRADES,
+            guidelines=GUIDELINES,
+            judgments_per_item=2,
+            is_simulated=True,
+        )
+        self._draw(campaign, pair, 900, people["mara"])
+        Simulation(campaign).judge(self._say)
+        for items_in_total in (150, 300):
+            audit(campaign=campaign, items_each_time=150, items_in_total=items_in_total, user=people["mara"])
+            Simulation(campaign).judge_audit(self._say)
+        recompute(campaign=campaign)
+        self._say("the numbers are computed")
+
+
+class Simulation:
+    """Programs that judge a campaign through claim and submit, erring as real judges do (demo/simulated.py)."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.rng = np.random.default_rng(20261121)
+        self.truth = self._truth()
+        self.popularity = self._popularity()
+
+    def _truth(self) -> dict[tuple[int, int], int]:
+        answers = GoldAnswer.objects.filter(topic__collection=self.campaign.collection)
+        return {(a, b): grade for a, b, grade in answers.values_list("topic_id", "document_id", "grade")}
+
+    def _popularity(self) -> dict[tuple[int, int], float]:
+        """Return per item the share of the runs that return it within the pool's depth."""
+        collection = self.campaign.collection
+        topics = dict(Topic.objects.filter(collection=collection).values_list("topic_id", "pk"))
+        documents = dict(Document.objects.filter(collection=collection).values_list("doc_id", "pk"))
+        runs = list(collection.runs.all())
+        share: dict[tuple[int, int], float] = {}
+        for run in runs:
+            rows = top(read_rankings(run.rankings.path), DEPTH).select("topic_id", "doc_id")
+            for topic_id, doc_id in rows.iter_rows():
+                if topic_id in topics and doc_id in documents:
+                    pair = topics[topic_id], documents[doc_id]
+                    share[pair] = share.get(pair, 0.0) + 1 / len(runs)
+        return share
+
+    def _assessor(self, username: str, tier: str) -> Assessor:
+        user, _ = User.objects.get_or_create(username=username)
+        made, _ = Assessor.objects.get_or_create(
+            campaign=self.campaign, user=user, defaults={"tier": tier, "kind": Assessor.Kind.SIMULATED}
+        )
+        return Assessor.objects.select_related("campaign__scale", "campaign__collection").get(pk=made.pk)
+
+    def judge(self, say: Any) -> None:
+        """Let the simulated assessors take turns until there is no more work."""
+        people = [(self._assessor(who.username, Assessor.Tier.BRONZE), who) for who in simulated.ASSESSORS]
+        done = 0
+        while people:
+            for entry in list(people):
+                assessor, who = entry
+                if not self._one(assessor, who):
+                    people.remove(entry)
+                    continue
+                done += 1
+                if done % 500 == 0:
+                    say(f"{done} simulated judgments")
+        say(f"{done} simulated judgments, gold checks included")
+
+    def judge_audit(self, say: Any) -> None:
+        """Let the simulated gold assessor, who is never wrong, judge what the audit selected."""
+        gold = self._assessor("sim-gold", Assessor.Tier.GOLD)
+        n = sum(1 for _ in iter(lambda: self._one(gold, None), False))
+        say(f"{n} audited items judged by the gold tier")
+
+    def _one(self, assessor: Assessor, who: simulated.SimulatedAssessor | None) -> bool:
+        slot = claim(assessor=assessor).slot
+        if slot is None:
+            return False
+        pair = slot.item.topic_id, slot.item.document_id
+        grade, seconds = self.truth.get(pair, 0), 30.0
+        if who is not None:
+            grade = simulated.simulated_grade(self.rng, grade, self._share(pair), who.skill)
+            seconds = float(simulated.simulated_seconds(self.rng, 1, who.median_seconds)[0])
+        submit(
+            assessor=assessor,
+            token=slot.token,
+            client_token=uuid.uuid4(),
+            grade=int(grade),
+            active_milliseconds=int(1000 * seconds),
+        )
+        return True
+
+    def _share(self, pair: tuple[int, int]) -> float:
+        return min(1.0, self.popularity.get(pair, 0.0))
