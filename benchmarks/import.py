@@ -5,16 +5,19 @@
 Seeded runs with overlapping documents are made in a temporary folder, plain and gzipped. Our import (validation
 and writing of the stored form included), our evaluation from the stored form, and the peers (the readers of
 ir_measures and pytrec_eval, the evaluation of pytrec_eval) each run in a process of their own, one after the
-other; its peak of resident memory is what the kernel says (VmHWM). One JSON object goes to standard output.
+other; its peak of resident memory is what the kernel says (VmHWM). `manage.py import_runs` does the same into a
+throw-away PostgreSQL. One JSON object goes to standard output.
 """
 
 import argparse
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +26,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import psutil
 
+REPOSITORY = Path(__file__).resolve().parents[1]
 MEASURES = {"P@10": "P_10", "nDCG@10": "ndcg_cut_10", "AP": "map"}
 N_TOPICS, DEPTH, N_CANDIDATES, N_JUDGED, SEED = 50, 1000, 3000, 1500, 20240607
 
@@ -173,6 +178,77 @@ def _start(folder: Path, task: str, n_runs: int) -> dict[str, Any]:
     return result
 
 
+def _into_database(folder: Path) -> dict[str, Any]:
+    """Return what `manage.py import_runs` takes, plain and gzipped, into an empty database each."""
+    from touchstone.embedded import Servers
+
+    servers = Servers(folder / "servers")
+    environment = {
+        **os.environ,
+        "DATABASE_URL": servers.database_url,
+        "REDIS_URL": servers.redis_url,
+        "SECRET_KEY": "of-the-benchmark",
+        "HTTPS": "0",
+        "TOUCHSTONE_VAR": str(folder / "var"),
+    }
+    servers.start()
+    try:
+        _watched(["migrate", "--verbosity", "0"], environment)
+        return {
+            f"manage.py import_runs, {kind}": _command(folder / kind, kind, environment)
+            for kind in ("plain", "gzip")
+        }
+    finally:
+        servers.stop()
+
+
+def _command(runs: Path, collection: str, environment: dict[str, str]) -> dict[str, Any]:
+    paths = [str(path) for path in sorted(runs.iterdir())]
+    before = _database_megabytes(environment["DATABASE_URL"])
+    result = _watched(["import_runs", *paths, "--collection", collection, "--create"], environment)
+    result["database_growth_megabytes"] = _database_megabytes(environment["DATABASE_URL"]) - before
+    return result
+
+
+def _database_megabytes(url: str) -> float:
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+    return float(row[0]) / 1e6 if row else 0.0
+
+
+def _watched(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    """Run manage.py; return its seconds and the peak of its resident memory, children included."""
+    started, peak, ended = time.perf_counter(), 0, threading.Event()
+    child = subprocess.Popen(
+        [sys.executable, str(REPOSITORY / "manage.py"), *command], env=environment, stdout=subprocess.DEVNULL
+    )
+
+    def watch() -> None:
+        nonlocal peak
+        while not ended.wait(0.02):
+            peak = max(peak, _resident(child.pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    code = child.wait()
+    seconds = time.perf_counter() - started
+    ended.set()
+    watcher.join()
+    if code:
+        raise RuntimeError(f"manage.py {command[0]} ended with {code}")
+    return {"seconds": seconds, "peak_megabytes": peak / 1e6}
+
+
+def _resident(pid: int) -> int:
+    try:
+        leader = psutil.Process(pid)
+        return sum(process.memory_info().rss for process in (leader, *leader.children(recursive=True)))
+    except psutil.NoSuchProcess:
+        return 0
+
+
 def _ratio(peer: float, n_peer: int, ours: float, n_ours: int) -> float:
     """Return how many times faster we are a run."""
     return (peer / n_peer) / (ours / n_ours)
@@ -201,6 +277,7 @@ def main() -> None:
         }
         names = ("import plain", "import gzip", "evaluate", "ir_measures reader", "pytrec_eval")
         results = {task: _start(folder, task, n_peer) for task in names}
+        results |= _into_database(folder)
     ours, theirs = results["evaluate"].pop("values"), results["pytrec_eval"].pop("values")
     differences = [abs(a[m] - b[m]) for a, b in zip(ours, theirs, strict=False) for m in MEASURES]
     plain, evaluated = results["import plain"]["seconds"], results["evaluate"]["seconds"]

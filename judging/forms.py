@@ -41,6 +41,14 @@ class UploadForm(forms.Form):
     html = forms.BooleanField(label="Documents are HTML", required=False)
     source_name = forms.CharField(label="Who gave the gold answers?", required=False, max_length=100)
 
+    def import_options(self) -> dict[str, Any]:
+        """Return what the import of this kind of file is told besides the file."""
+        if self.cleaned_data["kind"] == "documents":
+            return {"is_html": self.cleaned_data["html"]}
+        if self.cleaned_data["kind"] == "judgments":
+            return {"as_gold": True, "source_name": self.cleaned_data["source_name"]}
+        return {}
+
 
 class CampaignForm(forms.ModelForm):
     """A campaign with its scale: one line a grade, `value | label | gain`."""

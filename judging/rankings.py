@@ -83,13 +83,13 @@ class RunSummary:
 def _pack(columns: RunColumns) -> bytes:
     """Return the file of a run."""
     order = np.argsort(columns.pair_hashes, kind="stable")
-    text = columns.doc_ids.str.join("\n").item() + "\n"
+    documents = zlib.compress(columns.doc_ids.str.join("\n").item().encode() + b"\n", 1)
     arrays = {
         "offsets": columns.offsets.astype("<i8"),
         "hashes": columns.pair_hashes[order].astype("<u8"),
         "positions": order.astype("<u4"),
         "scores": columns.scores.astype("<f8"),
-        "documents": np.frombuffer(zlib.compress(text.encode(), 1), dtype=np.uint8),
+        "documents": np.frombuffer(documents, dtype=np.uint8),
     }
     facts = {
         "format": 1,

@@ -29,7 +29,9 @@ from judging.trec import read_fields
 
 LAYOUT = "topic Q0 document rank score tag"
 WIDTH = 6
-RUN_LIMITS = Limits(max_bytes=1 << 30)  # columns of a whole run are held in memory
+RUN_LIMITS = Limits(
+    max_bytes=512 << 20
+)  # a whole run's columns are in memory: 100 MB and about 250 bytes a line
 CHUNK_SIZE = 8 * BLOCK_SIZE
 WHITE = b" \t\r\n"
 CONTROL_BYTES = bytes([*range(9), 11, 12, *range(14, 32), 127])
@@ -305,7 +307,9 @@ def _fast(source: Source, limits: Limits) -> RunColumns:
     tag = parts[0].tag.decode()
     del parts
     order, topic_ids, offsets = ranked(topics, topic_of, docs, scores)
-    return RunColumns(tag, topic_ids, offsets, docs.gather(order), scores[order], pair_hashes[order])
+    if np.any(order[1:] < order[:-1]):  # most files are in order: save a copy of everything
+        docs, scores, pair_hashes = docs.gather(order), scores[order], pair_hashes[order]
+    return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)
 
 
 def _find_error(source: Source, name: str, limits: Limits) -> NoReturn:

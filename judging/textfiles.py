@@ -18,6 +18,7 @@ Source = str | os.PathLike[str] | BinaryIO
 
 MEGABYTE = 1_000_000
 MAX_ID_BYTES = 512  # longest topic, document, assessor id or run tag; database indexes need a bound
+MAX_EMPTY_LINES = 10_000  # in a row; whoever sends more does not send text
 READ_SIZE = 1 << 16  # small, because zlib copies what it has not used yet
 BLOCK_SIZE = 1 << 20
 BOM = b"\xef\xbb\xbf"
@@ -191,14 +192,20 @@ def _refuse_controls(text: str, name: str, number: int) -> None:
 def _lines(data: bytes, name: str, number: int, limits: Limits) -> Iterator[Line]:
     """Return the lines of data that ends with a line end; ``number`` lines were before."""
     clean = data.replace(b"\r\n", b"\n")[:-1]
-    if b"\r" not in clean and b"\0" not in clean and (len(clean) <= limits.max_line or _short(clean, limits)):
+    usual = b"\r" not in clean and b"\0" not in clean and b"\n" * (MAX_EMPTY_LINES + 1) not in clean
+    if usual and (len(clean) <= limits.max_line or _short(clean, limits)):
         try:
             yield from map(Line, count(number + 1), clean.decode("utf-8").split("\n"))
             return
         except UnicodeDecodeError:
             pass  # the slow way knows where
+    empty = 0
     for place, raw in enumerate(data[:-1].split(b"\n"), number + 1):
-        yield Line(place, _text(raw, name, place, limits))
+        text = _text(raw, name, place, limits)
+        empty = 0 if text else empty + 1
+        if empty > MAX_EMPTY_LINES:
+            raise TrecFormatError(name, place, 1, f"more than {MAX_EMPTY_LINES} empty lines in a row")
+        yield Line(place, text)
 
 
 def _short(data: bytes, limits: Limits) -> bool:
@@ -209,7 +216,7 @@ def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterat
     """Return the lines of a text file, plain or gzip, LF or CRLF, with or without byte order mark.
 
     Refused with file, line and column: invalid UTF-8, NUL bytes, lone carriage returns, lines longer than
-    ``limits.max_line`` bytes, damaged or truncated gzip, trailing garbage, archives, bombs.
+    ``limits.max_line`` bytes, thousands of empty lines, damaged or truncated gzip, trailing garbage, archives, bombs.
 
     >>> import io
     >>> [line.text for line in open_text(io.BytesIO(b"a\\r\\nb"), "example")]

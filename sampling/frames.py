@@ -22,7 +22,7 @@ class FrameRefused(ValueError):
 
 def collection_pool(collection: Collection, runs: Sequence[Run], depth: int) -> Pool:
     """Return the depth pool of the runs over the collection's topics; every pooled document must be there to read."""
-    topic_ids = pl.Series(collection.topics.values_list("topic_id", flat=True), dtype=pl.String)
+    topic_ids = pl.Series(list(collection.topics.values_list("topic_id", flat=True)), dtype=pl.String)
     tops = [
         top(read_rankings(Path(run.rankings.path)), depth).filter(
             pl.col("topic_id").is_in(topic_ids.implode())

@@ -1,5 +1,6 @@
 """The manager's pages with numbers: a campaign at a glance, its design, its assessors, its audits."""
 
+import math
 import uuid
 from typing import Any
 
@@ -22,7 +23,7 @@ from sampling.frames import FrameRefused
 from sampling.models import AuditSchedule
 from sampling.services import Preview, audit, preview
 from touchstone import jobs
-from touchstone.models import Event
+from touchstone.models import Event, Job
 
 DESIGN_NAMES = {"pair": "Pair design", "pool": "Even pool", "naive": "Naive"}
 
@@ -40,15 +41,18 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         .order_by("day")
     )
     days = [day for day in days if day["day"] is not None][-60:]
+    draw = getattr(row, "draw", None)
     context = {
         "campaign": row,
-        "draw": getattr(row, "draw", None),
+        "draw": draw,
+        "draw_job": None if draw else _last_draw_job(row),
         "computation": computation,
         "progress": _progress(row),
-        "timeline": mark_safe(progress_timeline([d["day"] for d in days], [d["n"] for d in days]))
-        if days
-        else "",  # noqa: S308
+        "timeline": _timeline(days),
+        "days": days,
         "assessors": _assessors(row, computation),
+        "tiers": set(row.assessors.filter(status=Assessor.Status.ACTIVE).values_list("tier", flat=True)),
+        "judges_here": row.assessors.filter(user=request.user, status=Assessor.Status.ACTIVE).exists(),
         "audits": _audits(row),
         "schedule": AuditSchedule.objects.filter(campaign=row).first(),
         "audit_form": AuditForm(instance=AuditSchedule.objects.filter(campaign=row).first()),
@@ -62,6 +66,17 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 def _campaign(campaign_id: uuid.UUID) -> Campaign:
     return get_object_or_404(Campaign.objects.select_related("collection", "scale", "draw"), pk=campaign_id)
+
+
+def _last_draw_job(row: Campaign) -> Job | None:
+    """Return the draw that runs, or that failed; a page without items says which."""
+    return Job.objects.filter(kind="draw", payload__campaign=str(row.pk)).order_by("-created_at").first()
+
+
+def _timeline(days: list[dict[str, Any]]) -> str:
+    if not days:
+        return ""
+    return mark_safe(progress_timeline([d["day"] for d in days], [d["n"] for d in days]))
 
 
 def _progress(row: Campaign) -> dict[str, Any]:
@@ -119,11 +134,11 @@ def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> 
     confusion = computation.confusions.filter(assessor=person).first() if computation else None
     labels = [f"{grade.value} {grade.label}" for grade in row.scale.grades.all()]
     heat_map = ""
-    if confusion is not None and any(line is not None for line in confusion.matrix):
+    if confusion is not None and None not in confusion.matrix:  # a grade without gold has no row to draw
         title = f"How {person.user.username} grades"
         heat_map = mark_safe(
             confusion_heat_map(confusion.matrix, confusion.low, confusion.high, labels, title)
-        )  # noqa: S308
+        )
     context = {
         "campaign": row,
         "assessor": person,
@@ -138,11 +153,22 @@ def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> 
 
 
 def _matrix_rows(confusion: Any, labels: list[str]) -> list[dict[str, Any]]:
+    """Return one row a true grade: its cells with intervals, or none where that grade has no gold yet."""
     rows = []
-    for label, counts, shares, low, high in zip(
-        labels, confusion.counts, confusion.matrix, confusion.low, confusion.high, strict=True
-    ):
-        cells = [] if shares is None else list(zip(shares, low, high, strict=True))
+    for true, (label, counts) in enumerate(zip(labels, confusion.counts, strict=True)):
+        cells = []
+        if confusion.matrix[true] is not None:
+            ends = zip(confusion.matrix[true], confusion.low[true], confusion.high[true], strict=True)
+            cells = [
+                {
+                    "share": share,
+                    "low": low,
+                    "high": high,
+                    "tenths": round(10 * share),
+                    "right": given == true,
+                }
+                for given, (share, low, high) in enumerate(ends)
+            ]
         rows.append({"label": label, "n": sum(counts), "cells": cells})
     return rows
 
@@ -169,12 +195,15 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             shown = preview(campaign=row, design=form.design())
         except FrameRefused as error:
             refusal = str(error)
+        if shown and not shown.budgets:
+            shown, refusal = None, f"the pool holds {shown.n_frame} pairs only: judge them all"
     context = {
         "campaign": row,
         "form": form,
         "preview": shown,
         "refusal": refusal,
         "curve": _curve(shown) if shown else "",
+        "budgets": _by_budget(shown) if shown else [],
         "at_budget": _at_budget(shown, form.cleaned_data["budget"]) if shown else [],
         "runs": row.collection.runs.count(),
     }
@@ -187,13 +216,24 @@ def _design_payload(form: DesignForm) -> dict[str, Any]:
 
 def _curve(shown: Preview) -> str:
     widths = {DESIGN_NAMES[name]: values for name, values in shown.designs.items()}
-    return mark_safe(half_width_curve(shown.budgets, widths, "Expected half-width of the 95 % interval"))  # noqa: S308
+    if len(shown.budgets) < 2 or not all(math.isfinite(width) for line in widths.values() for width in line):
+        return ""  # the table says it
+    return mark_safe(half_width_curve(shown.budgets, widths, "Expected half-width of the 95 % interval"))
 
 
 def _at_budget(shown: Preview, budget: int) -> list[dict[str, Any]]:
     place = shown.budgets.index(min(shown.budgets, key=lambda n: abs(n - budget)))
     return [
         {"design": DESIGN_NAMES[name], "half_width": values[place]} for name, values in shown.designs.items()
+    ]
+
+
+def _by_budget(shown: Preview) -> list[dict[str, Any]]:
+    """Return the numbers behind the curve: a row a budget, a half-width a design."""
+    columns = list(shown.designs.values())
+    return [
+        {"budget": budget, "widths": [column[place] for column in columns]}
+        for place, budget in enumerate(shown.budgets)
     ]
 
 

@@ -25,6 +25,7 @@ PLOTTED = {
     Method.TRUE: "true value",
 }
 SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.TRUE]
+SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted p
 
 
 @researchers_only
@@ -46,10 +47,9 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "measure": measure,
         "measures": measures_of(row),
         "runs": _by_run(estimates),
-        "plot": mark_safe(_run_forest(estimates, measure)) if estimates else "",  # noqa: S308
+        "plot": mark_safe(_run_forest(estimates, measure)) if estimates else "",
         "pairs": _pairs(computation, measure),
         "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
-        "query": request.GET.urlencode(),
     }
     return render(request, "analytics/campaign_results.html", context)
 
@@ -69,8 +69,9 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "measures": measures_of(row),
         "run_a": run_a,
         "run_b": run_b,
+        "all_runs": row.collection.runs.all(),
         "estimates": estimates,
-        "plot": mark_safe(_pair_forest(estimates, measure, run_a, run_b)) if estimates else "",  # noqa: S308
+        "plot": mark_safe(_pair_forest(estimates, measure, run_a, run_b)) if estimates else "",
         "verdict": _verdict(corrected, measure, run_a, run_b),
     }
     return render(request, "analytics/pair.html", context)
@@ -184,7 +185,14 @@ def _pairs(computation: Computation | None, measure: str) -> list[dict[str, Any]
     adjusted = (
         dict(zip([e.pk for e in tested], holm([e.p_value for e in tested]), strict=True)) if tested else {}
     )
-    return [{"estimate": estimate, "holm": adjusted.get(estimate.pk)} for estimate in found]
+    return [{"estimate": e, "holm": adjusted.get(e.pk), "better": _better(e, adjusted)} for e in found]
+
+
+def _better(estimate: Estimate, adjusted: dict[int, float]) -> Run | None:
+    """Return the better run of a pair that is told apart after Holm's adjustment."""
+    if estimate.value is None or adjusted.get(estimate.pk, 1.0) >= SURE:
+        return None
+    return estimate.run if estimate.value > 0 else estimate.run_b
 
 
 def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -> str:
@@ -194,14 +202,15 @@ def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -
     if corrected.value is None:
         return f"No corrected number: {corrected.refusal}."
     where = f"95 % interval {corrected.low:+.3f} to {corrected.high:+.3f}, n = {corrected.n} audited items"
-    p = f"p = {corrected.p_value:.3f}" if corrected.p_value and corrected.p_value >= 0.001 else "p < 0.001"
+    if corrected.p_value is not None:  # None: no error was measured, so there is no test
+        where += f"; p = {corrected.p_value:.3f}" if corrected.p_value >= 0.001 else "; p < 0.001"
     if corrected.low <= 0 <= corrected.high:
         return (
-            f"{run_a} and {run_b} are not told apart in {measure}: difference {corrected.value:+.3f} ({where}; {p}). "
+            f"{run_a} and {run_b} are not told apart in {measure}: difference {corrected.value:+.3f} ({where}). "
             "More gold labels would narrow the interval."
         )
     better, worse = (run_a, run_b) if corrected.value > 0 else (run_b, run_a)
-    return f"{better} is better than {worse} in {measure}: difference {corrected.value:+.3f} ({where}; {p})."
+    return f"{better} is better than {worse} in {measure}: difference {corrected.value:+.3f} ({where})."
 
 
 def _csv(estimates: list[Estimate]) -> str:

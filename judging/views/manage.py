@@ -59,7 +59,7 @@ def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
             collection=row,
             files=form.cleaned_data["files"],
             user=request.user,
-            options={"is_html": form.cleaned_data["html"], "source_name": form.cleaned_data["source_name"]},
+            options=form.import_options(),
         )
         back = reverse("judging:manage-collection", args=[row.pk])
         return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
@@ -132,8 +132,13 @@ def set_assessor_status(request: HttpRequest, campaign_id: uuid.UUID, assessor_i
 @managers_only
 def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=campaign_id)
-    if request.POST.get("state") == Campaign.State.OPEN:
-        campaigns.open_campaign(campaign=campaign, actor=request.user)
-    else:
+    if request.POST.get("state") != Campaign.State.OPEN:
         campaigns.close_campaign(campaign=campaign, actor=request.user)
+        messages.success(request, "Closed: nobody is given items any more. No judgment was deleted.")
+        return redirect("analytics:campaign", campaign_id=campaign_id)
+    try:
+        campaigns.open_campaign(campaign=campaign, actor=request.user)
+        messages.success(request, "Open: its assessors can judge now.")
+    except campaigns.CampaignNotReady as refusal:
+        messages.error(request, f"{refusal.title}: {refusal}.")
     return redirect("analytics:campaign", campaign_id=campaign_id)

@@ -27,6 +27,10 @@ import psutil
 import psycopg
 import redis
 
+from touchstone.programs import Program, StackError, deaf_to_signals, end, family_of
+from touchstone.programs import Stop as Stop
+from touchstone.programs import stoppable as stoppable
+
 POSTGRES_SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -39,12 +43,15 @@ POSTGRES_SETTINGS = {
     "lc_messages": "C",
     "timezone": "UTC",
 }
+INITDB_OPTIONS = (
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--no-instructions",
+    "--data-checksums",
+)
 NOBODY = 65534
 DATABASE = "touchstone"
-
-
-class StackError(RuntimeError):
-    """A server did not start; the message says which, and what it said."""
 
 
 def answers(url: str, seconds: float = 60) -> Callable[[], None]:
@@ -65,9 +72,16 @@ def answers(url: str, seconds: float = 60) -> Callable[[], None]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port nobody listens on, below those that Linux lends to clients (from 32768 on).
+
+    A client that calls a server which is just being started again may be lent the very port it calls: the two ends
+    are then one, the client talks to itself, and the server finds its port taken.
+    """
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise StackError("no port between 20000 and 32000 is free")
 
 
 def secret(root: Path, name: str) -> str:
@@ -146,53 +160,6 @@ def _unprivileged(command: list[str]) -> list[str]:
     return ["setpriv", *identity, "--inh-caps=+dac_override", "--ambient-caps=+dac_override", *command]
 
 
-@dataclass
-class Program:
-    """A process to keep alive; `ready` returns once it answers."""
-
-    name: str
-    command: list[str]
-    environment: dict[str, str] = field(default_factory=dict)
-    stop_signal: int = signal.SIGTERM
-    ready: Callable[[], None] = lambda: None
-    process: subprocess.Popen[bytes] | None = None
-
-    def start(self, log_folder: Path) -> None:
-        log_folder.mkdir(parents=True, exist_ok=True)
-        with (log_folder / f"{self.name}.log").open("ab") as log:
-            # An own session: Ctrl-C reaches the supervisor alone, which then stops all in the right order.
-            self.process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **self.environment},
-                start_new_session=True,
-            )
-
-    def stop(self, seconds: float = 20) -> None:
-        """Stop the process and what is left of its descendants."""
-        if self.process is None:
-            return
-        family = _family(self.process.pid)
-        if self.process.poll() is None:
-            self.process.send_signal(self.stop_signal)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(seconds)
-        for survivor in psutil.wait_procs(family, timeout=2)[1]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                survivor.kill()
-        self.process.wait(5)
-
-
-def _family(pid: int) -> list[psutil.Process]:
-    try:
-        leader = psutil.Process(pid)
-        return [leader, *leader.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
 class Servers:
     """A PostgreSQL and a Redis with their data below `root`, on loopback ports of their own, behind passwords."""
 
@@ -215,9 +182,15 @@ class Servers:
         return [self.postgres, self.redis]
 
     def start(self) -> None:
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
         self._create_cluster()
         for program in self.programs:
             program.start(self.root / "log")
+
+    def wait_until_ready(self) -> None:
         for program in self.programs:
             program.ready()
         self._create_database()
@@ -236,9 +209,8 @@ class Servers:
     def _redis_command(self, password: str) -> list[str]:
         folder = self.root / "redis"
         folder.mkdir(exist_ok=True)
-        settings = (
-            folder / "redis.conf"
-        )  # a password on a command line can be read by every user of the machine
+        # A password on a command line can be read by every user of the machine.
+        settings = folder / "redis.conf"
         settings.touch(mode=0o600)
         settings.write_text(
             f"bind 127.0.0.1\nport {self.redis_port}\nrequirepass {password}\ndir {folder}\n"
@@ -250,34 +222,15 @@ class Servers:
         folder = self.root / "postgres"
         if (folder / "PG_VERSION").exists():
             return
-        draft = (
-            self.root / "postgres.new"
-        )  # initdb half done is not a cluster: it gets its name when it is complete
+        # initdb half done is not a cluster: it gets its name when it is complete.
+        draft = self.root / "postgres.new"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         if not os.geteuid():
             os.chown(draft, NOBODY, NOBODY)
-        password_file = self.root / "secrets" / "postgres"
-        result = subprocess.run(
-            _unprivileged(
-                [
-                    str(self.binaries / "initdb"),
-                    "-D",
-                    str(draft),
-                    "-U",
-                    "touchstone",
-                    "--pwfile",
-                    str(password_file),
-                    "--auth=scram-sha-256",
-                    "--encoding=UTF8",
-                    "--locale=C",
-                    "--no-instructions",
-                    "--data-checksums",
-                ]
-            ),
-            capture_output=True,
-            text=True,
-        )
+        command = [str(self.binaries / "initdb"), "-D", str(draft), "-U", "touchstone", *INITDB_OPTIONS]
+        command.append(f"--pwfile={self.root / 'secrets' / 'postgres'}")
+        result = subprocess.run(_unprivileged(command), capture_output=True, text=True)
         if result.returncode:
             raise StackError(f"PostgreSQL's initdb failed: {result.stderr.strip()}")
         draft.rename(folder)
@@ -329,7 +282,10 @@ def stack(root: Path) -> Iterator[Servers]:
         stop_leftovers(root)
         servers = Servers(root)
         try:
-            servers.start()
+            servers.launch()
+            # At once: should this process be killed from now on, the next start finds its servers and stops them.
+            announce(root, servers, servers.programs)
+            servers.wait_until_ready()
             yield servers
         finally:
             servers.stop()
@@ -362,38 +318,9 @@ def stop_leftovers(root: Path) -> None:
     except (FileNotFoundError, json.JSONDecodeError):
         return
     for pid, created in state.get("processes", []):
-        family = _family(pid)
-        if family and abs(family[0].create_time() - created) < 1:
-            for process in reversed(family):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.terminate()
-            for process in psutil.wait_procs(family, timeout=15)[1]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.kill()
+        if psutil.pid_exists(pid) and abs(psutil.Process(pid).create_time() - created) < 1:
+            end(family_of(pid), seconds=15)
     (root / "stack.json").unlink(missing_ok=True)
-
-
-class _Stop(Exception):
-    pass
-
-
-def _raise_stop(signal_number: int, frame: object) -> None:
-    raise _Stop
-
-
-def stoppable() -> None:
-    """Turn SIGINT and SIGTERM into one exception that unwinds through every `finally`."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _raise_stop)
-
-
-def deaf_to_signals() -> None:
-    """While stopping, a second Ctrl-C must not leave half of the processes behind."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
-Stop = _Stop
 
 
 def supervise(
@@ -413,6 +340,7 @@ def supervise(
     try:
         for program in programs:
             program.start(root / "log")
+        announce(root, servers, watched)
         for program in programs:
             program.ready()
         started()
@@ -442,7 +370,3 @@ def _revive(program: Program, root: Path, restart_at: dict[str, float], say: Cal
     elif now >= restart_at[program.name]:
         del restart_at[program.name]
         program.start(root / "log")
-
-
-def python(*arguments: str) -> list[str]:
-    return [sys.executable, *arguments]

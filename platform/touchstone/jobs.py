@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=30)
 HEARTBEAT_SECONDS = 1.0
 SWEEPER_LOCK = 7_001
+# A job that waits behind a long one is woken up again only so often: the broker must not fill with wake-ups.
+WAKE_UP_AGAIN = timedelta(seconds=30)
 
 
 class JobCancelled(Exception):
@@ -68,7 +70,7 @@ class Context:
 
     def _beat(self) -> None:
         """Extend the lease and publish the progress, on a connection outside the work's transaction."""
-        mine = Job.objects.filter(pk=self.job.pk, lease_token=self.job.lease_token, state=Job.State.RUNNING)
+        mine = _mine(self.job)
         try:
             while not self._stop.wait(HEARTBEAT_SECONDS):
                 try:
@@ -112,7 +114,7 @@ def enqueue(
     period_key: str | None = None,
     user: User | None = None,
 ) -> Job | None:
-    """Queue a job in the caller's transaction; None if one with its key is active already (or ever was, for a period)."""
+    """Queue a job in the caller's transaction; None if its key has an active one (or ever had, for a period)."""
     job = Job(kind=kind, payload=payload, active_key=active_key, period_key=period_key, requested_by=user)
     made = Job.objects.bulk_create([job], ignore_conflicts=True)[0]
     if not Job.objects.filter(pk=made.pk).exists():
@@ -121,8 +123,8 @@ def enqueue(
     return made
 
 
-def poke(job_id: uuid.UUID) -> None:
-    """Wake a worker up. Failing is harmless, the sweeper pokes again; a request is never held up for more than 2 s."""
+def poke(job_id: uuid.UUID) -> bool:
+    """Wake a worker up; return whether Redis took it. Failing is harmless and quick: the sweeper pokes again."""
     from touchstone.celery import app
 
     try:
@@ -131,6 +133,8 @@ def poke(job_id: uuid.UUID) -> None:
         logger.warning(
             "job %s: no wake-up (%s: %s); the sweeper will try again", job_id, type(error).__name__, error
         )
+        return False
+    return True
 
 
 def run(job_id: uuid.UUID | str) -> None:
@@ -142,13 +146,13 @@ def run(job_id: uuid.UUID | str) -> None:
         with Context(job) as context, transaction.atomic():
             _handlers[job.kind](context)
             context.progress(context.total, context.total, context.note)
-            _finish(job, Job.State.DONE, result=context.result, done=context.total, total=context.total)
+            _finish(job, context)
     except JobCancelled:
-        _finish(job, Job.State.CANCELLED)
+        _end(_mine(job), Job.State.CANCELLED)
     except LeaseLost:
         logger.warning("job %s: lease lost, rolled back", job.pk)
     except JobRefused as refusal:
-        _finish(job, Job.State.FAILED, error=str(refusal))
+        _end(_mine(job), Job.State.FAILED, error=str(refusal))
     except Exception as error:
         logger.exception("job %s (%s) failed", job.pk, job.kind)
         _fail(job, error)
@@ -187,19 +191,24 @@ def _end(jobs: Any, state: str, **fields: Any) -> int:
     return int(jobs.update(state=state, lease_token=None, lease_until=None, finished_at=Now(), **fields))
 
 
-def _finish(job: Job, state: str, **fields: Any) -> None:
-    mine = Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
-    if not _end(mine, state, **fields):
+def _mine(job: Job) -> Any:
+    """Return the job's row as long as this runner holds its lease; nobody may change it otherwise."""
+    return Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
+
+
+def _finish(job: Job, context: Context) -> None:
+    fields = {"result": context.result, "done": context.total, "total": context.total, "note": context.note}
+    if not _end(_mine(job), Job.State.DONE, **fields):
         raise LeaseLost
 
 
 def _fail(job: Job, error: Exception) -> None:
     text = f"{type(error).__name__}: {error}"[:2000]
-    mine = Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
     if job.attempts >= Job.MAX_ATTEMPTS:
-        _end(mine, Job.State.FAILED, error=text)
+        _end(_mine(job), Job.State.FAILED, error=text)
     else:
-        mine.update(state=Job.State.QUEUED, lease_token=None, lease_until=None, error=text)
+        again = {"state": Job.State.QUEUED, "lease_token": None, "lease_until": None, "heartbeat_at": None}
+        _mine(job).update(**again, error=text)
 
 
 def cancel(job: Job) -> None:
@@ -215,15 +224,19 @@ def sweep(waiting: timedelta = timedelta(seconds=5)) -> int:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [SWEEPER_LOCK])
             if not cursor.fetchone()[0]:
                 return 0
-        waiting_jobs = Job.objects.filter(state=Job.State.QUEUED, created_at__lt=Now() - waiting)
+        waiting_jobs = Job.objects.filter(state=Job.State.QUEUED, created_at__lt=Now() - waiting).exclude(
+            heartbeat_at__gt=Now() - WAKE_UP_AGAIN
+        )
         silent_jobs = Job.objects.filter(state=Job.State.RUNNING, lease_until__lt=Now())
-        forgotten = [
-            *waiting_jobs.values_list("pk", flat=True)[:100],
-            *silent_jobs.values_list("pk", flat=True)[:100],
-        ]
+        forgotten = list(waiting_jobs.order_by("created_at").values_list("pk", flat=True)[:100])
+        Job.objects.filter(pk__in=forgotten, state=Job.State.QUEUED).update(heartbeat_at=Now())
+        forgotten += silent_jobs.values_list("pk", flat=True)[:100]
+    woken = 0
     for job_id in forgotten:
-        poke(job_id)
-    return len(forgotten)
+        if not poke(job_id):  # Redis is away: each further try would cost seconds
+            break
+        woken += 1
+    return woken
 
 
 def worker_name() -> str:

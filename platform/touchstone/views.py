@@ -13,6 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError, connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.http import require_POST
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -73,7 +75,8 @@ def cancel_job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     job = get_object_or_404(_visible_jobs(request), pk=job_id)
     jobs.cancel(job)
     messages.info(request, "The job was asked to stop.")
-    return redirect("job", job_id=job.pk)
+    back = urlencode({"back": _local_path(request.POST.get("back", ""))})
+    return redirect(f"{reverse('job', args=[job.pk])}?{back}")
 
 
 def _visible_jobs(request: HttpRequest) -> Any:
@@ -84,7 +87,8 @@ def _visible_jobs(request: HttpRequest) -> Any:
 
 
 def _local_path(path: str) -> str:
-    return path if path.startswith("/") and not path.startswith("//") and "\\" not in path else "/"
+    safe = path.startswith("/") and url_has_allowed_host_and_scheme(path, allowed_hosts=None)
+    return path if safe else "/"
 
 
 # -- errors -------------------------------------------------------------------------------------------------

@@ -71,6 +71,12 @@ BAD_FILES = {
     "tar as gz": (gzip.compress(_tar()), 1, 1, "a tar archive, not text; unpack it first"),
     "zip as gz": (_zip(), 1, 1, "a zip archive, not text; unpack it first"),
     "bomb of zeros": (gzip.compress(bytes(30_000_000)), 1, 1, "NUL byte"),
+    "bomb of empty lines": (
+        gzip.compress(GOOD + b"\n" * 30_000_000),
+        10_002,
+        1,
+        "more than 10000 empty lines in a row",
+    ),
     "bomb of one line": (gzip.compress(b"a" * 30_000_000), 1, 1_000_001, "line longer than 1000000 bytes"),
 }
 

@@ -1,5 +1,6 @@
 """Real retrieval systems, small enough to run on the spot: the runs of the demonstration."""
 
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 import bm25s
 import numpy as np
 from numpy.typing import NDArray
+
+logging.getLogger("bm25s").setLevel(
+    logging.WARNING
+)  # it announces every index at DEBUG, whatever the root logger says
 
 Ranking = list[tuple[str, str, int, float]]  # (topic_id, doc_id, rank from 1, score)
 FullText = Callable[[str, int], Sequence[tuple[str, float]]]  # (query, depth) -> (doc_id, score), best first

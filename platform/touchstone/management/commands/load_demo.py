@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from analytics.services import recompute
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
@@ -19,7 +20,8 @@ from judging.rankings import read_rankings, top
 from judging.services.assign import claim, submit
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
 from judging.services.errors import ImportRefused
-from judging.services.files import import_documents, import_judgments, import_runs, import_topics
+from judging.services.files import import_documents, import_runs, import_topics
+from judging.services.judgment_files import import_judgments
 from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
 from sampling.models import AuditSchedule
 from sampling.services import Design, audit, draw
@@ -57,19 +59,20 @@ class Command(BaseCommand):
     def handle(self, *args: Any, collection: str | None, **options: Any) -> None:
         self.started = time.monotonic()
         name = Path(collection).name if collection else "Python's standard library"
-        if Campaign.objects.filter(name=f"{SIMULATED}: {name}").exists():
-            return
-        if Collection.objects.filter(name=name).exists():
-            raise CommandError(f"an earlier load of {name!r} was cut off: remove var/ and start again")
         people = self._people()
+        # Each step is one transaction or can be repeated: a load that was cut off goes on where it stopped.
         try:
-            made = self._folder(Path(collection), name) if collection else self._standard_library(name)
+            with transaction.atomic():
+                made = Collection.objects.filter(name=name).first() or self._collection(collection, name)
         except (ImportRefused, ValueError) as error:
             raise CommandError(str(error)) from error
         pair = self._best_pair(made)
         self._own_campaign(made, people, pair)
         if GoldAnswer.objects.filter(topic__collection=made).exists():
             self._simulated_campaign(made, people, pair)
+
+    def _collection(self, folder: str | None, name: str) -> Collection:
+        return self._folder(Path(folder), name) if folder else self._standard_library(name)
 
     def _say(self, text: str) -> None:
         self.stdout.write(f"[{time.monotonic() - self.started:5.1f} s] {text}")
@@ -78,6 +81,8 @@ class Command(BaseCommand):
     # -- people -----------------------------------------------------------------------------------------
 
     def _people(self) -> dict[str, User]:
+        if (settings.VAR / DEMO_LOGINS).exists():
+            return {username: User.objects.get(username=username) for username, _, _ in PEOPLE}
         users, logins = {}, []
         for username, role, words in PEOPLE:
             password = secrets.token_urlsafe(9)
@@ -123,7 +128,7 @@ class Command(BaseCommand):
         )
         self._say(f"{n_documents} documents and {n_topics} topics imported")
         if files.runs:
-            import_runs(collection=made, sources=[(path, path.name) for path in files.runs])
+            import_runs(collection=made, files=[(path, path.name) for path in files.runs])
         with tempfile.TemporaryDirectory() as folder:
             if not files.runs:
                 self._compute_runs(made, Path(folder))
@@ -140,7 +145,7 @@ class Command(BaseCommand):
             path = folder / f"{tag}.run"
             path.write_text("".join(write_run((RunRecord(*row) for row in rows), tag)))
             sources.append((path, path.name))
-        import_runs(collection=made, sources=sources)
+        import_runs(collection=made, files=sources)
         self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
 
     def _read_grades(
@@ -189,35 +194,41 @@ class Command(BaseCommand):
         self._say(f"{campaign.name}: {made.n_drawn} of {made.n_frame} pooled documents drawn")
 
     def _own_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
-        campaign = create_campaign(
-            collection=made,
-            name=f"{OWN}: {made.name}",
-            user=people["mara"],
-            grades=DEFAULT_GRADES,
-            guidelines=GUIDELINES,
-        )
-        add_assessor(campaign=campaign, user=people["bob"], tier=Assessor.Tier.BRONZE, actor=people["mara"])
-        add_assessor(campaign=campaign, user=people["greta"], tier=Assessor.Tier.GOLD, actor=people["mara"])
-        self._draw(campaign, pair, 300, people["mara"])
-        AuditSchedule.objects.create(
-            campaign=campaign, every_seconds=300, items_each_time=20, items_in_total=100
+        name = f"{OWN}: {made.name}"
+        if Campaign.objects.filter(name=name).exists():
+            return
+        with transaction.atomic():
+            campaign = self._campaign(made, name, people["mara"])
+            add_assessor(
+                campaign=campaign, user=people["bob"], tier=Assessor.Tier.BRONZE, actor=people["mara"]
+            )
+            add_assessor(
+                campaign=campaign, user=people["greta"], tier=Assessor.Tier.GOLD, actor=people["mara"]
+            )
+            self._draw(campaign, pair, 300, people["mara"])
+            AuditSchedule.objects.create(
+                campaign=campaign, every_seconds=300, items_each_time=20, items_in_total=100
+            )
+
+    def _campaign(self, made: Collection, name: str, user: User, **fields: Any) -> Campaign:
+        return create_campaign(
+            collection=made, name=name, user=user, grades=DEFAULT_GRADES, guidelines=GUIDELINES, **fields
         )
 
     def _simulated_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
-        campaign = create_campaign(
-            collection=made,
-            name=f"{SIMULATED}: {made.name}",
-            user=people["mara"],
-            grades=DEFAULT_GRADES,
-            guidelines=GUIDELINES,
-            judgments_per_item=2,
-            is_simulated=True,
-        )
-        self._draw(campaign, pair, 900, people["mara"])
-        Simulation(campaign).judge(self._say)
+        name = f"{SIMULATED}: {made.name}"
+        campaign = Campaign.objects.filter(name=name).first()
+        if campaign is None:
+            with transaction.atomic():
+                campaign = self._campaign(made, name, people["mara"], judgments_per_item=2, is_simulated=True)
+                self._draw(campaign, pair, 900, people["mara"])
+        if campaign.computations.exists():
+            return
+        simulation = Simulation(campaign)
+        simulation.judge(self._say)
         for items_in_total in (150, 300):
             audit(campaign=campaign, items_each_time=150, items_in_total=items_in_total, user=people["mara"])
-            Simulation(campaign).judge_audit(self._say)
+            simulation.judge_audit(self._say)
         recompute(campaign=campaign)
         self._say("the numbers are computed")
 

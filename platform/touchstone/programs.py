@@ -1,0 +1,106 @@
+"""Processes that are started, watched, and stopped together with all they have started themselves."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+
+class StackError(RuntimeError):
+    """A server did not start; the message says which, and what it said."""
+
+
+class Stop(Exception):
+    """SIGINT, SIGTERM or SIGHUP has come; see `stoppable`."""
+
+
+@dataclass
+class Program:
+    """A process to keep alive; `ready` returns once it answers."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    stop_signal: int = signal.SIGTERM
+    ready: Callable[[], None] = lambda: None
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self, log_folder: Path) -> None:
+        log_folder.mkdir(parents=True, exist_ok=True)
+        with (log_folder / f"{self.name}.log").open("ab") as log:
+            # An own session: Ctrl-C reaches the supervisor alone, which then stops all in the right order.
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.environment},
+                start_new_session=True,
+            )
+
+    def stop(self, seconds: float = 20) -> None:
+        """Stop the process and what is left of its descendants, also of those that outlived it."""
+        if self.process is None:
+            return
+        family = family_of(self.process.pid)
+        if self.process.poll() is None:
+            self.process.send_signal(self.stop_signal)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+        kill_after(family, seconds=2)
+        self.process.wait(5)
+
+
+def family_of(pid: int) -> list[psutil.Process]:
+    """Return the process, its descendants, and who is left of the session it led: orphans have no parent to tell."""
+    pids = {other for other in psutil.pids() if _session(other) == pid}
+    with contextlib.suppress(psutil.NoSuchProcess):
+        leader = psutil.Process(pid)
+        pids |= {pid, *(child.pid for child in leader.children(recursive=True))}
+    family = []
+    for member in sorted(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family.append(psutil.Process(member))
+    return family
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def end(family: list[psutil.Process], seconds: float) -> None:
+    """Ask the processes to end, the youngest first, and kill who is left after these seconds."""
+    for process in reversed(family):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    kill_after(family, seconds)
+
+
+def kill_after(family: list[psutil.Process], seconds: float) -> None:
+    for survivor in psutil.wait_procs(family, timeout=seconds)[1]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            survivor.kill()
+
+
+def _raise_stop(signal_number: int, frame: object) -> None:
+    raise Stop
+
+
+def stoppable() -> None:
+    """Turn SIGINT and SIGTERM into one exception that unwinds through every `finally`."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _raise_stop)
+
+
+def deaf_to_signals() -> None:
+    """While stopping, a second Ctrl-C must not leave half of the processes behind."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
