@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 import numpy as np
 from django.db import transaction
@@ -281,34 +282,43 @@ def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Ref
 def _matrix_inverse(
     arrays: CampaignArrays, targets: Targets, counts: ConfusionCounts
 ) -> Sequence[Value | Refusal]:
+    """The papers' correction: every assessor's own (shrunk) matrix, or one pooled matrix where some cannot be used."""
     everything = np.ones(arrays.judged.size, dtype=bool)
     refused = _covered(arrays, everything, "judgment")
     table, grades, gains = counts.together, arrays.label_grade, targets.gains
     if targets.binary:  # the papers' binary form: relevant or not
-        table, grades, gains = (
-            _binary(table, targets.relevant_grade),
-            grades >= targets.relevant_grade,
-            np.array([0.0, 1.0]),
-        )
-    shrunk = shrink(table)
-    if refused is None and isinstance(shrunk, Refusal):
-        refused = shrunk
+        relevant = targets.relevant_grade
+        table, grades, gains = _binary(table, relevant), grades >= relevant, np.array([0.0, 1.0])
+    shrunk = shrink(table) if table.size else Refusal("nobody has judged yet")
+    if isinstance(shrunk, Refusal):
+        refused = refused or shrunk
     if refused is not None or isinstance(shrunk, Refusal):
-        return [refused] * len(targets.runs)  # type: ignore[list-item]
+        return [refused or Refusal("not estimable")] * len(targets.runs)
     prior, total = _prior(arrays, targets)
-    return matrix_inverse(
+    given = partial(
+        matrix_inverse,
         targets.frame_weights[:, arrays.judged],
         draw_probability=arrays.draw_probability(everything),
         label_item=arrays.label_item,
-        label_assessor=arrays.label_assessor,
         label_grade=grades.astype(np.int64),
-        matrices=shrunk.matrices,
-        gold_per_grade=shrunk.n_per_grade,
         gains=gains,
         prior=prior,
         prior_total=total,
         rng=np.random.default_rng(arrays.last_judgment_id),
     )
+    own = given(
+        label_assessor=arrays.label_assessor, matrices=shrunk.matrices, gold_per_grade=shrunk.n_per_grade
+    )
+    if not all(isinstance(result, Refusal) for result in own):
+        return own
+    joined = table.sum(axis=0)
+    pooled = given(
+        label_assessor=np.zeros_like(arrays.label_assessor),
+        matrices=((joined + 0.5) / (joined + 0.5).sum(axis=1, keepdims=True))[None],
+        gold_per_grade=joined.sum(axis=1)[None],
+    )
+    note = f"one matrix for all assessors: {own[0].reason}" if isinstance(own[0], Refusal) else ""
+    return [r if isinstance(r, Refusal) else replace(r, warning=f"{note} {r.warning}".strip()) for r in pooled]
 
 
 def _binary(counts: np.ndarray, relevant_grade: int) -> np.ndarray:

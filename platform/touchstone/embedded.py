@@ -10,16 +10,15 @@ import hashlib
 import importlib.util
 import json
 import os
+import random
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +152,7 @@ def _readable_copy(binaries: Path) -> Path:
 
 
 def _unprivileged(command: list[str]) -> list[str]:
-    """Return the command as PostgreSQL accepts it: as itself, or under root as `nobody` who may enter root's folders."""
+    """Return the command as PostgreSQL accepts it: as it is, or under root as `nobody` who may enter root's folders."""
     if os.geteuid():
         return command
     identity = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -369,4 +368,5 @@ def _revive(program: Program, root: Path, restart_at: dict[str, float], say: Cal
         restart_at[program.name] = now + 0.5
     elif now >= restart_at[program.name]:
         del restart_at[program.name]
+        program.stop()  # the orphans it left: a web process that still holds the port, a job that nobody watches
         program.start(root / "log")

@@ -221,12 +221,12 @@ class Command(BaseCommand):
         if campaign is None:
             with transaction.atomic():
                 campaign = self._campaign(made, name, people["mara"], judgments_per_item=2, is_simulated=True)
-                self._draw(campaign, pair, 900, people["mara"])
+                self._draw(campaign, pair, 1200, people["mara"])
         if campaign.computations.exists():
             return
         simulation = Simulation(campaign)
         simulation.judge(self._say)
-        for items_in_total in (150, 300):
+        for items_in_total in (150, 300, 450):
             audit(campaign=campaign, items_each_time=150, items_in_total=items_in_total, user=people["mara"])
             simulation.judge_audit(self._say)
         recompute(campaign=campaign)
