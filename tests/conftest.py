@@ -5,16 +5,22 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# Before Django reads its settings: tests never touch a stack that runs on this machine, nor its data.
+# Before Django reads its settings (pyproject.toml names none, so that pytest-django does not read them earlier):
+# tests never touch a stack that runs on this machine, nor its data.
 _FOLDER = Path(tempfile.mkdtemp(prefix="touchstone-test-"))
 os.environ["TOUCHSTONE_VAR"] = str(_FOLDER / "var")
+os.environ["DJANGO_SETTINGS_MODULE"] = "touchstone.settings"
 for _name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS"):
     os.environ.pop(_name, None)
 
 import shutil  # noqa: E402
 
+import django  # noqa: E402
 import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+
+django.setup()
 
 from touchstone import embedded  # noqa: E402
 from touchstone.celery import app  # noqa: E402
@@ -40,6 +46,7 @@ def django_db_modify_db_settings(servers: embedded.Servers) -> None:
     settings.DATABASES["default"].update(database_from_url(servers.database_url))
     connections["default"].settings_dict.update(database_from_url(servers.database_url))
     settings.REDIS_URL = app.conf.broker_url = servers.redis_url
+    call_command("collectstatic", interactive=False, verbosity=0)  # pages name static files by their hash
 
 
 @pytest.fixture

@@ -51,6 +51,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "timeline": _timeline(days),
         "days": days,
         "assessors": _assessors(row, computation),
+        "n_flags": computation.flags.count() if computation else 0,
         "tiers": set(row.assessors.filter(status=Assessor.Status.ACTIVE).values_list("tier", flat=True)),
         "judges_here": row.assessors.filter(user=request.user, status=Assessor.Status.ACTIVE).exists(),
         "audits": _audits(row),

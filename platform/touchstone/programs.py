@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +53,7 @@ class Program:
             self.process.send_signal(self.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(seconds)
-        kill_after(family, seconds=2)
+        end(family, seconds=2)  # the orphans are asked too, then killed
         self.process.wait(5)
 
 
@@ -81,13 +82,20 @@ def end(family: list[psutil.Process], seconds: float) -> None:
     for process in reversed(family):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
-    kill_after(family, seconds)
-
-
-def kill_after(family: list[psutil.Process], seconds: float) -> None:
-    for survivor in psutil.wait_procs(family, timeout=seconds)[1]:
+    deadline = time.monotonic() + seconds
+    while (living := [process for process in family if lives(process)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for process in living:
         with contextlib.suppress(psutil.NoSuchProcess):
-            survivor.kill()
+            process.kill()
+
+
+def lives(process: psutil.Process) -> bool:
+    """Return whether the process runs. A zombie does not: in a container nobody may ever collect it."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _raise_stop(signal_number: int, frame: object) -> None:

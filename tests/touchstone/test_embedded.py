@@ -53,14 +53,7 @@ def processes_of(root: Path) -> list[psutil.Process]:
     for pid, _ in state(root).get("processes", []):
         for process in programs.family_of(pid):
             found[process.pid] = process
-    return [process for process in found.values() if alive(process)]
-
-
-def alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    return [process for process in found.values() if programs.lives(process)]
 
 
 def state(root: Path) -> dict:
@@ -186,7 +179,7 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
         for name in ("postgres", "redis", "sleeper"):
             killed = process_of(private_folder, name)
             killed.kill()
-            until(lambda killed=killed: not alive(killed))
+            until(lambda killed=killed: not programs.lives(killed))
             until(
                 lambda killed=killed: killed.pid not in [pid for pid, _ in state(private_folder)["processes"]]
             )
@@ -194,14 +187,16 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
         assert state(private_folder)["database_url"] == url
         assert count_rows(url) == 1
 
-        assert not alive(orphan)  # the child of the killed program had to go before it was started again
+        assert not programs.lives(
+            orphan
+        )  # the child of the killed program had to go before it was started again
         family = processes_of(private_folder)
         first.send_signal(signal.SIGTERM)
         assert first.wait(20) == 0
         said = first.stdout.read()
     assert said.count("starting it again") == 3
     assert said.endswith("stopped\n")
-    assert [process for process in family if alive(process)] == []
+    assert [process for process in family if programs.lives(process)] == []
     assert processes_of(private_folder) == []
     assert not (private_folder / "stack.json").exists()
 
@@ -213,10 +208,10 @@ def test_what_a_killed_supervisor_left_behind_is_stopped_at_the_next_start(priva
         killed.kill()
         killed.wait(10)
         assert {process.name() for process in left} >= {"postgres", "redis-server", "sleep"}
-        assert all(alive(process) for process in left)
+        assert all(programs.lives(process) for process in left)
         with supervisor(private_folder) as following:
             until(lambda: state(private_folder).get("pid") == following.pid and answers(private_folder))
-            assert [process for process in left if alive(process)] == []
+            assert [process for process in left if programs.lives(process)] == []
             following.send_signal(signal.SIGINT)
             assert following.wait(20) == 0
     assert processes_of(private_folder) == []
