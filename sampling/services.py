@@ -229,12 +229,18 @@ def _make_slots(campaign: Campaign, items: list[Item], rng: np.random.Generator)
 
 
 def audit(
-    *, campaign: Campaign, items_each_time: int, items_in_total: int, user: User | None = None
+    *,
+    campaign: Campaign,
+    items_each_time: int,
+    items_in_total: int,
+    seed: int | None = None,
+    user: User | None = None,
 ) -> Audit | None:
     """Select judged items at random for the gold tier; None when the wanted number has been reached.
 
     Poisson with one permanent random number an item, so a later audit contains the earlier ones; probabilities follow
-    the item's influence on the differences between runs, with a floor. The gold tier sees no earlier grade.
+    the item's influence on the differences between runs, with a floor. The gold tier sees no earlier grade. `seed` is
+    of the first audit; later ones keep it.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:  # one audit of a campaign at a time
@@ -247,7 +253,7 @@ def audit(
         )
         if not drawn or wanted <= already:
             return None
-        seed = _audit_seed(campaign)
+        seed = _audit_seed(campaign, seed)
         pi, numbers = _audit_probabilities(campaign, drawn, wanted, seed)
         made = Audit.objects.create(
             campaign=campaign,
@@ -287,10 +293,14 @@ def _judged_items(campaign: Campaign) -> list[DrawEntry]:
     )
 
 
-def _audit_seed(campaign: Campaign) -> int:
+def _audit_seed(campaign: Campaign, wanted: int | None) -> int:
     """Return the seed of the campaign's audit numbers: fixed at the first audit, never the draw's."""
     first = campaign.audits.order_by("sequence").first()
-    return secrets.randbits(62) if first is None else first.seed
+    if first is not None:
+        return first.seed
+    if wanted == campaign.draw.seed:  # the numbers of drawn items all lie below their probability there
+        raise ValueError(f"the audit's seed must differ from the draw's, got {wanted}")
+    return secrets.randbits(62) if wanted is None else wanted
 
 
 def _audit_probabilities(

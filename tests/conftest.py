@@ -46,18 +46,27 @@ def django_db_modify_db_settings(servers: embedded.Servers) -> None:
     settings.DATABASES["default"].update(database_from_url(servers.database_url))
     connections["default"].settings_dict.update(database_from_url(servers.database_url))
     settings.REDIS_URL = app.conf.broker_url = servers.redis_url
-    call_command("collectstatic", interactive=False, verbosity=0)  # pages name static files by their hash
 
 
-@pytest.fixture
-def child_environment(servers: embedded.Servers, transactional_db: None) -> dict[str, str]:
-    """The environment in which a child process (a worker, a command) uses this test's database and Redis."""
+@pytest.fixture(scope="session", autouse=True)
+def static_files(request: pytest.FixtureRequest) -> None:
+    """Pages name static files by their hash: collect them once, if any test shows a page."""
+    if any("django_db" in item.keywords for item in request.session.items):
+        call_command("collectstatic", interactive=False, verbosity=0)
+
+
+@pytest.fixture(scope="session")
+def child_environment(servers: embedded.Servers, django_db_setup: None) -> dict[str, str]:
+    """The environment in which a child process (web, worker, a command) uses the tests' database and Redis.
+
+    A child sees only what is committed: its test needs `django_db(transaction=True)`.
+    """
     name = settings.DATABASES["default"]["NAME"]
     return {
         **os.environ,
         "DATABASE_URL": servers.database_url.rpartition("/")[0] + f"/{name}",
         "REDIS_URL": servers.redis_url,
-        "SECRET_KEY": "of-the-tests",
+        "SECRET_KEY": settings.SECRET_KEY,
         "HTTPS": "0",
         "DJANGO_SETTINGS_MODULE": "touchstone.settings",
     }

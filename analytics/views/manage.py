@@ -56,7 +56,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "judges_here": row.assessors.filter(user=request.user, status=Assessor.Status.ACTIVE).exists(),
         "audits": _audits(row),
         "schedule": AuditSchedule.objects.filter(campaign=row).first(),
-        "audit_form": AuditForm(instance=AuditSchedule.objects.filter(campaign=row).first()),
+        "audit_form": _audit_form(row),
         "assessor_form": AssessorForm(),
         "events": Event.objects.filter(subject=f"campaign:{row.pk}")
         .select_related("actor")
@@ -75,7 +75,7 @@ def _last_draw_job(row: Campaign) -> Job | None:
 
 
 def _timeline(days: list[dict[str, Any]]) -> str:
-    if not days:
+    if len(days) < 2:  # one bar says nothing about the pace
         return ""
     return mark_safe(progress_timeline([d["day"] for d in days], [d["n"] for d in days]))
 
@@ -93,7 +93,7 @@ def _progress(row: Campaign) -> dict[str, Any]:
 
 
 def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
-    """Return the assessors with what is known of each; flags of the newest computation only."""
+    """Return the assessors with what is known of each, the flagged first; flags of the newest computation only."""
     estimates = {}
     flags = {}
     if computation is not None:
@@ -102,7 +102,7 @@ def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
     people = row.assessors.select_related("user").annotate(
         active=Sum("judgments__active_milliseconds"), last=Max("judgments__created_at")
     )
-    return [
+    rows = [
         {
             "row": person,
             "seconds_each": (person.active or 0) / 1000 / person.n_judged if person.n_judged else None,
@@ -112,6 +112,18 @@ def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
         }
         for person in people
     ]
+    return sorted(rows, key=lambda row: row["flag"] is None)  # what is wrong comes first
+
+
+def _audit_form(row: Campaign) -> AuditForm:
+    """Return the form with the schedule; without one, with sizes that let the next audit add to those made."""
+    schedule = AuditSchedule.objects.filter(campaign=row).first()
+    last = row.audits.last()
+    if schedule or last is None:
+        return AuditForm(instance=schedule)
+    each = max(1, round(last.expected_in_total / last.sequence))
+    total = math.ceil(last.expected_in_total) + each
+    return AuditForm(initial={"items_each_time": each, "items_in_total": total})
 
 
 def _audits(row: Campaign) -> list[dict[str, Any]]:

@@ -196,21 +196,24 @@ def _better(estimate: Estimate, adjusted: dict[int, float]) -> Run | None:
 
 
 def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -> str:
-    """Return a sentence for a methods section, or why there is none."""
+    """Return a sentence for a methods section, better minus worse, or why there is none."""
     if corrected is None:
         return ""
     if corrected.value is None:
         return f"No corrected number: {corrected.refusal}."
-    where = f"95 % interval {corrected.low:+.3f} to {corrected.high:+.3f}, n = {corrected.n} audited items"
+    told_apart = corrected.low > 0 or corrected.high < 0
+    value, low, high = corrected.value, corrected.low, corrected.high
+    if told_apart and value < 0:
+        run_a, run_b, value, low, high = run_b, run_a, -value, -high, -low
+    where = f"95 % interval {low:+.3f} to {high:+.3f}, n = {corrected.n} audited items"
     if corrected.p_value is not None:  # None: no error was measured, so there is no test
         where += f"; p = {corrected.p_value:.3f}" if corrected.p_value >= 0.001 else "; p < 0.001"
-    if corrected.low <= 0 <= corrected.high:
+    if not told_apart:
         return (
-            f"{run_a} and {run_b} are not told apart in {measure}: difference {corrected.value:+.3f} ({where}). "
+            f"{run_a} and {run_b} are not told apart in {measure}: difference {value:+.3f} ({where}). "
             "More gold labels would narrow the interval."
         )
-    better, worse = (run_a, run_b) if corrected.value > 0 else (run_b, run_a)
-    return f"{better} is better than {worse} in {measure}: difference {corrected.value:+.3f} ({where})."
+    return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where})."
 
 
 def _csv(estimates: list[Estimate]) -> str:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from judging.forms import AssessorForm, CampaignForm, CollectionForm, UploadForm
 from judging.models import Assessor, Campaign, Collection, Slot
 from judging.services import campaigns
+from judging.services.errors import ImportRefused
 from judging.services.files import queue_import
 from judging.views.access import managers_only
 from touchstone.models import Job, User
@@ -54,15 +55,19 @@ def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Collection, pk=collection_id)
     form = UploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
-        job = queue_import(
-            kind=form.cleaned_data["kind"],
-            collection=row,
-            files=form.cleaned_data["files"],
-            user=request.user,
-            options=form.import_options(),
-        )
-        back = reverse("judging:manage-collection", args=[row.pk])
-        return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
+        try:
+            job = queue_import(
+                kind=form.cleaned_data["kind"],
+                collection=row,
+                files=form.cleaned_data["files"],
+                user=request.user,
+                options=form.import_options(),
+            )
+        except ImportRefused as refusal:
+            form.add_error("files", str(refusal))
+        else:
+            back = reverse("judging:manage-collection", args=[row.pk])
+            return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
     context = {
         "collection": row,
         "form": form,

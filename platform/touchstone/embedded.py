@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ POSTGRES_SETTINGS = {
     "synchronous_commit": "on",  # an acknowledged judgment is on disk; reliability rests on this line
     "fsync": "on",
     "full_page_writes": "on",
+    # After a crash one call for the whole file system, not one for each of a thousand files: 0.2 s, not up to 3.5 s.
+    **({"recovery_init_sync_method": "syncfs"} if sys.platform == "linux" else {}),
     "max_connections": "100",
     "shared_buffers": "128MB",
     "log_min_messages": "warning",

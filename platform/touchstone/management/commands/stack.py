@@ -27,6 +27,7 @@ WEB = [
     "60",
     "--max-requests",
     "20000",
+    "--no-control-socket",
 ]
 WORKER = ["celery", "-A", "touchstone", "worker", "--concurrency", "1", "--loglevel", "info"]
 BEAT = ["celery", "-A", "touchstone", "beat", "--loglevel", "info"]

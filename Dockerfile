@@ -1,0 +1,25 @@
+# The product without its servers: PostgreSQL and Redis are services of their own (docker-compose.yml).
+FROM python:3.11-slim-bookworm
+
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 \
+    TOUCHSTONE_VAR=/var/lib/touchstone
+
+# Uploaded rankings are written by the web process and read by the worker; all else in the image is root's.
+RUN useradd --system --uid 10001 --no-create-home touchstone \
+    && install --directory --owner touchstone --group touchstone /var/lib/touchstone/files
+
+WORKDIR /srv/touchstone
+COPY requirements.lock ./
+RUN pip install --require-hashes -r requirements.lock
+
+# Editable: one copy of the source, with "touchstone" (inside platform/) on Python's path.
+COPY . .
+RUN pip install --no-deps --no-build-isolation --editable . \
+    && SECRET_KEY=only-while-the-image-is-built python manage.py collectstatic --noinput --verbosity 0
+
+USER touchstone
+EXPOSE 8000
+CMD ["gunicorn", "touchstone.wsgi", "--workers", "2", "--threads", "4", "--timeout", "60", "--max-requests", "20000", "--bind", "0.0.0.0:8000"]

@@ -1,0 +1,500 @@
+"""Measure how often the stored 95 % intervals hold the truth: the product's whole chain on a real PostgreSQL.
+
+    python benchmarks/chain.py [--repetitions 400] [--seed 1] [--noise popularity class_conditional] [--processes 2]
+
+One synthetic collection (topics, documents, runs, gold answers) is imported from files, once. Every repetition is a
+campaign of its own: drawn for a pair of runs (the pairs take turns), judged twice an item by six simulated assessors,
+with gold checks, audited when half of the topics are judged and again when all are, recomputed; then the stored
+estimates are compared with the truth, which this program computes from its own arrays. Only the assessors' requests
+are left out: judgments are written in bulk, as submit() leaves them, past the same triggers. Assessors err
+
+- "popularity": by how many runs return the document, at the rates of touchstone/demo/simulated.py;
+- "class_conditional": alike on all documents of a grade: what the papers' matrix inverse assumes.
+
+JSON on standard output. Expected: corrected .93-.97 for P@10 and DCG@10 under both; matrix-inverse far below under
+"popularity"; naive far below wherever judges are biased. Two processes use a copy of the database each.
+"""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import combinations
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform")]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+N_TOPICS, N_CANDIDATES, N_RUNS, RUN_DEPTH, POOL_DEPTH = 40, 120, 6, 25, 20
+BUDGET, VOTES, AUDITED_EACH_TIME, AUDITED_IN_TOTAL = 500, 2, 100, 200
+SKILLS = (1.0, 0.95, 0.95, 0.9, 0.9, 0.85)
+GOLD_CHECK_RATE, GOLD_CHECK_EXPOSURES = 0.1, 2
+GAINS = np.array([0.0, 1.0, 2.0, 3.0])
+NOISES = ("popularity", "class_conditional")
+MIDDLE = 0.5  # the popularity that everybody sees under class-conditional noise
+COLLECTION = "Synthetic"
+SECONDS_EACH = 20_000
+
+
+# -- the synthetic collection -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Population:
+    """Every (topic, document) pair that some run returns, and what the benchmark alone knows about it."""
+
+    topic_ids: list[str]  # [item]
+    doc_ids: list[str]  # [item]
+    grade: Ints  # [item]
+    share: Floats  # [item], of the runs that return it within the pool's depth
+    rank: Ints  # [run, item], from 1; 0: not returned
+
+    @property
+    def run_ids(self) -> list[str]:
+        return [f"run{number}" for number in range(self.rank.shape[0])]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        return list(combinations(self.run_ids, 2))
+
+    def truth(self) -> dict[tuple[str, str, str], float]:
+        """Return the true value by (measure, run, "") and the true difference by (measure, run_a, run_b)."""
+        rank = np.maximum(self.rank, 1)
+        relevant = (self.grade >= 1).astype(float)
+        per_item = {
+            "P@10": relevant * 0.1 * (rank <= 10),
+            "DCG@10": GAINS[self.grade] / np.log2(rank + 1) * (rank <= 10),
+            "RBP@20": relevant * 0.2 * 0.8 ** (rank - 1) * (rank <= 20),
+        }
+        values: dict[tuple[str, str, str], float] = {}
+        for measure, gain in per_item.items():
+            mean = (gain * (self.rank > 0)).sum(axis=1) / N_TOPICS
+            values |= {(measure, run, ""): float(mean[place]) for place, run in enumerate(self.run_ids)}
+            for (a, run_a), (b, run_b) in combinations(enumerate(self.run_ids), 2):
+                values[measure, run_a, run_b] = float(mean[a] - mean[b])
+        return values
+
+
+def make_population(rng: np.random.Generator) -> Population:
+    """Return pairs in which popular documents are relevant more often: .12, .27, .50 by third of popularity.
+
+    On a TREC collection it is .15, .26, .47 (methods/real-judges.md, section 1). Runs differ in how much they see of
+    what other runs see, and of a surface that is not relevance.
+    """
+    shape = (N_TOPICS, N_CANDIDATES)
+    merit = rng.normal(size=shape)
+    difficulty = rng.normal(scale=0.4, size=(N_TOPICS, 1))
+    latent = merit - 1.5 - difficulty + rng.normal(scale=0.6, size=shape)
+    grade = (latent > 0).astype(np.int64) + (latent > 0.5) + (latent > 1.0)
+    surface = rng.normal(size=shape)
+    skill, taste, noise = np.linspace(0.9, 1.1, N_RUNS), np.linspace(0.4, 1.2, N_RUNS), (1.6, 0.9, 0.3)
+    rank = np.zeros((N_RUNS, *shape), dtype=np.int64)
+    for run in range(N_RUNS):
+        own = rng.normal(scale=noise[run // 2], size=shape)
+        order = np.argsort(-(skill[run] * merit + taste[run] * surface + own), axis=1)[:, :RUN_DEPTH]
+        np.put_along_axis(rank[run], order, np.arange(1, RUN_DEPTH + 1)[None, :], axis=1)
+    topic, document = np.nonzero((rank > 0).any(axis=0))
+    pooled = (rank > 0) & (rank <= POOL_DEPTH)
+    return Population(
+        topic_ids=[f"t{number:02d}" for number in topic],
+        doc_ids=[f"t{number:02d}d{place:03d}" for number, place in zip(topic, document, strict=True)],
+        grade=grade[topic, document],
+        share=pooled.mean(axis=0)[topic, document],
+        rank=rank[:, topic, document],
+    )
+
+
+def write_files(population: Population, folder: Path) -> None:
+    """Write topics, documents, runs and gold answers as the files that a user would bring."""
+    topics = sorted(set(population.topic_ids))
+    pairs = list(zip(population.topic_ids, population.doc_ids, strict=True))
+    (folder / "topics.tsv").write_text("".join(f"{topic}\tNeed number {topic}\n" for topic in topics))
+    documents = [{"_id": doc_id, "title": doc_id, "text": f"Text of {doc_id}."} for _, doc_id in pairs]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    gold = [f"{topic} 0 {doc} {grade}\n" for (topic, doc), grade in zip(pairs, population.grade, strict=True)]
+    (folder / "gold.qrels").write_text("".join(gold))
+    for run_id, ranks in zip(population.run_ids, population.rank, strict=True):
+        lines = [
+            f"{topic} Q0 {doc} {rank} {RUN_DEPTH + 1 - rank} {run_id}\n"
+            for (topic, doc), rank in zip(pairs, ranks, strict=True)
+            if rank > 0
+        ]
+        (folder / f"{run_id}.run").write_text("".join(lines))
+
+
+def import_collection(population: Population, folder: Path) -> None:
+    """Bring the files in through the product's services."""
+    from judging.models import Collection
+    from judging.services.files import import_documents, import_runs, import_topics
+    from judging.services.judgment_files import import_judgments
+
+    write_files(population, folder)
+    made = Collection.objects.create(name=COLLECTION)
+    import_topics(collection=made, source=folder / "topics.tsv", name="topics.tsv")
+    import_documents(collection=made, source=folder / "corpus.jsonl", name="corpus.jsonl")
+    runs = sorted(folder.glob("*.run"))
+    import_runs(collection=made, files=[(path, path.name) for path in runs])
+    import_judgments(collection=made, source=folder / "gold.qrels", name="gold.qrels", as_gold=True)
+
+
+# -- judging in bulk ----------------------------------------------------------------------------------------
+
+FILLED = "slot_id bigint, assessor_id bigint, grade integer"
+AS_SUBMIT_LEAVES_THEM = (
+    """UPDATE judging_slot s SET state = 'done', assessor_id = f.assessor_id, token = gen_random_uuid(),
+              leased_at = clock_timestamp(), lease_until = NULL
+         FROM filled f WHERE s.id = f.slot_id AND s.state = 'open'""",
+    """INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
+       SELECT s.token, s.id, s.assessor_id, s.leased_at FROM filled f JOIN judging_slot s ON s.id = f.slot_id""",
+    """INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
+                                     active_milliseconds, document_version, created_at)
+       SELECT s.item_id, s.assessor_id, 1, f.grade, s.id, s.token, gen_random_uuid(), %(milliseconds)s, d.version,
+              clock_timestamp()
+         FROM filled f JOIN judging_slot s ON s.id = f.slot_id JOIN judging_item i ON i.id = s.item_id
+         JOIN judging_document d ON d.id = i.document_id""",
+    """UPDATE judging_assessor a SET n_judged = n_judged + f.n
+         FROM (SELECT assessor_id, count(*) AS n FROM filled GROUP BY assessor_id) f WHERE a.id = f.assessor_id""",
+)
+
+
+def fill(rows: Iterable[tuple[int, int, int]]) -> None:
+    """Judge open slots: rows of (slot, assessor, grade)."""
+    from django.db import connection
+
+    from judging.services.sources import copy_rows
+
+    wanted = copy_rows("filled", FILLED, rows)
+    with connection.cursor() as cursor:
+        for number, sql in enumerate(AS_SUBMIT_LEAVES_THEM):
+            cursor.execute(sql, {"milliseconds": SECONDS_EACH})
+            if number < 3 and cursor.rowcount != wanted:
+                raise RuntimeError(f"{cursor.rowcount} of {wanted} judgments were written")
+
+
+@dataclass
+class Judges:
+    """Six simulated assessors and a gold assessor who is never wrong, in one campaign."""
+
+    campaign: Any
+    places: dict[tuple[int, int], int]  # (topic, document) keys to places in the population
+    population: Population
+    noise: str
+    rng: np.random.Generator
+    assessors: list[int] = field(default_factory=list)
+    gold: int = 0
+    met: dict[uuid.UUID, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def enrol(self, users: list[Any]) -> None:
+        from judging.models import Assessor
+        from judging.services.campaigns import add_assessor
+
+        tiers = ["bronze"] * len(SKILLS) + ["gold"]
+        keys = [
+            add_assessor(campaign=self.campaign, user=user, tier=tier, kind=Assessor.Kind.SIMULATED).pk
+            for user, tier in zip(users, tiers, strict=True)
+        ]
+        self.assessors, self.gold = keys[:-1], keys[-1]
+
+    def judge(self, topic_ids: list[str]) -> None:
+        """Give every wanted judgment of the topics, and gold checks at the campaign's rate; nobody meets an item twice."""
+        wanted = self._open("judge", topic_ids)
+        n_checks = round(len(wanted) * self.campaign.gold_check_rate)
+        checks = self._open("check", topic_ids)
+        chosen = [checks[place] for place in self.rng.permutation(len(checks))]
+        given: list[tuple[int, int, int]] = []  # slot, place in the population, assessor
+        for number, (slot, item, place) in enumerate([*wanted, *chosen]):
+            if number >= len(wanted) + n_checks:
+                break
+            free = [who for who in range(len(SKILLS)) if who not in self.met[item]]
+            if free:
+                who = free[self.rng.integers(len(free))]
+                self.met[item].add(who)
+                given.append((slot, place, who))
+        slots, places, who = (np.array(column) for column in zip(*given, strict=True))
+        grades = self._grades(places, who)
+        fill(
+            (int(slot), self.assessors[w], int(grade))
+            for slot, w, grade in zip(slots, who, grades, strict=True)
+        )
+
+    def judge_audit(self) -> None:
+        rows = self._open("audit", None)
+        fill((slot, self.gold, int(self.population.grade[place])) for slot, _, place in rows)
+
+    def _open(self, purpose: str, topic_ids: list[str] | None) -> list[tuple[int, uuid.UUID, int]]:
+        slots = self.campaign.slots.filter(purpose=purpose, state="open").order_by("topic_id", "position", "id")
+        if topic_ids is not None:
+            slots = slots.filter(topic__topic_id__in=topic_ids)
+        rows = slots.values_list("id", "item_id", "topic_id", "item__document_id")
+        return [(slot, item, self.places[topic, document]) for slot, item, topic, document in rows]
+
+    def _grades(self, places: Ints, who: Ints) -> Ints:
+        from touchstone.demo.simulated import simulated_grades
+
+        share = self.population.share[places]
+        if self.noise == "class_conditional":
+            share = np.full(places.size, MIDDLE)
+        return simulated_grades(self.rng, self.population.grade[places], share, np.array(SKILLS)[who])
+
+
+# -- one repetition -----------------------------------------------------------------------------------------
+
+Row = tuple[str, str, str, str, bool, float, float, float, bool]  # measure, method, run, run_b, at hand, numbers
+
+
+@dataclass(frozen=True)
+class World:
+    """What all repetitions share."""
+
+    population: Population
+    collection: Any
+    users: list[Any]
+    places: dict[tuple[int, int], int]
+
+
+def open_world(population: Population) -> World:
+    from judging.models import Collection, Document, Topic
+    from touchstone.models import User
+
+    names = [*(f"judge{number}" for number in range(len(SKILLS))), "gold"]
+    users = [User.objects.get_or_create(username=name)[0] for name in names]
+    topics = dict(Topic.objects.values_list("topic_id", "pk"))
+    documents = dict(Document.objects.values_list("doc_id", "pk"))
+    pairs = zip(population.topic_ids, population.doc_ids, strict=True)
+    places = {(topics[topic], documents[doc]): place for place, (topic, doc) in enumerate(pairs)}
+    return World(population, Collection.objects.get(name=COLLECTION), users, places)
+
+
+def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
+    """Carry out one campaign; return what it stored for every run and pair."""
+    from analytics.services import recompute
+    from judging.services.campaigns import DEFAULT_GRADES, close_campaign, create_campaign, open_campaign
+    from sampling.services import Design, audit, draw
+
+    rng = np.random.default_rng([seed, NOISES.index(noise), number])
+    pairs = world.population.pairs()
+    pair = pairs[number % len(pairs)]
+    campaign = create_campaign(
+        collection=world.collection,
+        name=f"{noise} {number}",
+        user=None,
+        grades=DEFAULT_GRADES,
+        judgments_per_item=VOTES,
+        gold_check_rate=GOLD_CHECK_RATE,
+        gold_check_exposures=GOLD_CHECK_EXPOSURES,
+        is_simulated=True,
+    )
+    judges = Judges(campaign, world.places, world.population, noise, rng)
+    judges.enrol(world.users)
+    design = Design("pair", *pair, measure="DCG@10", depth=POOL_DEPTH, budget=BUDGET)
+    draw(campaign=campaign, design=design, seed=int(rng.integers(2**62)))
+    open_campaign(campaign=campaign, actor=None)
+    topics = sorted(set(world.population.topic_ids))
+    audit_seed = int(rng.integers(2**62))
+    for part in (topics[: N_TOPICS // 2], topics[N_TOPICS // 2 :]):
+        judges.judge(part)
+        audit(
+            campaign=campaign,
+            items_each_time=AUDITED_EACH_TIME,
+            items_in_total=AUDITED_IN_TOTAL,
+            seed=audit_seed,
+        )
+        judges.judge_audit()
+    computation = recompute(campaign=campaign)
+    close_campaign(campaign=campaign, actor=None)
+    return read_estimates(computation, pair)
+
+
+def read_estimates(computation: Any, pair: tuple[str, str]) -> list[Row]:
+    """Return the stored estimates; NaN for a refusal."""
+    names = ("measure", "method", "run__run_id", "run_b__run_id", "value", "low", "high", "refusal")
+    rows = []
+    for measure, method, run, run_b, value, low, high, refusal in computation.estimates.values_list(*names):
+        numbers = (math.nan,) * 3 if refusal else (value, low, high)
+        rows.append((measure, method, run, run_b or "", (run, run_b) == pair, *numbers, bool(refusal)))
+    return rows
+
+
+# -- all repetitions ----------------------------------------------------------------------------------------
+
+
+def connect(folder: str, database: str) -> None:
+    """Make Django use the servers announced in the folder."""
+    os.environ["TOUCHSTONE_VAR"] = folder
+    os.environ["DJANGO_SETTINGS_MODULE"] = "touchstone.settings"
+    for name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS"):
+        os.environ.pop(name, None)
+    import django
+    from django.conf import settings
+
+    django.setup()
+    settings.DATABASES["default"]["NAME"] = database
+
+
+def work(folder: str, database: str, tasks: list[tuple[str, int]], seed: int) -> list[tuple[str, list[Row]]]:
+    """Carry out a share of the repetitions on a database of its own."""
+    connect(folder, database)
+    from django.db import connection, transaction
+
+    world = open_world(make_population(np.random.default_rng(seed)))
+    results = []
+    for done, (noise, number) in enumerate(tasks, start=1):
+        with transaction.atomic():  # one commit a repetition: 400 times some hundred milliseconds of disk are saved
+            results.append((noise, repeat(world, noise, number, seed)))
+        if done in (5, 50) or done % 100 == 0:
+            print(f"{database}: {done} of {len(tasks)}", file=sys.stderr, flush=True)
+            with connection.cursor() as cursor:  # what autovacuum does in a database that lives longer
+                cursor.execute("ANALYZE")
+    connection.close()
+    return results
+
+
+@contextmanager
+def databases(folder: Path, population: Population, count: int) -> Iterator[list[str]]:
+    """Start the servers, migrate, import, and copy the database for every process."""
+    import psycopg
+    from touchstone import embedded
+
+    servers = embedded.Servers(folder / "servers")
+    servers.start()
+    try:
+        embedded.announce(folder, servers, servers.programs)
+        connect(str(folder), embedded.DATABASE)
+        from django.core.management import call_command
+        from django.db import connections
+
+        call_command("migrate", verbosity=0)
+        (folder / "import").mkdir()
+        import_collection(population, folder / "import")
+        connections.close_all()
+        names = [embedded.DATABASE, *(f"copy{number}" for number in range(1, count))]
+        maintenance = servers.database_url.rpartition("/")[0] + "/postgres"
+        with psycopg.connect(maintenance, autocommit=True) as session:
+            for name in names[1:]:
+                session.execute(f"CREATE DATABASE {name} TEMPLATE {embedded.DATABASE}")
+        yield names
+    finally:
+        servers.stop()
+
+
+def simulate(noises: list[str], repetitions: int, seed: int, processes: int) -> dict[str, Any]:
+    """Return the results of all repetitions, and how long they took."""
+    tasks = [(noise, number) for number in range(repetitions) for noise in noises]
+    population = make_population(np.random.default_rng(seed))
+    folder = Path(tempfile.mkdtemp(prefix="touchstone-chain-"))
+    # Inherited by the processes: each is one of several and should use one core.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+    try:
+        with databases(folder, population, processes) as names:
+            started = time.perf_counter()
+            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+                shares = [
+                    pool.submit(work, str(folder), name, tasks[place::processes], seed)
+                    for place, name in enumerate(names)
+                ]
+                results = [result for share in shares for result in share.result()]
+            seconds = time.perf_counter() - started
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    by_noise: dict[str, list[list[Row]]] = {noise: [] for noise in noises}
+    for noise, rows in results:
+        by_noise[noise].append(rows)
+    truth = population.truth()
+    return {
+        "pool": int(np.count_nonzero(population.share)),
+        "seconds": round(seconds, 1),
+        "seconds_each": round(seconds * processes / len(tasks), 3),
+    } | {noise: summary(found, truth) for noise, found in by_noise.items()}
+
+
+# -- what came out ------------------------------------------------------------------------------------------
+
+
+def tally(rows: list[Row], truth: dict[tuple[str, str, str], float]) -> dict[str, float | int]:
+    """Return coverage with its standard error, errors, half-width, surely wrong signs, and refusals."""
+    given = [row for row in rows if not row[8]]
+    n = max(1, len(given))
+    true = np.array([truth[row[0], row[2], row[3]] for row in given])
+    value, low, high = (np.array([row[column] for row in given], dtype=float) for column in (5, 6, 7))
+    inside = float(((low <= true) & (true <= high)).sum()) / n
+    errors = value - true
+    return {
+        "n": len(given),
+        "refused": len(rows) - len(given),
+        "coverage": round(inside, 4),
+        "coverage_se": round(math.sqrt(inside * (1 - inside) / n), 4),
+        "bias": round(float(errors.sum()) / n, 5),
+        "rmse": round(math.sqrt(float((errors**2).sum()) / n), 5),
+        "mean_half_width": round(float((high - low).sum()) / 2 / n, 5),
+        "surely_wrong_sign": round(float((((low > 0) & (true < 0)) | ((high < 0) & (true > 0))).sum()) / n, 4),
+    }
+
+
+def summary(found: list[list[Row]], truth: dict[tuple[str, str, str], float]) -> dict[str, Any]:
+    """Return per measure and method the tallies of the pair at hand, all pairs and single runs.
+
+    All pairs: the tally over all pairs and repetitions (one repetition's are not independent, so no standard error),
+    with the coverage of the worst single pair. The stored true values must be the ones this program knows.
+    """
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for rows in found:
+        for row in rows:
+            groups[row[0], row[1]].append(row)
+    result: dict[str, Any] = {}
+    for (measure, method), rows in sorted(groups.items()):
+        if method == "true":
+            wrong = [row for row in rows if abs(row[5] - truth[row[0], row[2], row[3]]) > 1e-9]
+            if wrong:
+                raise RuntimeError(f"stored true values differ from the truth, first: {wrong[0]}")
+            continue
+        pairs = [row for row in rows if row[3]]
+        everything = tally(pairs, truth)
+        del everything["coverage_se"]
+        by_pair = defaultdict(list)
+        for row in pairs:
+            by_pair[row[2], row[3]].append(row)
+        everything["worst_pair_coverage"] = min(
+            (tally(rows_of, truth)["coverage"] for rows_of in by_pair.values()), default=0
+        )
+        result.setdefault(measure, {})[method] = {
+            "pair_at_hand": tally([row for row in pairs if row[4]], truth),
+            "all_pairs": everything,
+            "runs": tally([row for row in rows if not row[3]], truth),
+        }
+    return result
+
+
+def main() -> None:
+    """Print the coverage of every method as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=400, help="of each noise model")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--noise", nargs="+", choices=NOISES, default=list(NOISES))
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    for name in ("repetitions", "processes"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} must be at least 1, got {getattr(options, name)}")
+    results = simulate(options.noise, options.repetitions, options.seed, options.processes)
+    print(json.dumps({"repetitions": options.repetitions, "seed": options.seed, **results}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""From the rows of a small real campaign to the arrays that estimates are computed from."""
+
+import uuid
+from collections import Counter
+
+import numpy as np
+import pytest
+from small_campaign import (
+    DOCUMENTS,
+    N_FRAME,
+    RUNS,
+    TOPICS,
+    doc_id,
+    give,
+    judge_all,
+    judge_audit,
+    lease,
+    make_assessor,
+    make_campaign,
+    returned,
+    slots,
+    true_grade,
+    truth_of,
+)
+
+from analytics.frames import campaign_arrays
+from judging.models import GoldAnswer, Judgment
+from judging.services.assign import release, revise, submit
+from sampling.models import AuditEntry, DrawEntry
+from sampling.services import audit
+
+pytestmark = pytest.mark.django_db
+
+PAIRS = [(topic_id, doc_id(topic, d)) for topic, topic_id in enumerate(TOPICS) for d in range(DOCUMENTS)]
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return make_campaign(tmp_path)
+
+
+@pytest.fixture
+def people(campaign):
+    return [make_assessor(campaign, "ann"), make_assessor(campaign, "ben"), make_assessor(campaign, "cay")]
+
+
+@pytest.fixture
+def gold(campaign):
+    return make_assessor(campaign, "greta", tier="gold")
+
+
+def everything(arrays):
+    return np.ones(arrays.judged.size, dtype=bool)
+
+
+def labels(arrays):
+    """Return {(topic, document): {user name: grade}} of the labels."""
+    found: dict = {}
+    for item, assessor, grade in zip(
+        arrays.label_item, arrays.label_assessor, arrays.label_grade, strict=True
+    ):
+        pair = arrays.frame.row(int(arrays.judged[item]))[:2]
+        found.setdefault(pair, {})[arrays.assessors[assessor].user.username] = int(grade)
+    return found
+
+
+def audited(arrays):
+    """Return {(topic, document): (probability, audited, grade)} of the items that an audit could select."""
+    return {
+        arrays.frame.row(int(place))[:2]: (float(pi), bool(selected), int(grade))
+        for place, pi, selected, grade in zip(
+            arrays.judged, arrays.audit_probability, arrays.audited, arrays.audit_grade, strict=True
+        )
+        if pi > 0
+    }
+
+
+def recorded(campaign, **conditions):
+    """Return {(topic, document): [(probability, selected) of every audit]} from the rows."""
+    found: dict = {}
+    names = ("item__topic__topic_id", "item__document__doc_id", "inclusion_probability", "selected")
+    entries = AuditEntry.objects.filter(audit__campaign=campaign, **conditions)
+    for topic, document, pi, selected in entries.values_list(*names):
+        found.setdefault((topic, document), []).append((pi, selected))
+    return found
+
+
+def test_the_frame_is_the_pool_in_order_with_every_runs_ranks(campaign):
+    arrays = campaign_arrays(campaign)
+    assert list(arrays.frame.select("topic_id", "doc_id").iter_rows()) == PAIRS
+    assert [run.run_id for run in arrays.runs] == RUNS
+    expected = [[returned(run).get(pair, 0) for pair in PAIRS] for run in range(3)]
+    assert arrays.ranks.tolist() == expected
+    assert arrays.topic_index.tolist() == [TOPICS.index(topic) for topic, _ in PAIRS]
+    assert arrays.gold_grade.tolist() == [true_grade(*pair) for pair in PAIRS]
+    assert (arrays.n_topics, arrays.n_grades) == (3, 4)
+
+
+def test_a_pair_without_gold_answer_has_none(tmp_path):
+    arrays = campaign_arrays(make_campaign(tmp_path, gold=False))
+    assert arrays.gold_grade.tolist() == [-1] * N_FRAME
+
+
+def test_nothing_judged_gives_empty_arrays(campaign):
+    arrays = campaign_arrays(campaign)
+    assert arrays.judged.size == arrays.label_item.size == arrays.check_true.size == 0
+    assert (arrays.last_judgment_id, arrays.n_judgments, arrays.n_audit_pending) == (0, 0, 0)
+    assert arrays.topics_without(everything(arrays)) == 3
+
+
+def test_in_a_partly_judged_topic_the_chance_is_the_draws_times_the_share_judged(tmp_path):
+    campaign = make_campaign(tmp_path, budget=N_FRAME // 2)  # evenly: every pair is drawn with probability 1/2
+    people = [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
+    names = ("item__topic__topic_id", "item__document__doc_id")
+    drawn = list(DrawEntry.objects.filter(draw__campaign=campaign).order_by(*names).values_list(*names))
+    n_drawn = Counter(topic for topic, _ in drawn)
+    assert min(n_drawn.values()) >= 3
+    judge_all(campaign, people, topic__topic_id="t0")
+    left = [slot for slot in slots(campaign, topic__topic_id="t1") if slot.number == 1]
+    for slot in left[:-2]:  # one of the two wanted judgments is enough to be judged
+        give(people[0], slot, 1)
+
+    arrays = campaign_arrays(campaign)
+    assert arrays.n_drawn_by_topic.tolist() == [n_drawn[topic] for topic in TOPICS]
+    judged = [arrays.frame.row(int(place))[:2] for place in arrays.judged]
+    assert judged == [pair for pair in drawn if pair[0] == "t0"] + [pair for pair in drawn if pair[0] == "t1"][:-2]
+    assert arrays.inclusion_probability == pytest.approx([0.5] * len(judged))
+    share = {"t0": 1.0, "t1": (n_drawn["t1"] - 2) / n_drawn["t1"]}
+    expected = [0.5 * share[topic] for topic, _ in judged]
+    assert arrays.draw_probability(everything(arrays)) == pytest.approx(expected)
+    assert arrays.topics_without(everything(arrays)) == 1
+    # Members of t0 only: its own items keep their chance, and t1 has no member.
+    only_first = np.array([topic == "t0" for topic, _ in judged])
+    assert arrays.draw_probability(only_first)[only_first] == pytest.approx([0.5] * n_drawn["t0"])
+    assert arrays.topics_without(only_first) == 2
+
+
+def test_an_audit_counts_only_when_the_gold_tier_has_judged_all_of_it(campaign, people, gold):
+    judge_all(campaign, people)
+    made = audit(campaign=campaign, items_each_time=12, items_in_total=12, seed=5)
+    assert made.n_selected >= 3
+    judge_audit(campaign, gold, leave=1)
+    arrays = campaign_arrays(campaign)
+    assert not arrays.audited.any()
+    assert not arrays.audit_probability.any()
+    assert arrays.n_audit_pending == 1
+
+    judge_audit(campaign, gold)
+    arrays = campaign_arrays(campaign)
+    expected = {
+        pair: (pi, selected, true_grade(*pair) if selected else 0)
+        for pair, [(pi, selected)] in recorded(campaign).items()
+    }
+    assert audited(arrays) == expected
+    assert arrays.audited.sum() == made.n_selected
+    assert arrays.n_audit_pending == 0
+
+
+def test_complete_audits_together_have_the_largest_of_their_probabilities(campaign, people, gold):
+    judge_all(campaign, people, topic__topic_id__in=["t0", "t1"])
+    first = audit(campaign=campaign, items_each_time=10, items_in_total=20, seed=5)
+    judge_audit(campaign, gold)
+    judge_all(campaign, people, topic__topic_id="t2")
+    second = audit(campaign=campaign, items_each_time=10, items_in_total=20)
+    assert second.n_selected > first.n_selected
+    waiting = len(slots(campaign, "audit", state="open"))
+    before = campaign_arrays(campaign)
+    assert before.n_audit_pending == waiting > 0
+    assert audited(before).keys() == recorded(campaign, audit=first).keys()
+    assert {topic for topic, _ in audited(before)} == {"t0", "t1"}
+
+    judge_audit(campaign, gold)
+    after = audited(campaign_arrays(campaign))
+    for pair, rows in recorded(campaign).items():
+        selected = any(chosen for _, chosen in rows)
+        assert after[pair] == (max(pi for pi, _ in rows), selected, true_grade(*pair) if selected else 0)
+    assert {topic for topic, _ in after} == set(TOPICS)
+
+
+def test_of_a_revised_judgment_the_newest_grade_counts(campaign, people):
+    slot = slots(campaign)[0]
+    first = give(people[0], slot, 0)
+    pair = (slot.item.topic.topic_id, slot.item.document.doc_id)
+    for grade in (3, 2):
+        last = revise(assessor=people[0], token=first.lease_token, client_token=uuid.uuid4(), grade=grade)
+    arrays = campaign_arrays(campaign)
+    assert labels(arrays) == {pair: {"ann": 2}}
+    assert (arrays.n_judgments, arrays.last_judgment_id) == (1, last.pk)
+
+
+def test_a_revised_gold_grade_is_the_audits_grade(campaign, people, gold):
+    judge_all(campaign, people)
+    audit(campaign=campaign, items_each_time=12, items_in_total=12, seed=5)
+    judge_audit(campaign, gold)
+    judgment = Judgment.objects.filter(assessor=gold).select_related("item__topic", "item__document").first()
+    changed = (judgment.grade + 1) % 4
+    revise(assessor=gold, token=judgment.lease_token, client_token=uuid.uuid4(), grade=changed)
+    pair = (judgment.item.topic.topic_id, judgment.item.document.doc_id)
+    assert audited(campaign_arrays(campaign))[pair][2] == changed
+
+
+def test_surplus_judgments_are_ignored(campaign, people):
+    ann, ben, cay = people
+    one, two = slots(campaign)[:2]
+    assert one.item_id == two.item_id
+    token = lease(cay, one)
+    one.refresh_from_db()
+    assert release(slot=one)
+    give(ann, one, 1)
+    give(ben, two, 2)
+    late = submit(assessor=cay, token=token, client_token=uuid.uuid4(), grade=3)
+    assert late.slot_id is None
+    arrays = campaign_arrays(campaign)
+    assert list(labels(arrays).values()) == [{"ann": 1, "ben": 2}]
+    assert (arrays.n_judgments, arrays.last_judgment_id) == (2, late.pk - 1)
+
+
+def test_gold_tier_judgments_are_not_among_the_labels(campaign, people, gold):
+    judge_all(campaign, people, grade=lambda slot, place: 1 + place)  # never grade 0, never what gold says by chance
+    audit(campaign=campaign, items_each_time=12, items_in_total=12, seed=5)
+    judge_audit(campaign, gold)
+    arrays = campaign_arrays(campaign)
+    assert [assessor.user.username for assessor in arrays.assessors] == ["ann", "ben", "cay"]
+    assert labels(arrays) == {pair: {"ann": 1, "ben": 2} for pair in PAIRS}
+    assert arrays.audited.any()
+
+
+def test_gold_checks_are_found_through_both_kinds_of_slot_and_only_there(tmp_path):
+    campaign = make_campaign(tmp_path, gold_check_rate=0.1)
+    ann, ben, cay = (make_assessor(campaign, name) for name in ("ann", "ben", "cay"))
+    check = slots(campaign, "check")[0]
+    checked_items = {slot.item_id for slot in slots(campaign, "check")}
+    assert len(checked_items) == 12  # four a topic
+    by_judging = next(slot for slot in slots(campaign) if slot.item_id in checked_items - {check.item_id})
+    other = next(slot for slot in slots(campaign) if slot.item_id not in checked_items)
+    give(ann, check, 3)
+    give(ben, by_judging, 2)
+    give(cay, other, 1)
+    arrays = campaign_arrays(campaign)
+    rows = zip(arrays.check_assessor, arrays.check_true, arrays.check_given, strict=True)
+    names = [assessor.user.username for assessor in arrays.assessors]
+    found = {(names[who], int(true), int(given)) for who, true, given in rows}
+    assert found == {("ann", truth_of(check), 3), ("ben", truth_of(by_judging), 2)}
+    # An answer to a check slot is no label; one to a judge slot is.
+    assert sorted(name for graded in labels(arrays).values() for name in graded) == ["ben", "cay"]
+    assert arrays.n_judgments == 3
+
+
+def test_an_item_that_is_only_checked_was_not_drawn_and_gives_no_label(tmp_path):
+    campaign = make_campaign(tmp_path, budget=8, gold_check_rate=0.1)
+    ann = make_assessor(campaign, "ann")
+    outside = next(slot for slot in slots(campaign, "check") if not hasattr(slot.item, "draw_entry"))
+    give(ann, outside, 1)
+    arrays = campaign_arrays(campaign)
+    assert arrays.judged.size == 0
+    assert arrays.n_drawn_by_topic.sum() == DrawEntry.objects.filter(draw__campaign=campaign).count()
+    assert arrays.check_true.tolist() == [truth_of(outside)]
+    assert GoldAnswer.objects.filter(document=outside.item.document).exists()

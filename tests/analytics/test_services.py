@@ -1,0 +1,308 @@
+"""Recomputations of a small real campaign: what they store, what they refuse, and when they are queued."""
+
+import math
+from datetime import timedelta
+from itertools import combinations
+
+import pytest
+from small_campaign import (
+    DOCUMENTS,
+    RUNS,
+    TOPICS,
+    doc_id,
+    give,
+    judge_all,
+    judge_audit,
+    make_assessor,
+    make_campaign,
+    returned,
+    slots,
+    true_grade,
+    truth_of,
+)
+
+from analytics import services
+from analytics.models import Estimate, Flag, Method
+from analytics.services import latest_computation, measures_of, recompute, start_due_recomputations
+from sampling.services import audit
+from touchstone.models import Job
+
+pytestmark = pytest.mark.django_db
+
+MEASURES = ["DCG@10", "P@10"]
+TARGETS = [*((run, None) for run in RUNS), *combinations(RUNS, 2)]
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return make_campaign(tmp_path)
+
+
+@pytest.fixture
+def people(campaign):
+    return [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
+
+
+@pytest.fixture
+def gold(campaign):
+    return make_assessor(campaign, "greta", tier="gold")
+
+
+def a_bit_wrong(slot, place):
+    """Ann errs by one grade at every fifth document, Ben at every seventh."""
+    number = int(slot.item.document.doc_id[-2:]) + 3 * TOPICS.index(slot.item.topic.topic_id)
+    return (truth_of(slot) + 1) % 4 if number % (5, 7)[place] == 0 else truth_of(slot)
+
+
+def true_value(measure, run):
+    """Return the mean over topics, from the definition of the measure."""
+    total = 0.0
+    for (topic, document), rank in returned(RUNS.index(run)).items():
+        grade = true_grade(topic, document)
+        total += (grade >= 1) / 10 if measure == "P@10" else grade / math.log2(rank + 1)
+    return total / len(TOPICS)
+
+
+def true_target(measure, run, run_b):
+    return true_value(measure, run) - (true_value(measure, run_b) if run_b else 0.0)
+
+
+def stored(computation, method):
+    """Return {(measure, run, run_b): row} of a method."""
+    rows = computation.estimates.filter(method=method).select_related("run", "run_b")
+    return {(row.measure, row.run.run_id, row.run_b and row.run_b.run_id): row for row in rows}
+
+
+def numbers(computation):
+    """Return everything that a computation says, without its own keys and times."""
+    names = (
+        "run", "run_b", "measure", "method", "value", "standard_error", "low", "high", "p_value",
+        "degrees_of_freedom", "n", "sources", "refusal", "warning",
+    )  # fmt: skip
+    confusion = ("assessor", "counts", "matrix", "low", "high", "n_gold_checks", "n_audited", "accuracy")
+    return (
+        list(computation.estimates.order_by("id").values_list(*names)),
+        list(computation.confusions.order_by("assessor").values_list(*confusion)),
+    )
+
+
+def judged_and_audited(campaign, people, gold, grade=a_bit_wrong, wanted=42):
+    judge_all(campaign, people, grade=grade)
+    audit(campaign=campaign, items_each_time=wanted, items_in_total=wanted, seed=5)
+    judge_audit(campaign, gold)
+
+
+def test_every_run_pair_and_measure_has_a_row_of_every_method(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, wanted=30)
+    computation = recompute(campaign=campaign)
+    expected = {(measure, *target) for measure in MEASURES for target in TARGETS}
+    for method in Method.values:
+        assert stored(computation, method).keys() == expected, method
+    assert computation.estimates.count() == len(Method.values) * len(expected)
+    assert (computation.n_items, computation.n_judgments) == (42, 84 + computation.n_audited)
+    assert computation.n_audited == len(slots(campaign, "audit"))
+    assert computation.confusions.count() == 2
+    assert latest_computation(campaign=campaign) == computation
+
+
+def test_the_true_rows_are_the_measures_by_their_definition(campaign):
+    for (measure, run, run_b), row in stored(recompute(campaign=campaign), Method.TRUE).items():
+        assert row.value == pytest.approx(true_target(measure, run, run_b), abs=1e-12)
+        assert (row.standard_error, row.low, row.high) == (0.0, row.value, row.value)
+
+
+def test_there_are_no_true_rows_where_some_gold_is_unknown(tmp_path):
+    assert not stored(recompute(campaign=make_campaign(tmp_path, gold=False)), Method.TRUE)
+
+
+def test_faultless_judges_of_the_whole_pool_with_everything_audited_give_the_truth(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, grade=lambda slot, place: truth_of(slot))
+    computation = recompute(campaign=campaign)
+    for method in (Method.NAIVE, Method.CORRECTED):
+        for (measure, run, run_b), row in stored(computation, method).items():
+            assert row.value == pytest.approx(true_target(measure, run, run_b), abs=1e-9)
+            assert row.standard_error == pytest.approx(0.0, abs=1e-6)
+
+
+def test_with_everything_audited_the_corrected_value_is_the_truth_whatever_the_judges_say(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, grade=lambda slot, place: 3 * place)
+    computation = recompute(campaign=campaign)
+    assert computation.n_audited == 42
+    for (measure, run, run_b), row in stored(computation, Method.CORRECTED).items():
+        assert row.value == pytest.approx(true_target(measure, run, run_b), abs=1e-9)
+    # Ann says 0 of everything and Ben 3: naively every document is half relevant and has the mean gain 1.5.
+    naive = stored(computation, Method.NAIVE)
+    assert naive["P@10", "run0", None].value == pytest.approx(0.5)
+    ideal = sum(1.5 / math.log2(rank + 1) for rank in range(1, 11))
+    assert naive["DCG@10", "run0", None].value == pytest.approx(ideal)
+
+
+def test_numbers_are_finite_intervals_hold_their_value_and_refusals_have_none(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, wanted=30)
+    seen = 0
+    for row in recompute(campaign=campaign).estimates.all():
+        given = [row.value, row.standard_error, row.low, row.high]
+        if row.refusal:
+            assert given == [None] * 4
+            continue
+        seen += 1
+        assert all(math.isfinite(number) for number in given)
+        assert row.low <= row.value <= row.high
+        assert row.p_value is None or 0 <= row.p_value <= 1
+        # a difference's p-value and its interval say the same
+        if row.p_value is not None:
+            assert row.run_b is not None
+            assert (row.p_value < 0.05) == (row.low > 0 or row.high < 0)
+    assert seen >= 36  # naive, corrected and true at least
+
+
+def test_before_anything_is_judged_every_method_is_refused_with_a_reason(campaign):
+    computation = recompute(campaign=campaign)
+    for method in (Method.NAIVE, Method.MATRIX_INVERSE):
+        reasons = {row.refusal for row in stored(computation, method).values()}
+        assert reasons == {"3 of 3 topics have no judgment yet (about 3 more needed)"}
+    reasons = {row.refusal for row in stored(computation, Method.CORRECTED).values()}
+    assert reasons == {"no audit is complete yet"}
+    assert computation.last_judgment_id == 0
+
+
+def test_without_a_complete_audit_nothing_is_corrected_and_the_reason_says_what_waits(campaign, people, gold):
+    judge_all(campaign, people)
+    rows = stored(recompute(campaign=campaign), Method.CORRECTED).values()
+    assert {row.refusal for row in rows} == {"no audit is complete yet"}
+
+    made = audit(campaign=campaign, items_each_time=20, items_in_total=20, seed=5)
+    judge_audit(campaign, gold, leave=made.n_selected - 1)
+    rows = stored(recompute(campaign=campaign), Method.CORRECTED).values()
+    waiting = f"{made.n_selected - 1} selected items wait for the gold tier"
+    assert {row.refusal for row in rows} == {f"no audit is complete yet; {waiting}"}
+    assert {row.value for row in rows} == {None}
+
+
+def test_a_topic_without_a_judgment_is_named_and_one_without_an_audited_chance_too(campaign, people, gold):
+    judge_all(campaign, people, topic__topic_id__in=["t0", "t1"])
+    audit(campaign=campaign, items_each_time=28, items_in_total=28, seed=5)
+    judge_audit(campaign, gold)
+    computation = recompute(campaign=campaign)
+    for method in (Method.NAIVE, Method.MATRIX_INVERSE):
+        reasons = {row.refusal for row in stored(computation, method).values()}
+        assert reasons == {"1 of 3 topics have no judgment yet (about 1 more needed)"}
+
+    judge_all(campaign, people, topic__topic_id="t2")
+    computation = recompute(campaign=campaign)
+    assert {row.refusal for row in stored(computation, Method.NAIVE).values()} == {""}
+    reasons = {row.refusal for row in stored(computation, Method.CORRECTED).values()}
+    assert reasons == {"1 of 3 topics have no item that an audit could select yet (about 1 more needed)"}
+
+
+def test_too_few_audited_items_are_refused(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, wanted=6)
+    assert 0 < len(slots(campaign, "audit")) < 10
+    rows = stored(recompute(campaign=campaign), Method.CORRECTED).values()
+    assert all("audited items with non-zero weight; at least 10 are needed" in row.refusal for row in rows)
+
+
+def test_recomputing_gives_equal_numbers_in_a_new_computation(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, wanted=30)
+    first, second = recompute(campaign=campaign), recompute(campaign=campaign)
+    assert second.pk != first.pk
+    assert numbers(second) == numbers(first)
+    assert Estimate.objects.filter(computation=first).count() == Estimate.objects.filter(computation=second).count()
+
+
+def test_a_later_judgment_changes_the_next_computation_only(campaign, people, gold):
+    judge_all(campaign, people, topic__topic_id__in=["t0", "t1"])
+    first = recompute(campaign=campaign)
+    before = numbers(first)
+    judge_all(campaign, people, topic__topic_id="t2")
+    second = recompute(campaign=campaign)
+    assert second.last_judgment_id > first.last_judgment_id
+    assert numbers(first) == before != numbers(second)
+
+
+def test_measures_deeper_than_the_pool_are_left_out(campaign):
+    assert measures_of(campaign) == MEASURES  # pooled to depth 10: RBP@20 would look deeper
+
+
+def test_confusion_counts_come_from_the_audit_and_an_assessor_who_is_wrong_is_flagged(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, grade=lambda slot, place: (truth_of(slot) + place) % 4)
+    computation = recompute(campaign=campaign)
+    ann, ben = computation.confusions.order_by("assessor")
+    # Everything was audited with certainty: the counts are the pairs' true grades, (document + topic) mod 4.
+    grades = [true_grade(topic, doc_id(t, d)) for t, topic in enumerate(TOPICS) for d in range(DOCUMENTS)]
+    of_grade = [grades.count(grade) for grade in range(4)]
+    assert ann.counts == [[of_grade[g] if g == given else 0 for given in range(4)] for g in range(4)]
+    assert ben.counts == [[of_grade[g] if (g + 1) % 4 == given else 0 for given in range(4)] for g in range(4)]
+    assert (ann.accuracy, ben.accuracy) == (1.0, 0.0)
+    assert (ann.n_audited, ann.n_gold_checks) == (42, 0)
+    assert [flag.assessor for flag in Flag.objects.all()] == [people[1]]
+
+
+def test_gold_checks_are_counted_where_there_is_no_audit(tmp_path):
+    campaign = make_campaign(tmp_path, gold_check_rate=0.1)
+    ann = make_assessor(campaign, "ann")
+    by_item = {slot.item_id: slot for slot in slots(campaign, "check")}
+    for slot in by_item.values():
+        give(ann, slot, 1)
+    computation = recompute(campaign=campaign)
+    confusion = computation.confusions.get()
+    assert computation.n_gold_checks == confusion.n_gold_checks == 12
+    of_grade = [[truth_of(slot) for slot in by_item.values()].count(grade) for grade in range(4)]
+    assert [row[1] for row in confusion.counts] == of_grade
+    assert sum(map(sum, confusion.counts)) == 12
+
+
+# -- when ---------------------------------------------------------------------------------------------------
+
+
+def queued(campaign):
+    return Job.objects.filter(kind="estimate", state="queued", payload={"campaign": str(campaign.pk)}).count()
+
+
+def finish(campaign):
+    """Do the queued job as a worker would, without one."""
+    recompute(campaign=campaign)
+    Job.objects.filter(kind="estimate").update(state="done")
+
+
+def test_a_recomputation_is_queued_once_and_only_when_there_is_a_judgment(campaign, people):
+    start_due_recomputations()
+    assert queued(campaign) == 0
+    give(people[0], slots(campaign)[0], 1)
+    for _ in range(3):
+        start_due_recomputations()
+        assert queued(campaign) == 1
+    Job.objects.filter(kind="estimate").update(state="done")
+    start_due_recomputations()  # done, but nothing was computed: it is due again
+    assert queued(campaign) == 1
+
+
+def test_after_a_computation_only_a_new_judgment_makes_another_due(campaign, people, monkeypatch):
+    monkeypatch.setattr(services, "COMMIT_MAY_TAKE", timedelta(0))
+    first, second = slots(campaign)[:2]
+    give(people[0], first, 1)
+    finish(campaign)
+    start_due_recomputations()
+    assert queued(campaign) == 0
+    give(people[1], second, 1)
+    start_due_recomputations()
+    assert queued(campaign) == 1
+    finish(campaign)
+    start_due_recomputations()
+    assert queued(campaign) == 0
+
+
+def test_what_was_judged_seconds_before_a_computation_is_looked_at_once_more(campaign, people, monkeypatch):
+    give(people[0], slots(campaign)[0], 1)
+    finish(campaign)
+    start_due_recomputations()  # another judgment with a smaller id may have been committed since
+    assert queued(campaign) == 1
+
+
+def test_a_campaign_that_is_not_drawn_or_another_ones_judgment_is_not_due(tmp_path, campaign, people):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = make_campaign(folder)
+    give(people[0], slots(campaign)[0], 1)
+    start_due_recomputations()
+    assert (queued(campaign), queued(other)) == (1, 0)

@@ -1,0 +1,177 @@
+"""The container files say the same as the code beside them: versions, commands, settings, secrets."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+import yaml
+from django.conf import settings
+
+from touchstone import embedded
+from touchstone.management.commands.stack import BEAT, WEB, WORKER
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
+PRODUCT = ("web", "worker", "beat", "migrate")
+REQUIRED = ("SECRET_KEY", "POSTGRES_PASSWORD", "REDIS_PASSWORD")
+
+
+def instructions(name: str) -> list[str]:
+    """Return the arguments of every instruction of this name in the Dockerfile, continued lines joined."""
+    joined = DOCKERFILE.replace("\\\n", " ")
+    return re.findall(rf"^{name}\s+(.*)$", joined, flags=re.MULTILINE)
+
+
+def major_version(image: str) -> str:
+    return image.rpartition(":")[2].partition(".")[0].partition("-")[0]
+
+
+def test_the_image_of_postgresql_has_the_major_version_of_the_wheel():
+    said = subprocess.run(
+        [str(embedded._postgres_binaries() / "postgres"), "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    wheel = re.search(r"\(PostgreSQL\) (\d+)", said)
+    assert wheel is not None
+    assert SERVICES["postgres"]["image"].startswith("postgres:")
+    assert major_version(SERVICES["postgres"]["image"]) == wheel.group(1)
+
+
+def test_the_image_has_the_python_of_the_project():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    (image,) = instructions("FROM")
+    version = re.fullmatch(r"python:(\d+)\.(\d+)-slim-bookworm", image)
+    assert version is not None
+    major, minor = map(int, version.groups())
+    assert project["requires-python"] == f">={major}.{minor},<{major}.{minor + 1}"
+
+
+@pytest.mark.parametrize(
+    ("service", "command", "of_the_host"),
+    [
+        ("web", WEB, ["--bind", "0.0.0.0:8000"]),
+        ("worker", WORKER, []),
+        ("beat", BEAT, ["--schedule", "/tmp/beat", "--pidfile", ""]),  # noqa: S108 (a container's own /tmp)
+    ],
+)
+def test_a_service_runs_what_the_embedded_stack_runs(service, command, of_the_host):
+    assert shlex.split(SERVICES[service]["command"]) == command + of_the_host
+
+
+def test_the_image_by_itself_is_the_web_process():
+    (command,) = instructions("CMD")
+    assert json.loads(command) == shlex.split(SERVICES["web"]["command"])
+
+
+def test_postgresql_is_as_durable_and_as_sorted_as_the_embedded_one():
+    command = shlex.split(SERVICES["postgres"]["command"])
+    said = dict(option.split("=") for option in command[2::2])
+    assert set(command[1::2]) == {"-c"}
+    assert said == {name: embedded.POSTGRES_SETTINGS[name] for name in said}
+    assert {"synchronous_commit", "fsync", "full_page_writes"} <= set(said)
+    options = shlex.split(SERVICES["postgres"]["environment"]["POSTGRES_INITDB_ARGS"])
+    assert set(embedded.INITDB_OPTIONS) - set(options) == {"--no-instructions"}
+    assert set(options) < set(embedded.INITDB_OPTIONS)
+
+
+def test_no_secret_has_a_default_and_every_service_of_ours_gets_them():
+    text = (REPOSITORY / "docker-compose.yml").read_text()
+    for name in REQUIRED:
+        uses = re.findall(rf"\$\{{{name}([^}}]*)\}}", text)
+        assert uses
+        assert all(use.startswith(":?") for use in uses)
+    for service in PRODUCT:
+        environment = SERVICES[service]["environment"]
+        assert {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "HTTPS"} <= set(environment)
+        assert environment["HTTPS"] == "${HTTPS:-1}"
+    assert SERVICES["worker"]["environment"]["TOUCHSTONE_ROLE"] == "worker"
+
+
+def test_only_the_web_pages_are_published_and_only_on_loopback():
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert list(published) == ["web"]
+    assert all(port.startswith("127.0.0.1:") for port in published["web"])
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    assert SERVICES["postgres"]["networks"] == SERVICES["redis"]["networks"] == ["inside"]
+
+
+def test_everything_waits_for_the_migration_and_that_for_postgresql():
+    for name in ("web", "worker", "beat"):
+        assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+    assert SERVICES["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    assert SERVICES["migrate"]["restart"] == "no"
+    assert shlex.split(SERVICES["migrate"]["command"])[:3] == ["python", "manage.py", "migrate"]
+    assert "redis" not in SERVICES["web"]["depends_on"]
+    for service in SERVICES.values():
+        for other, wanted in service.get("depends_on", {}).items():
+            assert wanted["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]
+
+
+def test_data_lie_in_declared_volumes_where_the_images_keep_them():
+    mounts = {name: service.get("volumes", []) for name, service in SERVICES.items()}
+    assert mounts["postgres"] == ["database:/var/lib/postgresql"]
+    (folder,) = re.findall(r"TOUCHSTONE_VAR=(\S+)", DOCKERFILE)
+    files = settings.MEDIA_ROOT.relative_to(settings.VAR)
+    assert all(mounts[name] == [f"files:{folder}/{files}"] for name in PRODUCT)
+    # Static files are made with the image: a volume over their folder would serve those of an older one.
+    assert settings.STATIC_ROOT != settings.MEDIA_ROOT
+    assert set(COMPOSE["volumes"]) == {"database", "files"}
+
+
+def test_the_image_is_built_from_the_lock_without_tools_and_runs_as_nobody_special():
+    assert "--require-hashes -r requirements.lock" in DOCKERFILE
+    assert "requirements-dev" not in DOCKERFILE
+    (user,) = instructions("USER")
+    assert user not in {"root", "0"}
+    # The key is one command's own, not the image's.
+    assert not any("SECRET_KEY" in line for line in instructions("ENV") + instructions("ARG"))
+    assert "SECRET_KEY=" in DOCKERFILE
+
+
+def test_nothing_enters_the_image_that_is_not_named():
+    rules = [
+        line
+        for line in (REPOSITORY / ".dockerignore").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert rules[0] == "*"
+    allowed = [rule[1:] for rule in rules if rule.startswith("!")]
+    for private in ("var", ".env", ".git", ".venv", "tests", "requirements-dev.lock", "docker-compose.yml"):
+        assert not any(fnmatch(private, rule) for rule in allowed)
+    for needed in (
+        "platform",
+        "judging",
+        "sampling",
+        "analytics",
+        "manage.py",
+        "pyproject.toml",
+        "requirements.lock",
+    ):
+        assert needed in allowed
+        assert (REPOSITORY / needed).exists()
+    # hatchling refuses to build without the files that pyproject.toml names.
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert {project["readme"], *project["license-files"]} <= set(allowed)
+
+
+def test_docker_compose_accepts_the_file():
+    client = shutil.which("docker")
+    if client is None or subprocess.run([client, "compose", "version"], capture_output=True).returncode:
+        pytest.skip("the docker client, or its compose plugin, is not installed here")
+    environment = dict.fromkeys(REQUIRED, "of-the-tests")
+    command = [client, "compose", "--file", str(REPOSITORY / "docker-compose.yml"), "config", "--quiet"]
+    accepted = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert accepted.returncode == 0, accepted.stderr
+    refused = subprocess.run(command, env={}, capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert "is not set" in refused.stderr
