@@ -104,6 +104,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         probability[place] = places[item][2]
     drawn_places = np.fromiter(drawn.values(), dtype=np.int64)
     audit = _audit(entries, newest, drawn, judged)
+    audited = set(judged[audit["audited"]].tolist())
     return CampaignArrays(
         n_topics=len(topic_ids),
         n_grades=len(campaign.scale.values()),
@@ -118,7 +119,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         assessors=assessors,
         **_labels(labels, judged, assessors),
         **audit,
-        **_checks(campaign, newest, assessors),
+        **_checks(campaign, newest, assessors, {item for item, at in drawn.items() if at in audited}),
         last_judgment_id=max((row[0] for row in newest), default=0),
         n_judgments=len(newest),
     )
@@ -181,7 +182,7 @@ def _audit(entries: dict[int, list[tuple]], newest: list[tuple], drawn: dict, ju
 
 
 def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) -> dict[str, Ints]:
-    """Return the gold checks: what assessors answered, by either kind of slot, on items chosen for checking."""
+    """Return the gold checks: what assessors answered, on items chosen for checking."""
     rows = campaign.slots.filter(purpose="check", number=1).values_list(
         "item_id", "topic_id", "item__document_id"
     )
@@ -195,8 +196,8 @@ def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) 
     place = {assessor.pk: index for index, assessor in enumerate(assessors)}
     seen = [
         (place[assessor], truth[item], grade)
-        for _, item, assessor, grade, _ in newest
-        if item in truth and assessor in place
+        for _, item, assessor, grade, purpose in newest
+        if item in truth and assessor in place and not (purpose == "judge" and item in audited)
     ]
     columns = np.array(seen, dtype=np.int64).reshape(-1, 3)
     return {"check_assessor": columns[:, 0], "check_true": columns[:, 1], "check_given": columns[:, 2]}

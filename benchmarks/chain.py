@@ -26,10 +26,8 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -38,105 +36,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform")]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform"), str(REPOSITORY / "benchmarks")]
 
-Floats = NDArray[np.float64]
+from synthetic import N_TOPICS, POOL_DEPTH, Population, make_population, write_files
+
 Ints = NDArray[np.int64]
 
-N_TOPICS, N_CANDIDATES, N_RUNS, RUN_DEPTH, POOL_DEPTH = 40, 120, 6, 25, 20
 BUDGET, VOTES, AUDITED_EACH_TIME, AUDITED_IN_TOTAL = 500, 2, 100, 200
 SKILLS = (1.0, 0.95, 0.95, 0.9, 0.9, 0.85)
 GOLD_CHECK_RATE, GOLD_CHECK_EXPOSURES = 0.1, 2
-GAINS = np.array([0.0, 1.0, 2.0, 3.0])
 NOISES = ("popularity", "class_conditional")
 MIDDLE = 0.5  # the popularity that everybody sees under class-conditional noise
 COLLECTION = "Synthetic"
-SECONDS_EACH = 20_000
+MILLISECONDS_EACH = 20_000
 
 
-# -- the synthetic collection -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Population:
-    """Every (topic, document) pair that some run returns, and what the benchmark alone knows about it."""
-
-    topic_ids: list[str]  # [item]
-    doc_ids: list[str]  # [item]
-    grade: Ints  # [item]
-    share: Floats  # [item], of the runs that return it within the pool's depth
-    rank: Ints  # [run, item], from 1; 0: not returned
-
-    @property
-    def run_ids(self) -> list[str]:
-        return [f"run{number}" for number in range(self.rank.shape[0])]
-
-    def pairs(self) -> list[tuple[str, str]]:
-        return list(combinations(self.run_ids, 2))
-
-    def truth(self) -> dict[tuple[str, str, str], float]:
-        """Return the true value by (measure, run, "") and the true difference by (measure, run_a, run_b)."""
-        rank = np.maximum(self.rank, 1)
-        relevant = (self.grade >= 1).astype(float)
-        per_item = {
-            "P@10": relevant * 0.1 * (rank <= 10),
-            "DCG@10": GAINS[self.grade] / np.log2(rank + 1) * (rank <= 10),
-            "RBP@20": relevant * 0.2 * 0.8 ** (rank - 1) * (rank <= 20),
-        }
-        values: dict[tuple[str, str, str], float] = {}
-        for measure, gain in per_item.items():
-            mean = (gain * (self.rank > 0)).sum(axis=1) / N_TOPICS
-            values |= {(measure, run, ""): float(mean[place]) for place, run in enumerate(self.run_ids)}
-            for (a, run_a), (b, run_b) in combinations(enumerate(self.run_ids), 2):
-                values[measure, run_a, run_b] = float(mean[a] - mean[b])
-        return values
-
-
-def make_population(rng: np.random.Generator) -> Population:
-    """Return pairs in which popular documents are relevant more often: .12, .27, .50 by third of popularity.
-
-    On a TREC collection it is .15, .26, .47 (methods/real-judges.md, section 1). Runs differ in how much they see of
-    what other runs see, and of a surface that is not relevance.
-    """
-    shape = (N_TOPICS, N_CANDIDATES)
-    merit = rng.normal(size=shape)
-    difficulty = rng.normal(scale=0.4, size=(N_TOPICS, 1))
-    latent = merit - 1.5 - difficulty + rng.normal(scale=0.6, size=shape)
-    grade = (latent > 0).astype(np.int64) + (latent > 0.5) + (latent > 1.0)
-    surface = rng.normal(size=shape)
-    skill, taste, noise = np.linspace(0.9, 1.1, N_RUNS), np.linspace(0.4, 1.2, N_RUNS), (1.6, 0.9, 0.3)
-    rank = np.zeros((N_RUNS, *shape), dtype=np.int64)
-    for run in range(N_RUNS):
-        own = rng.normal(scale=noise[run // 2], size=shape)
-        order = np.argsort(-(skill[run] * merit + taste[run] * surface + own), axis=1)[:, :RUN_DEPTH]
-        np.put_along_axis(rank[run], order, np.arange(1, RUN_DEPTH + 1)[None, :], axis=1)
-    topic, document = np.nonzero((rank > 0).any(axis=0))
-    pooled = (rank > 0) & (rank <= POOL_DEPTH)
-    return Population(
-        topic_ids=[f"t{number:02d}" for number in topic],
-        doc_ids=[f"t{number:02d}d{place:03d}" for number, place in zip(topic, document, strict=True)],
-        grade=grade[topic, document],
-        share=pooled.mean(axis=0)[topic, document],
-        rank=rank[:, topic, document],
-    )
-
-
-def write_files(population: Population, folder: Path) -> None:
-    """Write topics, documents, runs and gold answers as the files that a user would bring."""
-    topics = sorted(set(population.topic_ids))
-    pairs = list(zip(population.topic_ids, population.doc_ids, strict=True))
-    (folder / "topics.tsv").write_text("".join(f"{topic}\tNeed number {topic}\n" for topic in topics))
-    documents = [{"_id": doc_id, "title": doc_id, "text": f"Text of {doc_id}."} for _, doc_id in pairs]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
-    gold = [f"{topic} 0 {doc} {grade}\n" for (topic, doc), grade in zip(pairs, population.grade, strict=True)]
-    (folder / "gold.qrels").write_text("".join(gold))
-    for run_id, ranks in zip(population.run_ids, population.rank, strict=True):
-        lines = [
-            f"{topic} Q0 {doc} {rank} {RUN_DEPTH + 1 - rank} {run_id}\n"
-            for (topic, doc), rank in zip(pairs, ranks, strict=True)
-            if rank > 0
-        ]
-        (folder / f"{run_id}.run").write_text("".join(lines))
+# -- import ------------------------------------------------------------------------------------------------
 
 
 def import_collection(population: Population, folder: Path) -> None:
@@ -183,7 +98,7 @@ def fill(rows: Iterable[tuple[int, int, int]]) -> None:
     wanted = copy_rows("filled", FILLED, rows)
     with connection.cursor() as cursor:
         for number, sql in enumerate(AS_SUBMIT_LEAVES_THEM):
-            cursor.execute(sql, {"milliseconds": SECONDS_EACH})
+            cursor.execute(sql, {"milliseconds": MILLISECONDS_EACH})
             if number < 3 and cursor.rowcount != wanted:
                 raise RuntimeError(f"{cursor.rowcount} of {wanted} judgments were written")
 
@@ -213,7 +128,7 @@ class Judges:
         self.assessors, self.gold = keys[:-1], keys[-1]
 
     def judge(self, topic_ids: list[str]) -> None:
-        """Give every wanted judgment of the topics, and gold checks at the campaign's rate; nobody meets an item twice."""
+        """Judge all that is wanted of the topics, and gold checks at the campaign's rate; nobody gets an item twice."""
         wanted = self._open("judge", topic_ids)
         n_checks = round(len(wanted) * self.campaign.gold_check_rate)
         checks = self._open("check", topic_ids)
@@ -239,7 +154,9 @@ class Judges:
         fill((slot, self.gold, int(self.population.grade[place])) for slot, _, place in rows)
 
     def _open(self, purpose: str, topic_ids: list[str] | None) -> list[tuple[int, uuid.UUID, int]]:
-        slots = self.campaign.slots.filter(purpose=purpose, state="open").order_by("topic_id", "position", "id")
+        slots = self.campaign.slots.filter(purpose=purpose, state="open").order_by(
+            "topic_id", "position", "id"
+        )
         if topic_ids is not None:
             slots = slots.filter(topic__topic_id__in=topic_ids)
         rows = slots.values_list("id", "item_id", "topic_id", "item__document_id")
@@ -256,7 +173,9 @@ class Judges:
 
 # -- one repetition -----------------------------------------------------------------------------------------
 
-Row = tuple[str, str, str, str, bool, float, float, float, bool]  # measure, method, run, run_b, at hand, numbers
+Row = tuple[
+    str, str, str, str, bool, float, float, float, bool
+]  # measure, method, run, run_b, at hand, numbers
 
 
 @dataclass(frozen=True)
@@ -356,7 +275,9 @@ def work(folder: str, database: str, tasks: list[tuple[str, int]], seed: int) ->
     world = open_world(make_population(np.random.default_rng(seed)))
     results = []
     for done, (noise, number) in enumerate(tasks, start=1):
-        with transaction.atomic():  # one commit a repetition: 400 times some hundred milliseconds of disk are saved
+        with (
+            transaction.atomic()
+        ):  # one commit a repetition: 400 times some hundred milliseconds of disk are saved
             results.append((noise, repeat(world, noise, number, seed)))
         if done in (5, 50) or done % 100 == 0:
             print(f"{database}: {done} of {len(tasks)}", file=sys.stderr, flush=True)
@@ -370,6 +291,7 @@ def work(folder: str, database: str, tasks: list[tuple[str, int]], seed: int) ->
 def databases(folder: Path, population: Population, count: int) -> Iterator[list[str]]:
     """Start the servers, migrate, import, and copy the database for every process."""
     import psycopg
+
     from touchstone import embedded
 
     servers = embedded.Servers(folder / "servers")
@@ -404,12 +326,9 @@ def simulate(noises: list[str], repetitions: int, seed: int, processes: int) -> 
     try:
         with databases(folder, population, processes) as names:
             started = time.perf_counter()
-            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-                shares = [
-                    pool.submit(work, str(folder), name, tasks[place::processes], seed)
-                    for place, name in enumerate(names)
-                ]
-                results = [result for share in shares for result in share.result()]
+            shares = [(str(folder), name, tasks[place::processes], seed) for place, name in enumerate(names)]
+            with get_context("spawn").Pool(processes) as pool:  # ends its processes when this one is stopped
+                results = [result for share in pool.starmap(work, shares, 1) for result in share]
             seconds = time.perf_counter() - started
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -443,7 +362,9 @@ def tally(rows: list[Row], truth: dict[tuple[str, str, str], float]) -> dict[str
         "bias": round(float(errors.sum()) / n, 5),
         "rmse": round(math.sqrt(float((errors**2).sum()) / n), 5),
         "mean_half_width": round(float((high - low).sum()) / 2 / n, 5),
-        "surely_wrong_sign": round(float((((low > 0) & (true < 0)) | ((high < 0) & (true > 0))).sum()) / n, 4),
+        "surely_wrong_sign": round(
+            float((((low > 0) & (true < 0)) | ((high < 0) & (true > 0))).sum()) / n, 4
+        ),
     }
 
 
@@ -492,6 +413,9 @@ def main() -> None:
     for name in ("repetitions", "processes"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} must be at least 1, got {getattr(options, name)}")
+    from touchstone.programs import stoppable
+
+    stoppable()  # SIGTERM too stops the servers and removes the folder
     results = simulate(options.noise, options.repetitions, options.seed, options.processes)
     print(json.dumps({"repetitions": options.repetitions, "seed": options.seed, **results}, indent=1))
 

@@ -110,7 +110,9 @@ def kill_tree(pid: int) -> None:
             process.kill()
 
 
-def measure_services(root: Path, seconds: float, n_clients: int, *, durable: bool) -> dict[str, Any]:
+def measure_services(
+    root: Path, seconds: float, n_kills: int, n_clients: int, *, durable: bool
+) -> dict[str, Any]:
     servers = embedded.Servers(root)
     servers.start()
     try:
@@ -132,7 +134,7 @@ def measure_services(root: Path, seconds: float, n_clients: int, *, durable: boo
 
         def kill_all() -> None:
             end = time.monotonic() + seconds
-            while time.monotonic() < end:
+            while time.monotonic() < end and len(kills) < n_kills:
                 time.sleep(PAUSE["services"])
                 kills.append((time.monotonic(), "postgres"))
                 restart_postgres(servers)
@@ -219,7 +221,7 @@ def announced(root: Path) -> dict[str, int]:
     return pids
 
 
-def measure_stack(root: Path, seconds: float, n_clients: int) -> dict[str, Any]:
+def measure_stack(root: Path, seconds: float, n_kills: int, n_clients: int) -> dict[str, Any]:
     with product(root) as address:
         known = embedded.running_stack(root)
         set_up_django(known["database_url"], known["redis_url"])
@@ -236,7 +238,7 @@ def measure_stack(root: Path, seconds: float, n_clients: int) -> dict[str, Any]:
         def kill_all() -> None:
             turns = cycle(["web", "worker", "redis", "postgres"])
             end = time.monotonic() + seconds
-            while time.monotonic() < end:
+            while time.monotonic() < end and len(kills) < n_kills:
                 time.sleep(PAUSE["stack"])
                 kind = next(turns)
                 pid = announced(root).get(kind)
@@ -250,22 +252,22 @@ def measure_stack(root: Path, seconds: float, n_clients: int) -> dict[str, Any]:
         return {**verdict(ledger), **summary(kills, ledger)}
 
 
-def measure(part: str, seconds: float, n_clients: int) -> dict[str, Any]:
+def measure(part: str, seconds: float, n_kills: int, n_clients: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="touchstone-faults-"))
     # Before Django reads its settings: never a stack that runs on this machine.
     os.environ["TOUCHSTONE_VAR"] = str(folder / "var")
     (folder / "var").mkdir()
     try:
         if part == "stack":
-            return measure_stack(folder / "var", seconds, n_clients)
-        return measure_services(folder / "servers", seconds, n_clients, durable=part == "services")
+            return measure_stack(folder / "var", seconds, n_kills, n_clients)
+        return measure_services(folder / "servers", seconds, n_kills, n_clients, durable=part == "services")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def in_child(part: str, seconds: float, n_clients: int) -> dict[str, Any]:
+def in_child(part: str, seconds: float, n_kills: int, n_clients: int) -> dict[str, Any]:
     """Measure in a process of its own: Django can be set up for one database only."""
-    options = ["--part", part, "--seconds", str(seconds), "--clients", str(n_clients)]
+    options = [f"--part={part}", f"--seconds={seconds}", f"--kills={n_kills}", f"--clients={n_clients}"]
     child = subprocess.run(
         [sys.executable, __file__, *options], stdout=subprocess.PIPE, check=True, timeout=seconds + 180
     )
@@ -276,14 +278,15 @@ def in_child(part: str, seconds: float, n_clients: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Kill servers while clients judge; compare what is stored.")
     parser.add_argument("--seconds", type=float, default=40, help="of killing, over all parts (default 40)")
+    parser.add_argument("--kills", type=int, default=1000, help="at most, in each part")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--part", choices=PARTS, help="only this one, for all the seconds")
     arguments = parser.parse_args()
     if arguments.part:
-        result = measure(arguments.part, arguments.seconds, arguments.clients)
+        result = measure(arguments.part, arguments.seconds, arguments.kills, arguments.clients)
     else:
         result = {
-            part: in_child(part, share * arguments.seconds, arguments.clients)
+            part: in_child(part, share * arguments.seconds, arguments.kills, arguments.clients)
             for part, share in PARTS.items()
         }
     print(json.dumps(result, indent=2))

@@ -325,8 +325,10 @@ def _audit_probabilities(
     drawn_with = np.array([entry.inclusion_probability for entry in drawn])
     # Two Poisson parts, added: influence on the question, and an even part that keeps every judged item auditable.
     influence = weights[:, columns][chosen]
-    pi = audit_probabilities(influence, drawn_with, (1 - AUDIT_FLOOR_SHARE) * wanted, NO_FLOOR)
-    pi = np.minimum(1.0, pi + simple_audit_probabilities(len(drawn), AUDIT_FLOOR_SHARE * wanted))
+    sizes = simple_audit_probabilities(len(drawn), AUDIT_FLOOR_SHARE * wanted)
+    if np.any(np.ptp(influence, axis=0) > 0):  # else no judged item tells these runs apart yet: evenly
+        sizes = sizes + audit_probabilities(influence, drawn_with, (1 - AUDIT_FLOOR_SHARE) * wanted, NO_FLOOR)
+    pi = inclusion_probabilities(sizes, wanted)  # what certain items cannot use goes to the others
     pi = np.maximum(pi, _earlier_probabilities(campaign, drawn))
     return pi, permanent_random_numbers(topic_ids, doc_ids, seed)
 

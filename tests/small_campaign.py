@@ -57,7 +57,9 @@ def make_collection(folder, *, gold=True):
     return made
 
 
-def make_campaign(folder, *, budget=N_FRAME, kind="pool", gold=True, gold_check_rate=0.0):
+def make_campaign(
+    folder, *, budget=N_FRAME, kind="pool", gold=True, gold_check_rate=0.0, pair=("run0", "run2")
+):
     """Return an open campaign of two judgments an item; with the default budget every pair is drawn for certain."""
     campaign = create_campaign(
         collection=make_collection(folder, gold=gold),
@@ -68,7 +70,7 @@ def make_campaign(folder, *, budget=N_FRAME, kind="pool", gold=True, gold_check_
         gold_check_rate=gold_check_rate,
         gold_check_exposures=3,
     )
-    design = Design(kind, "run0", "run2", measure="DCG@10", depth=DEPTH, budget=budget)
+    design = Design(kind, *pair, measure="DCG@10", depth=DEPTH, budget=budget)
     draw(campaign=campaign, design=design, seed=20)
     open_campaign(campaign=campaign, actor=None)
     return campaign
@@ -99,7 +101,9 @@ def give(assessor, slot, grade):
 
 def slots(campaign, purpose="judge", **conditions):
     """Return the slots in frame order."""
-    found = campaign.slots.filter(purpose=purpose, **conditions).select_related("item__topic", "item__document")
+    found = campaign.slots.filter(purpose=purpose, **conditions).select_related(
+        "item__topic", "item__document"
+    )
     return list(found.order_by("item__topic__topic_id", "item__document__doc_id", "number"))
 
 

@@ -48,7 +48,9 @@ def web(child_environment) -> Iterator[str]:
     """The real web server on the test's database."""
     address = f"127.0.0.1:{embedded.free_port()}"
     command = [sys.executable, "-m", "gunicorn", "touchstone.wsgi", "--threads", "4", "--bind", address]
-    server = subprocess.Popen([*command, "--no-control-socket", "--log-level", "error"], env=child_environment)
+    server = subprocess.Popen(
+        [*command, "--no-control-socket", "--log-level", "error"], env=child_environment
+    )
     embedded.answers(f"http://{address}/livez")()
     yield f"http://{address}"
     server.send_signal(signal.SIGTERM)
@@ -66,15 +68,18 @@ def campaign(transactional_db) -> Campaign:
     made = Campaign.objects.create(
         collection=collection, scale=scale, name="Judge", state=Campaign.State.OPEN, gold_check_rate=0
     )
-    topic = Topic.objects.create(collection=collection, topic_id="t1", title="A need", narrative="More about it")
+    topic = Topic.objects.create(
+        collection=collection, topic_id="t1", title="A need", narrative="More about it"
+    )
     for number in range(30):
         document = Document.objects.create(
-            collection=collection, doc_id=f"d{number}", title=f"Document {number}", text=f"Text {number} {HOSTILE}"
+            collection=collection,
+            doc_id=f"d{number}",
+            title=f"Document {number}",
+            text=f"Text {number} {HOSTILE}",
         )
         item = Item.objects.create(campaign=made, topic=topic, document=document)
-        Slot.objects.create(
-            item=item, purpose="judge", number=1, campaign=made, topic=topic, position=number
-        )
+        Slot.objects.create(item=item, purpose="judge", number=1, campaign=made, topic=topic, position=number)
     return made
 
 
@@ -118,7 +123,9 @@ def judge(page, key: str) -> str:
     title = page.inner_text("#document-title")
     before = Judgment.objects.count()
     page.keyboard.press(key)
-    page.wait_for_function("before => document.querySelector('#document-title').innerText !== before", arg=title)
+    page.wait_for_function(
+        "before => document.querySelector('#document-title').innerText !== before", arg=title
+    )
     ready(page)
     assert Judgment.objects.count() == before + 1
     assert "Saved" in page.inner_text("#saved")
@@ -166,10 +173,15 @@ def test_undo_brings_the_last_document_back_and_a_new_grade_is_a_new_row(page):
     title = judge(page, "0")
     following = page.inner_text("#document-title")
     page.keyboard.press("u")
-    page.wait_for_function("title => document.querySelector('#document-title').innerText === title", arg=title)
+    page.wait_for_function(
+        "title => document.querySelector('#document-title').innerText === title", arg=title
+    )
     ready(page)
-    page.keyboard.press("2")
-    page.wait_for_function("title => document.querySelector('#document-title').innerText === title", arg=following)
+    with page.expect_response("**/revisions"):
+        page.keyboard.press("2")
+    page.wait_for_function(
+        "title => document.querySelector('#document-title').innerText === title", arg=following
+    )
     rows = list(Judgment.objects.order_by("sequence").values_list("sequence", "grade"))
     assert rows == [(1, 0), (2, 2)]
 
@@ -181,7 +193,9 @@ def test_a_lost_connection_keeps_the_judgment_and_sends_it_later(page):
     page.wait_for_function("() => document.querySelector('#saved').innerText.includes('waiting')")
     assert Judgment.objects.count() == 0
     page.context.set_offline(False)
-    page.wait_for_function("() => document.querySelector('#saved').innerText.includes('Saved')", timeout=20_000)
+    page.wait_for_function(
+        "() => document.querySelector('#saved').innerText.includes('Saved')", timeout=20_000
+    )
     assert Judgment.objects.get().grade == 1
 
 

@@ -51,7 +51,18 @@ def run_file(tag: str, disorder: float) -> str:
 def worker(child_environment):
     """A real Celery worker; what it is told to do by `.delay()` it does, in another process."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "celery", "-A", "touchstone", "worker", "--concurrency", "1", "--loglevel", "warning"],
+        [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "touchstone",
+            "worker",
+            "--concurrency",
+            "1",
+            "--loglevel",
+            "warning",
+        ],
         env={**child_environment, "TOUCHSTONE_ROLE": "worker"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
@@ -97,7 +108,12 @@ def judge_everything(client: Client, campaign: Campaign, error_rate: float) -> i
         grade = truth(topic, int(title.split()[-1]))
         if rng.random() < error_rate:
             grade = rng.choice([0, 1, 2])
-        body = {"client_token": str(uuid.uuid4()), "token": token, "grade": grade, "active_milliseconds": 4000}
+        body = {
+            "client_token": str(uuid.uuid4()),
+            "token": token,
+            "grade": grade,
+            "active_milliseconds": 4000,
+        }
         answer = client.post(reverse("judging:submit", args=[campaign.pk]), body, "application/json")
         assert answer.status_code == 200
         assert answer.json()["saved"] == {"token": token, "grade": grade}
@@ -117,7 +133,11 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     collection = Collection.objects.get(name="Needs")
     upload(mara, collection, "topics", ("topics.tsv", TOPICS_FILE))
     upload(mara, collection, "documents", ("corpus.jsonl", DOCUMENTS_FILE))
-    runs = [("good.run", run_file("good", 3)), ("fair.run", run_file("fair", 8)), ("poor.run", run_file("poor", 30))]
+    runs = [
+        ("good.run", run_file("good", 3)),
+        ("fair.run", run_file("fair", 8)),
+        ("poor.run", run_file("poor", 30)),
+    ]
     upload(mara, collection, "runs", *runs)
     upload(mara, collection, "judgments", ("gold.qrels", GOLD_FILE))
     assert (collection.topics.count(), collection.documents.count()) == (TOPICS, TOPICS * DOCUMENTS)
@@ -141,7 +161,14 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     campaign = Campaign.objects.get(name="First")
 
     # 3. Before a judgment is spent, she sees what a budget buys; 4. then she draws.
-    asked = {"kind": "pair", "run_a": "good", "run_b": "poor", "measure": "DCG@10", "depth": 20, "budget": 150}
+    asked = {
+        "kind": "pair",
+        "run_a": "good",
+        "run_b": "poor",
+        "measure": "DCG@10",
+        "depth": 20,
+        "budget": 150,
+    }
     design = reverse("analytics:design", args=[campaign.pk])
     assert "half-width" in mara.get(design, asked).content.decode()
     mara.post(design, asked)
@@ -150,11 +177,15 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     assert 110 < campaign.draw.n_drawn < 190
     assert campaign.draw.entries.count() == campaign.draw.n_drawn
     for name, tier in (("bob", "bronze"), ("dora", "bronze"), ("greta", "gold")):
-        mara.post(reverse("judging:manage-assessor-add", args=[campaign.pk]), {"username": name, "tier": tier})
+        mara.post(
+            reverse("judging:manage-assessor-add", args=[campaign.pk]), {"username": name, "tier": tier}
+        )
     mara.post(reverse("judging:manage-campaign-state", args=[campaign.pk]), {"state": "open"})
 
     # 5. Bob and Dora judge everything; Bob is careless. Charlie is told that there is no such campaign.
-    assert charlie.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").status_code == 404
+    assert (
+        charlie.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").status_code == 404
+    )
     n_judged = judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
     assert n_judged >= 2 * campaign.draw.n_drawn
     assert not Slot.objects.filter(campaign=campaign, purpose="judge").exclude(state="done").exists()
@@ -188,10 +219,18 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
 
     # 9. Rhea reads naive and corrected side by side, and a sentence for her paper.
     difference = Estimate.objects.get(
-        computation=computation, measure="DCG@10", method=Method.CORRECTED, run__run_id="good", run_b__run_id="poor"
+        computation=computation,
+        measure="DCG@10",
+        method=Method.CORRECTED,
+        run__run_id="good",
+        run_b__run_id="poor",
     )
     true = Estimate.objects.get(
-        computation=computation, measure="DCG@10", method=Method.TRUE, run__run_id="good", run_b__run_id="poor"
+        computation=computation,
+        measure="DCG@10",
+        method=Method.TRUE,
+        run__run_id="good",
+        run_b__run_id="poor",
     )
     assert abs(difference.value - true.value) < 4 * difference.standard_error
     asked = {"a": "good", "b": "poor", "measure": "DCG@10"}

@@ -99,8 +99,10 @@ def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
     if computation is not None:
         estimates = {estimate.assessor_id: estimate for estimate in computation.confusions.all()}
         flags = {flag.assessor_id: flag for flag in computation.flags.all()}
-    people = row.assessors.select_related("user").annotate(
-        active=Sum("judgments__active_milliseconds"), last=Max("judgments__created_at")
+    people = (
+        row.assessors.select_related("user")
+        .annotate(active=Sum("judgments__active_milliseconds"), last=Max("judgments__created_at"))
+        .order_by("id")
     )
     rows = [
         {

@@ -80,7 +80,7 @@ def close_campaign(*, campaign: Campaign, actor: User | None) -> None:
 def add_check_slots(*, campaign: Campaign, seed: int) -> int:
     """Make unannounced gold checks: per topic a few items with a gold answer, spread over the grades.
 
-    Each may be shown `gold_check_exposures` times in all, never twice to one assessor. Returns how many items.
+    They are never drawn items: whoever met one as a check could not fill a wanted judgment of it. Each may be shown `gold_check_exposures` times in all, never twice to one assessor. Returns how many items.
     """
     if campaign.gold_check_rate == 0:
         return 0

@@ -23,10 +23,14 @@ from touchstone.models import Job, User
 @managers_only
 def overview(request: HttpRequest) -> HttpResponse:
     """All collections and campaigns."""
-    rows = Campaign.objects.select_related("collection").annotate(
-        n_slots=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE)),
-        n_done=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE, slots__state=Slot.State.DONE)),
-    )
+    rows = (
+        Campaign.objects.select_related("collection")
+        .annotate(
+            n_slots=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE)),
+            n_done=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE, slots__state=Slot.State.DONE)),
+        )
+        .order_by("-created_at")
+    )  # Meta.ordering does not survive the grouping
     collections = [
         {
             "row": row,

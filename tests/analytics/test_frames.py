@@ -109,7 +109,9 @@ def test_nothing_judged_gives_empty_arrays(campaign):
 
 
 def test_in_a_partly_judged_topic_the_chance_is_the_draws_times_the_share_judged(tmp_path):
-    campaign = make_campaign(tmp_path, budget=N_FRAME // 2)  # evenly: every pair is drawn with probability 1/2
+    campaign = make_campaign(
+        tmp_path, budget=N_FRAME // 2
+    )  # evenly: every pair is drawn with probability 1/2
     people = [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
     names = ("item__topic__topic_id", "item__document__doc_id")
     drawn = list(DrawEntry.objects.filter(draw__campaign=campaign).order_by(*names).values_list(*names))
@@ -123,7 +125,10 @@ def test_in_a_partly_judged_topic_the_chance_is_the_draws_times_the_share_judged
     arrays = campaign_arrays(campaign)
     assert arrays.n_drawn_by_topic.tolist() == [n_drawn[topic] for topic in TOPICS]
     judged = [arrays.frame.row(int(place))[:2] for place in arrays.judged]
-    assert judged == [pair for pair in drawn if pair[0] == "t0"] + [pair for pair in drawn if pair[0] == "t1"][:-2]
+    assert (
+        judged
+        == [pair for pair in drawn if pair[0] == "t0"] + [pair for pair in drawn if pair[0] == "t1"][:-2]
+    )
     assert arrays.inclusion_probability == pytest.approx([0.5] * len(judged))
     share = {"t0": 1.0, "t1": (n_drawn["t1"] - 2) / n_drawn["t1"]}
     expected = [0.5 * share[topic] for topic, _ in judged]
@@ -216,7 +221,9 @@ def test_surplus_judgments_are_ignored(campaign, people):
 
 
 def test_gold_tier_judgments_are_not_among_the_labels(campaign, people, gold):
-    judge_all(campaign, people, grade=lambda slot, place: 1 + place)  # never grade 0, never what gold says by chance
+    judge_all(
+        campaign, people, grade=lambda slot, place: 1 + place
+    )  # never grade 0, never what gold says by chance
     audit(campaign=campaign, items_each_time=12, items_in_total=12, seed=5)
     judge_audit(campaign, gold)
     arrays = campaign_arrays(campaign)
@@ -244,6 +251,24 @@ def test_gold_checks_are_found_through_both_kinds_of_slot_and_only_there(tmp_pat
     # An answer to a check slot is no label; one to a judge slot is.
     assert sorted(name for graded in labels(arrays).values() for name in graded) == ["ben", "cay"]
     assert arrays.n_judgments == 3
+
+
+def test_a_label_of_an_audited_item_is_not_counted_as_a_gold_check_as_well(tmp_path):
+    campaign = make_campaign(tmp_path, gold_check_rate=0.1)
+    people = [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
+    gold, cay = make_assessor(campaign, "greta", tier="gold"), make_assessor(campaign, "cay")
+    judge_all(campaign, people)
+    assert campaign_arrays(campaign).check_true.size == 24  # twelve checked items, judged twice each
+    by_item = {slot.item_id: slot for slot in slots(campaign, "check")}
+    for slot in by_item.values():
+        give(cay, slot, 0)
+    audit(campaign=campaign, items_each_time=N_FRAME, items_in_total=N_FRAME, seed=5)
+    judge_audit(campaign, gold)
+    arrays = campaign_arrays(campaign)
+    assert arrays.audited.all()
+    # What Cay answered to check slots is nobody's label: only there is it counted.
+    assert [arrays.assessors[who].user.username for who in arrays.check_assessor] == ["cay"] * 12
+    assert sorted(arrays.check_true.tolist()) == sorted(truth_of(slot) for slot in by_item.values())
 
 
 def test_an_item_that_is_only_checked_was_not_drawn_and_gives_no_label(tmp_path):

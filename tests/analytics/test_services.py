@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import combinations
 
 import pytest
+from django.utils import timezone
 from small_campaign import (
     DOCUMENTS,
     RUNS,
@@ -124,7 +125,9 @@ def test_faultless_judges_of_the_whole_pool_with_everything_audited_give_the_tru
             assert row.standard_error == pytest.approx(0.0, abs=1e-6)
 
 
-def test_with_everything_audited_the_corrected_value_is_the_truth_whatever_the_judges_say(campaign, people, gold):
+def test_with_everything_audited_the_corrected_value_is_the_truth_whatever_the_judges_say(
+    campaign, people, gold
+):
     judged_and_audited(campaign, people, gold, grade=lambda slot, place: 3 * place)
     computation = recompute(campaign=campaign)
     assert computation.n_audited == 42
@@ -207,7 +210,10 @@ def test_recomputing_gives_equal_numbers_in_a_new_computation(campaign, people, 
     first, second = recompute(campaign=campaign), recompute(campaign=campaign)
     assert second.pk != first.pk
     assert numbers(second) == numbers(first)
-    assert Estimate.objects.filter(computation=first).count() == Estimate.objects.filter(computation=second).count()
+    assert (
+        Estimate.objects.filter(computation=first).count()
+        == Estimate.objects.filter(computation=second).count()
+    )
 
 
 def test_a_later_judgment_changes_the_next_computation_only(campaign, people, gold):
@@ -232,7 +238,9 @@ def test_confusion_counts_come_from_the_audit_and_an_assessor_who_is_wrong_is_fl
     grades = [true_grade(topic, doc_id(t, d)) for t, topic in enumerate(TOPICS) for d in range(DOCUMENTS)]
     of_grade = [grades.count(grade) for grade in range(4)]
     assert ann.counts == [[of_grade[g] if g == given else 0 for given in range(4)] for g in range(4)]
-    assert ben.counts == [[of_grade[g] if (g + 1) % 4 == given else 0 for given in range(4)] for g in range(4)]
+    assert ben.counts == [
+        [of_grade[g] if (g + 1) % 4 == given else 0 for given in range(4)] for g in range(4)
+    ]
     assert (ann.accuracy, ben.accuracy) == (1.0, 0.0)
     assert (ann.n_audited, ann.n_gold_checks) == (42, 0)
     assert [flag.assessor for flag in Flag.objects.all()] == [people[1]]
@@ -262,7 +270,11 @@ def queued(campaign):
 def finish(campaign):
     """Do the queued job as a worker would, without one."""
     recompute(campaign=campaign)
-    Job.objects.filter(kind="estimate").update(state="done")
+    end_job()
+
+
+def end_job():
+    Job.objects.filter(kind="estimate").update(state="done", finished_at=timezone.now())
 
 
 def test_a_recomputation_is_queued_once_and_only_when_there_is_a_judgment(campaign, people):
@@ -272,7 +284,7 @@ def test_a_recomputation_is_queued_once_and_only_when_there_is_a_judgment(campai
     for _ in range(3):
         start_due_recomputations()
         assert queued(campaign) == 1
-    Job.objects.filter(kind="estimate").update(state="done")
+    end_job()
     start_due_recomputations()  # done, but nothing was computed: it is due again
     assert queued(campaign) == 1
 

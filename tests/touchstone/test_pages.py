@@ -224,6 +224,15 @@ def test_the_overview_lists_campaigns_and_collections_with_counts(page, judged):
     assert f'<td class="number">{N_DOCUMENTS}</td>' in text
 
 
+def test_the_newest_campaign_and_the_first_assessor_come_first(page, judged):
+    newer = make_campaign(judged.collection, drawn=False)
+    text = page("judging:manage")
+    assert text.index(newer.name) < text.index(judged.name)
+    text = page("analytics:campaign", judged.pk)
+    first, second = judged.assessors.order_by("id")
+    assert text.index(first.user.username) < text.index(second.user.username)
+
+
 def test_a_collection_is_made_and_a_second_of_the_same_name_is_refused_beside_the_field(post):
     answer = post("judging:manage-collection-new", name="News", description="")
     assert "No runs yet" in answer.content.decode()

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from touchstone.management.commands.stack import run_child, run_stack
+from touchstone.management.commands.stack import run_stack
 from touchstone.views import DEMO_LOGINS
 
 
@@ -26,10 +26,8 @@ class Command(BaseCommand):
         if collection and not Path(collection).is_dir():
             raise CommandError(f"{collection} is not a folder")
 
-        def prepare() -> None:
-            run_child("load_demo", *(["--collection", str(Path(collection).resolve())] if collection else []))
-
-        run_stack(port, self.stdout.write, prepare, self._welcome)
+        preparation = ["--demo", *(["--collection", str(Path(collection).resolve())] if collection else [])]
+        run_stack(port, self.stdout.write, preparation, self._welcome)
 
     def _welcome(self, address: str) -> None:
         logins = json.loads((settings.VAR / DEMO_LOGINS).read_text())

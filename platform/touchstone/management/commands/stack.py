@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ OUTSIDE = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS")
 
 
 def run_stack(
-    port: int, say: Callable[[str], None], prepare: Callable[[], None], welcome: Callable[[str], None]
+    port: int, say: Callable[[str], None], preparation: Sequence[str], welcome: Callable[[str], None]
 ) -> None:
     """Start the servers, prepare the database, then run web, worker and beat until SIGINT or SIGTERM."""
     for name in OUTSIDE:
@@ -48,9 +48,7 @@ def run_stack(
     try:
         with embedded.stack(root) as servers:
             embedded.announce(root, servers, servers.programs)
-            run_child("migrate", "--verbosity", "0")
-            run_child("collectstatic", "--noinput", "--verbosity", "0")
-            prepare()
+            _prepare(preparation)
             port = port if _is_free(port) else embedded.free_port()
             embedded.supervise(
                 root, servers, _programs(port), say, lambda: welcome(f"http://127.0.0.1:{port}/")
@@ -61,11 +59,11 @@ def run_stack(
         raise CommandError(str(error)) from error
 
 
-def run_child(*arguments: str) -> None:
-    """Run a manage.py command in a process of its own, which reads the addresses of the servers just started."""
-    result = subprocess.run([sys.executable, MANAGE, *arguments])
+def _prepare(arguments: Sequence[str]) -> None:
+    """Run `manage.py prepare` in a process of its own, which reads the addresses of the servers just started."""
+    result = subprocess.run([sys.executable, MANAGE, "prepare", *arguments])
     if result.returncode:
-        raise embedded.StackError(f"manage.py {arguments[0]} failed")
+        raise embedded.StackError("the database could not be prepared; the reason stands above")
 
 
 def _programs(port: int) -> list[Program]:
@@ -105,4 +103,4 @@ class Command(BaseCommand):
         def welcome(address: str) -> None:
             self.stdout.write(f"Touchstone runs at {address}   (Ctrl-C stops everything)")
 
-        run_stack(port, self.stdout.write, lambda: None, welcome)
+        run_stack(port, self.stdout.write, [], welcome)
