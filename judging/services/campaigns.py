@@ -80,22 +80,16 @@ def close_campaign(*, campaign: Campaign, actor: User | None) -> None:
 def add_check_slots(*, campaign: Campaign, seed: int) -> int:
     """Make unannounced gold checks: per topic a few items with a gold answer, spread over the grades.
 
-    They are never drawn items: whoever met one as a check could not fill a wanted judgment of it. Each may be shown `gold_check_exposures` times in all, never twice to one assessor. Returns how many items.
+    They are never drawn items: whoever met one as a check could not fill a wanted judgment of it. Each may be shown
+    `gold_check_exposures` times in all, never twice to one assessor. Returns how many items.
     """
     if campaign.gold_check_rate == 0:
         return 0
     answers = _pick_gold_answers(campaign, random.Random(seed))
     with transaction.atomic():
-        Item.objects.bulk_create(
-            (Item(campaign=campaign, topic_id=a.topic_id, document_id=a.document_id) for a in answers),
-            ignore_conflicts=True,
+        items = Item.objects.bulk_create(
+            Item(campaign=campaign, topic_id=a.topic_id, document_id=a.document_id) for a in answers
         )
-        chosen = {(a.topic_id, a.document_id) for a in answers}
-        items = [
-            item
-            for item in Item.objects.filter(campaign=campaign)
-            if (item.topic_id, item.document_id) in chosen
-        ]
         order = random.Random(seed + 1)
         Slot.objects.bulk_create(
             (
@@ -122,8 +116,9 @@ def _pick_gold_answers(campaign: Campaign, rng: random.Random) -> list[GoldAnswe
     known = GoldAnswer.objects.filter(topic__collection=campaign.collection).order_by(
         "topic_id", "document_id"
     )
+    drawn = set(Item.objects.filter(campaign=campaign).values_list("topic_id", "document_id"))
     for answer in known:
-        if answer.grade in grades:
+        if answer.grade in grades and (answer.topic_id, answer.document_id) not in drawn:
             by_topic[answer.topic_id][answer.grade].append(answer)
     picked = []
     for by_grade in by_topic.values():

@@ -33,6 +33,7 @@ from judging.services.sources import (
     refuse,
     remove_orphans,
     store,
+    tell_planner,
     watched,
 )
 from judging.textfiles import Source, TrecFormatError
@@ -87,6 +88,7 @@ def import_topics(
                 )
             )
         Topic.objects.bulk_create(made, batch_size=1000)
+        tell_planner(Topic)
         _record("imported topics", collection, stream, actor, file=name, n_topics=len(made))
     return len(made)
 
@@ -111,8 +113,9 @@ SELECT ordinal, doc_id FROM (
  WHERE ordinal > first ORDER BY ordinal LIMIT 1
 """
 KNOWN = """
-SELECT i.ordinal, i.doc_id FROM incoming_document i
-  JOIN judging_document d ON d.collection_id = %s AND d.doc_id = i.doc_id ORDER BY i.ordinal LIMIT 1
+SELECT ordinal, doc_id FROM incoming_document i
+ WHERE (SELECT d.id FROM judging_document d WHERE d.collection_id = %s AND d.doc_id = i.doc_id) IS NOT NULL
+ ORDER BY ordinal LIMIT 1
 """
 ADD_DOCUMENTS = """
 INSERT INTO judging_document (collection_id, doc_id, title, text, version)
@@ -146,6 +149,7 @@ def import_documents(
         with connection.cursor() as cursor:
             cursor.execute(ADD_DOCUMENTS, [collection.pk])
             cursor.execute("DROP TABLE incoming_document")
+        tell_planner(Document)
         _record(
             "imported documents", collection, stream, actor, file=name, n_documents=count, is_html=is_html
         )

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
 
-from judging.models import Assessor, Campaign, Collection, GoldAnswer
+from judging.models import Assessor, Campaign, Collection, GoldAnswer, Judgment, Lease, Slot
 from judging.services.sources import (
     Place,
     Progress,
@@ -19,6 +19,7 @@ from judging.services.sources import (
     place_of_cell,
     place_of_field,
     refuse,
+    tell_planner,
     watched,
 )
 from judging.textfiles import Source
@@ -128,7 +129,7 @@ def import_judgments(
         file = _File(stream, name, form)
         found = counted(form.read(stream, name), stream, progress, "judgments")
         copy_rows("incoming", INCOMING, _rows(found, file, mapping, allowed))
-        _refuse_unknown(file, collection)
+        _find(file, collection)
         facts = {
             "file": name,
             "sha256": stream.digest.hexdigest(),
@@ -176,36 +177,35 @@ def _rows(
         yield index, judgment.topic_id, judgment.doc_id, getattr(judgment, "assessor", ""), grade
 
 
+# Each id is looked up by itself: a join with tables this full and this fresh was planned as 2 billion comparisons.
+FIND = """
+CREATE TEMPORARY TABLE found ON COMMIT DROP AS
+SELECT i.ordinal, i.topic_id AS topic_name, i.doc_id AS document_name, i.assessor, i.grade,
+       (SELECT t.id FROM judging_topic t
+         WHERE t.collection_id = %(collection)s AND t.topic_id = i.topic_id) AS topic_id,
+       (SELECT d.id FROM judging_document d
+         WHERE d.collection_id = %(collection)s AND d.doc_id = i.doc_id) AS document_id
+  FROM incoming i
+"""
 # Each finds the first line of one kind of fault: ordinal, then what the message needs.
-UNKNOWN_TOPIC = """
-SELECT i.ordinal, i.topic_id FROM incoming i
- WHERE NOT EXISTS (SELECT 1 FROM judging_topic t WHERE t.collection_id = %(collection)s AND t.topic_id = i.topic_id)
- ORDER BY i.ordinal LIMIT 1
-"""
-UNKNOWN_DOCUMENT = """
-SELECT i.ordinal, i.doc_id FROM incoming i
- WHERE NOT EXISTS (SELECT 1 FROM judging_document d
-                    WHERE d.collection_id = %(collection)s AND d.doc_id = i.doc_id)
- ORDER BY i.ordinal LIMIT 1
-"""
+UNKNOWN_TOPIC = "SELECT ordinal, topic_name FROM found WHERE topic_id IS NULL ORDER BY ordinal LIMIT 1"
+UNKNOWN_DOCUMENT = (
+    "SELECT ordinal, document_name FROM found WHERE document_id IS NULL ORDER BY ordinal LIMIT 1"
+)
 GOLD_TWICE = """
-SELECT ordinal, doc_id, topic_id, grade, first FROM (
-  SELECT *, first_value(grade) OVER (PARTITION BY topic_id, doc_id ORDER BY ordinal) AS first FROM incoming) i
+SELECT ordinal, document_name, topic_name, grade, first FROM (
+  SELECT *, first_value(grade) OVER (PARTITION BY topic_id, document_id ORDER BY ordinal) AS first FROM found) f
  WHERE grade <> first ORDER BY ordinal LIMIT 1
 """
 GOLD_KNOWN = """
-SELECT i.ordinal, i.doc_id, i.topic_id, i.grade, g.grade FROM incoming i
-  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
-  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
-  JOIN judging_goldanswer g ON g.topic_id = t.id AND g.document_id = d.id AND g.grade <> i.grade
- ORDER BY i.ordinal LIMIT 1
+SELECT f.ordinal, f.document_name, f.topic_name, f.grade, g.grade FROM found f
+  JOIN judging_goldanswer g ON g.topic_id = f.topic_id AND g.document_id = f.document_id AND g.grade <> f.grade
+ ORDER BY f.ordinal LIMIT 1
 """
 ADD_GOLD = """
 INSERT INTO judging_goldanswer (topic_id, document_id, grade, source, created_at)
-SELECT t.id, d.id, min(i.grade), %(source)s, statement_timestamp() FROM incoming i
-  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
-  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
- GROUP BY t.id, d.id ORDER BY min(i.ordinal)
+SELECT topic_id, document_id, min(grade), %(source)s, statement_timestamp() FROM found
+ GROUP BY topic_id, document_id ORDER BY min(ordinal)
 ON CONFLICT (topic_id, document_id) DO NOTHING
 """
 Fault = tuple[str, str, str]  # query, the column to blame, the reason
@@ -222,16 +222,21 @@ def _refuse_first(file: _File, parameters: dict[str, Any], faults: list[Fault]) 
         file.refuse(*min(found))
 
 
-def _refuse_unknown(file: _File, collection: Collection) -> None:
+def _find(file: _File, collection: Collection) -> None:
+    """Make the table `found` from `incoming`: its topics and documents as rows; refuse what is unknown."""
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS pg_temp.found")
+        cursor.execute(FIND, {"collection": collection.pk})
+        cursor.execute("ANALYZE found")
     faults = [
         (UNKNOWN_TOPIC, "topic", "the collection has no topic {}"),
         (UNKNOWN_DOCUMENT, "document", "the collection has no document {}"),
     ]
-    _refuse_first(file, {"collection": collection.pk}, faults)
+    _refuse_first(file, {}, faults)
 
 
 def _add_gold(file: _File, collection: Collection, source_name: str) -> int:
-    parameters = {"collection": collection.pk, "source": source_name}
+    parameters = {"source": source_name}
     differs = "document {} of topic {} has the gold answer {}, but {} "
     faults = [
         (GOLD_TWICE, "grade", differs + "on an earlier line"),
@@ -240,7 +245,9 @@ def _add_gold(file: _File, collection: Collection, source_name: str) -> int:
     _refuse_first(file, parameters, faults)
     with connection.cursor() as cursor:
         cursor.execute(ADD_GOLD, parameters)
-        return int(cursor.rowcount)
+        count = int(cursor.rowcount)
+    tell_planner(GoldAnswer)
+    return count
 
 
 # -- judgments of a campaign ----------------------------------------------------------------------------------
@@ -292,20 +299,19 @@ def _known_users(campaign: Campaign, source_name: str) -> dict[str, str]:
 
 ADD_ITEMS = """
 INSERT INTO judging_item (id, campaign_id, topic_id, document_id)
-SELECT gen_random_uuid(), %(campaign)s, t.id, d.id FROM (SELECT DISTINCT topic_id, doc_id FROM incoming) i
-  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
-  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
+SELECT gen_random_uuid(), %(campaign)s, topic_id, document_id
+  FROM (SELECT DISTINCT topic_id, document_id FROM found) f
 ON CONFLICT (campaign_id, topic_id, document_id) DO NOTHING
 """
 WANTED = """
 CREATE TEMPORARY TABLE wanted ON COMMIT DROP AS
-SELECT i.ordinal, i.topic_id AS topic_name, i.doc_id, n.id AS item_id, n.topic_id, a.assessor_id, i.grade,
-       d.version, gen_random_uuid() AS token, NULL::integer AS number,
-       row_number() OVER (PARTITION BY n.id ORDER BY i.ordinal) AS turn
-  FROM incoming i JOIN incoming_assessor a ON a.name = i.assessor
-  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = i.topic_id
-  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = i.doc_id
-  JOIN judging_item n ON n.campaign_id = %(campaign)s AND n.topic_id = t.id AND n.document_id = d.id
+SELECT f.*, gen_random_uuid() AS token, NULL::integer AS number,
+       row_number() OVER (PARTITION BY f.item_id ORDER BY f.ordinal) AS turn
+  FROM (SELECT f.*, a.assessor_id,
+               (SELECT d.version FROM judging_document d WHERE d.id = f.document_id) AS version,
+               (SELECT n.id FROM judging_item n WHERE n.campaign_id = %(campaign)s
+                   AND n.topic_id = f.topic_id AND n.document_id = f.document_id) AS item_id
+          FROM found f JOIN incoming_assessor a ON a.name = f.assessor) f
 """
 LOCK_SLOTS = """
 SELECT count(*) FROM (SELECT 1 FROM judging_slot WHERE item_id IN (SELECT item_id FROM wanted) AND purpose = 'judge'
@@ -321,11 +327,13 @@ UPDATE wanted SET number = free.number FROM (
  WHERE free.item_id = wanted.item_id AND free.turn = wanted.turn
 """
 JUDGED_BEFORE = """
-SELECT w.ordinal, w.doc_id, w.topic_name FROM wanted w
+SELECT w.ordinal, w.document_name, w.topic_name FROM wanted w
  WHERE EXISTS (SELECT 1 FROM judging_judgment j WHERE j.item_id = w.item_id AND j.assessor_id = w.assessor_id)
  ORDER BY w.ordinal LIMIT 1
 """
-TOO_MANY = "SELECT ordinal, doc_id, topic_name FROM wanted WHERE number IS NULL ORDER BY ordinal LIMIT 1"
+TOO_MANY = (
+    "SELECT ordinal, document_name, topic_name FROM wanted WHERE number IS NULL ORDER BY ordinal LIMIT 1"
+)
 FILL_SLOTS = """
 INSERT INTO judging_slot (item_id, purpose, number, state, assessor_id, token, leased_at,
                           campaign_id, topic_id, position)
@@ -353,10 +361,10 @@ UPDATE judging_assessor a SET n_judged = n_judged + w.n
 def _add_judgments(file: _File, campaign: Campaign) -> int:
     """Turn the copied lines into items, filled slots, leases and judgments."""
     k = campaign.judgments_per_item
-    parameters = {"campaign": campaign.pk, "collection": campaign.collection_id, "k": k}
+    parameters = {"campaign": campaign.pk, "k": k}
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
-        for sql in (ADD_ITEMS, WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
+        for sql in (ADD_ITEMS, "ANALYZE judging_item", WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
             cursor.execute(sql, parameters)
     many = f"document {{}} of topic {{}} has its judgments already; the campaign wants {k} an item"
     faults = [
@@ -369,4 +377,5 @@ def _add_judgments(file: _File, campaign: Campaign) -> int:
             cursor.execute(sql, parameters)
         count = int(cursor.rowcount)
         cursor.execute(COUNT_WORK)
+    tell_planner(Slot, Lease, Judgment)
     return count
