@@ -22,4 +22,4 @@ RUN pip install --no-deps --no-build-isolation --editable . \
 
 USER touchstone
 EXPOSE 8000
-CMD ["gunicorn", "touchstone.wsgi", "--workers", "2", "--threads", "4", "--timeout", "60", "--max-requests", "20000", "--bind", "0.0.0.0:8000"]
+CMD ["gunicorn", "touchstone.wsgi", "--workers", "2", "--threads", "4", "--timeout", "60", "--max-requests", "20000", "--no-control-socket", "--bind", "0.0.0.0:8000"]

@@ -95,8 +95,10 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
     assessors = [a for a in campaign.assessors.select_related("user") if a.tier != Assessor.Tier.GOLD]
 
     drawn = {item: place_of_pair[place[:2]] for item, place in places.items() if place[2] is not None}
-    labels = [
-        (drawn[item], assessor, grade) for _, item, assessor, grade, purpose in newest if purpose == "judge"
+    labels = [  # imported judgments may be of items that were never drawn: those stand for nothing but themselves
+        (drawn[item], assessor, grade)
+        for _, item, assessor, grade, purpose in newest
+        if purpose == "judge" and item in drawn
     ]
     judged = np.unique(np.array([label[0] for label in labels], dtype=np.int64))
     probability = np.zeros(frame.height)
@@ -104,7 +106,6 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         probability[place] = places[item][2]
     drawn_places = np.fromiter(drawn.values(), dtype=np.int64)
     audit = _audit(entries, newest, drawn, judged)
-    audited = set(judged[audit["audited"]].tolist())
     return CampaignArrays(
         n_topics=len(topic_ids),
         n_grades=len(campaign.scale.values()),
@@ -119,7 +120,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         assessors=assessors,
         **_labels(labels, judged, assessors),
         **audit,
-        **_checks(campaign, newest, assessors, {item for item, at in drawn.items() if at in audited}),
+        **_checks(campaign, newest, assessors),
         last_judgment_id=max((row[0] for row in newest), default=0),
         n_judgments=len(newest),
     )
@@ -196,8 +197,8 @@ def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) 
     place = {assessor.pk: index for index, assessor in enumerate(assessors)}
     seen = [
         (place[assessor], truth[item], grade)
-        for _, item, assessor, grade, purpose in newest
-        if item in truth and assessor in place and not (purpose == "judge" and item in audited)
+        for _, item, assessor, grade, _ in newest
+        if item in truth and assessor in place
     ]
     columns = np.array(seen, dtype=np.int64).reshape(-1, 3)
     return {"check_assessor": columns[:, 0], "check_true": columns[:, 1], "check_given": columns[:, 2]}

@@ -23,32 +23,25 @@ import shutil
 import sys
 import tempfile
 import time
-import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform"), str(REPOSITORY / "benchmarks")]
-
+from bulk_judges import SKILLS, Judges
 from synthetic import N_TOPICS, POOL_DEPTH, Population, make_population, write_files
 
-Ints = NDArray[np.int64]
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform")]
 
 BUDGET, VOTES, AUDITED_EACH_TIME, AUDITED_IN_TOTAL = 500, 2, 100, 200
-SKILLS = (1.0, 0.95, 0.95, 0.9, 0.9, 0.85)
 GOLD_CHECK_RATE, GOLD_CHECK_EXPOSURES = 0.1, 2
 NOISES = ("popularity", "class_conditional")
-MIDDLE = 0.5  # the popularity that everybody sees under class-conditional noise
 COLLECTION = "Synthetic"
-MILLISECONDS_EACH = 20_000
 
 
 # -- import ------------------------------------------------------------------------------------------------
@@ -67,108 +60,6 @@ def import_collection(population: Population, folder: Path) -> None:
     runs = sorted(folder.glob("*.run"))
     import_runs(collection=made, files=[(path, path.name) for path in runs])
     import_judgments(collection=made, source=folder / "gold.qrels", name="gold.qrels", as_gold=True)
-
-
-# -- judging in bulk ----------------------------------------------------------------------------------------
-
-FILLED = "slot_id bigint, assessor_id bigint, grade integer"
-AS_SUBMIT_LEAVES_THEM = (
-    """UPDATE judging_slot s SET state = 'done', assessor_id = f.assessor_id, token = gen_random_uuid(),
-              leased_at = clock_timestamp(), lease_until = NULL
-         FROM filled f WHERE s.id = f.slot_id AND s.state = 'open'""",
-    """INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
-       SELECT s.token, s.id, s.assessor_id, s.leased_at FROM filled f JOIN judging_slot s ON s.id = f.slot_id""",
-    """INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
-                                     active_milliseconds, document_version, created_at)
-       SELECT s.item_id, s.assessor_id, 1, f.grade, s.id, s.token, gen_random_uuid(), %(milliseconds)s, d.version,
-              clock_timestamp()
-         FROM filled f JOIN judging_slot s ON s.id = f.slot_id JOIN judging_item i ON i.id = s.item_id
-         JOIN judging_document d ON d.id = i.document_id""",
-    """UPDATE judging_assessor a SET n_judged = n_judged + f.n
-         FROM (SELECT assessor_id, count(*) AS n FROM filled GROUP BY assessor_id) f WHERE a.id = f.assessor_id""",
-)
-
-
-def fill(rows: Iterable[tuple[int, int, int]]) -> None:
-    """Judge open slots: rows of (slot, assessor, grade)."""
-    from django.db import connection
-
-    from judging.services.sources import copy_rows
-
-    wanted = copy_rows("filled", FILLED, rows)
-    with connection.cursor() as cursor:
-        for number, sql in enumerate(AS_SUBMIT_LEAVES_THEM):
-            cursor.execute(sql, {"milliseconds": MILLISECONDS_EACH})
-            if number < 3 and cursor.rowcount != wanted:
-                raise RuntimeError(f"{cursor.rowcount} of {wanted} judgments were written")
-
-
-@dataclass
-class Judges:
-    """Six simulated assessors and a gold assessor who is never wrong, in one campaign."""
-
-    campaign: Any
-    places: dict[tuple[int, int], int]  # (topic, document) keys to places in the population
-    population: Population
-    noise: str
-    rng: np.random.Generator
-    assessors: list[int] = field(default_factory=list)
-    gold: int = 0
-    met: dict[uuid.UUID, set[int]] = field(default_factory=lambda: defaultdict(set))
-
-    def enrol(self, users: list[Any]) -> None:
-        from judging.models import Assessor
-        from judging.services.campaigns import add_assessor
-
-        tiers = ["bronze"] * len(SKILLS) + ["gold"]
-        keys = [
-            add_assessor(campaign=self.campaign, user=user, tier=tier, kind=Assessor.Kind.SIMULATED).pk
-            for user, tier in zip(users, tiers, strict=True)
-        ]
-        self.assessors, self.gold = keys[:-1], keys[-1]
-
-    def judge(self, topic_ids: list[str]) -> None:
-        """Judge all that is wanted of the topics, and gold checks at the campaign's rate; nobody gets an item twice."""
-        wanted = self._open("judge", topic_ids)
-        n_checks = round(len(wanted) * self.campaign.gold_check_rate)
-        checks = self._open("check", topic_ids)
-        chosen = [checks[place] for place in self.rng.permutation(len(checks))]
-        given: list[tuple[int, int, int]] = []  # slot, place in the population, assessor
-        for number, (slot, item, place) in enumerate([*wanted, *chosen]):
-            if number >= len(wanted) + n_checks:
-                break
-            free = [who for who in range(len(SKILLS)) if who not in self.met[item]]
-            if free:
-                who = free[self.rng.integers(len(free))]
-                self.met[item].add(who)
-                given.append((slot, place, who))
-        slots, places, who = (np.array(column) for column in zip(*given, strict=True))
-        grades = self._grades(places, who)
-        fill(
-            (int(slot), self.assessors[w], int(grade))
-            for slot, w, grade in zip(slots, who, grades, strict=True)
-        )
-
-    def judge_audit(self) -> None:
-        rows = self._open("audit", None)
-        fill((slot, self.gold, int(self.population.grade[place])) for slot, _, place in rows)
-
-    def _open(self, purpose: str, topic_ids: list[str] | None) -> list[tuple[int, uuid.UUID, int]]:
-        slots = self.campaign.slots.filter(purpose=purpose, state="open").order_by(
-            "topic_id", "position", "id"
-        )
-        if topic_ids is not None:
-            slots = slots.filter(topic__topic_id__in=topic_ids)
-        rows = slots.values_list("id", "item_id", "topic_id", "item__document_id")
-        return [(slot, item, self.places[topic, document]) for slot, item, topic, document in rows]
-
-    def _grades(self, places: Ints, who: Ints) -> Ints:
-        from touchstone.demo.simulated import simulated_grades
-
-        share = self.population.share[places]
-        if self.noise == "class_conditional":
-            share = np.full(places.size, MIDDLE)
-        return simulated_grades(self.rng, self.population.grade[places], share, np.array(SKILLS)[who])
 
 
 # -- one repetition -----------------------------------------------------------------------------------------

@@ -24,8 +24,9 @@ from small_campaign import (
 )
 
 from analytics.frames import campaign_arrays
-from judging.models import GoldAnswer, Judgment
+from judging.models import Judgment, Slot
 from judging.services.assign import release, revise, submit
+from judging.services.judgment_files import import_judgments
 from sampling.models import AuditEntry, DrawEntry
 from sampling.services import audit
 
@@ -232,52 +233,52 @@ def test_gold_tier_judgments_are_not_among_the_labels(campaign, people, gold):
     assert arrays.audited.any()
 
 
-def test_gold_checks_are_found_through_both_kinds_of_slot_and_only_there(tmp_path):
-    campaign = make_campaign(tmp_path, gold_check_rate=0.1)
+def test_gold_checks_are_the_answers_on_items_chosen_for_checking_and_no_labels(tmp_path):
+    campaign = make_campaign(tmp_path, budget=20, gold_check_rate=0.1)
     ann, ben, cay = (make_assessor(campaign, name) for name in ("ann", "ben", "cay"))
-    check = slots(campaign, "check")[0]
-    checked_items = {slot.item_id for slot in slots(campaign, "check")}
-    assert len(checked_items) == 12  # four a topic
-    by_judging = next(slot for slot in slots(campaign) if slot.item_id in checked_items - {check.item_id})
-    other = next(slot for slot in slots(campaign) if slot.item_id not in checked_items)
+    check, other = slots(campaign, "check", number=1)[:2]
+    drawn = slots(campaign)[0]
+    assert DrawEntry.objects.filter(item__in=[slot.item_id for slot in slots(campaign, "check")]).count() == 0
     give(ann, check, 3)
-    give(ben, by_judging, 2)
-    give(cay, other, 1)
+    give(ben, other, 2)
+    give(cay, drawn, 1)
     arrays = campaign_arrays(campaign)
     rows = zip(arrays.check_assessor, arrays.check_true, arrays.check_given, strict=True)
     names = [assessor.user.username for assessor in arrays.assessors]
-    found = {(names[who], int(true), int(given)) for who, true, given in rows}
-    assert found == {("ann", truth_of(check), 3), ("ben", truth_of(by_judging), 2)}
-    # An answer to a check slot is no label; one to a judge slot is.
-    assert sorted(name for graded in labels(arrays).values() for name in graded) == ["ben", "cay"]
+    found = [(names[who], int(true), int(given)) for who, true, given in rows]
+    assert sorted(found) == [("ann", truth_of(check), 3), ("ben", truth_of(other), 2)]
+    assert list(labels(arrays).values()) == [{"cay": 1}]
     assert arrays.n_judgments == 3
-
-
-def test_a_label_of_an_audited_item_is_not_counted_as_a_gold_check_as_well(tmp_path):
-    campaign = make_campaign(tmp_path, gold_check_rate=0.1)
-    people = [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
-    gold, cay = make_assessor(campaign, "greta", tier="gold"), make_assessor(campaign, "cay")
-    judge_all(campaign, people)
-    assert campaign_arrays(campaign).check_true.size == 24  # twelve checked items, judged twice each
-    by_item = {slot.item_id: slot for slot in slots(campaign, "check")}
-    for slot in by_item.values():
-        give(cay, slot, 0)
-    audit(campaign=campaign, items_each_time=N_FRAME, items_in_total=N_FRAME, seed=5)
-    judge_audit(campaign, gold)
-    arrays = campaign_arrays(campaign)
-    assert arrays.audited.all()
-    # What Cay answered to check slots is nobody's label: only there is it counted.
-    assert [arrays.assessors[who].user.username for who in arrays.check_assessor] == ["cay"] * 12
-    assert sorted(arrays.check_true.tolist()) == sorted(truth_of(slot) for slot in by_item.values())
-
-
-def test_an_item_that_is_only_checked_was_not_drawn_and_gives_no_label(tmp_path):
-    campaign = make_campaign(tmp_path, budget=8, gold_check_rate=0.1)
-    ann = make_assessor(campaign, "ann")
-    outside = next(slot for slot in slots(campaign, "check") if not hasattr(slot.item, "draw_entry"))
-    give(ann, outside, 1)
-    arrays = campaign_arrays(campaign)
-    assert arrays.judged.size == 0
     assert arrays.n_drawn_by_topic.sum() == DrawEntry.objects.filter(draw__campaign=campaign).count()
-    assert arrays.check_true.tolist() == [truth_of(outside)]
-    assert GoldAnswer.objects.filter(document=outside.item.document).exists()
+
+
+def test_what_assessors_answer_to_wanted_judgments_of_a_check_item_is_a_gold_check_too(tmp_path):
+    campaign = make_campaign(tmp_path, budget=20, gold_check_rate=0.1)
+    ann, ben = make_assessor(campaign, "ann"), make_assessor(campaign, "ben")
+    check = slots(campaign, "check")[0]
+    give(ann, check, 3)
+    give(ben, add_wanted(check), 0)
+    arrays = campaign_arrays(campaign)
+    assert sorted(zip(arrays.check_true, arrays.check_given, strict=True)) == [
+        (truth_of(check), 0),
+        (truth_of(check), 3),
+    ]
+
+
+def add_wanted(slot):
+    """Want a judgment of the slot's item, as an import of judgments does."""
+    return Slot.objects.create(
+        item=slot.item, purpose="judge", number=1, campaign=slot.campaign, topic=slot.topic, position=1
+    )
+
+
+def test_a_judgment_of_an_item_that_was_never_drawn_is_no_label(tmp_path):
+    campaign = make_campaign(tmp_path, budget=20)
+    drawn = set(DrawEntry.objects.values_list("item__topic__topic_id", "item__document__doc_id"))
+    topic, document = next(pair for pair in PAIRS if pair not in drawn)
+    path = tmp_path / "other.qrels"
+    path.write_text(f"{topic} somebody {document} 2\n")
+    assert import_judgments(source=path, name=path.name, campaign=campaign, file_format="qrels_jg") == 1
+    arrays = campaign_arrays(campaign)
+    assert arrays.judged.size == arrays.label_item.size == 0
+    assert arrays.n_judgments == 1

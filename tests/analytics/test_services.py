@@ -247,14 +247,14 @@ def test_confusion_counts_come_from_the_audit_and_an_assessor_who_is_wrong_is_fl
 
 
 def test_gold_checks_are_counted_where_there_is_no_audit(tmp_path):
-    campaign = make_campaign(tmp_path, gold_check_rate=0.1)
+    campaign = make_campaign(tmp_path, budget=15, gold_check_rate=0.1)
     ann = make_assessor(campaign, "ann")
     by_item = {slot.item_id: slot for slot in slots(campaign, "check")}
     for slot in by_item.values():
         give(ann, slot, 1)
     computation = recompute(campaign=campaign)
     confusion = computation.confusions.get()
-    assert computation.n_gold_checks == confusion.n_gold_checks == 12
+    assert computation.n_gold_checks == confusion.n_gold_checks == len(by_item) == 12  # four a topic
     of_grade = [[truth_of(slot) for slot in by_item.values()].count(grade) for grade in range(4)]
     assert [row[1] for row in confusion.counts] == of_grade
     assert sum(map(sum, confusion.counts)) == 12

@@ -525,3 +525,20 @@ def test_a_job_that_kills_its_worker_is_given_up_and_the_others_are_served(child
         until(lambda: state_of(poison) == Job.State.FAILED)
     assert "died 3 times" in poison.error
     assert marks() == 3
+
+
+@pytest.mark.slow
+def test_a_worker_works_on_after_redis_was_killed(child_environment, servers, tmp_path):
+    with worker(child_environment, tmp_path / "log") as process:
+        first = queue("mark")
+        until(lambda: state_of(first) == Job.State.DONE)
+        servers.redis.process.kill()
+        servers.redis.process.wait()
+        with stopped(servers):
+            meanwhile = queue("mark")  # nobody is woken up for this one
+            time.sleep(1)
+        after = queue("mark")
+        make_older(meanwhile)
+        until(lambda: state_of(after) == state_of(meanwhile) == Job.State.DONE, seconds=30)
+        assert process.is_running()
+    assert marks() == 3

@@ -1,7 +1,11 @@
 """A folder of somebody else's collection: which file is what (`make demo COLLECTION=folder`)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from judging.textfiles import open_text
+from judging.trec import QrelRecord, read_fields, read_qrels
 
 # Cranfield's codes: 1 is best, 4 least, -1 and 5 not relevant.
 CRANFIELD_GRADES = {1: 3, 2: 3, 3: 2, 4: 1, -1: 0, 5: 0}
@@ -9,14 +13,14 @@ CRANFIELD_GRADES = {1: 3, 2: 3, 3: 2, 4: 1, -1: 0, 5: 0}
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of a collection. `topic_format` and `grade_map` are set where the files alone do not tell."""
+    """The files of a collection. `topic_format` and `is_cranfield` are set where the files alone do not tell."""
 
     documents: Path
     topics: Path
     qrels: Path | None
     runs: tuple[Path, ...]
     topic_format: str | None = None
-    grade_map: dict[int, int] | None = None
+    is_cranfield: bool = False
 
 
 def read_folder(root: Path) -> Folder:
@@ -32,7 +36,7 @@ def read_folder(root: Path) -> Folder:
             root / "cranqrel",
             (),
             topic_format="cranfield",
-            grade_map=CRANFIELD_GRADES,
+            is_cranfield=True,
         )
     documents = _first(root, "corpus.*", "documents.*", "docs.*")
     topics = _first(root, "queries.*", "topics.*")
@@ -53,3 +57,27 @@ def _first(root: Path, *patterns: str) -> Path | None:
         if found:
             return found[0]
     return None
+
+
+def read_grades(folder: Folder) -> Iterator[QrelRecord]:
+    """Return the folder's gold grades on the scale 0 to 3 of the demo: TREC qrels, BEIR's TSV, or Cranfield's codes."""
+    path = folder.qrels
+    if path is None:
+        return
+    if folder.is_cranfield:
+        for fields in read_fields(path, path.name, 3, "topic document grade"):
+            grade = CRANFIELD_GRADES.get(fields.grade(2))
+            if grade is None:
+                fields.fail(2, f"Cranfield's codes are {sorted(CRANFIELD_GRADES)}")
+            yield QrelRecord(fields.id(0, "topic"), fields.id(1, "document"), grade)
+    elif next(iter(open_text(path, path.name))).text.startswith("query-id\t"):
+        for number, fields in enumerate(read_fields(path, path.name, 3, "query-id corpus-id score")):
+            if number:  # the first line is BEIR's header
+                yield QrelRecord(fields.id(0, "topic"), fields.id(1, "document"), _clipped(fields.grade(2)))
+    else:
+        for record in read_qrels(path, path.name):
+            yield QrelRecord(record.topic_id, record.doc_id, _clipped(record.grade))
+
+
+def _clipped(grade: int) -> int:
+    return min(3, max(0, grade))

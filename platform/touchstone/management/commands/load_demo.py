@@ -6,6 +6,7 @@ import tempfile
 import time
 import uuid
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_r
 from sampling.models import AuditSchedule
 from sampling.services import Design, audit, draw
 from touchstone.demo import docstrings, simulated, systems
-from touchstone.demo.folder import Folder, read_folder
+from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
 
@@ -113,7 +114,7 @@ class Command(BaseCommand):
             n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
             self._say(f"{n_documents} documents and {n_topics} topics imported")
             self._compute_runs(made, Path(folder))
-            known = self._read_grades(DATA / "grades.qrels", made)
+            known = self._known(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
             # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
             known |= {pair: 0 for pair in self._pooled(made) if pair not in known}
             self._import_gold(made, known, Path(folder), "the topics' author")
@@ -132,8 +133,8 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as folder:
             if not files.runs:
                 self._compute_runs(made, Path(folder))
-            if files.qrels is not None:
-                known = self._read_grades(files.qrels, made, files.grade_map)
+            known = self._known(read_grades(files), made)
+            if files.qrels is not None and known:
                 self._import_gold(made, known, Path(folder), files.qrels.name)
         return made
 
@@ -148,17 +149,15 @@ class Command(BaseCommand):
         import_runs(collection=made, files=sources)
         self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
 
-    def _read_grades(
-        self, path: Path, made: Collection, grade_map: dict[int, int] | None = None
-    ) -> dict[tuple[str, str], int]:
+    def _known(self, records: Iterable[QrelRecord], made: Collection) -> dict[tuple[str, str], int]:
+        """Return the grades of the topics and documents that the collection has."""
         topics = set(made.topics.values_list("topic_id", flat=True))
         documents = set(made.documents.values_list("doc_id", flat=True))
-        grades = {}
-        for record in read_qrels(path, path.name):
-            if record.topic_id in topics and record.doc_id in documents:
-                grade = grade_map[record.grade] if grade_map else max(record.grade, 0)
-                grades[record.topic_id, record.doc_id] = grade
-        return grades
+        return {
+            (record.topic_id, record.doc_id): record.grade
+            for record in records
+            if record.topic_id in topics and record.doc_id in documents
+        }
 
     def _pooled(self, made: Collection) -> set[tuple[str, str]]:
         pairs: set[tuple[str, str]] = set()
