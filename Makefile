@@ -1,6 +1,10 @@
 # `make` alone lists what can be made. Nothing here needs more than Python 3.11, make and network.
 .DEFAULT_GOAL := help
 PYTHON ?= python3.11
+# Debian keeps Python's venv module in a package of its own: root gets it installed, others are told.
+VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+  then echo "Installing python3.11-venv ..." && apt-get update -qq && apt-get install -y -qq python3.11-venv >/dev/null; \
+  else echo "Python's venv module is missing: as root, 'apt-get install python3.11-venv', then try again"; exit 1; fi
 BIN := .venv/bin
 .PHONY: help demo run test lint docs bench lock clean
 
@@ -36,8 +40,7 @@ clean: ## remove what was built; var/ (your data) stays
 
 .venv/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Touchstone needs Python 3.11 ($(PYTHON) is not on the PATH)"; exit 1; }
-	@$(PYTHON) -m venv .venv 2>/dev/null || { rm -rf .venv; \
-	  echo "Python's venv module is missing: as root, run 'apt-get install python3.11-venv' and try again"; exit 1; }
+	@$(PYTHON) -m venv .venv 2>/dev/null || { rm -rf .venv; $(VENV_MODULE) && $(PYTHON) -m venv .venv; }
 
 # The editable install puts "touchstone" (inside platform/) on the path of celery and gunicorn.
 .venv/runtime: requirements.lock pyproject.toml | .venv/bin/python

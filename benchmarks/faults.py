@@ -122,7 +122,7 @@ def measure_services(
         from judging.models import Assessor
 
         call_command("migrate", verbosity=0)
-        make_campaign(int(300 * seconds) + 200, n_clients)
+        make_campaign(int(300 * min(seconds, 2 * n_kills)) + 200, n_clients)
         if not durable:
             switch_durability_off(servers)
         setting = synchronous_commit()
@@ -229,7 +229,7 @@ def measure_stack(root: Path, seconds: float, n_kills: int, n_clients: int) -> d
 
         from judging.models import Assessor
 
-        campaign = make_campaign(int(100 * seconds) + 200, n_clients)
+        campaign = make_campaign(int(100 * min(seconds, 4 * n_kills)) + 200, n_clients)
         names = list(Assessor.objects.values_list("user__username", flat=True))
         clients: list[Client] = [WebClient(address, campaign, name) for name in names]
         connection.close()
