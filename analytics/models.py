@@ -6,7 +6,6 @@ from django.db.models import Q
 from judging.models import Assessor, Campaign, Run
 
 
-
 def finite(*fields: str) -> Q:
     """A condition that no field holds NaN or an infinity (in PostgreSQL NaN equals itself, so `IN` finds it)."""
     condition = Q()

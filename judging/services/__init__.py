@@ -1,1 +1,1 @@
-"""What can be done to the facts. Every function is keyword-only and atomic, and raises a `Refused` named after the fact."""
+"""What can be done to the facts: keyword-only, atomic; a refusal is an error named after the fact."""

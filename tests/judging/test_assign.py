@@ -1,5 +1,6 @@
 """The contract with assessors, on a real PostgreSQL."""
 
+import contextlib
 import threading
 import uuid
 
@@ -311,10 +312,8 @@ def storm(campaign, n_assessors, tabs, claim_one):
 def claim_and_submit(assessor):
     slot = claim(assessor=assessor).slot
     if slot is not None:
-        try:
+        with contextlib.suppress(AlreadyJudged):  # the other tab was faster; it had the same lease
             submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=1)
-        except AlreadyJudged:
-            pass  # the other tab was faster; it had the same lease
     return slot
 
 
@@ -324,8 +323,7 @@ def naive_claim(assessor):
         Item.objects.extra(
             where=[
                 "(SELECT count(*) FROM judging_judgment j WHERE j.item_id = judging_item.id) < 3",
-                "NOT EXISTS (SELECT 1 FROM judging_judgment j WHERE j.item_id = judging_item.id"
-                " AND j.assessor_id = %s)",
+                "judging_item.id NOT IN (SELECT item_id FROM judging_judgment WHERE assessor_id = %s)",
             ],
             params=[assessor.pk],
         )
@@ -334,12 +332,10 @@ def naive_claim(assessor):
         .first()
     )
     if item is not None:
-        try:
+        with contextlib.suppress(IntegrityError):
             Judgment.objects.create(
                 item=item, assessor=assessor, grade=1, lease_token=uuid.uuid4(), client_token=uuid.uuid4()
             )
-        except IntegrityError:
-            pass
     return item
 
 
