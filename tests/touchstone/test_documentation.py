@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from touchstone.management.commands.stack import BEAT, WEB, WORKER
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
@@ -124,6 +126,11 @@ def test_operations_lists_exactly_the_variables_that_settings_read():
 
 def test_the_variables_of_settings_are_found_whichever_way_they_are_read():
     assert {"SECRET_KEY", "DATABASE_URL", "TOUCHSTONE_ROLE", "HTTPS"} <= variables_of_settings()
+
+
+def test_operations_starts_the_processes_that_the_embedded_stack_starts():
+    commands = (DOCS / "operations.md").read_text()
+    assert [command for command in (WEB, WORKER, BEAT) if " ".join(command) not in commands] == []
 
 
 def test_the_readme_walks_through_ten_rooms_that_exist():
