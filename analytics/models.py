@@ -52,7 +52,8 @@ class ConfusionEstimate(models.Model):
         constraints = [
             models.UniqueConstraint(name="analytics_confusion_unique", fields=["computation", "assessor"]),
             models.CheckConstraint(
-                name="analytics_confusion_finite", condition=finite("accuracy", "accuracy_low", "accuracy_high")
+                name="analytics_confusion_finite",
+                condition=finite("accuracy", "accuracy_low", "accuracy_high"),
             ),
         ]
 
@@ -116,7 +117,9 @@ class Flag(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="analytics_flag_unique", fields=["assessor", "computation"])]
+        constraints = [
+            models.UniqueConstraint(name="analytics_flag_unique", fields=["assessor", "computation"])
+        ]
 
     def __str__(self) -> str:
         return f"{self.assessor}: {self.evidence}"

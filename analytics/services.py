@@ -318,7 +318,9 @@ def _matrix_inverse(
         gold_per_grade=joined.sum(axis=1)[None],
     )
     note = f"one matrix for all assessors: {own[0].reason}" if isinstance(own[0], Refusal) else ""
-    return [r if isinstance(r, Refusal) else replace(r, warning=f"{note} {r.warning}".strip()) for r in pooled]
+    return [
+        r if isinstance(r, Refusal) else replace(r, warning=f"{note} {r.warning}".strip()) for r in pooled
+    ]
 
 
 def _binary(counts: np.ndarray, relevant_grade: int) -> np.ndarray:

@@ -23,7 +23,7 @@ class FilesField(forms.FileField):
     widget = SeveralFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[Any]:
-        files = data if isinstance(data, list | tuple) else [data]
+        files = data if isinstance(data, list | tuple) and data else [data or None]
         return [super(FilesField, self).clean(file, initial) for file in files]
 
 

@@ -101,7 +101,7 @@ class GoldAnswer(models.Model):
 class Scale(models.Model):
     """The ordinal grades of a campaign; 0 is not relevant, `relevant_grade` and above count as relevant."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=120)
     relevant_grade = models.SmallIntegerField(default=1)
 
     class Meta:
@@ -168,10 +168,14 @@ class Campaign(models.Model):
                 name="judging_campaign_state", condition=Q(state__in=["draft", "open", "closed"])
             ),
             models.CheckConstraint(
-                name="judging_campaign_k", condition=Q(judgments_per_item__gte=1, judgments_per_item__lte=20)
+                name="judging_campaign_k",
+                condition=Q(judgments_per_item__gte=1, judgments_per_item__lte=20),
+                violation_error_message="An item takes 1 to 20 judgments.",
             ),
             models.CheckConstraint(
-                name="judging_campaign_lease", condition=Q(lease_seconds__gte=1, lease_seconds__lte=86400)
+                name="judging_campaign_lease",
+                condition=Q(lease_seconds__gte=1, lease_seconds__lte=86400),
+                violation_error_message="An item is kept for 1 second to 1 day (86,400 seconds).",
             ),
             models.CheckConstraint(
                 name="judging_campaign_gold_rate",

@@ -36,7 +36,7 @@ def create_campaign(
     """Create a campaign with a scale of its own."""
     relevant_grade = fields.pop("relevant_grade", 1)
     with transaction.atomic():
-        scale = Scale.objects.create(name=f"{name}'s scale", relevant_grade=relevant_grade)
+        scale = Scale.objects.create(name=f"Scale of {name}", relevant_grade=relevant_grade)
         Grade.objects.bulk_create(
             Grade(scale=scale, value=value, label=label, gain=gain) for value, label, gain in grades
         )

@@ -92,7 +92,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "touchstone.views.ProblemPages",
+    "touchstone.views.refusals_become_pages",
 ]
 ROOT_URLCONF = "touchstone.urls"
 WSGI_APPLICATION = "touchstone.wsgi.application"
@@ -192,6 +192,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2.0,
     "unacked_restore_throttle": 1,
     "retry_on_timeout": False,
+    "max_retries": 0,
 }
 CELERY_BEAT_SCHEDULE = {"tick": {"task": "touchstone.tasks.tick", "schedule": 5.0, "options": {"expires": 5}}}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 import uuid
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -25,6 +26,7 @@ from touchstone.models import Job, User
 
 logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
+DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 
 
 @login_not_required
@@ -107,8 +109,8 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
         name, status, title, detail = "NotFound", 404, "There is no such thing", ""
     elif isinstance(error, PermissionDenied):
         name, status, title, detail = "Forbidden", 403, "You may not do this", str(error)
-    elif isinstance(error, DatabaseError | InterfaceError):
-        # The database restarts or is overloaded: nothing was acknowledged, and the same request may come again.
+    elif isinstance(error, DATABASE_IS_AWAY):
+        # It restarts or is overloaded: nothing was acknowledged, and the same request may come again.
         logger.warning("database: %s", error)
         connection.close()
         name, status, title, detail = "Unavailable", 503, "The database cannot answer now; try again", ""
@@ -121,29 +123,17 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-class ProblemPages:
-    """Middleware: a `Refused` or a lost database on a page becomes the error page with the right status."""
+def refusals_become_pages(get_response: Any) -> Any:
+    """Middleware: a `Refused` that reaches a page becomes the error page with the right status."""
 
-    def __init__(self, get_response: Any) -> None:
-        self.get_response = get_response
+    def middleware(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        try:
-            response: HttpResponse = self.get_response(request)
-        except (DatabaseError, InterfaceError) as error:  # raised by another middleware, e.g. the session's
-            logger.warning("database: %s", error)
-            connection.close()
-            response = unavailable(request)
-        return response
+    def process_exception(request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return _error(request, error.status, error.title, str(error)) if isinstance(error, Refused) else None
 
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, Refused):
-            return _error(request, error.status, error.title, str(error))
-        if isinstance(error, DatabaseError | InterfaceError):
-            logger.exception("database")
-            connection.close()
-            return unavailable(request)
-        return None
+    middleware.process_exception = process_exception  # type: ignore[attr-defined]
+    return middleware
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
@@ -183,6 +173,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def fault(request: HttpRequest) -> HttpResponse:
+    """The last resort of every uncaught error, also of one raised by a middleware (the session's, for instance)."""
+    error = sys.exc_info()[1]
+    if isinstance(error, DATABASE_IS_AWAY):
+        connection.close()
+        return unavailable(request)
     title = "Something went wrong on our side"
     return HttpResponse(
         f"<!doctype html><title>{title}</title><h1>{title}</h1><p>It was logged.</p>", status=500
@@ -200,6 +195,6 @@ def ready(request: HttpRequest) -> HttpResponse:
     """Answer 200 when the database answers; a silent worker only degrades."""
     try:
         worker = jobs.worker_is_running()
-    except (DatabaseError, InterfaceError):
+    except DATABASE_IS_AWAY:
         return HttpResponse("the database does not answer\n", status=503, content_type="text/plain")
     return HttpResponse("ok\n" if worker else "ok, but no worker is running\n", content_type="text/plain")

@@ -47,7 +47,6 @@ def run_stack(
     embedded.stoppable()
     try:
         with embedded.stack(root) as servers:
-            embedded.announce(root, servers, servers.programs)
             _prepare(preparation)
             port = port if _is_free(port) else embedded.free_port()
             embedded.supervise(
