@@ -44,12 +44,12 @@ clean: ## remove what was built; var/ (your data) stays
 
 # The editable install puts "touchstone" (inside platform/) on the path of celery and gunicorn.
 .venv/runtime: requirements.lock pyproject.toml | .venv/bin/python
-	@echo "Installing Touchstone into .venv (once) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Installing Touchstone into .venv (once, about a minute) ..."
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/dev: requirements-dev.lock | .venv/runtime
-	@echo "Installing the developers' tools into .venv (once) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@echo "Installing the developers' tools into .venv (once, about a minute) ..."
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -35,3 +35,4 @@ class Command(BaseCommand):
         for login in logins:
             self.stdout.write(f"  {login['role']:<14} {login['username']:<8} password {login['password']}")
         self.stdout.write("\n  The login page has a button for each of them.\n")
+        self.stdout.flush()

@@ -101,5 +101,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         def welcome(address: str) -> None:
             self.stdout.write(f"Touchstone runs at {address}   (Ctrl-C stops everything)")
+            self.stdout.flush()
 
         run_stack(port, self.stdout.write, [], welcome)
