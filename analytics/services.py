@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import Max, OuterRef, Subquery
 
 from analytics.comparison import Comparison, compare, pairs_of_runs
 from analytics.confusion import (
@@ -349,7 +349,7 @@ def queue_recomputation(*, campaign: Campaign) -> None:
 
 
 def start_due_recomputations() -> None:
-    """Queue a recomputation of every drawn campaign with judgments that its newest computation may not have seen.
+    """Queue a recomputation of every drawn campaign with judgments or audits its newest computation may have missed.
 
     Rows become visible in the order of their commits, not of their ids: what was written in the last seconds before
     a computation is therefore looked at once more.
@@ -361,12 +361,14 @@ def start_due_recomputations() -> None:
         newest_at=Subquery(newest.values("created_at")[:1]),
         seen=Subquery(latest.values("last_judgment_id")[:1]),
         computed_at=Subquery(latest.values("created_at")[:1]),
+        audited_at=Max("audits__created_at"),
     )
     for campaign in campaigns:
         if campaign.newest is None:
             continue
         late = campaign.computed_at is None or campaign.newest_at > campaign.computed_at - COMMIT_MAY_TAKE
-        if late or campaign.newest > campaign.seen:
+        audited = not late and campaign.audited_at is not None and campaign.audited_at > campaign.computed_at
+        if late or audited or campaign.newest > campaign.seen:
             queue_recomputation(campaign=campaign)
 
 

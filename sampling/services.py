@@ -247,7 +247,9 @@ def audit(
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
         drawn = _judged_items(campaign)
         earlier = campaign.audits.count()
-        wanted = min(float((earlier + 1) * items_each_time), float(items_in_total), float(len(drawn)))
+        # The total is spent in step with the judging: what is judged last must be open to an audit too.
+        affordable = items_in_total * len(drawn) / campaign.draw.n_drawn
+        wanted = min(float((earlier + 1) * items_each_time), affordable, float(len(drawn)))
         already = (
             campaign.audits.order_by("-sequence").values_list("expected_in_total", flat=True).first() or 0.0
         )
