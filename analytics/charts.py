@@ -224,7 +224,7 @@ def half_width_curve(
 ) -> str:
     """Return expected half-widths of the 95 % interval against the budget as SVG text: one line a design.
 
-    `budgets` are judgments that may be spent, rising; `widths` gives each design's half-width at each of
+    `budgets` are items that may be judged, rising; `widths` gives each design's half-width at each of
     them. ValueError: no or more than six designs, lengths that differ, fewer than two budgets or budgets that
     do not rise, a width that is negative or not finite.
     """
@@ -241,7 +241,7 @@ def half_width_curve(
         "data": {"values": values},
         "mark": {"type": "line", "strokeWidth": 2.5},
         "encoding": {
-            "x": _number("budget", {"zero": False}, {"title": "judgments", "tickCount": 5, "grid": False}),
+            "x": _number("budget", {"zero": False}, {"title": "items judged", "tickCount": 5, "grid": False}),
             "y": _number("width", {"zero": True}, {"title": "expected half-width", "tickCount": 5}),
         },
     }
@@ -249,7 +249,7 @@ def half_width_curve(
         scale = {"domain": names, "range": list(look[: len(names)])}
         spec["encoding"][channel] = {"field": "design", "type": "nominal", "scale": scale, "legend": legend}
     ends = "; ".join(f"{design} {line[0]:.3g} to {line[-1]:.3g}" for design, line in widths.items())
-    span = f"from {budgets[0]:g} to {budgets[-1]:g} judgments"
+    span = f"from {budgets[0]:g} to {budgets[-1]:g} items"
     return svg(spec, title, f"Expected half-width of the interval {span}: {ends}.")
 
 

@@ -143,7 +143,7 @@ def _accuracy(counts: np.ndarray) -> tuple[float | None, float | None, float | N
     total, right = float(counts.sum()), float(np.trace(counts))
     if total == 0:
         return None, None, None
-    row = confusion_from_counts([[right, total - right], [0.0, 0.0]])
+    row = confusion_from_counts([[right, max(0.0, total - right)], [0.0, 0.0]])  # weighted sums round
     return right / total, row.low[0][0], row.high[0][0]
 
 
@@ -196,17 +196,18 @@ def _estimates(
                     run_b=None if run_b is None else arrays.runs[run_b],
                     measure=measure,
                     method=method,
-                    **_columns(result, is_pair=run_b is not None),
+                    # No p from grades as given: nothing in them says how the judges err.
+                    **_columns(result, tested=run_b is not None and method != Method.NAIVE),
                 )
             )
     return rows
 
 
-def _columns(result: Value | Refusal, *, is_pair: bool) -> dict:
+def _columns(result: Value | Refusal, *, tested: bool) -> dict:
     if isinstance(result, Refusal):
         needed = f" (about {result.needed} more needed)" if result.needed else ""
         return {"n": 0, "refusal": result.reason + needed}
-    compared = compare(result) if is_pair and result.standard_error > 0 else None
+    compared = compare(result) if tested and result.standard_error > 0 else None
     return {
         "value": result.value,
         "standard_error": result.standard_error,

@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bulk_judges import SKILLS, Judges
-from synthetic import N_TOPICS, POOL_DEPTH, Population, make_population, write_files
+from parts.bulk_judges import SKILLS, Judges
+from parts.synthetic import N_TOPICS, POOL_DEPTH, Population, make_population, write_files
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform")]

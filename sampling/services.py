@@ -33,6 +33,7 @@ from sampling.frames import (
     save_frame,
     weights_of_runs,
 )
+from sampling.measures import grade_gains, parse_measure
 from sampling.models import Audit, AuditEntry, AuditSchedule, Draw, DrawEntry
 from sampling.pooling import Pool, prior_utility
 from sampling.sizes import IdenticalSystemsError, pair_sizes
@@ -87,7 +88,13 @@ def preview(*, campaign: Campaign, design: Design) -> Preview:
     """Return what a budget buys under the pair design, the even pool design and naive draws with replacement."""
     _, weights, prior = _population(campaign, design)
     a, b = _pair_rows(campaign, design)
-    contrast = weights[a] - weights[b]
+    parsed = parse_measure(design.measure)
+    gains = grade_gains(
+        parsed, campaign.scale.gains(), parsed.relevant_grade or campaign.scale.relevant_grade
+    )
+    # A document is guessed to be relevant with probability `prior`, and then to have the mean gain of a relevant one.
+    relevant_gain = float(np.mean(gains[gains > 0])) if (gains > 0).any() else 0.0
+    contrast = (weights[a] - weights[b]) * relevant_gain
     spread = prior * (1 - prior)
     n_frame = prior.size
     budgets = sorted({int(n) for n in np.linspace(0.05, 1, 12) * n_frame} | {min(design.budget, n_frame)})

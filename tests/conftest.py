@@ -21,6 +21,8 @@ from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 
 django.setup()
+# A test process of xdist inherits this one's environment: named there, the settings would be read before this file.
+del os.environ["DJANGO_SETTINGS_MODULE"]
 
 from touchstone import embedded  # noqa: E402
 from touchstone.celery import app  # noqa: E402

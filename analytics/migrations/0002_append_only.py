@@ -9,11 +9,14 @@ CREATE TRIGGER analytics_confusionestimate_append_only BEFORE UPDATE OR DELETE O
   FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
 CREATE TRIGGER analytics_estimate_append_only BEFORE UPDATE OR DELETE ON analytics_estimate
   FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
+CREATE TRIGGER analytics_flag_append_only BEFORE UPDATE OR DELETE ON analytics_flag
+  FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
 """
 BACK = """
 DROP TRIGGER analytics_computation_append_only ON analytics_computation;
 DROP TRIGGER analytics_confusionestimate_append_only ON analytics_confusionestimate;
 DROP TRIGGER analytics_estimate_append_only ON analytics_estimate;
+DROP TRIGGER analytics_flag_append_only ON analytics_flag;
 """
 
 

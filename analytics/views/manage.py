@@ -230,7 +230,9 @@ def _design_payload(form: DesignForm) -> dict[str, Any]:
 
 
 def _curve(shown: Preview) -> str:
-    widths = {DESIGN_NAMES[name]: values for name, values in shown.designs.items()}
+    widths = {
+        DESIGN_NAMES[name]: shown.designs[name] for name in ("naive", "pair", "pool")
+    }  # soft, bold, dashed
     if len(shown.budgets) < 2 or not all(math.isfinite(width) for line in widths.values() for width in line):
         return ""  # the table says it
     return mark_safe(half_width_curve(shown.budgets, widths, "Expected half-width of the 95 % interval"))

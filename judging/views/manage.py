@@ -122,7 +122,7 @@ def add_assessor(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         campaigns.add_assessor(
             campaign=campaign, user=user, tier=form.cleaned_data["tier"], actor=request.user
         )
-    messages.success(request, f"{user.username} can judge now.")
+    messages.success(request, f"{user.username} is an assessor of this campaign now.")
     return redirect("analytics:campaign", campaign_id=campaign_id)
 
 

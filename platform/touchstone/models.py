@@ -4,10 +4,20 @@ import uuid
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import UserManager as BaseUserManager
 from django.db import models
 
 
+class UserManager(BaseUserManager):
+    def create_superuser(self, username: str, *arguments: Any, **fields: Any) -> "User":
+        """Create the first manager: `manage.py createsuperuser` on an empty database."""
+        made: User = super().create_superuser(username, *arguments, **{"role": User.Role.MANAGER, **fields})
+        return made
+
+
 class User(AbstractUser):
+    objects = UserManager()
+
     class Role(models.TextChoices):
         ASSESSOR = "assessor"
         RESEARCHER = "researcher"

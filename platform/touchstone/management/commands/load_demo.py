@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
@@ -49,6 +50,10 @@ GUIDELINES = """Read the topic, then the document. Grade what the document itsel
 When two grades seem right, take the lower one.
 """
 OWN, SIMULATED = "Judge it yourself", "Judged by simulated assessors"
+OWN_TOPICS = (
+    4  # numbers need judgments on every topic: few topics, so that one person sees them after half an hour
+)
+SEED = 20261121
 
 
 class Command(BaseCommand):
@@ -68,7 +73,12 @@ class Command(BaseCommand):
         except (ImportRefused, ValueError) as error:
             raise CommandError(str(error)) from error
         pair = self._best_pair(made)
-        self._own_campaign(made, people, pair)
+        with transaction.atomic():
+            small_name = f"{name}: {OWN_TOPICS} topics"
+            small = Collection.objects.filter(name=small_name).first() or self._small_collection(
+                made, small_name
+            )
+        self._own_campaign(small, people, pair)
         if GoldAnswer.objects.filter(topic__collection=made).exists():
             self._simulated_campaign(made, people, pair)
 
@@ -178,6 +188,50 @@ class Command(BaseCommand):
         )
         self._say(f"{n} gold answers imported")
 
+    def _small_collection(self, made: Collection, name: str) -> Collection:
+        """A few topics of the collection with the documents of their pools, for one person to judge."""
+        small = Collection.objects.create(
+            name=name, description=f"{OWN_TOPICS} topics of {made.name}, to judge yourself."
+        )
+        topics = list(made.topics.order_by("topic_id")[:OWN_TOPICS])
+        wanted = {topic.topic_id for topic in topics}
+        pooled = {doc_id for topic_id, doc_id in self._pooled(made) if topic_id in wanted}
+        Topic.objects.bulk_create(
+            Topic(
+                collection=small,
+                topic_id=t.topic_id,
+                title=t.title,
+                description=t.description,
+                narrative=t.narrative,
+            )
+            for t in topics
+        )
+        Document.objects.bulk_create(
+            Document(collection=small, doc_id=d.doc_id, title=d.title, text=d.text)
+            for d in made.documents.filter(doc_id__in=pooled)
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for run in made.runs.all():
+                rows = top(read_rankings(run.rankings.path), DEPTH).filter(
+                    pl.col("topic_id").is_in(list(wanted))
+                )
+                path = Path(folder) / f"{run.run_id}.run"
+                columns = rows.select("topic_id", "doc_id", "rank", "score").iter_rows()
+                path.write_text("".join(write_run((RunRecord(*row) for row in columns), run.run_id)))
+                files.append((path, path.name))
+            import_runs(collection=small, files=files)
+            answers = GoldAnswer.objects.filter(topic__in=topics, document__doc_id__in=pooled)
+            known = {
+                (topic_id, doc_id): grade
+                for topic_id, doc_id, grade in answers.values_list(
+                    "topic__topic_id", "document__doc_id", "grade"
+                )
+            }
+            if known:
+                self._import_gold(small, known, Path(folder), "the topics' author")
+        return small
+
     # -- campaigns --------------------------------------------------------------------------------------
 
     def _best_pair(self, made: Collection) -> tuple[str, str]:
@@ -188,7 +242,7 @@ class Command(BaseCommand):
 
     def _draw(self, campaign: Campaign, pair: tuple[str, str], budget: int, user: User) -> None:
         design = Design("pair", *pair, measure="DCG@10", depth=DEPTH, budget=budget)
-        made = draw(campaign=campaign, design=design, user=user)
+        made = draw(campaign=campaign, design=design, seed=SEED, user=user)
         open_campaign(campaign=campaign, actor=user)
         self._say(f"{campaign.name}: {made.n_drawn} of {made.n_frame} pooled documents drawn")
 
@@ -204,9 +258,9 @@ class Command(BaseCommand):
             add_assessor(
                 campaign=campaign, user=people["greta"], tier=Assessor.Tier.GOLD, actor=people["mara"]
             )
-            self._draw(campaign, pair, 300, people["mara"])
+            self._draw(campaign, pair, 60, people["mara"])
             AuditSchedule.objects.create(
-                campaign=campaign, every_seconds=300, items_each_time=20, items_in_total=100
+                campaign=campaign, every_seconds=60, items_each_time=15, items_in_total=30
             )
 
     def _campaign(self, made: Collection, name: str, user: User, **fields: Any) -> Campaign:
@@ -229,7 +283,13 @@ class Command(BaseCommand):
         simulation = Simulation(campaign)
         simulation.judge(self._say)
         for items_in_total in (150, 300, 450):
-            audit(campaign=campaign, items_each_time=150, items_in_total=items_in_total, user=people["mara"])
+            audit(
+                campaign=campaign,
+                items_each_time=150,
+                items_in_total=items_in_total,
+                user=people["mara"],
+                seed=SEED + 1,
+            )
             simulation.judge_audit(self._say)
         recompute(campaign=campaign)
         self._say("the numbers are computed")

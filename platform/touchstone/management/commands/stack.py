@@ -53,7 +53,7 @@ def run_stack(
                 root, servers, _programs(port), say, lambda: welcome(f"http://127.0.0.1:{port}/")
             )
     except embedded.Stop:
-        say("Stopped. Your data stay in var/.")
+        say(f"Stopped. Your data stay in {root}.")
     except embedded.StackError as error:
         raise CommandError(str(error)) from error
 

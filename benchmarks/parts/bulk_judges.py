@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from synthetic import Ints, Population
+from parts.synthetic import Ints, Population
 
 SKILLS = (1.0, 0.95, 0.95, 0.9, 0.9, 0.85)
 MIDDLE = 0.5  # the popularity that everybody sees under class-conditional noise
