@@ -98,21 +98,13 @@ def submit(
         if known is not None:
             return known
         lease = _lease_of(assessor, token)
-        _check_grade(assessor.campaign, grade)
         if Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor).exists():
             raise AlreadyJudged
-        slot_id = _fill_leased_slot(lease) or _fill_free_slot(lease)
+        judgment = Judgment(client_token=client_token, grade=grade, active_milliseconds=active_milliseconds)
+        _check_grade(assessor.campaign, grade)
+        judgment.slot_id = _fill_leased_slot(lease) or _fill_free_slot(lease)
         Assessor.objects.filter(pk=assessor.pk).update(n_judged=F("n_judged") + 1)
-        return Judgment.objects.create(
-            item_id=lease.slot.item_id,
-            assessor=assessor,
-            grade=grade,
-            slot_id=slot_id,
-            lease_token=token,
-            client_token=client_token,
-            active_milliseconds=active_milliseconds,
-            document_version=lease.slot.item.document.version,
-        )
+        return _store(judgment, lease)
 
 
 def revise(
@@ -125,25 +117,23 @@ def revise(
         if known is not None:
             return known
         lease = _lease_of(assessor, token)
-        _check_grade(assessor.campaign, grade)
-        latest = (
-            Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor)
-            .order_by("-sequence")
-            .first()
-        )
+        mine = Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor)
+        latest = mine.order_by("-sequence").first()
         if latest is None:
             raise NotYetJudged
-        return Judgment.objects.create(
-            item_id=latest.item_id,
-            assessor=assessor,
-            sequence=latest.sequence + 1,
-            grade=grade,
-            slot_id=latest.slot_id,
-            lease_token=token,
-            client_token=client_token,
-            active_milliseconds=active_milliseconds,
-            document_version=lease.slot.item.document.version,
-        )
+        judgment = Judgment(client_token=client_token, grade=grade, active_milliseconds=active_milliseconds)
+        _check_grade(assessor.campaign, grade)
+        judgment.sequence, judgment.slot_id = latest.sequence + 1, latest.slot_id
+        return _store(judgment, lease)
+
+
+def _store(judgment: Judgment, lease: Lease) -> Judgment:
+    judgment.item_id = lease.slot.item_id
+    judgment.assessor_id = lease.assessor_id
+    judgment.lease_token = lease.token
+    judgment.document_version = lease.slot.item.document.version
+    judgment.save(force_insert=True)
+    return judgment
 
 
 def history(*, assessor: Assessor, limit: int = 20) -> list[Judgment]:
