@@ -48,8 +48,8 @@ class ConfusionEstimate:
 class ShrunkConfusion:
     """Matrices of many assessors, each row pulled towards the common row of its grade.
 
-    `matrices[assessor, true, given]`; `n_per_grade[assessor, true]` is n + k, what the row is worth in gold
-    labels; `common[true, given]` and `strength[true]` are mu and k.
+    `matrices[assessor, true, given]`; `n_per_grade[assessor, true]` is what the row is worth in gold labels, less than
+    n + k because mu is estimated too; `common[true, given]` and `strength[true]` are mu and k.
     """
 
     matrices: Floats
@@ -206,6 +206,9 @@ def shrink(counts: ArrayLike) -> ShrunkConfusion | Refusal:
     pooled row with 1/2 added to each cell (a zero would forbid that error to everybody), k maximises the
     Dirichlet-multinomial likelihood in [0.1, 1000]. Best from 2 gold labels an assessor, equal to the raw
     rows from 20 (methods/real-judges.md, 4). A grade without any gold: refusal.
+
+    A row is worth ``1 / (1/(n + k) + A (k/(n + k))^2 / N)`` gold labels, N those of the grade in all and A the
+    number of assessors: n + k alone would count the same N labels once for every assessor.
     """
     table = _count_table("counts", counts, 3)
     per_grade = table.sum(axis=(0, 2))
@@ -218,7 +221,12 @@ def shrink(counts: ArrayLike) -> ShrunkConfusion | Refusal:
     strength = np.array([_strength(table[:, grade], common[grade]) for grade in range(common.shape[0])])
     n = table.sum(axis=2)
     matrices = (table + strength[:, None] * common) / (n + strength)[:, :, None]
-    return ShrunkConfusion(matrices, n + strength, common, strength)
+    # The rows lean on one estimated mu, so their errors are not independent. Were the A assessors alike, the shared
+    # part k/(n + k) would enter V_J A times over; what a row is worth is lowered so that the sum of A
+    # independent rows covers that.
+    leaning = (strength / (n + strength)) ** 2
+    worth = 1 / (1 / (n + strength) + table.shape[0] * leaning / per_grade)
+    return ShrunkConfusion(matrices, worth, common, strength)
 
 
 def _strength(rows: Floats, common: Floats) -> float:

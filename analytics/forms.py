@@ -5,9 +5,9 @@ from typing import Any
 from django import forms
 
 from judging.models import Campaign
-from sampling.measures import parse_measure
+from sampling.measures import grade_gains, parse_measure
 from sampling.models import AuditSchedule
-from sampling.services import Design
+from sampling.services.drawing import Design
 
 
 class DesignForm(forms.Form):
@@ -23,6 +23,7 @@ class DesignForm(forms.Form):
 
     def __init__(self, *arguments: Any, campaign: Campaign, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.campaign = campaign
         run_ids = list(campaign.collection.runs.values_list("run_id", flat=True))
         for name in ("run_a", "run_b"):
             self.fields[name].choices = [(run_id, run_id) for run_id in run_ids]
@@ -31,7 +32,10 @@ class DesignForm(forms.Form):
 
     def clean_measure(self) -> str:
         try:
-            return parse_measure(self.cleaned_data["measure"]).name
+            parsed = parse_measure(self.cleaned_data["measure"])
+            relevant = parsed.relevant_grade or self.campaign.scale.relevant_grade
+            grade_gains(parsed, self.campaign.scale.gains(), relevant)  # refuses a grade off the scale
+            return parsed.name
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
 

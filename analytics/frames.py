@@ -7,9 +7,10 @@ import polars as pl
 from django.db import connection
 from numpy.typing import NDArray
 
-from judging.models import Assessor, Campaign, GoldAnswer, Run
-from sampling.frames import load_frame, ranks_in_frame
+from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, GoldAnswer, Run
+from sampling.frames import load_frame, ranks_in_frame, ranks_outside
 from sampling.models import AuditEntry
+from touchstone.models import Event
 
 # One statement, hence one snapshot: the newest grade of every assessor and item, with the purpose of its slot.
 NEWEST_JUDGMENTS = """
@@ -42,6 +43,7 @@ class CampaignArrays:
     runs: list[Run]
     frame: pl.DataFrame
     ranks: Ints  # [run, frame]
+    ranks_outside: list[Ints]  # [run], the ranks at which a run returns documents that could not be drawn
     topic_index: Ints  # [frame]
     gold_grade: Ints  # [frame], -1 where no gold answer is known
     judged: Ints  # [judged], places in the frame
@@ -58,6 +60,7 @@ class CampaignArrays:
     check_true: Ints
     check_given: Ints
     n_audit_pending: int
+    order_is_random: bool  # False once judgments were imported: which items a file holds is not random
     last_judgment_id: int
     n_judgments: int
 
@@ -72,6 +75,11 @@ class CampaignArrays:
         n_members = np.bincount(topic[members], minlength=self.n_topics)
         share = np.divide(n_members, self.n_drawn_by_topic, out=np.ones(self.n_topics), where=n_members > 0)
         return self.inclusion_probability * share[topic]
+
+    def topics_in_part(self, members: NDArray[np.bool_]) -> int:
+        """Return how many topics have some, but not all, of their drawn items among the members."""
+        n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
+        return int(np.count_nonzero((n_members > 0) & (n_members < self.n_drawn_by_topic)))
 
     def topics_without(self, members: NDArray[np.bool_]) -> int:
         """Return how many topics have drawn items but none among the members."""
@@ -89,10 +97,12 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
     frame = load_frame(campaign.draw)
     runs = list(campaign.collection.runs.all())
     place_of_pair = {pair: index for index, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
-    topic_ids = sorted(campaign.collection.topics.values_list("topic_id", flat=True))
+    topic_ids = campaign.draw.parameters["topics"]  # topics that came later are another question
     topic_place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
     topic_index = np.array([topic_place[topic_id] for topic_id in frame["topic_id"]], dtype=np.int64)
-    assessors = [a for a in campaign.assessors.select_related("user") if a.tier != Assessor.Tier.GOLD]
+    judges = {assessor for _, _, assessor, _, purpose in newest if purpose == "judge"}
+    people = campaign.assessors.select_related("user")
+    assessors = [a for a in people if a.tier != Assessor.Tier.GOLD or a.pk in judges]
 
     drawn = {item: place_of_pair[place[:2]] for item, place in places.items() if place[2] is not None}
     labels = [  # imported judgments may be of items that were never drawn: those stand for nothing but themselves
@@ -112,6 +122,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         runs=runs,
         frame=frame,
         ranks=ranks_in_frame(frame, runs, campaign.draw.parameters["depth"]),
+        ranks_outside=ranks_outside(frame, runs, campaign.draw.parameters["depth"], topic_ids),
         topic_index=topic_index,
         gold_grade=_gold_grades(campaign, place_of_pair, frame.height),
         judged=judged,
@@ -121,6 +132,9 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         **_labels(labels, judged, assessors),
         **audit,
         **_checks(campaign, newest, assessors),
+        order_is_random=not Event.objects.filter(
+            subject=f"campaign:{campaign.pk}", verb=IMPORTED_JUDGMENTS
+        ).exists(),
         last_judgment_id=max((row[0] for row in newest), default=0),
         n_judgments=len(newest),
     )

@@ -1,6 +1,6 @@
 """Background work of analytics: recomputations."""
 
-from analytics.services import recompute
+from analytics.services.recomputation import recompute
 from judging.models import Campaign
 from touchstone.jobs import Context, handler
 

@@ -94,9 +94,10 @@ def open_world(population: Population) -> World:
 
 def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
     """Carry out one campaign; return what it stored for every run and pair."""
-    from analytics.services import recompute
+    from analytics.services.recomputation import recompute
     from judging.services.campaigns import DEFAULT_GRADES, close_campaign, create_campaign, open_campaign
-    from sampling.services import Design, audit, draw
+    from sampling.services.auditing import audit
+    from sampling.services.drawing import Design, draw
 
     rng = np.random.default_rng([seed, NOISES.index(noise), number])
     pairs = world.population.pairs()

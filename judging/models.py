@@ -10,6 +10,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+IMPORTED_JUDGMENTS = (
+    "imported judgments"  # verb of the event: from then on the order of judging is not random
+)
+
 
 class Collection(models.Model):
     """Documents and topics."""

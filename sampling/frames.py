@@ -1,15 +1,14 @@
 """Rows and ranking files to arrays for sampling: the pool of a campaign's runs, and the recorded frame of its draw."""
 
 import hashlib
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 
-from judging.models import Campaign, Collection, Run
+from judging.models import Collection, Run
 from judging.rankings import read_rankings, top
 from sampling.measures import FloatArray, parse_measure, run_weights
 from sampling.models import Draw
@@ -51,8 +50,8 @@ def weights_of_runs(ranks: np.ndarray, measure: str, n_topics: int) -> FloatArra
     return np.stack([run_weights(parsed, row, n_topics) for row in ranks])
 
 
-def save_frame(campaign: Campaign, pooled: Pool, columns: dict[str, np.ndarray]) -> tuple[str, str]:
-    """Store the frame with the given columns as a Parquet file; return its storage name and SHA-256."""
+def frame_file(pooled: Pool, columns: dict[str, np.ndarray]) -> bytes:
+    """Return the frame with the given columns as the bytes of a Parquet file."""
     frame = pl.DataFrame(
         {
             "topic_id": pooled.topic_ids[pooled.topic_index].astype(str),
@@ -60,11 +59,9 @@ def save_frame(campaign: Campaign, pooled: Pool, columns: dict[str, np.ndarray])
             **columns,
         }
     )
-    target = ContentFile(b"")
-    frame.write_parquet(target.file, compression="zstd")
-    content = target.file.getvalue()
-    name = default_storage.save(f"frames/{campaign.pk}.parquet", ContentFile(content))
-    return name, hashlib.sha256(content).hexdigest()
+    target = io.BytesIO()
+    frame.write_parquet(target, compression="zstd")
+    return target.getvalue()
 
 
 def load_frame(draw: Draw) -> pl.DataFrame:
@@ -86,17 +83,16 @@ def ranks_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> np.n
     return ranks
 
 
-def share_outside(
+def ranks_outside(
     frame: pl.DataFrame, runs: Sequence[Run], depth: int, topic_ids: Sequence[str]
-) -> list[float]:
-    """Return per run the share of its first `depth` ranks that is outside the frame and can never be judged."""
+) -> list[np.ndarray]:
+    """Return per run the ranks, down to the depth, at which it returns documents that the draw could not select."""
     pairs = frame.select("topic_id", "doc_id")
-    known = pl.Series(list(topic_ids), dtype=pl.String)
-    shares = []
+    outside = []
     for run in runs:
         rows = top(read_rankings(Path(run.rankings.path)), depth).filter(
-            pl.col("topic_id").is_in(known.implode())
+            pl.col("topic_id").is_in(list(topic_ids))
         )
-        outside = rows.join(pairs, on=["topic_id", "doc_id"], how="anti").height
-        shares.append(outside / rows.height if rows.height else 0.0)
-    return shares
+        missing = rows.join(pairs, on=["topic_id", "doc_id"], how="anti")
+        outside.append(missing["rank"].to_numpy().astype(np.int64))
+    return outside

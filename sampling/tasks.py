@@ -2,7 +2,8 @@
 
 from judging.models import Campaign
 from sampling.frames import FrameRefused
-from sampling.services import Design, draw, run_scheduled_audit
+from sampling.services.auditing import run_scheduled_audit
+from sampling.services.drawing import Design, draw
 from touchstone.jobs import Context, JobRefused, handler
 
 
@@ -23,5 +24,14 @@ def draw_items(context: Context) -> None:
 
 @handler("audit")
 def audit_items(context: Context) -> None:
-    made = run_scheduled_audit(campaign_id=context.payload["campaign"])
+    context.progress(0, 1, "selecting")
+    try:
+        made = run_scheduled_audit(campaign_id=context.payload["campaign"])
+    except FrameRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    if made is None:
+        note = "nothing to audit: no item is completely judged yet, or the total is reached"
+    else:
+        note = f"{made.n_selected} items are with the gold tier, without their earlier grades"
+    context.progress(1, 1, note)
     context.result = {"n_selected": made.n_selected if made else 0}

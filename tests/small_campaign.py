@@ -14,7 +14,7 @@ from judging.services.assign import submit
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
-from sampling.services import Design, draw
+from sampling.services.drawing import Design, draw
 from touchstone.models import User
 
 TOPICS, DOCUMENTS, RUNS, DEPTH = ["t0", "t1", "t2"], 14, ["run0", "run1", "run2"], 10

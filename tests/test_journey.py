@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analytics.models import Estimate, Method
-from analytics.services import latest_computation, start_due_recomputations
+from analytics.services.recomputation import latest_computation, start_due_recomputations
 from judging.models import Campaign, Collection, GoldAnswer, Judgment, Slot
 from touchstone.models import Job, User
 
@@ -195,6 +195,7 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
         reverse("analytics:audit-schedule", args=[campaign.pk]),
         {"items_each_time": 60, "items_in_total": 60, "every_seconds": 86400, "is_active": "on", "now": "1"},
     )
+    finish(Job.objects.get(kind="audit"))
     audit = campaign.audits.get()
     assert judge_everything(greta, campaign, 0.0) == audit.n_selected
 

@@ -15,13 +15,13 @@ from django.views.decorators.http import require_POST
 
 from analytics.charts import confusion_heat_map, half_width_curve, progress_timeline
 from analytics.forms import AuditForm, DesignForm
-from analytics.services import latest_computation, queue_recomputation
+from analytics.services.recomputation import latest_computation, queue_recomputation
 from judging.forms import AssessorForm
 from judging.models import Assessor, Campaign, Slot
 from judging.views.access import managers_only
 from sampling.frames import FrameRefused
 from sampling.models import AuditSchedule
-from sampling.services import Preview, audit, preview
+from sampling.services.drawing import Preview, preview
 from touchstone import jobs
 from touchstone.models import Event, Job
 
@@ -267,24 +267,13 @@ def audit_schedule(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse
     schedule.campaign = row
     schedule.save()
     if "now" in request.POST:
-        try:
-            made = audit(
-                campaign=row,
-                items_each_time=schedule.items_each_time,
-                items_in_total=schedule.items_in_total,
-                user=request.user,
-            )
-        except FrameRefused as error:
-            messages.error(request, str(error))
+        payload = {"campaign": str(row.pk)}
+        job = jobs.enqueue(kind="audit", payload=payload, active_key=str(row.pk), user=request.user)
+        if job is None:
+            messages.info(request, "An audit of this campaign is being drawn already.")
             return redirect("analytics:campaign", campaign_id=campaign_id)
-        if made is None:
-            messages.info(
-                request, "Nothing to audit: no item is completely judged yet, or the total is reached."
-            )
-        else:
-            messages.success(
-                request, f"{made.n_selected} items go to the gold tier, without their earlier grades."
-            )
+        back = reverse("analytics:campaign", args=[row.pk])
+        return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
     return redirect("analytics:campaign", campaign_id=campaign_id)
 
 

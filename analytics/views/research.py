@@ -12,7 +12,7 @@ from django.utils.safestring import mark_safe
 from analytics.charts import ForestRow, forest_plot, png, standalone_svg
 from analytics.comparison import holm
 from analytics.models import Computation, Estimate, Method
-from analytics.services import latest_computation, measures_of
+from analytics.services.recomputation import latest_computation, measures_of
 from judging.models import Campaign, Run
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from judging.views.access import researchers_only
@@ -210,8 +210,8 @@ def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -
         where += f"; p = {corrected.p_value:.3f}" if corrected.p_value >= 0.001 else "; p < 0.001"
     if not told_apart:
         return (
-            f"{run_a} and {run_b} are not told apart in {measure}: difference {value:+.3f} ({where}). "
-            "More gold labels would narrow the interval."
+            f"{run_a} and {run_b} are not told apart in {measure}: difference {value:+.3f} ({where})"
+            f"{': ' + corrected.warning if corrected.warning else ''}."
         )
     return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where})."
 
@@ -219,11 +219,11 @@ def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -
 def _csv(estimates: list[Estimate]) -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(["run", "measure", "method", "value", "standard_error", "low", "high", "n", "refusal"])
+    columns = ["measure", "method", "value", "standard_error", "low", "high", "degrees_of_freedom", "n"]
+    writer.writerow(["run", *columns, "sources", "warning", "refusal"])
     for e in estimates:
-        writer.writerow(
-            [e.run.run_id, e.measure, e.method, e.value, e.standard_error, e.low, e.high, e.n, e.refusal]
-        )
+        numbers = [getattr(e, column) for column in columns]
+        writer.writerow([e.run.run_id, *numbers, " + ".join(e.sources), e.warning, e.refusal])
     return target.getvalue()
 
 

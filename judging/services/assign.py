@@ -116,6 +116,9 @@ def revise(
         known = _answered_before(assessor, token, client_token, grade)
         if known is not None:
             return known
+        _check_may_judge(
+            assessor
+        )  # late work is kept, but nobody rewrites what he judged after he was paused
         lease = _lease_of(assessor, token)
         mine = Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor)
         latest = mine.order_by("-sequence").first()
@@ -256,11 +259,13 @@ def _check_grade(campaign: Campaign, grade: int) -> None:
 
 
 def _fill_leased_slot(lease: Lease) -> int | None:
-    """An expired lease that nobody else has taken still counts."""
-    filled = Slot.objects.filter(pk=lease.slot_id, token=lease.token, state=Slot.State.LEASED).update(
-        state=Slot.State.DONE, lease_until=None
+    """Fill the slot of this item that the assessor holds: by this lease, expired or not, or by a newer one of his."""
+    held = Slot.objects.filter(
+        item_id=lease.slot.item_id, assessor_id=lease.assessor_id, state=Slot.State.LEASED
     )
-    return lease.slot_id if filled else None
+    slot_id = held.values_list("pk", flat=True).first()
+    filled = slot_id is not None and held.filter(pk=slot_id).update(state=Slot.State.DONE, lease_until=None)
+    return slot_id if filled else None
 
 
 def _fill_free_slot(lease: Lease) -> int | None:

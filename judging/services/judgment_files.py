@@ -7,7 +7,16 @@ from typing import Any
 from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
 
-from judging.models import Assessor, Campaign, Collection, GoldAnswer, Judgment, Lease, Slot
+from judging.models import (
+    IMPORTED_JUDGMENTS,
+    Assessor,
+    Campaign,
+    Collection,
+    GoldAnswer,
+    Judgment,
+    Lease,
+    Slot,
+)
 from judging.services.sources import (
     Place,
     Progress,
@@ -34,7 +43,6 @@ from judging.trec import (
 from touchstone.models import Event, User, record
 
 DIGITS = range(10)  # what a grade can be on any scale
-VERB = "imported judgments"
 
 
 @dataclass(frozen=True)
@@ -142,7 +150,7 @@ def import_judgments(
         elif campaign is not None:
             assessors = _add_assessors(campaign, source_name, kind)
             count = _add_judgments(file, campaign)
-            record(VERB, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
+            record(IMPORTED_JUDGMENTS, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
     return count
 
 
@@ -291,7 +299,9 @@ def _known_users(campaign: Campaign, source_name: str) -> dict[str, str]:
     """Return the user names that earlier imports of this source made, by the file's names."""
     subject = f"{campaign._meta.model_name}:{campaign.pk}"
     known: dict[str, str] = {}
-    for detail in Event.objects.filter(verb=VERB, subject=subject).values_list("detail", flat=True):
+    for detail in Event.objects.filter(verb=IMPORTED_JUDGMENTS, subject=subject).values_list(
+        "detail", flat=True
+    ):
         if detail["source"] == source_name:
             known |= {name: username for username, name in detail["assessors"].items()}
     return known

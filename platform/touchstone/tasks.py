@@ -8,8 +8,8 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.db import connection
 
-from analytics.services import start_due_recomputations
-from sampling.services import start_due_audits
+from analytics.services.recomputation import start_due_recomputations
+from sampling.services.auditing import start_due_audits
 from touchstone import jobs
 
 logger = logging.getLogger(__name__)

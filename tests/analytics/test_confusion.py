@@ -94,7 +94,16 @@ def test_shrinkage_is_the_weighted_mean_of_own_and_common_row():
     k = found.strength[0]
     assert found.matrices[0, 0] == pytest.approx((np.array([8, 2]) + k * found.common[0]) / (10 + k))
     assert found.matrices[2, 0] == pytest.approx(found.common[0])  # no gold of one's own: the common row
-    assert found.n_per_grade[:, 0] == pytest.approx(np.array([10, 10, 0]) + k)
+    # three assessors lean on 20 gold labels of grade 0: no row is worth more than n + k, nor all together than those
+    worth = 1 / (1 / (10 + k) + 3 * (k / (10 + k)) ** 2 / 20)
+    assert found.n_per_grade[:, 0] == pytest.approx([worth, worth, 1 / (1 / k + 3 / 20)])
+
+
+def test_shrunk_rows_of_equal_assessors_are_worth_no_more_than_their_gold_together():
+    found = shrink(np.tile([[8, 2], [3, 7]], (6, 1, 1)))  # six assessors alike: k reaches its upper end
+    assert found.strength.min() > 900
+    # the mean over six independent rows has variance tau/(6 worth); the 60 labels behind it give no less than tau/60
+    assert (6 * found.n_per_grade <= 60 / 0.97).all()
 
 
 def test_the_strength_maximises_the_beta_binomial_likelihood():

@@ -28,7 +28,7 @@ from judging.models import Judgment, Slot
 from judging.services.assign import release, revise, submit
 from judging.services.judgment_files import import_judgments
 from sampling.models import AuditEntry, DrawEntry
-from sampling.services import audit
+from sampling.services.auditing import audit
 
 pytestmark = pytest.mark.django_db
 

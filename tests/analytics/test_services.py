@@ -22,10 +22,15 @@ from small_campaign import (
     truth_of,
 )
 
-from analytics import services
 from analytics.models import Estimate, Flag, Method
-from analytics.services import latest_computation, measures_of, recompute, start_due_recomputations
-from sampling.services import audit
+from analytics.services import recomputation as services
+from analytics.services.recomputation import (
+    latest_computation,
+    measures_of,
+    recompute,
+    start_due_recomputations,
+)
+from sampling.services.auditing import audit
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -291,6 +296,7 @@ def test_a_recomputation_is_queued_once_and_only_when_there_is_a_judgment(campai
 
 def test_after_a_computation_only_a_new_judgment_makes_another_due(campaign, people, monkeypatch):
     monkeypatch.setattr(services, "COMMIT_MAY_TAKE", timedelta(0))
+    no_pause(monkeypatch)
     first, second = slots(campaign)[:2]
     give(people[0], first, 1)
     finish(campaign)
@@ -304,7 +310,21 @@ def test_after_a_computation_only_a_new_judgment_makes_another_due(campaign, peo
     assert queued(campaign) == 0
 
 
+def no_pause(monkeypatch):
+    monkeypatch.setattr(services, "SHORTEST_PAUSE", timedelta(0))
+    monkeypatch.setattr(services, "PAUSE_FACTOR", 0)
+
+
+def test_a_campaign_is_not_computed_again_within_the_pause(campaign, people):
+    give(people[0], slots(campaign)[0], 1)
+    finish(campaign)
+    give(people[1], slots(campaign)[1], 1)
+    start_due_recomputations()
+    assert queued(campaign) == 0
+
+
 def test_what_was_judged_seconds_before_a_computation_is_looked_at_once_more(campaign, people, monkeypatch):
+    no_pause(monkeypatch)
     give(people[0], slots(campaign)[0], 1)
     finish(campaign)
     start_due_recomputations()  # another judgment with a smaller id may have been committed since

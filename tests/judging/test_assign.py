@@ -160,6 +160,34 @@ def test_late_work_fills_another_free_slot_of_the_item():
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_old_token_of_an_item_that_one_has_leased_again_still_counts(k):
+    bob = make_assessor(make_campaign(items=1, k=k))
+    first = claim(assessor=bob).slot
+    expire(first)
+    again = claim(assessor=bob).slot
+    assert again.item_id == first.item_id
+    assert again.token != first.token
+    judgment = submit(assessor=bob, token=first.token, client_token=uuid.uuid4(), grade=1)
+    assert judgment.slot_id == again.pk
+    assert claim(assessor=bob).reason == "no work"
+
+
+@pytest.mark.django_db
+def test_nobody_rewrites_his_judgments_after_he_was_paused_or_the_campaign_closed():
+    campaign = make_campaign()
+    bob = make_assessor(campaign)
+    judgment = judge(bob)
+    Assessor.objects.filter(pk=bob.pk).update(status="suspended")
+    with pytest.raises(AssessorSuspended):
+        revise(assessor=bob, token=judgment.lease_token, client_token=uuid.uuid4(), grade=2)
+    Assessor.objects.filter(pk=bob.pk).update(status="active")
+    Campaign.objects.filter(pk=campaign.pk).update(state="closed")
+    with pytest.raises(CampaignNotOpen):
+        revise(assessor=bob, token=judgment.lease_token, client_token=uuid.uuid4(), grade=2)
+
+
+@pytest.mark.django_db
 def test_a_change_of_mind_is_a_new_row_in_the_same_slot():
     bob = make_assessor(make_campaign())
     first = judge(bob, 1)

@@ -4,7 +4,7 @@ import pytest
 from small_campaign import DOCUMENTS, TOPICS, give, judge_all, make_assessor, make_campaign, slots
 
 from sampling.models import AuditEntry
-from sampling.services import audit
+from sampling.services.auditing import audit
 
 pytestmark = pytest.mark.django_db
 

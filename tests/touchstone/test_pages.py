@@ -12,14 +12,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analytics.models import Computation, ConfusionEstimate, Estimate, Flag, Method
-from analytics.services import recompute
+from analytics.services.recomputation import recompute
 from analytics.views.manage import _timeline
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Judgment, Run, Slot, Topic
 from judging.rankings import write_rankings
 from judging.services import campaigns
 from judging.services.assign import claim, submit
 from sampling.models import AuditSchedule
-from sampling.services import Design, audit, draw
+from sampling.services.auditing import audit
+from sampling.services.drawing import Design, draw
+from touchstone import jobs
 from touchstone.models import Event, Job, User, WorkerHeartbeat
 
 N_TOPICS, N_DOCUMENTS = 4, 30
@@ -419,16 +421,23 @@ def test_adding_an_assessor_shows_the_new_password_once(post, page):
     assert "password, shown only now" not in text
 
 
+def run_audit_job() -> Job:
+    job = Job.objects.filter(kind="audit", state="queued").get()
+    jobs.run(job.pk)
+    job.refresh_from_db()
+    return job
+
+
 def test_the_audit_form_saves_a_schedule_and_audits_at_once(post):
     campaign = make_campaign()
     fields = {"every_seconds": 60, "items_each_time": 5, "items_in_total": 20, "is_active": "on"}
-    text = post("analytics:audit-schedule", campaign.pk, **fields, now="now").content.decode()
-    assert "Nothing to audit" in text
+    post("analytics:audit-schedule", campaign.pk, **fields, now="now")
+    assert "nothing to audit" in run_audit_job().note
     assert AuditSchedule.objects.get().items_in_total == 20
     campaigns.open_campaign(campaign=campaign, actor=None)
     judge_all(add_assessor(campaign))
-    text = post("analytics:audit-schedule", campaign.pk, **fields | {"items_each_time": 20}, now="now")
-    assert "nobody to judge it" in text.content.decode()
+    post("analytics:audit-schedule", campaign.pk, **fields | {"items_each_time": 20}, now="now")
+    assert "with the gold tier" in run_audit_job().note
     assert Event.objects.filter(verb="audited").count() == 1
 
 

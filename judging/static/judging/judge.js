@@ -14,86 +14,20 @@
   const IDLE_MS = 60000; // after this long without a sign of life, time is not counted as work
   const SETTLE_MS = 200; // the second half of a double tap must not grade the next document
   const LONGEST_WAIT_S = 30;
+  const MOST_FAULTS = 3; // an entry the server fails on this often is set aside: it must not keep the others waiting
+
+  const outbox = touchstone.openOutbox(`touchstone-outbox:${root.dataset.user}:${state.claim_url}`);
+  const ask = (url, body) => touchstone.ask(state.csrf_token, url, body);
 
   let current = null; // the leased item
   let review = null; // { list, index } while going back
   let busy = true; // a request that decides what is shown next is under way
   let shownAt = -Infinity;
+  let gradedToken = ""; // the shown item once it is graded: nothing but a claim or a saved judgment may follow
   let retryTimer = 0;
+  let retryStatus = 0; // why we wait: the server's status, or 0 if it did not answer
   let waitSeconds = 1;
-
-  // ---- outbox ------------------------------------------------------------------------------
-  // Read, change and write in one go each time: another tab of the same assessor may share it.
-  const outboxKey = `touchstone-outbox:${root.dataset.user}:${state.claim_url}`;
-  let memory = []; // where storage is forbidden (private windows), the outbox lives as long as the page
-
-  function outbox() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(outboxKey) || "[]");
-      return Array.isArray(kept) ? kept : [];
-    } catch {
-      return memory;
-    }
-  }
-
-  function keepOutbox(entries) {
-    memory = entries;
-    try {
-      if (entries.length) localStorage.setItem(outboxKey, JSON.stringify(entries));
-      else localStorage.removeItem(outboxKey);
-    } catch { /* the copy in memory serves */ }
-  }
-
-  const putIn = (entry) => keepOutbox([...outbox(), entry]);
-  const takeOut = (entry) => keepOutbox(outbox().filter((e) => e.body.client_token !== entry.body.client_token));
-
-  function newToken() {
-    if (crypto.randomUUID) return crypto.randomUUID(); // only on https and localhost
-    const b = crypto.getRandomValues(new Uint8Array(16));
-    b[6] = (b[6] & 0x0f) | 0x40;
-    b[8] = (b[8] & 0x3f) | 0x80;
-    const hex = [...b].map((x) => x.toString(16).padStart(2, "0")).join("");
-    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  }
-
-  // ---- talking to the server ---------------------------------------------------------------
-  // Answers { data } or { problem: { kind, status, title, detail } }; kind says what may be done about it.
-  async function ask(url, body) {
-    const post = body !== undefined;
-    let response;
-    try {
-      response = await fetch(url, {
-        method: post ? "POST" : "GET",
-        headers: { Accept: "application/json", ...(post && { "Content-Type": "application/json", "X-CSRFToken": state.csrf_token }) },
-        body: post ? JSON.stringify(body) : undefined,
-        credentials: "same-origin",
-        cache: "no-store",
-        redirect: "manual", // a redirect is the way to the login page
-        signal: AbortSignal.timeout(20000),
-      });
-    } catch {
-      return { problem: { kind: "network", status: 0, title: "No connection.", detail: "" } };
-    }
-    if (response.type === "opaqueredirect" || response.status === 401) {
-      return { problem: { kind: "stop", status: 401, title: "You are logged out.", detail: "Log in again in another tab, then load this page again. Nothing is lost." } };
-    }
-    let data = null;
-    try {
-      data = await response.json();
-    } catch { /* not JSON: told apart by the status below */ }
-    if (response.ok && data) return { data };
-    const status = response.status;
-    const again = response.ok || status >= 500 || status === 429 || status === 408;
-    const refused = status === 400 || status === 409;
-    return {
-      problem: {
-        kind: again ? "network" : refused ? "refused" : "stop",
-        status,
-        title: (data && data.title) || `The server answered ${status}.`,
-        detail: (data && data.detail) || "",
-      },
-    };
-  }
+  let notices = []; // problems not yet closed or overtaken
 
   // ---- active time: only while visible, and up to a minute after the last sign of life ------
   const activeTime = new Map(); // token -> milliseconds
@@ -121,16 +55,16 @@
   }
 
   function showSaved() {
-    const waiting = outbox().length;
+    const waiting = outbox.waiting().length;
     const saved = byId("saved");
-    saved.classList.toggle("waiting", waiting > 0 && waitingForNetwork());
+    saved.classList.toggle("waiting", waiting > 0 && willRetry());
     saved.classList.toggle("done", waiting === 0);
-    if (waiting && waitingForNetwork()) saved.textContent = `Offline: ${waiting} waiting, will be sent`;
+    if (waiting && willRetry()) saved.textContent = `${retryStatus ? "The server is busy;" : "Offline:"} ${waiting} waiting, will be sent`;
     else if (waiting) saved.textContent = busy ? "Saving…" : `Not saved: ${waiting} kept here`;
     else saved.textContent = showSaved.judged === undefined ? "" : `Saved ${showSaved.judged}`;
   }
 
-  const waitingForNetwork = () => retryTimer !== 0;
+  const willRetry = () => retryTimer !== 0;
 
   function showProgress(progress) {
     if (!progress) return;
@@ -144,12 +78,21 @@
     }
   }
 
+  // One sending may meet several problems; each is said, once.
   function showProblem(problem) {
-    byId("problem").hidden = !problem;
-    if (!problem) return;
-    byId("problem-title").textContent = problem.title;
-    byId("problem-detail").textContent = problem.detail;
-    byId("problem-retry").hidden = problem.kind !== "stop";
+    const isNew = problem && !notices.some((n) => n.title === problem.title && n.detail === problem.detail);
+    notices = problem ? [...notices, ...(isNew ? [problem] : [])] : [];
+    const [first, ...others] = notices;
+    byId("problem").hidden = !first;
+    if (!first) return;
+    byId("problem-title").textContent = first.title;
+    byId("problem-detail").textContent = [first.detail, ...others.flatMap((n) => [n.title, n.detail])].filter(Boolean).join(" ");
+    byId("problem-retry").hidden = !notices.some((n) => n.kind === "stop" || n.kind === "fault");
+    byId("problem-load").hidden = !notices.some((n) => n.kind === "login");
+  }
+
+  function showSetAside(reason) {
+    showProblem({ kind: "fault", title: "A judgment could not be stored; it is kept in this browser.", detail: reason });
   }
 
   function showEmpty(title, text, mayRetry) {
@@ -219,12 +162,14 @@
   function takeNext(data) {
     countTime(false);
     current = data.item || null;
+    gradedToken = "";
     showProgress(data.progress);
     if (current) return;
+    if (data.reason === "busy") return tryLater({ status: 503 }); // stored; only the next document is missing
     const reasons = {
       "": ["No more work for you right now", "Thank you. New documents may come later."],
       "no work": ["No more work for you right now", "Thank you. New documents may come later."],
-      "not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
+      "This campaign is not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
     };
     const [title, text] = reasons[data.reason] || ["No more work for you right now", data.reason];
     showEmpty(title, text, true);
@@ -232,13 +177,34 @@
   }
 
   // ---- sending -----------------------------------------------------------------------------
-  function tryLater() {
+  function tryLater(problem) {
     clearTimeout(retryTimer);
     retryTimer = setTimeout(work, waitSeconds * 1000);
+    retryStatus = problem.status;
     waitSeconds = Math.min(waitSeconds * 2, LONGEST_WAIT_S);
     // Without the server there is no next document; say so instead of seeming stuck.
-    if (!current) showEmpty("Waiting for the connection …", "It will go on by itself.", false);
+    if (!current) showEmpty(retryStatus ? "The server is busy …" : "Waiting for the connection …", "It will go on by itself.", false);
     show();
+  }
+
+  // Send one entry. Answers "sent" (the next document came with it), "gone" (a claim is needed), "kept", or "halt".
+  async function send(entry) {
+    const { data, problem } = await ask(entry.kind === "revise" ? state.revise_url : state.submit_url, entry.body);
+    const faults = problem && problem.kind === "fault" ? outbox.failed(entry) : 0;
+    if (problem && (problem.kind === "later" || (faults && faults < MOST_FAULTS))) return tryLater(problem), "halt";
+    if (problem && (problem.kind === "stop" || problem.kind === "login")) return stopAt(problem), "halt";
+    waitSeconds = 1;
+    if (faults) {
+      outbox.putAside(entry);
+      return showSetAside(problem.title), "gone";
+    }
+    outbox.remove(entry);
+    if (problem) return showProblem(problem), "gone";
+    if (entry.kind === "revise") return "kept";
+    activeTime.delete(entry.body.token);
+    outbox.forget(entry.body.token);
+    takeNext(data);
+    return "sent";
   }
 
   // Send what waits, oldest first, and see to it that an item is shown. The only place that does.
@@ -249,30 +215,21 @@
       clearTimeout(retryTimer);
       retryTimer = 0;
       setBusy(true);
-      let needsClaim = current === null;
-      for (let entry = outbox()[0]; entry; entry = outbox()[0]) {
-        const answer = await ask(entry.kind === "revise" ? state.revise_url : state.submit_url, entry.body);
-        if (answer.problem && answer.problem.kind === "network") return tryLater();
-        if (answer.problem && answer.problem.kind === "stop") return stopAt(answer.problem);
-        takeOut(entry);
-        waitSeconds = 1;
-        if (answer.problem) {
-          showProblem(answer.problem);
-          needsClaim = true;
-        } else if (entry.kind === "submit") {
-          activeTime.delete(entry.body.token);
-          takeNext(answer.data);
-          needsClaim = false;
-        }
+      // Graded, yet nothing waits: another tab has sent it.
+      let needsClaim = current === null || current.token === gradedToken;
+      for (let entry = outbox.waiting()[0]; entry; entry = outbox.waiting()[0]) {
+        const outcome = await send(entry);
+        if (outcome === "halt") return;
+        if (outcome !== "kept") needsClaim = outcome === "gone";
       }
       if (needsClaim) {
-        const answer = await ask(state.claim_url, {});
-        if (answer.problem && answer.problem.kind === "network") return tryLater();
-        if (answer.problem) return stopAt(answer.problem);
+        const { data, problem } = await ask(state.claim_url, {});
+        if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem);
+        if (problem) return stopAt(problem);
         waitSeconds = 1;
-        takeNext(answer.data);
+        takeNext(data);
       }
-      setBusy(false);
+      if (!willRetry()) setBusy(false);
     } finally {
       work.running = false;
     }
@@ -288,18 +245,12 @@
     const item = shownItem();
     if (!item || busy || !gradeLabels.has(value) || performance.now() - shownAt < SETTLE_MS) return;
     countTime(true);
-    const blocked = outbox().some((entry) => entry.body.token === item.token && entry.kind === "submit");
+    const blocked = outbox.waiting().some((entry) => entry.body.token === item.token && entry.kind === "submit");
     if (!blocked) {
-      putIn({
-        kind: review ? "revise" : "submit",
-        body: {
-          client_token: newToken(),
-          token: item.token,
-          grade: value,
-          active_milliseconds: Math.round(activeTime.get(item.token) || 0),
-        },
-      });
+      const active = Math.round(activeTime.get(item.token) || 0);
+      outbox.put(review ? "revise" : "submit", { token: item.token, grade: value, active_milliseconds: active });
     }
+    if (!review) gradedToken = item.token;
     if (review) {
       activeTime.delete(item.token);
       leaveReview();
@@ -377,6 +328,7 @@
   for (const id of ["problem-retry", "empty-retry"]) {
     byId(id).addEventListener("click", () => {
       showProblem(null);
+      outbox.bringBack();
       work();
     });
   }
@@ -421,7 +373,7 @@
   document.addEventListener("visibilitychange", () => countTime(!document.hidden));
   window.addEventListener("online", () => {
     waitSeconds = 1;
-    if (waitingForNetwork()) work();
+    if (willRetry()) work();
   });
   // Kept alive by the back button, the page shows an item whose lease may be gone: ask again.
   window.addEventListener("pageshow", (event) => {
@@ -437,6 +389,7 @@
   } catch { /* keys stay on */ }
   byId("topic-more").open = window.matchMedia("(min-width: 52.01rem)").matches;
   current = state.item || null;
-  if (current && !outbox().length) setBusy(false);
+  for (const entry of outbox.setAside()) showSetAside(entry.kind === "revise" ? "It changes an earlier one." : "");
+  if (current && !outbox.waiting().length) setBusy(false);
   else work();
 })();

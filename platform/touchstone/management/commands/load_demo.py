@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from analytics.services import recompute
+from analytics.services.recomputation import recompute
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
 from judging.rankings import read_rankings, top
 from judging.services.assign import claim, submit
@@ -26,7 +26,8 @@ from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
 from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
 from sampling.models import AuditSchedule
-from sampling.services import Design, audit, draw
+from sampling.services.auditing import audit
+from sampling.services.drawing import Design, draw
 from touchstone.demo import docstrings, simulated, systems
 from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.models import User

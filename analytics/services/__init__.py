@@ -1,0 +1,1 @@
+"""From the facts to numbers: `recomputation` says when and stores, `estimates` computes one measure."""

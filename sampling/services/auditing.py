@@ -1,0 +1,187 @@
+"""Audits: which judged items the gold tier judges again, at random and on schedule."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from judging.models import Campaign, Slot
+from sampling.audits import audit_probabilities, simple_audit_probabilities
+from sampling.designs import (
+    inclusion_probabilities,
+)
+from sampling.draws import permanent_random_numbers
+from sampling.frames import (
+    load_frame,
+    ranks_in_frame,
+    weights_of_runs,
+)
+from sampling.models import Audit, AuditEntry, AuditSchedule, DrawEntry
+from sampling.services.drawing import BATCH, DrawRefused
+from touchstone import jobs
+from touchstone.models import User, record
+
+AUDIT_FLOOR_SHARE = 0.2  # of an audit is spread evenly, so that every judged item can be audited
+NO_FLOOR = 1e-9
+
+
+def audit(
+    *,
+    campaign: Campaign,
+    items_each_time: int,
+    items_in_total: int,
+    seed: int | None = None,
+    user: User | None = None,
+) -> Audit | None:
+    """Select judged items at random for the gold tier; None when the wanted number has been reached.
+
+    Poisson with one permanent random number an item, so a later audit contains the earlier ones; probabilities follow
+    the item's influence on the differences between runs, with a floor. The gold tier sees no earlier grade. `seed` is
+    of the first audit; later ones keep it.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:  # one audit of a campaign at a time
+            cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
+        drawn = _judged_items(campaign)
+        # The total is spent in step with the judging: what is judged last must be open to an audit too.
+        affordable = items_in_total * len(drawn) / campaign.draw.n_drawn
+        already = (
+            campaign.audits.order_by("-sequence").values_list("expected_in_total", flat=True).first() or 0.0
+        )
+        wanted = min(already + items_each_time, affordable, float(len(drawn)))
+        if not drawn or wanted < min(already + 1, items_in_total):
+            return None
+        seed = _audit_seed(campaign, seed)
+        pi, numbers = _audit_probabilities(campaign, drawn, wanted, seed)
+        made = Audit.objects.create(
+            campaign=campaign,
+            sequence=campaign.audits.count() + 1,
+            seed=seed,
+            expected_in_total=wanted,
+            n_eligible=int(np.count_nonzero(pi)),
+            n_selected=int(np.count_nonzero(numbers < pi)),
+        )
+        AuditEntry.objects.bulk_create(
+            (
+                AuditEntry(
+                    audit=made,
+                    item_id=entry.item_id,
+                    inclusion_probability=float(probability),
+                    selected=bool(number < probability),
+                )
+                for entry, probability, number in zip(drawn, pi, numbers, strict=True)
+                if probability > 0
+            ),
+            batch_size=BATCH,
+        )
+        _open_audit_slots(campaign, made)
+        record("audited", campaign, actor=user, sequence=made.sequence, n_selected=made.n_selected)
+    return made
+
+
+def _judged_items(campaign: Campaign) -> list[DrawEntry]:
+    """Return the drawn items all of whose wanted judgments are in, in frame order."""
+    complete = Count("item__slots", filter=Q(item__slots__purpose="judge", item__slots__state="done"))
+    return list(
+        DrawEntry.objects.filter(draw__campaign=campaign)
+        .annotate(n_done=complete)
+        .filter(n_done=campaign.judgments_per_item)
+        .select_related("item__topic", "item__document")
+        .order_by("item__topic__topic_id", "item__document__doc_id")
+    )
+
+
+def _audit_seed(campaign: Campaign, wanted: int | None) -> int:
+    """Return the seed of the campaign's audit numbers: fixed at the first audit, never the draw's."""
+    first = campaign.audits.order_by("sequence").first()
+    if first is not None:
+        return first.seed
+    if wanted == campaign.draw.seed:  # the numbers of drawn items all lie below their probability there
+        raise ValueError(f"the audit's seed must differ from the draw's, got {wanted}")
+    return secrets.randbits(62) if wanted is None else wanted
+
+
+def _audit_probabilities(
+    campaign: Campaign, drawn: list[DrawEntry], wanted: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    frame = load_frame(campaign.draw)
+    parameters = campaign.draw.parameters
+    runs = list(campaign.collection.runs.all())
+    weights = weights_of_runs(
+        ranks_in_frame(frame, runs, parameters["depth"]),
+        parameters["measure"],
+        len(parameters["topics"]),
+    )
+    place = {pair: index for index, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
+    topic_ids = [entry.item.topic.topic_id for entry in drawn]
+    doc_ids = [entry.item.document.doc_id for entry in drawn]
+    columns = [place[pair] for pair in zip(topic_ids, doc_ids, strict=True)]
+    of_pair = [
+        index for index, run in enumerate(runs) if run.run_id in (parameters["run_a"], parameters["run_b"])
+    ]
+    chosen = of_pair if campaign.draw.design == "pair" else list(range(len(runs)))
+    drawn_with = np.array([entry.inclusion_probability for entry in drawn])
+    # Two Poisson parts, added: influence on the question, and an even part that keeps every judged item auditable.
+    influence = weights[:, columns][chosen]
+    sizes = simple_audit_probabilities(len(drawn), AUDIT_FLOOR_SHARE * wanted)
+    if np.any(np.ptp(influence, axis=0) > 0):  # else no judged item tells these runs apart yet: evenly
+        sizes = sizes + audit_probabilities(influence, drawn_with, (1 - AUDIT_FLOOR_SHARE) * wanted, NO_FLOOR)
+    pi = inclusion_probabilities(sizes, wanted)  # what certain items cannot use goes to the others
+    pi = np.maximum(pi, _earlier_probabilities(campaign, drawn))
+    return pi, permanent_random_numbers(topic_ids, doc_ids, seed)
+
+
+def _earlier_probabilities(campaign: Campaign, drawn: list[DrawEntry]) -> np.ndarray:
+    best: dict[Any, float] = {}
+    rows = AuditEntry.objects.filter(audit__campaign=campaign).values_list("item_id", "inclusion_probability")
+    for item_id, probability in rows:
+        best[item_id] = max(best.get(item_id, 0.0), probability)
+    return np.array([best.get(entry.item_id, 0.0) for entry in drawn])
+
+
+def _open_audit_slots(campaign: Campaign, made: Audit) -> None:
+    rng = np.random.default_rng(made.seed + made.sequence)
+    selected = list(made.entries.filter(selected=True).select_related("item").order_by("item_id"))
+    positions = rng.permutation(len(selected))
+    Slot.objects.bulk_create(
+        (
+            Slot(
+                item=entry.item,
+                purpose=Slot.Purpose.AUDIT,
+                number=1,
+                campaign=campaign,
+                topic_id=entry.item.topic_id,
+                position=int(position),
+            )
+            for entry, position in zip(selected, positions, strict=True)
+        ),
+        batch_size=BATCH,
+        ignore_conflicts=True,  # selected by an earlier audit: it is being judged, or judged, already
+    )
+
+
+def start_due_audits() -> None:
+    """Queue the audits that are due. Idempotent: one job a campaign and period."""
+    now = timezone.now()
+    for schedule in AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN):
+        period = int((now - schedule.starts_at) / timedelta(seconds=schedule.every_seconds))
+        if period >= 1:
+            jobs.enqueue(
+                kind="audit",
+                payload={"campaign": str(schedule.campaign_id)},
+                period_key=f"audit:{schedule.pk}:{period}",
+            )
+
+
+def run_scheduled_audit(*, campaign_id: str) -> Audit | None:
+    campaign = Campaign.objects.get(pk=campaign_id)
+    if not hasattr(campaign, "draw"):
+        raise DrawRefused("the campaign has no draw: nothing can be audited")
+    schedule = campaign.audit_schedule
+    return audit(
+        campaign=campaign, items_each_time=schedule.items_each_time, items_in_total=schedule.items_in_total
+    )
