@@ -4,10 +4,27 @@ import os
 import sys
 from pathlib import Path
 
+# Whoever starts the embedded stack may have a real server's settings in the environment: they are not for it.
+OF_REAL_SERVERS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "HTTPS",
+    "ALLOWED_HOSTS",
+    "CSRF_TRUSTED_ORIGINS",
+    "DEBUG",
+    "TOUCHSTONE_ROLE",
+    "TOUCHSTONE_DEMO",
+    "TOUCHSTONE_STACK",
+)
+
 
 def main() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parent / "platform"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "touchstone.settings")
+    if sys.argv[1:2] in (["demo"], ["stack"]):
+        for name in OF_REAL_SERVERS:  # before the settings are read
+            os.environ.pop(name, None)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

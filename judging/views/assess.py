@@ -1,8 +1,10 @@
 """The assessor's screens and the four requests of the judging screen."""
 
+import logging
 import uuid
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.db.models import Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
@@ -14,10 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judging.guidelines import guidelines_html
-from judging.models import Assessor, Campaign, Lease, Slot
+from judging.models import Assessor, Campaign, Lease
 from judging.serializers import Submission, document_json, item_json, progress_json, saved_json, topic_json
 from judging.services import assign
 from judging.services.errors import Refused
+
+logger = logging.getLogger(__name__)
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
 FRAME_POLICY = (
@@ -27,20 +31,21 @@ FRAME_POLICY = (
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """The campaigns open to me."""
+    """The campaigns open to me.
+
+    How much work is left is not said: an ordinary item would lower the number and a gold check would not.
+    """
     mine = Assessor.objects.filter(
         user=request.user, campaign__state=Campaign.State.OPEN, status=Assessor.Status.ACTIVE
     ).select_related("campaign")
     cards = []
     for assessor in mine:
-        purpose = Slot.Purpose.AUDIT if assessor.tier == Assessor.Tier.GOLD else Slot.Purpose.JUDGE
         cards.append(
             {
                 "name": assessor.campaign.name,
                 "description": assessor.campaign.collection.description,
                 "url": reverse("judging:judge", args=[assessor.campaign_id]),
                 "judged": assessor.n_judged,
-                "open": assessor.campaign.slots.filter(purpose=purpose, state=Slot.State.OPEN).count(),
                 "minutes": (assessor.judgments.aggregate(total=Sum("active_milliseconds"))["total"] or 0)
                 / 60_000,
             }
@@ -100,6 +105,12 @@ def submit(request: Request, campaign_id: uuid.UUID) -> Response:
         following = _next(assessor)
     except Refused as refusal:  # the judgment is stored whatever becomes of the next item
         following = {"item": None, "reason": refusal.title, "progress": progress_json(assessor)}
+    except (
+        OperationalError,
+        InterfaceError,
+    ):  # a lock was held too long, or the database left: the page claims again
+        logger.warning("no next item after a stored judgment", exc_info=True)
+        following = {"item": None, "reason": "busy", "progress": progress_json(assessor)}
     return Response({"saved": saved_json(judgment), **following})
 
 

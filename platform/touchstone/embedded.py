@@ -7,6 +7,7 @@ programs, starts again what falls, and stops all on SIGINT or SIGTERM. Nothing h
 import contextlib
 import fcntl
 import hashlib
+import http.client
 import importlib.util
 import json
 import os
@@ -15,6 +16,7 @@ import secrets
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -56,21 +58,31 @@ NOBODY = 65534
 DATABASE = "touchstone"
 
 
-def answers(url: str, seconds: float = 60) -> Callable[[], None]:
-    """Return a `ready` that waits until the address answers HTTP 200."""
+def answers(
+    url: str, text: str | None = None, lives: Callable[[], bool] = lambda: True, seconds: float = 60
+) -> Callable[[], None]:
+    """Return a `ready` that waits until the address answers HTTP 200, with this text if one is given.
+
+    It gives up, with StackError, when the time is over or the process that should answer is gone.
+    """
 
     def wait() -> None:
         deadline = time.monotonic() + seconds
-        while True:
-            try:
-                with urllib.request.urlopen(url, timeout=5):  # noqa: S310 (a loopback address of ours)
-                    return
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    raise StackError(f"{url} does not answer: {error}") from error
-                time.sleep(0.1)
+        while (fault := _fault(url, text)) is not None:
+            if time.monotonic() > deadline or not lives():
+                raise StackError(f"{url} does not answer: {fault}")
+            time.sleep(0.1)
 
     return wait
+
+
+def _fault(url: str, text: str | None) -> str | None:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (a loopback address of ours)
+            said = response.read(200).decode(errors="replace").strip()
+    except (OSError, http.client.HTTPException) as error:
+        return str(error)
+    return None if text in (None, said) else "somebody else does"
 
 
 def free_port() -> int:
@@ -86,12 +98,34 @@ def free_port() -> int:
     raise StackError("no port between 20000 and 32000 is free")
 
 
+def is_free(port: int) -> bool:
+    """Return whether a server could listen on this port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def private_folder(root: Path) -> None:
+    """Make the folder, and close it to everybody but its owner, as initdb does with PostgreSQL's.
+
+    A folder that is everybody's on purpose (sticky, like /tmp), or another user's, stays as it is.
+    """
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = root.stat()
+    if found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
+        root.chmod(0o700)
+
+
 def secret(root: Path, name: str) -> str:
     """Return the secret of this name, made at the first call and kept in a file only its owner can read."""
     path = root / "secrets" / name
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.chmod(0o700)
+        private_folder(root)
+        private_folder(path.parent)
         draft = path.with_name(f"{name}.{os.getpid()}")
         draft.write_text(secrets.token_urlsafe(48))
         draft.chmod(0o600)
@@ -167,7 +201,7 @@ class Servers:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self.root.mkdir(parents=True, exist_ok=True)
+        private_folder(self.root)
         self.postgres_port, self.redis_port = free_port(), free_port()
         self.binaries = _postgres_binaries()
         password = secret(self.root, "postgres")
@@ -275,7 +309,7 @@ class Servers:
 @contextlib.contextmanager
 def stack(root: Path) -> Iterator[Servers]:
     """Run the two servers on this folder; one stack a folder, and what an earlier one left behind is stopped first."""
-    root.mkdir(parents=True, exist_ok=True)
+    private_folder(root)
     with (root / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,7 +17,6 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from touchstone.models import Job, User, WorkerHeartbeat
 
@@ -244,7 +243,7 @@ def worker_name() -> str:
 
 
 def worker_lives(name: str) -> None:
-    WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen_at": timezone.now()})
+    WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen_at": Now()})
     WorkerHeartbeat.objects.filter(seen_at__lt=Now() - timedelta(hours=1)).delete()
 
 

@@ -6,10 +6,11 @@ DATABASE_URL and REDIS_URL name real servers. Without them the servers are those
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from psycopg import pq
 
 from touchstone import embedded
 
@@ -22,7 +23,7 @@ def database_from_url(url: str) -> dict[str, object]:
     parts = urlsplit(url)
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.path.lstrip("/"),
+        "NAME": unquote(parts.path.removeprefix("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
@@ -31,6 +32,7 @@ def database_from_url(url: str) -> dict[str, object]:
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 5,
+            **_parameters(parts.query),
             # A silent client may hold a lock for 15 s, no longer; a worker's job is one transaction: no limit.
             "options": "-c synchronous_commit=on -c lock_timeout=5s"
             + (
@@ -42,6 +44,17 @@ def database_from_url(url: str) -> dict[str, object]:
     }
 
 
+def _parameters(query: str) -> dict[str, str]:
+    """Return what stands behind the question mark of DATABASE_URL, as libpq knows it: sslmode, sslrootcert, ..."""
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    if "options" in parameters:
+        raise ImproperlyConfigured("DATABASE_URL: options= is not possible, Touchstone sets its own")
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    if unknown := sorted(set(parameters) - known):
+        raise ImproperlyConfigured(f"DATABASE_URL: PostgreSQL knows no parameter {', '.join(unknown)}")
+    return parameters
+
+
 def secret_key() -> str:
     if "SECRET_KEY" in os.environ:
         return os.environ["SECRET_KEY"]
@@ -51,6 +64,10 @@ def secret_key() -> str:
 
 
 DEBUG = os.environ.get("DEBUG") == "1"
+# The demo's web process says so: nowhere else does the login page show passwords.
+DEMO = os.environ.get("TOUCHSTONE_DEMO") == "1"
+# What /livez answers: an embedded stack tells its own web process from another's on the same port.
+STACK = os.environ.get("TOUCHSTONE_STACK", "ok")
 SECRET_KEY = secret_key()
 ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("CSRF_TRUSTED_ORIGINS", "").split(",") if origin]
@@ -83,11 +100,13 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "touchstone.uploads.early_refusals",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
+    # Before CsrfViewMiddleware, which has uploads written: touchstone.uploads.Gate asks who it is.
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -142,12 +161,21 @@ WHITENOISE_USE_FINDERS = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 FILE_UPLOAD_TEMP_DIR = None
+FILE_UPLOAD_HANDLERS = [
+    "touchstone.uploads.Gate",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
+# A message may be a new assessor's password: it stays on the server.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+SESSION_COOKIE_AGE = 7 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = False  # a browser maker's list is hard to leave: the domain's owner decides, in the proxy
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -169,7 +197,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["touchstone.uploads.LimitedJSONParser"],
     "EXCEPTION_HANDLER": "touchstone.views.problem",
 }
 

@@ -6,7 +6,7 @@ import time
 
 from celery import shared_task
 from celery.signals import worker_ready
-from django.db import connection
+from django.db import close_old_connections, connection
 
 from analytics.services.recomputation import start_due_recomputations
 from sampling.services.auditing import start_due_audits
@@ -24,9 +24,12 @@ def run(job_id: str) -> None:
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    jobs.sweep()
-    start_due_audits()
-    start_due_recomputations()
+    for step in (jobs.sweep, start_due_audits, start_due_recomputations):
+        try:
+            step()
+        except Exception:  # what stops one step must not stop the others
+            logger.exception("the tick's %s failed", step.__name__)
+            close_old_connections()
 
 
 @worker_ready.connect

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -23,6 +23,7 @@ from rest_framework.response import Response
 from judging.services.errors import Refused
 from touchstone import jobs
 from touchstone.models import Job, User
+from touchstone.uploads import UploadRefused
 
 logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
@@ -49,7 +50,9 @@ class Login(LoginView):
 
 
 def demo_logins() -> list[dict[str, str]]:
-    """Return the demo's logins; the file exists in the embedded demo only, and its accounts nowhere else."""
+    """Return the demo's logins, in the demo alone: its folder may serve without it later."""
+    if not settings.DEMO:
+        return []
     try:
         logins: list[dict[str, str]] = json.loads((settings.VAR / DEMO_LOGINS).read_text())
     except FileNotFoundError:
@@ -154,6 +157,9 @@ def _error(request: HttpRequest, status: int, title: str, detail: str = "") -> H
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, RequestDataTooBig):
+        detail = str(exception) if isinstance(exception, UploadRefused) else ""
+        return _error(request, 413, "This is more than is accepted here", detail)
     return _error(request, 400, "The request could not be understood")
 
 
@@ -186,8 +192,8 @@ def fault(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def alive(request: HttpRequest) -> HttpResponse:
-    """Answer without touching anything: the web process lives."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    """Answer without touching anything: the web process lives, and says which stack's it is."""
+    return HttpResponse(f"{settings.STACK}\n", content_type="text/plain")
 
 
 @login_not_required

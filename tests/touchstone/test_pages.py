@@ -11,6 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
 
+import sampling.tasks  # noqa: F401 (registers the kinds of job)
 from analytics.models import Computation, ConfusionEstimate, Estimate, Flag, Method
 from analytics.services.recomputation import recompute
 from analytics.views.manage import _timeline

@@ -80,19 +80,21 @@
 
   // One sending may meet several problems; each is said, once.
   function showProblem(problem) {
-    const isNew = problem && !notices.some((n) => n.title === problem.title && n.detail === problem.detail);
-    notices = problem ? [...notices, ...(isNew ? [problem] : [])] : [];
+    const isOld = (n) => n.title === problem.title && n.detail === problem.detail || n.kind === "aside" && problem.kind === "aside";
+    notices = problem ? [...notices.filter((n) => !isOld(n)), problem] : [];
     const [first, ...others] = notices;
     byId("problem").hidden = !first;
     if (!first) return;
     byId("problem-title").textContent = first.title;
     byId("problem-detail").textContent = [first.detail, ...others.flatMap((n) => [n.title, n.detail])].filter(Boolean).join(" ");
-    byId("problem-retry").hidden = !notices.some((n) => n.kind === "stop" || n.kind === "fault");
+    byId("problem-retry").hidden = !notices.some((n) => n.kind === "stop" || n.kind === "aside");
     byId("problem-load").hidden = !notices.some((n) => n.kind === "login");
   }
 
-  function showSetAside(reason) {
-    showProblem({ kind: "fault", title: "A judgment could not be stored; it is kept in this browser.", detail: reason });
+  function showSetAside(detail) {
+    const n = outbox.setAside().length;
+    const what = n === 1 ? "A judgment could not be stored; it is" : `${n} judgments could not be stored; they are`;
+    if (n) showProblem({ kind: "aside", title: `${what} kept in this browser.`, detail });
   }
 
   function showEmpty(title, text, mayRetry) {
@@ -185,22 +187,24 @@
     // Without the server there is no next document; say so instead of seeming stuck.
     if (!current) showEmpty(retryStatus ? "The server is busy …" : "Waiting for the connection …", "It will go on by itself.", false);
     show();
+    return "halt";
   }
 
   // Send one entry. Answers "sent" (the next document came with it), "gone" (a claim is needed), "kept", or "halt".
   async function send(entry) {
     const { data, problem } = await ask(entry.kind === "revise" ? state.revise_url : state.submit_url, entry.body);
-    const faults = problem && problem.kind === "fault" ? outbox.failed(entry) : 0;
-    if (problem && (problem.kind === "later" || (faults && faults < MOST_FAULTS))) return tryLater(problem), "halt";
-    if (problem && (problem.kind === "stop" || problem.kind === "login")) return stopAt(problem), "halt";
+    const kind = problem ? problem.kind : "";
+    if (kind === "later" || (kind === "fault" && outbox.failed(entry) < MOST_FAULTS)) return tryLater(problem);
+    if (kind === "stop" || kind === "login") return stopAt(problem);
     waitSeconds = 1;
-    if (faults) {
+    if (kind === "fault") {
       outbox.putAside(entry);
-      return showSetAside(problem.title), "gone";
+      showSetAside(problem.title);
+      return "gone";
     }
     outbox.remove(entry);
-    if (problem) return showProblem(problem), "gone";
-    if (entry.kind === "revise") return "kept";
+    if (problem) showProblem(problem);
+    if (problem || entry.kind === "revise") return problem ? "gone" : "kept";
     activeTime.delete(entry.body.token);
     outbox.forget(entry.body.token);
     takeNext(data);
@@ -239,6 +243,7 @@
     showProblem(problem);
     if (!current) showEmpty(problem.title, problem.detail, true);
     setBusy(false);
+    return "halt";
   }
 
   function grade(value) {
@@ -389,7 +394,7 @@
   } catch { /* keys stay on */ }
   byId("topic-more").open = window.matchMedia("(min-width: 52.01rem)").matches;
   current = state.item || null;
-  for (const entry of outbox.setAside()) showSetAside(entry.kind === "revise" ? "It changes an earlier one." : "");
+  showSetAside("");
   if (current && !outbox.waiting().length) setBusy(false);
   else work();
 })();

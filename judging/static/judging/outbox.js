@@ -26,6 +26,7 @@ const touchstone = (() => {
     function write(key, entry) {
       try {
         localStorage.setItem(key, JSON.stringify(entry));
+        memory.delete(key);
       } catch {
         memory.set(key, entry);
       }
@@ -148,14 +149,14 @@ const touchstone = (() => {
       data = await response.json();
     } catch { /* not JSON: told apart by the status below */ }
     if (response.ok && data) return { data };
-    const { type, title, detail } = { type: "", title: "", detail: "", ...data };
+    const [type, title, detail] = ["type", "title", "detail"].map((name) => String((data && data[name]) || ""));
     if (response.type === "opaqueredirect" || isLoggedOut(response.status, type, title)) return { problem: LOGGED_OUT };
     return {
       problem: {
         kind: kindOf(response, type),
         status: response.ok ? 0 : response.status, // 200 without JSON: a hotel's network answered, not the server
         title: title || `The server answered ${response.status}.`,
-        detail: detail || "",
+        detail,
       },
     };
   }

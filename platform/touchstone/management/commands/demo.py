@@ -27,7 +27,7 @@ class Command(BaseCommand):
             raise CommandError(f"{collection} is not a folder")
 
         preparation = ["--demo", *(["--collection", str(Path(collection).resolve())] if collection else [])]
-        run_stack(port, self.stdout.write, preparation, self._welcome)
+        run_stack(port, self.stdout.write, preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"})
 
     def _welcome(self, address: str) -> None:
         logins = json.loads((settings.VAR / DEMO_LOGINS).read_text())

@@ -1,6 +1,7 @@
 """`manage.py load_demo`: fill an empty database with the demo, by the same services that users call."""
 
 import json
+import os
 import secrets
 import tempfile
 import time
@@ -64,6 +65,8 @@ class Command(BaseCommand):
         parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
 
     def handle(self, *args: Any, collection: str | None, **options: Any) -> None:
+        if "DATABASE_URL" in os.environ:
+            raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
         name = Path(collection).name if collection else "Python's standard library"
         people = self._people()

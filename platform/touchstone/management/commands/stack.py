@@ -1,11 +1,11 @@
 """`manage.py stack`: the whole product on this machine, embedded servers included, until Ctrl-C."""
 
-import os
-import socket
+import secrets
 import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +33,59 @@ WORKER = ["celery", "-A", "touchstone", "worker", "--concurrency", "1", "--logle
 BEAT = ["celery", "-A", "touchstone", "beat", "--loglevel", "info"]
 
 MANAGE = str(Path(__file__).resolve().parents[4] / "manage.py")
-# Whoever starts the demo may have a real server's address in the environment: the embedded stack ignores it.
-OUTSIDE = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS")
+PORTS_TRIED = 5
+
+
+@dataclass
+class Web(Program):
+    """The web process, on its port or, where somebody else has taken that in the meantime, on another."""
+
+    port: int = 8000
+    stack: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __post_init__(self) -> None:
+        self.environment = {**self.environment, "TOUCHSTONE_STACK": self.stack}
+        self.ready = self._until_it_answers
+        self._bind(self.port)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def _bind(self, port: int) -> None:
+        self.port, self.command = port, _module(WEB, "--bind", f"127.0.0.1:{port}")
+
+    def _lives(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def _until_it_answers(self) -> None:
+        for _ in range(PORTS_TRIED):
+            try:
+                return embedded.answers(f"{self.address}livez", self.stack, self._lives)()
+            except embedded.StackError:
+                if self._lives() or embedded.is_free(self.port):
+                    raise
+                self._bind(embedded.free_port())
+                self.start(settings.VAR / "log")
+        raise embedded.StackError(f"{PORTS_TRIED} ports were taken, one after the other")
 
 
 def run_stack(
-    port: int, say: Callable[[str], None], preparation: Sequence[str], welcome: Callable[[str], None]
+    port: int,
+    say: Callable[[str], None],
+    preparation: Sequence[str],
+    welcome: Callable[[str], None],
+    environment_of_web: dict[str, str] | None = None,
 ) -> None:
     """Start the servers, prepare the database, then run web, worker and beat until SIGINT or SIGTERM."""
-    for name in OUTSIDE:
-        os.environ.pop(name, None)
     root = settings.VAR
     embedded.stoppable()
     try:
         with embedded.stack(root) as servers:
             _prepare(preparation)
-            port = port if _is_free(port) else embedded.free_port()
-            embedded.supervise(
-                root, servers, _programs(port), say, lambda: welcome(f"http://127.0.0.1:{port}/")
-            )
+            port = port if embedded.is_free(port) else embedded.free_port()
+            web = Web("web", [], environment_of_web or {}, port=port)
+            embedded.supervise(root, servers, [web, *_background()], say, lambda: welcome(web.address))
     except embedded.Stop:
         say(f"Stopped. Your data stay in {root}.")
     except embedded.StackError as error:
@@ -65,30 +99,16 @@ def _prepare(arguments: Sequence[str]) -> None:
         raise embedded.StackError("the database could not be prepared; the reason stands above")
 
 
-def _programs(port: int) -> list[Program]:
-    def module(command: list[str], *more: str) -> list[str]:
-        return [sys.executable, "-m", *command, *more]
+def _module(command: list[str], *more: str) -> list[str]:
+    return [sys.executable, "-m", *command, *more]
 
+
+def _background() -> list[Program]:
     beat_schedule = str(settings.VAR / "beat")
     return [
-        Program(
-            "web",
-            module(WEB, "--bind", f"127.0.0.1:{port}"),
-            ready=embedded.answers(f"http://127.0.0.1:{port}/livez"),
-        ),
-        Program("worker", module(WORKER), {"TOUCHSTONE_ROLE": "worker"}),
-        Program("beat", module(BEAT, "--schedule", beat_schedule, "--pidfile", "")),
+        Program("worker", _module(WORKER), {"TOUCHSTONE_ROLE": "worker"}),
+        Program("beat", _module(BEAT, "--schedule", beat_schedule, "--pidfile", "")),
     ]
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 class Command(BaseCommand):

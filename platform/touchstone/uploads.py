@@ -1,0 +1,102 @@
+"""What a request may bring: refused here before a byte is read, stored, or shown to the database."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadhandler import FileUploadHandler
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
+
+# Our longest JSON body has about 200 bytes, and a form of somebody who uploads no files hardly more.
+SMALL = 10_000
+LARGEST = 8 * 2**30
+FREE_AFTERWARDS = 10**9
+# An upload is there up to three times: as Django's temporary file, as the file that waits, and in the database.
+COPIES = 3
+
+
+class UploadRefused(RequestDataTooBig):
+    """The message is for the person who uploads."""
+
+
+class Gate(FileUploadHandler):
+    """The first upload handler: nobody but a manager fills the disk, and no manager fills all of it.
+
+    Whichever middleware asks first for `request.POST` has the files written: authentication must stand before it.
+    """
+
+    def handle_raw_input(
+        self, input_data: Any, META: dict[str, Any], content_length: int, boundary: bytes, encoding: Any = None
+    ) -> None:
+        if content_length <= SMALL:
+            return
+        if not getattr(getattr(self.request, "user", None), "may_manage", False):
+            raise UploadRefused("Only managers upload files.")
+        if content_length > LARGEST:
+            raise UploadRefused(
+                f"One upload may have {LARGEST // 2**30} GiB; send the files one by one, or compress them with gzip."
+            )
+        if free_space() - COPIES * content_length < FREE_AFTERWARDS:
+            raise UploadRefused("There is not enough space left on the server's disk for these files.")
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
+        return raw_data  # for the handlers that follow
+
+    def file_complete(self, file_size: int) -> None:
+        return None
+
+
+def free_space() -> int:
+    """Return the free bytes of the fuller of the disks that an upload is written to."""
+    temporary = Path(settings.FILE_UPLOAD_TEMP_DIR or tempfile.gettempdir())
+    kept = next(folder for folder in (settings.MEDIA_ROOT, *settings.MEDIA_ROOT.parents) if folder.exists())
+    return min(shutil.disk_usage(folder).free for folder in (temporary, kept))
+
+
+class LimitedJSONParser(JSONParser):
+    """JSON nested deeper than Python can follow is the sender's fault, not ours."""
+
+    def parse(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            return super().parse(*arguments, **named)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply") from None
+
+
+def early_refusals(get_response: Any) -> Any:
+    """Middleware: no NUL, which PostgreSQL cannot store nor compare; no long body for the API."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if _has_nul(request):
+            return _refusal(request, 400, "Invalid", "The address contains a character that is not allowed")
+        if request.path.startswith("/api/") and _length(request) > SMALL:
+            return _refusal(request, 413, "TooLarge", f"The request is longer than {SMALL} bytes")
+        return get_response(request)
+
+    return middleware
+
+
+def _has_nul(request: HttpRequest) -> bool:
+    query = unquote_to_bytes(request.META.get("QUERY_STRING", ""))
+    return "\0" in request.path or b"\0" in query or any("\0" in value for value in request.COOKIES.values())
+
+
+def _length(request: HttpRequest) -> int:
+    try:
+        return int(request.META.get("CONTENT_LENGTH") or 0)
+    except ValueError:
+        return 0  # Django reads no body then
+
+
+def _refusal(request: HttpRequest, status: int, name: str, title: str) -> HttpResponse:
+    """Return the answer, without a template: neither the user nor the page's policy is known yet."""
+    if request.path.startswith("/api/"):
+        body = {"type": f"/problems/{name}", "title": title, "status": status, "detail": ""}
+        return JsonResponse(body, status=status, content_type="application/problem+json")
+    return HttpResponse(f"{title}.\n", status=status, content_type="text/plain")
