@@ -254,7 +254,6 @@ def import_runs(
             # Files are handed over in order, so the bad one is the next; its path may be that of an upload.
             refuse(found[len(made)].name, (error.line, error.column), error.reason)
         _record_runs(collection, made, found, actor)
-    remove_orphans("rankings", lambda name: Run.objects.filter(rankings=name).exists())
     return made
 
 

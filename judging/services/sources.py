@@ -164,7 +164,10 @@ def _delete_uncommitted(name: str) -> None:
 
 
 def remove_orphans(folder: str, known: Callable[[str], bool]) -> int:
-    """Delete the old files of a folder that no row names: what a killed process left. Return how many."""
+    """Delete the old files of a folder that no row names: what a killed process left. Return how many.
+
+    Only uploads, which are never kept, are cleared unasked: two databases may share one folder of files.
+    """
     if not default_storage.exists(folder):
         return 0
     oldest = timezone.now() - ORPHAN_AGE
