@@ -10,7 +10,15 @@ from pathlib import Path
 _FOLDER = Path(tempfile.mkdtemp(prefix="touchstone-test-"))
 os.environ["TOUCHSTONE_VAR"] = str(_FOLDER / "var")
 os.environ["DJANGO_SETTINGS_MODULE"] = "touchstone.settings"
-for _name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS"):
+for _name in (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "HTTPS",
+    "DEBUG",
+    "TOUCHSTONE_DEMO",
+    "TOUCHSTONE_STACK",
+):
     os.environ.pop(_name, None)
 
 import shutil  # noqa: E402

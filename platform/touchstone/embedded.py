@@ -7,7 +7,6 @@ programs, starts again what falls, and stops all on SIGINT or SIGTERM. Nothing h
 import contextlib
 import fcntl
 import hashlib
-import http.client
 import importlib.util
 import json
 import os
@@ -20,7 +19,6 @@ import stat
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +29,7 @@ import redis
 
 from touchstone.programs import Program, StackError, deaf_to_signals, end, family_of
 from touchstone.programs import Stop as Stop
+from touchstone.programs import answers as answers
 from touchstone.programs import stoppable as stoppable
 
 POSTGRES_SETTINGS = {
@@ -56,33 +55,6 @@ INITDB_OPTIONS = (
 )
 NOBODY = 65534
 DATABASE = "touchstone"
-
-
-def answers(
-    url: str, text: str | None = None, lives: Callable[[], bool] = lambda: True, seconds: float = 60
-) -> Callable[[], None]:
-    """Return a `ready` that waits until the address answers HTTP 200, with this text if one is given.
-
-    It gives up, with StackError, when the time is over or the process that should answer is gone.
-    """
-
-    def wait() -> None:
-        deadline = time.monotonic() + seconds
-        while (fault := _fault(url, text)) is not None:
-            if time.monotonic() > deadline or not lives():
-                raise StackError(f"{url} does not answer: {fault}")
-            time.sleep(0.1)
-
-    return wait
-
-
-def _fault(url: str, text: str | None) -> str | None:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (a loopback address of ours)
-            said = response.read(200).decode(errors="replace").strip()
-    except (OSError, http.client.HTTPException) as error:
-        return str(error)
-    return None if text in (None, said) else "somebody else does"
 
 
 def free_port() -> int:

@@ -1,10 +1,12 @@
 """Processes that are started, watched, and stopped together with all they have started themselves."""
 
 import contextlib
+import http.client
 import os
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +57,33 @@ class Program:
                 self.process.wait(seconds)
         end(family, seconds=2)  # the orphans are asked too, then killed
         self.process.wait(5)
+
+
+def answers(
+    url: str, text: str | None = None, lives: Callable[[], bool] = lambda: True, seconds: float = 60
+) -> Callable[[], None]:
+    """Return a `ready` that waits until the address answers HTTP 200, with this text if one is given.
+
+    It gives up, with StackError, when the time is over or the process that should answer is gone.
+    """
+
+    def wait() -> None:
+        deadline = time.monotonic() + seconds
+        while (fault := _fault(url, text)) is not None:
+            if time.monotonic() > deadline or not lives():
+                raise StackError(f"{url} does not answer: {fault}")
+            time.sleep(0.1)
+
+    return wait
+
+
+def _fault(url: str, text: str | None) -> str | None:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (a loopback address of ours)
+            said = response.read(200).decode(errors="replace").strip()
+    except (OSError, http.client.HTTPException) as error:
+        return str(error)
+    return None if text in (None, said) else "somebody else does"
 
 
 def family_of(pid: int) -> list[psutil.Process]:

@@ -32,7 +32,12 @@ class Gate(FileUploadHandler):
     """
 
     def handle_raw_input(
-        self, input_data: Any, META: dict[str, Any], content_length: int, boundary: bytes, encoding: Any = None
+        self,
+        input_data: Any,
+        META: dict[str, Any],
+        content_length: int,
+        boundary: bytes,
+        encoding: Any = None,
     ) -> None:
         if content_length <= SMALL:
             return

@@ -16,6 +16,7 @@ import pytest
 import redis
 
 from touchstone import embedded, programs
+from touchstone.management.commands import stack
 
 # A supervisor as `manage.py stack` is one, with one sleeping program instead of the product's three.
 SUPERVISOR = """
@@ -253,6 +254,72 @@ def test_a_secret_is_made_once(tmp_path):
     assert len(first) >= 50
     assert embedded.secret(tmp_path, "django") == first
     assert embedded.secret(tmp_path, "redis") != first
+
+
+def test_the_folder_of_a_stack_is_closed_to_others_and_one_that_is_everybodys_stays_open(tmp_path):
+    made, opened, shared = tmp_path / "made" / "var", tmp_path / "opened", tmp_path / "shared"
+    opened.mkdir()
+    opened.chmod(0o755)
+    shared.mkdir()
+    shared.chmod(0o1777)
+    for folder in (made, opened, shared):
+        embedded.secret(folder, "django")
+    assert [folder.stat().st_mode & 0o7777 for folder in (made, opened, shared)] == [0o700, 0o700, 0o1777]
+    assert (shared / "secrets").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_servers_run_in_a_closed_folder(servers):
+    assert servers.root.stat().st_mode & 0o777 == 0o700
+
+
+# A web process as gunicorn is one: it ends when its port is taken, and says which stack it belongs to.
+SMALL_WEB = """
+import http.server, os, sys
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(os.environ["TOUCHSTONE_STACK"].encode())
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1].partition(":")[2])), Page).serve_forever()
+"""
+
+
+@pytest.fixture
+def small_web(monkeypatch, settings, tmp_path):
+    """Return a function that makes a web program on a port; what it has started is stopped in the end."""
+    settings.VAR = tmp_path
+    monkeypatch.setattr(stack, "_module", lambda command, *more: [sys.executable, "-c", SMALL_WEB, *more])
+    made = []
+
+    def make(port: int) -> stack.Web:
+        made.append(stack.Web("web", [], port=port))
+        made[-1].start(tmp_path / "log")
+        return made[-1]
+
+    yield make
+    for web in made:
+        web.stop()
+
+
+def test_two_stacks_that_want_one_port_get_two_and_each_knows_its_own(small_web):
+    first = small_web(embedded.free_port())
+    first.ready()
+    second = small_web(first.port)
+    second.ready()
+    assert second.port != first.port
+    for web in (first, second):
+        embedded.answers(f"{web.address}livez", web.stack, seconds=5)()
+    with pytest.raises(embedded.StackError, match="somebody else does"):
+        embedded.answers(f"{first.address}livez", second.stack, seconds=0.3)()
+
+
+def test_a_web_process_that_falls_for_another_reason_is_not_started_on_other_ports(small_web):
+    web = small_web(port := embedded.free_port())
+    web.process.kill()
+    web.process.wait()
+    with pytest.raises(embedded.StackError, match="does not answer"):
+        web.ready()
+    assert web.port == port
 
 
 def test_a_free_port_is_outside_of_those_lent_to_clients():
