@@ -174,7 +174,7 @@ def _pair_estimates(computation: Computation | None, measure: str, run_a: Run, r
 def _turned(estimate: Estimate) -> Estimate:
     estimate.run, estimate.run_b = estimate.run_b, estimate.run
     if estimate.value is not None:
-        estimate.value, estimate.low, estimate.high = -estimate.value, -estimate.high, -estimate.low
+        estimate.value, estimate.low, estimate.high = 0 - estimate.value, 0 - estimate.high, 0 - estimate.low
     return estimate
 
 
@@ -201,6 +201,8 @@ def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -
         return ""
     if corrected.value is None:
         return f"No corrected number: {corrected.refusal}."
+    if corrected.n == 0:  # settled without a judgment
+        return f"{run_a} and {run_b} are not told apart in {measure}: {corrected.warning}."
     told_apart = corrected.low > 0 or corrected.high < 0
     value, low, high = corrected.value, corrected.low, corrected.high
     if told_apart and value < 0:

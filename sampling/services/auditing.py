@@ -53,7 +53,8 @@ def audit(
             campaign.audits.order_by("-sequence").values_list("expected_in_total", flat=True).first() or 0.0
         )
         wanted = min(already + items_each_time, affordable, float(len(drawn)))
-        if not drawn or wanted < min(already + 1, items_in_total):
+        # Less than one more item is not worth an audit, unless it completes the total.
+        if not drawn or wanted <= already or wanted < min(already + 1, items_in_total):
             return None
         seed = _audit_seed(campaign, seed)
         pi, numbers = _audit_probabilities(campaign, drawn, wanted, seed)
@@ -89,7 +90,7 @@ def _judged_items(campaign: Campaign) -> list[DrawEntry]:
     return list(
         DrawEntry.objects.filter(draw__campaign=campaign)
         .annotate(n_done=complete)
-        .filter(n_done=campaign.judgments_per_item)
+        .filter(n_done__gte=campaign.judgments_per_item)
         .select_related("item__topic", "item__document")
         .order_by("item__topic__topic_id", "item__document__doc_id")
     )

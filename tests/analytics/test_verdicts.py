@@ -1,0 +1,400 @@
+"""What a computation may say of runs and pairs: when it must refuse, when it is certain, and what it advises."""
+
+import math
+
+import pytest
+from django.urls import reverse
+from small_campaign import (
+    DEPTH,
+    DOCUMENTS,
+    N_FRAME,
+    TOPICS,
+    doc_id,
+    judge_all,
+    judge_audit,
+    make_assessor,
+    make_campaign,
+    make_collection,
+    returned,
+    true_grade,
+    truth_of,
+)
+
+from analytics.forms import DesignForm
+from analytics.models import Method
+from analytics.services.recomputation import recompute
+from judging.services.campaigns import DEFAULT_GRADES, create_campaign, open_campaign
+from judging.services.files import import_runs, import_topics
+from judging.services.judgment_files import import_judgments
+from sampling.models import Draw
+from sampling.services.auditing import audit
+from sampling.services.drawing import Design, DrawRefused, draw, preview
+from touchstone.models import User
+
+pytestmark = pytest.mark.django_db
+
+Z95 = 1.959963984540054
+ONE_MATRIX = "one matrix for all assessors"
+
+
+def people_of(campaign):
+    return [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
+
+
+def audit_and_judge(campaign, wanted=N_FRAME):
+    audit(campaign=campaign, items_each_time=wanted, items_in_total=wanted, seed=5)
+    judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
+
+
+def finished(campaign, wanted=N_FRAME, grade=lambda slot, place: truth_of(slot)):
+    """Judge everything, audit `wanted` items, and return the campaign."""
+    judge_all(campaign, people_of(campaign), grade=grade)
+    audit_and_judge(campaign, wanted)
+    return campaign
+
+
+def undrawn(folder):
+    return create_campaign(
+        collection=make_collection(folder),
+        name=f"campaign of {folder}",
+        user=None,
+        grades=DEFAULT_GRADES,
+        judgments_per_item=2,
+    )
+
+
+def design_of(measure, kind="pool", budget=N_FRAME):
+    return Design(kind, "run0", "run2", measure=measure, depth=DEPTH, budget=budget)
+
+
+def drawn_for(folder, measure):
+    """Return an open campaign with every pair drawn for certain, for a measure of one's own."""
+    campaign = undrawn(folder)
+    draw(campaign=campaign, design=design_of(measure), seed=20)
+    open_campaign(campaign=campaign, actor=None)
+    return campaign
+
+
+def add_run(campaign, folder, run_id, documents):
+    """Import a run after the draw; documents: {topic id: its ranking}."""
+    lines = [
+        f"{topic} Q0 {document} {place + 1} {100 - place} {run_id}\n"
+        for topic, ranking in documents.items()
+        for place, document in enumerate(ranking)
+    ]
+    (folder / f"{run_id}.run").write_text("".join(lines))
+    import_runs(collection=campaign.collection, files=[(folder / f"{run_id}.run", f"{run_id}.run")])
+
+
+def mixed_ranking(topic, n_inside):
+    """Return documents 0, 1, ... of the frame, then documents that no draw knew, ten in all."""
+    inside = [doc_id(topic, document) for document in range(n_inside)]
+    return [*inside, *(f"{TOPICS[topic]}new{place}" for place in range(DEPTH - n_inside))]
+
+
+def add_judgments(campaign, folder, pairs, assessors=("w1", "w2")):
+    lines = [f"{t} {name} {d} {true_grade(t, d)}\n" for t, d in pairs for name in assessors]
+    (folder / "judgments.txt").write_text("".join(lines))
+    import_judgments(
+        campaign=campaign, source=folder / "judgments.txt", name="judgments.txt", file_format="qrels_jg"
+    )
+
+
+def all_pairs():
+    return [(name, doc_id(t, document)) for t, name in enumerate(TOPICS) for document in range(DOCUMENTS)]
+
+
+def rows_of(computation, **conditions):
+    """Return {(method, measure, run, run_b): row}."""
+    found = computation.estimates.filter(**conditions).select_related("run", "run_b")
+    return {(e.method, e.measure, e.run.run_id, e.run_b and e.run_b.run_id): e for e in found}
+
+
+def said(computation):
+    """Return all that is said of every target, without keys and times."""
+    names = ("value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "n", "sources")
+    return {
+        key: [getattr(row, name) for name in (*names, "refusal", "warning")]
+        for key, row in rows_of(computation).items()
+    }
+
+
+@pytest.fixture
+def page(client, db):
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+
+    def get(name, campaign, **query):
+        answer = client.get(reverse(f"analytics:{name}", args=[campaign.pk]), query)
+        assert answer.status_code == 200
+        return answer
+
+    return get
+
+
+def verdict_of(page, campaign, a, b, measure="DCG@10"):
+    return page("pair", campaign, a=a, b=b, measure=measure).context["verdict"]
+
+
+# -- runs and topics that come after the draw ---------------------------------------------------------------
+
+
+def test_a_late_run_with_documents_that_could_not_be_drawn_is_refused_by_name_in_every_method_and_pair(
+    tmp_path,
+):
+    campaign = finished(make_campaign(tmp_path))
+    before = said(recompute(campaign=campaign))
+    add_run(campaign, tmp_path, "late", {name: mixed_ranking(t, 5) for t, name in enumerate(TOPICS)})
+    after = recompute(campaign=campaign)
+    late = {key: row for key, row in rows_of(after).items() if "late" in key[2:]}
+    assert (
+        len(late) == len(Method.values) * 2 * 4
+    )  # by both measures: the run, and its pairs with three others
+    for row in late.values():
+        assert row.value is None
+        assert row.refusal.startswith("late returns documents that could not be drawn, inside the cutoff of ")
+    assert {key: row for key, row in said(after).items() if key not in late} == before
+
+
+def test_a_late_run_whose_other_documents_lie_beyond_the_measures_cutoff_is_not_refused(tmp_path):
+    campaign = finished(drawn_for(tmp_path, "P@5"))
+    add_run(campaign, tmp_path, "late", {name: mixed_ranking(t, 5) for t, name in enumerate(TOPICS)})
+    rows = rows_of(recompute(campaign=campaign))
+    # Of documents 0 to 4 the grade (document + topic) mod 4 is 0 for 0 and 4 of t0, 3 of t1 and 2 of t2.
+    for method in (Method.NAIVE, Method.CORRECTED, Method.TRUE):
+        assert rows[method, "P@5", "late", None].value == pytest.approx((3 / 5 + 4 / 5 + 4 / 5) / 3)
+    for measure in ("P@10", "DCG@10"):
+        assert "late returns documents" in rows[Method.CORRECTED, measure, "late", None].refusal
+
+
+def test_topics_added_after_the_draw_change_no_stored_number(tmp_path):
+    campaign = make_campaign(tmp_path)
+    rankings = {name: [doc_id(t, d) for d in range(3, 13)] for t, name in enumerate(TOPICS)}
+    add_run(campaign, tmp_path, "wide", {**rankings, "x1": ["a", "b"], "x2": ["c"]})
+    finished(campaign, wanted=30)
+    before = said(recompute(campaign=campaign))
+    (tmp_path / "more.tsv").write_text("a0\tBefore all others\nx1\tMore\nx2\tMore\n")
+    import_topics(collection=campaign.collection, source=tmp_path / "more.tsv", name="more.tsv")
+    assert said(recompute(campaign=campaign)) == before
+    assert before[Method.CORRECTED, "P@10", "wide", None][0] is not None
+
+
+# -- imported judgments -------------------------------------------------------------------------------------
+
+
+def test_topics_that_imported_judgments_cover_in_part_are_refused_by_every_method(tmp_path):
+    campaign = make_campaign(tmp_path)
+    relevant = [pair for pair in all_pairs() if pair[0] != "t0" or true_grade(*pair) > 0]
+    add_judgments(campaign, tmp_path, relevant)
+    audit_and_judge(campaign)
+    rows = rows_of(recompute(campaign=campaign))
+    for method in (Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE):
+        reasons = {row.refusal for key, row in rows.items() if key[0] == method}
+        assert len(reasons) == 1, method
+        assert "1 topics are judged in part" in reasons.pop()
+
+
+def test_topics_that_imported_judgments_cover_wholly_are_not_refused(tmp_path):
+    campaign = make_campaign(tmp_path)
+    add_judgments(campaign, tmp_path, all_pairs())
+    audit_and_judge(campaign)
+    rows = rows_of(recompute(campaign=campaign), method__in=[Method.NAIVE, Method.CORRECTED])
+    assert {row.refusal for row in rows.values()} == {""}
+
+
+def test_topics_judged_in_part_through_the_pages_are_no_reason_to_refuse(tmp_path):
+    campaign = make_campaign(tmp_path)
+    judge_all(campaign, people_of(campaign), item__document__doc_id__regex="[02468]$")
+    audit_and_judge(campaign)
+    rows = rows_of(recompute(campaign=campaign), method__in=[Method.NAIVE, Method.CORRECTED])
+    assert not [row.refusal for row in rows.values() if "in part" in row.refusal]
+    assert rows[Method.NAIVE, "P@10", "run0", None].value is not None
+
+
+def test_a_campaign_with_imported_judgments_cannot_be_drawn(tmp_path):
+    campaign = undrawn(tmp_path)
+    add_judgments(campaign, tmp_path, all_pairs()[:DOCUMENTS])
+    with pytest.raises(DrawRefused, match="judgments were imported"):
+        draw(campaign=campaign, design=design_of("DCG@10"), seed=3)
+    assert not Draw.objects.filter(campaign=campaign).exists()
+
+
+# -- certainty ----------------------------------------------------------------------------------------------
+
+
+def test_with_everything_audited_equal_runs_differ_by_exactly_0_and_neither_is_better(tmp_path, page):
+    # run2 is run0 moved on by four documents and grades have the period four: both are worth the same.
+    campaign = finished(make_campaign(tmp_path), grade=lambda slot, place: 3 * place)
+    rows = rows_of(recompute(campaign=campaign), method=Method.CORRECTED, run_b__isnull=False)
+    for measure in ("DCG@10", "P@10"):
+        row = rows[Method.CORRECTED, measure, "run0", "run2"]
+        assert (row.value, row.standard_error, row.low, row.high, row.p_value) == (0, 0, 0, 0, 1)
+        assert "not resolved" not in row.warning  # a certain 0 needs no further judging
+        for pair in (("run0", "run2"), ("run2", "run0")):
+            verdict = verdict_of(page, campaign, *pair, measure)
+            assert "not told apart" in verdict
+            assert not [words for words in ("better", "judge more items", "-0.000") if words in verdict]
+        table = page("campaign-results", campaign, measure=measure).context["pairs"]
+        (shown,) = [entry for entry in table if entry["estimate"].pk == row.pk]
+        assert (shown["holm"], shown["better"]) == (1, None)
+
+
+def test_with_everything_audited_unequal_runs_have_p_0_and_all_pages_agree(tmp_path, page):
+    campaign = finished(make_campaign(tmp_path), grade=lambda slot, place: 3 * place)
+    # Relevant: of run0 7, 8 and 8 documents of the three topics, of run1 8, 7 and 7.
+    row = rows_of(recompute(campaign=campaign))[Method.CORRECTED, "P@10", "run0", "run1"]
+    assert row.value == row.low == row.high == pytest.approx(1 / 30)
+    assert row.p_value == 0
+    table = page("campaign-results", campaign, measure="P@10").context["pairs"]
+    (shown,) = [entry for entry in table if entry["estimate"].pk == row.pk]
+    assert (shown["holm"], shown["better"]) == (0, row.run)
+    for pair in (("run0", "run1"), ("run1", "run0")):
+        verdict = verdict_of(page, campaign, *pair, "P@10")
+        assert verdict.startswith("run0 is better than run1 in P@10: difference +0.033")
+        assert "p < 0.001" in verdict
+
+
+def test_runs_that_rank_alike_inside_the_cutoff_differ_by_0_in_words(tmp_path, page):
+    campaign = finished(make_campaign(tmp_path), wanted=30)
+    rankings: dict = {topic: [] for topic in TOPICS}
+    for topic, document in returned(0):
+        rankings[topic].append(document)
+    add_run(campaign, tmp_path, "twin", {t: [*ranking, f"{t}new"] for t, ranking in rankings.items()})
+    rows = rows_of(recompute(campaign=campaign))
+    for measure in ("DCG@10", "P@10"):
+        for method in Method.values:
+            row = rows[method, measure, "run0", "twin"]
+            assert (row.value, row.low, row.high, row.refusal) == (0, 0, 0, "")
+            assert row.warning == "the two runs are the same inside the cutoff"
+        assert rows[Method.CORRECTED, measure, "run0", "twin"].p_value == 1
+        for pair in (("run0", "twin"), ("twin", "run0")):
+            verdict = verdict_of(page, campaign, *pair, measure)
+            assert "the same inside the cutoff" in verdict
+            assert "0 audited items" not in verdict
+            assert "better" not in verdict
+
+
+def test_only_corrected_differences_have_a_p(tmp_path):
+    rows = rows_of(recompute(campaign=finished(make_campaign(tmp_path), wanted=30)))
+    tested = {key for key, row in rows.items() if row.p_value is not None}
+    assert tested == {key for key in rows if key[0] == Method.CORRECTED and key[3]}
+    assert len(tested) == 6
+
+
+# -- measures off the scale ---------------------------------------------------------------------------------
+
+
+def form_of(campaign, measure):
+    fields = {"kind": "pool", "run_a": "run0", "run_b": "run2", "depth": DEPTH, "budget": N_FRAME}
+    return DesignForm({**fields, "measure": measure}, campaign=campaign)
+
+
+def test_a_relevant_grade_above_the_scale_is_refused_by_the_form_the_preview_and_the_draw(tmp_path):
+    campaign = undrawn(tmp_path)
+    form = form_of(campaign, "P(rel=7)@10")
+    assert not form.is_valid()
+    assert "relevant grade must be within [1, 3], got 7" in form.errors["measure"][0]
+    for refusing in (preview, draw):
+        with pytest.raises(DrawRefused, match="relevant grade must be within"):
+            refusing(campaign=campaign, design=design_of("P(rel=7)@10"))
+    assert not Draw.objects.filter(campaign=campaign).exists()
+
+
+def test_the_top_grade_as_relevant_is_drawn_and_computed(tmp_path):
+    campaign = drawn_for(tmp_path, "P(rel=3)@10")
+    assert form_of(campaign, "P(rel=3)@10").is_valid()
+    rows = rows_of(recompute(campaign=finished(campaign)))
+    # Grade 3: documents 3 and 7 of t0, 2 and 6 of t1, 1, 5 and 9 of t2.
+    for method in (Method.NAIVE, Method.CORRECTED, Method.TRUE):
+        assert rows[method, "P(rel=3)@10", "run0", None].value == pytest.approx(7 / 30)
+
+
+# -- advice -------------------------------------------------------------------------------------------------
+
+
+def test_an_unresolved_difference_says_how_many_gold_labels_are_needed(tmp_path, page):
+    # Judges who say nothing: the errors of the classes are as large as the grades' own spread.
+    campaign = finished(make_campaign(tmp_path), wanted=25, grade=lambda slot, place: 1)
+    row = rows_of(recompute(campaign=campaign))[Method.CORRECTED, "DCG@10", "run0", "run2"]
+    assert row.low < 0 < row.high
+    # Everything was drawn, so all of the variance is the audit's: N^2 S^2 (1/m - 1/N), all N items weigh in.
+    n, m = N_FRAME, row.n
+    spread = row.standard_error**2 / (n**2 * (1 / m - 1 / n))
+    q = (Z95 / row.value) ** 2
+    needed = min(n, math.ceil(n**2 * spread * q / (1 + n * spread * q)))
+    assert f"not resolved by {m} gold labels; about {needed} needed" in row.warning
+    answer = page("pair", campaign, a="run0", b="run2", measure="DCG@10")
+    assert row.warning in answer.context["verdict"]
+    assert f"about {needed} needed" in answer.content.decode()
+
+
+def test_where_the_drawing_error_is_too_large_more_items_are_advised(tmp_path, page):
+    campaign = finished(make_campaign(tmp_path, budget=30), wanted=N_FRAME)
+    row = rows_of(recompute(campaign=campaign))[Method.CORRECTED, "DCG@10", "run0", "run2"]
+    assert row.low < 0 < row.high
+    advice = "the drawing error alone is larger than the difference: judge more items"
+    assert row.warning.endswith(advice)
+    assert advice in page("pair", campaign, a="run0", b="run2", measure="DCG@10").content.decode()
+
+
+def test_a_resolved_difference_and_a_single_run_have_no_advice(tmp_path):
+    rows = rows_of(recompute(campaign=finished(make_campaign(tmp_path))), method=Method.CORRECTED)
+    assert "not resolved" not in rows[Method.CORRECTED, "P@10", "run0", "run1"].warning
+    assert not [key for key, row in rows.items() if key[3] is None and "not resolved" in row.warning]
+
+
+# -- audits -------------------------------------------------------------------------------------------------
+
+
+def expected_after(campaign, each, total, times):
+    """Audit so many times; return the expected number of gold items after each, None for no audit."""
+    made = [audit(campaign=campaign, items_each_time=each, items_in_total=total) for _ in range(times)]
+    return [one and one.expected_in_total for one in made]
+
+
+def test_fewer_items_each_time_do_not_stall_the_audits(tmp_path):
+    campaign = make_campaign(tmp_path)
+    judge_all(campaign, people_of(campaign))
+    assert expected_after(campaign, 20, 40, 1) == [20]
+    assert expected_after(campaign, 5, 40, 3) == [25, 30, 35]
+
+
+def test_when_the_total_is_reached_there_is_no_further_audit(tmp_path):
+    campaign = make_campaign(tmp_path)
+    judge_all(campaign, people_of(campaign))
+    assert expected_after(campaign, 20, 40, 4) == [20, 40, None, None]
+    assert expected_after(campaign, 20, 30, 1) == [None]  # lowered below what has been spent
+    assert campaign.audits.count() == 2
+
+
+def test_the_total_is_spent_in_step_with_the_judging(tmp_path):
+    campaign = make_campaign(tmp_path)
+    people = people_of(campaign)
+    judge_all(campaign, people, topic__topic_id="t0")  # a third
+    assert expected_after(campaign, 10, 12, 3) == [4, None, None]
+    judge_all(campaign, people, topic__topic_id="t1")
+    assert expected_after(campaign, 10, 12, 2) == [8, None]
+    judge_all(campaign, people)
+    assert expected_after(campaign, 3, 12, 2) == [11, 12]
+    newest = campaign.audits.latest("sequence").entries.values_list("item__topic__topic_id", flat=True)
+    assert set(newest) == set(TOPICS)
+
+
+# -- the matrix inverse -------------------------------------------------------------------------------------
+
+
+def inverse_rows(campaign):
+    return rows_of(recompute(campaign=campaign), method=Method.MATRIX_INVERSE).values()
+
+
+def test_usable_matrices_are_each_assessors_own(tmp_path):
+    rows = inverse_rows(finished(make_campaign(tmp_path)))
+    assert {row.refusal for row in rows} == {""}
+    assert not [row.warning for row in rows if ONE_MATRIX in row.warning]
+
+
+def test_where_one_assessors_matrix_cannot_be_used_all_share_one_and_the_warning_says_so(tmp_path):
+    campaign = finished(make_campaign(tmp_path), grade=lambda slot, place: 3 if place else truth_of(slot))
+    rows = [row for row in inverse_rows(campaign) if row.measure == "P@10"]
+    assert [row.run_b is None for row in rows if row.value is not None].count(True) == 3
+    for row in rows:
+        assert f"{ONE_MATRIX}: 1 of 2 assessors' matrices cannot be used" in row.warning, row.refusal
