@@ -368,10 +368,10 @@ def labels_needed(difference: Estimate, n_items: int) -> Refusal | None:
         return None
     words = f"not resolved by {difference.n} gold labels"
     room = difference.value**2 - Z95**2 * parts.get("drawing", 0.0)
-    if room <= 0:
+    if room <= 0 or difference.n == n_items:
         return Refusal(f"{words}; the drawing error alone is larger than the difference: judge more items")
     m = difference.n
     # the audit variance of a simple random audit is N^2 S^2 (1/m - 1/N)
-    spread = parts["gold"] / (n_items**2 * (1 / m - 1 / n_items)) if m < n_items else 0.0
-    needed = gold_labels_for(math.sqrt(room), n_items, spread)
+    spread = parts["gold"] / (n_items**2 * (1 / m - 1 / n_items))
+    needed = min(n_items, max(gold_labels_for(math.sqrt(room), n_items, spread), m + 1))
     return Refusal(f"{words}; about {needed} needed", max(0, needed - m))

@@ -221,8 +221,10 @@ def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Ref
 
 def _with_advice(result: Value | Refusal, n_items: int) -> Value | Refusal:
     """Return a difference that is not resolved with what would resolve it: more gold labels, or more items."""
-    more = labels_needed(result, n_items) if isinstance(result, Value) and result.components else None
-    if more is None or isinstance(result, Refusal):
+    if isinstance(result, Refusal) or result.standard_error == 0:
+        return result
+    more = labels_needed(result, n_items)
+    if more is None:
         return result
     return replace(result, warning="; ".join(filter(None, [result.warning, more.reason])))
 
@@ -268,7 +270,9 @@ def _matrix_inverse(
     )
     note = f"one matrix for all assessors: {unusable}"
     return [
-        r if isinstance(r, Refusal) else replace(r, warning="; ".join(filter(None, [note, r.warning])))
+        replace(r, reason=f"{note}; pooled: {r.reason}")
+        if isinstance(r, Refusal)
+        else replace(r, warning="; ".join(filter(None, [note, r.warning])))
         for r in pooled
     ]
 

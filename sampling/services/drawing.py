@@ -112,6 +112,9 @@ def draw(*, campaign: Campaign, design: Design, seed: int | None = None, user: U
     if selected.size == 0:
         raise DrawRefused("nothing was drawn: the budget is too small for this pool")
     with transaction.atomic():
+        Campaign.objects.select_for_update().get(
+            pk=campaign.pk
+        )  # no import and no second draw beside this one
         if Draw.objects.filter(campaign=campaign).exists():
             raise DrawRefused("this campaign has been drawn already")
         if campaign.items.exists():
