@@ -166,10 +166,8 @@
     current = data.item || null;
     gradedToken = "";
     showProgress(data.progress);
-    if (current) return;
-    if (data.reason === "busy") return tryLater({ status: 503 }); // stored; only the next document is missing
+    if (current || data.reason === "busy") return;
     const reasons = {
-      "": ["No more work for you right now", "Thank you. New documents may come later."],
       "no work": ["No more work for you right now", "Thank you. New documents may come later."],
       "This campaign is not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
     };
@@ -190,7 +188,8 @@
     return "halt";
   }
 
-  // Send one entry. Answers "sent" (the next document came with it), "gone" (a claim is needed), "kept", or "halt".
+  // Send one entry. Answers "sent" (the next document came with it), "late" (it did not: claim it in a moment), "gone" (claim it now),
+  // "kept" (nothing changes), or "halt".
   async function send(entry) {
     const { data, problem } = await ask(entry.kind === "revise" ? state.revise_url : state.submit_url, entry.body);
     const kind = problem ? problem.kind : "";
@@ -208,7 +207,7 @@
     activeTime.delete(entry.body.token);
     outbox.forget(entry.body.token);
     takeNext(data);
-    return "sent";
+    return data.reason === "busy" ? "late" : "sent";
   }
 
   // Send what waits, oldest first, and see to it that an item is shown. The only place that does.
@@ -221,11 +220,15 @@
       setBusy(true);
       // Graded, yet nothing waits: another tab has sent it.
       let needsClaim = current === null || current.token === gradedToken;
+      let late = false;
       for (let entry = outbox.waiting()[0]; entry; entry = outbox.waiting()[0]) {
         const outcome = await send(entry);
         if (outcome === "halt") return;
-        if (outcome !== "kept") needsClaim = outcome === "gone";
+        if (outcome === "kept") continue;
+        needsClaim = outcome === "gone";
+        late = outcome === "late";
       }
+      if (late) return tryLater({ status: 503 });
       if (needsClaim) {
         const { data, problem } = await ask(state.claim_url, {});
         if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem);
@@ -233,7 +236,7 @@
         waitSeconds = 1;
         takeNext(data);
       }
-      if (!willRetry()) setBusy(false);
+      setBusy(false);
     } finally {
       work.running = false;
     }
@@ -255,11 +258,10 @@
       const active = Math.round(activeTime.get(item.token) || 0);
       outbox.put(review ? "revise" : "submit", { token: item.token, grade: value, active_milliseconds: active });
     }
-    if (!review) gradedToken = item.token;
     if (review) {
       activeTime.delete(item.token);
       leaveReview();
-    }
+    } else gradedToken = item.token;
     showProblem(null);
     work();
   }
@@ -301,13 +303,8 @@
   // ---- keys and clicks ---------------------------------------------------------------------
   const keysSetting = "touchstone-single-keys";
 
-  function keysAreOn() {
-    return byId("keys-on").checked;
-  }
-
-  function isTyping(target) {
-    return target.isContentEditable || Boolean(target.closest && target.closest("input, textarea, select"));
-  }
+  const keysAreOn = () => byId("keys-on").checked;
+  const isTyping = (target) => target.isContentEditable || Boolean(target.closest && target.closest("input, textarea, select"));
 
   document.addEventListener("keydown", (event) => {
     cameByTab = event.key === "Tab";
