@@ -256,11 +256,11 @@ def half_width_curve(
 def svg(spec: Spec, title: str, description: str) -> str:
     """Return the SVG text of a specification: as wide as its place, named for screen readers."""
     drawn: str = vl_convert.vegalite_to_svg(spec)
-    head = drawn[: drawn.index(">")]
-    box = re.search(r'viewBox="[^"]*"', head)
+    box = re.search(r'viewBox="[^"]*"', drawn[: drawn.index(">")])
     if box is None:
         raise ValueError("the renderer gave an SVG without a viewBox")
-    # Several pictures may stand on one page, so ids come from what is drawn.
+    # One image with one name: no roles inside; several may stand on one page, so ids come from what is drawn.
+    drawn = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", drawn)
     key = hashlib.sha256((drawn + title + description).encode("utf-8", "replace")).hexdigest()[:12]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} width="100%" role="img"'

@@ -39,6 +39,7 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
     if kind == "runs":
         runs = import_runs(files=files, **common)
         unknown = {topic_id for run in runs for topic_id in run.unknown_topics}
+        context.note = f"{len(runs)} runs imported, {sum(run.n_lines for run in runs):,} lines"
         return {
             "n_runs": len(runs),
             "n_lines": sum(run.n_lines for run in runs),
@@ -49,7 +50,9 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
     service: Any = {"topics": import_topics, "documents": import_documents, "judgments": import_judgments}[
         kind
     ]
-    return {f"n_{kind}": sum(service(source=path, name=name, **common) for path, name in files)}
+    count = sum(service(source=path, name=name, **common) for path, name in files)
+    context.note = f"{count:,} {kind} imported"
+    return {f"n_{kind}": count}
 
 
 def _path(upload: dict[str, str]) -> Path:

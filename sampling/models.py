@@ -73,6 +73,7 @@ class AuditSchedule(models.Model):
             models.CheckConstraint(
                 name="sampling_auditschedule_sizes",
                 condition=Q(every_seconds__gte=1, items_each_time__gte=1, items_in_total__gte=1),
+                violation_error_message="Seconds, items each time and items in total are at least 1.",
             )
         ]
 

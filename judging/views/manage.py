@@ -4,6 +4,7 @@ import secrets
 import uuid
 
 from django.contrib import messages
+from django.core.exceptions import SuspiciousOperation
 from django.db import transaction
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -44,9 +45,10 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "judging/manage.html", context)
 
 
-@require_POST
 @managers_only
 def new_collection(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("judging:manage")
     form = CollectionForm(request.POST)
     if not form.is_valid():
         return render(request, "judging/collection_new.html", {"form": form}, status=400)
@@ -141,7 +143,10 @@ def set_assessor_status(request: HttpRequest, campaign_id: uuid.UUID, assessor_i
 @managers_only
 def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=campaign_id)
-    if request.POST.get("state") != Campaign.State.OPEN:
+    state = request.POST.get("state")
+    if state not in (Campaign.State.OPEN, Campaign.State.CLOSED):
+        raise SuspiciousOperation(f"a campaign is opened or closed, not {state!r}")
+    if state == Campaign.State.CLOSED:
         campaigns.close_campaign(campaign=campaign, actor=request.user)
         messages.success(request, "Closed: nobody is given items any more. No judgment was deleted.")
         return redirect("analytics:campaign", campaign_id=campaign_id)

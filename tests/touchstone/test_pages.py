@@ -536,7 +536,7 @@ def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page
     refused = {"n": 0, "refusal": "the labels hardly separate the grades"}
     computed(campaign, NAIVE=value(0.5, 0.01), CORRECTED=value(0.4, 0.1), MATRIX_INVERSE=refused)
     text = page("analytics:campaign-results", campaign.pk)
-    assert '0.4000 <span class="interval">0.3000 to 0.5000</span>' in text
+    assert '0.400 <span class="interval">0.300 to 0.500</span>' in text
     assert "not estimable: the labels hardly separate the grades" in text
     assert "it assumes a judge errs alike on all documents of a grade, which real judges do not" in text
     assert "True value" not in text
@@ -576,7 +576,7 @@ def test_a_pair_turned_round_turns_the_numbers_and_a_run_against_itself_is_refus
     computed(campaign, CORRECTED=value(0.2, 0.1))
     text = page("analytics:pair", campaign.pk, a="beta", b="alpha")
     assert "alpha is better than beta" in text
-    assert "-0.3000 to -0.1000" in text
+    assert "-0.300 to -0.100" in text
     assert "This is one run." in page("analytics:pair", campaign.pk, a="alpha", b="alpha")
     page("analytics:pair", campaign.pk, a="alpha", b="nobody", status=404)
 
