@@ -5,6 +5,7 @@ one an assessor and item, grades on the scale, judgments never changed and never
 """
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -191,6 +192,12 @@ class Campaign(models.Model):
         return self.name
 
 
+class AssessorQuerySet(models.QuerySet["Assessor"]):
+    def open_to(self, user: Any) -> "AssessorQuerySet":
+        """Return the user's assessors that can judge now: active, in an open campaign."""
+        return self.filter(user=user, status=Assessor.Status.ACTIVE, campaign__state=Campaign.State.OPEN)
+
+
 class Assessor(models.Model):
     """Whoever judges in a campaign, human or machine, with the trust he has there."""
 
@@ -215,6 +222,8 @@ class Assessor(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     # Kept by submit() under the assessor's lock: progress without counting. Gold checks and surplus count as work too.
     n_judged = models.PositiveIntegerField(default=0)
+
+    objects = AssessorQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judging.guidelines import guidelines_html
-from judging.models import Assessor, Campaign, Lease
+from judging.models import Assessor, Lease
 from judging.serializers import Submission, document_json, item_json, progress_json, saved_json, topic_json
 from judging.services import assign
 from judging.services.errors import Refused
@@ -35,9 +35,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
     How much work is left is not said: an ordinary item would lower the number and a gold check would not.
     """
-    mine = Assessor.objects.filter(
-        user=request.user, campaign__state=Campaign.State.OPEN, status=Assessor.Status.ACTIVE
-    ).select_related("campaign")
+    mine = Assessor.objects.open_to(request.user).select_related("campaign")
     cards = []
     for assessor in mine:
         cards.append(

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from judging.models import Assessor
 from judging.services.errors import Refused
 from touchstone import jobs
 from touchstone.models import Job, User
@@ -38,7 +39,11 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home.html")
     if user.may_manage:
         return redirect("judging:manage")
-    return redirect("analytics:results" if user.may_research else "judging:home")
+    if user.may_research:
+        return redirect("analytics:results")
+    only = list(Assessor.objects.open_to(user).values_list("campaign_id", flat=True)[:2])
+    # With one campaign there is nothing to choose: the first judgment is one key away.
+    return redirect("judging:judge", campaign_id=only[0]) if len(only) == 1 else redirect("judging:home")
 
 
 class Login(LoginView):

@@ -154,3 +154,10 @@ def test_a_request_without_csrf_token_is_told_apart_by_type_and_title(bob):
     )
     assert (answer.status_code, answer.json()["type"]) == (403, "/problems/PermissionDenied")
     assert answer.json()["title"].startswith("CSRF")
+
+
+def test_an_assessor_of_one_open_campaign_starts_on_its_judging_screen(client, bob):
+    client.force_login(bob.user)
+    assert client.get("/").url == f"/judge/{bob.campaign_id}/"
+    Assessor.objects.filter(pk=bob.pk).update(status="suspended")
+    assert client.get("/").url == "/judge/"
