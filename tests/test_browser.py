@@ -431,6 +431,7 @@ def test_without_a_connection_the_page_says_offline(page):
     says(page, "#saved", "Offline: 1 waiting, will be sent")
     page.context.set_offline(False)
     says(page, "#saved", "Saved 1")
+    assert Judgment.objects.get().grade == 1
 
 
 LOGGED_OUT = "You are logged out. Log in again in another tab, or load this page; nothing is lost."

@@ -129,15 +129,16 @@ def _audit_form(row: Campaign) -> AuditForm:
 
 
 def _audits(row: Campaign) -> list[dict[str, Any]]:
-    done = set(
-        row.slots.filter(purpose=Slot.Purpose.AUDIT, state=Slot.State.DONE).values_list("item_id", flat=True)
+    """Return the audits with how many of their items the gold tier has judged; an item has one slot for audits."""
+    done = Q(
+        entries__selected=True,
+        entries__item__slots__purpose=Slot.Purpose.AUDIT,
+        entries__item__slots__state=Slot.State.DONE,
     )
-    audits = []
-    for made in row.audits.prefetch_related("entries"):
-        selected = [entry.item_id for entry in made.entries.all() if entry.selected]
-        n_judged = sum(item in done for item in selected)
-        audits.append({"row": made, "n_judged": n_judged, "is_complete": n_judged == len(selected)})
-    return audits
+    return [
+        {"row": made, "n_judged": made.n_judged, "is_complete": made.n_judged == made.n_selected}
+        for made in row.audits.annotate(n_judged=Count("entries", filter=done)).order_by("sequence")
+    ]
 
 
 @managers_only

@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -77,6 +77,29 @@ def close_campaign(*, campaign: Campaign, actor: User | None) -> None:
         record("closed", campaign, actor=actor)
 
 
+def open_slots(*, items: Sequence[Item], positions: Iterable[int], purpose: str, n_each: int) -> None:
+    """Open `n_each` slots of the purpose for every item, at its position in the order of its topic.
+
+    A slot that is there already stays as it is: an item that two audits select is judged once.
+    """
+    Slot.objects.bulk_create(
+        (
+            Slot(
+                item=item,
+                purpose=purpose,
+                number=number,
+                campaign_id=item.campaign_id,
+                topic_id=item.topic_id,
+                position=int(position),
+            )
+            for item, position in zip(items, positions, strict=True)
+            for number in range(1, n_each + 1)
+        ),
+        batch_size=2000,
+        ignore_conflicts=purpose == Slot.Purpose.AUDIT,
+    )
+
+
 def add_check_slots(*, campaign: Campaign, seed: int) -> int:
     """Make unannounced gold checks: per topic a few items with a gold answer, spread over the grades.
 
@@ -91,20 +114,11 @@ def add_check_slots(*, campaign: Campaign, seed: int) -> int:
             Item(campaign=campaign, topic_id=a.topic_id, document_id=a.document_id) for a in answers
         )
         order = random.Random(seed + 1)
-        Slot.objects.bulk_create(
-            (
-                Slot(
-                    item=item,
-                    purpose=Slot.Purpose.CHECK,
-                    number=number,
-                    campaign=campaign,
-                    topic_id=item.topic_id,
-                    position=order.randrange(1_000_000),
-                )
-                for item in items
-                for number in range(1, campaign.gold_check_exposures + 1)
-            ),
-            batch_size=2000,
+        open_slots(
+            items=items,
+            positions=[order.randrange(1_000_000) for _ in items],
+            purpose=Slot.Purpose.CHECK,
+            n_each=campaign.gold_check_exposures,
         )
     return len(items)
 

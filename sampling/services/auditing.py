@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from judging.models import Campaign, Slot
+from judging.services.campaigns import open_slots
 from sampling.audits import audit_probabilities, simple_audit_probabilities
 from sampling.designs import (
     inclusion_probabilities,
@@ -79,7 +80,7 @@ def audit(
             ),
             batch_size=BATCH,
         )
-        _open_audit_slots(campaign, made)
+        _open_audit_slots(made)
         record("audited", campaign, actor=user, sequence=made.sequence, n_selected=made.n_selected)
     return made
 
@@ -144,25 +145,12 @@ def _earlier_probabilities(campaign: Campaign, drawn: list[DrawEntry]) -> np.nda
     return np.array([best.get(entry.item_id, 0.0) for entry in drawn])
 
 
-def _open_audit_slots(campaign: Campaign, made: Audit) -> None:
+def _open_audit_slots(made: Audit) -> None:
     rng = np.random.default_rng(made.seed + made.sequence)
-    selected = list(made.entries.filter(selected=True).select_related("item").order_by("item_id"))
-    positions = rng.permutation(len(selected))
-    Slot.objects.bulk_create(
-        (
-            Slot(
-                item=entry.item,
-                purpose=Slot.Purpose.AUDIT,
-                number=1,
-                campaign=campaign,
-                topic_id=entry.item.topic_id,
-                position=int(position),
-            )
-            for entry, position in zip(selected, positions, strict=True)
-        ),
-        batch_size=BATCH,
-        ignore_conflicts=True,  # selected by an earlier audit: it is being judged, or judged, already
-    )
+    selected = [
+        entry.item for entry in made.entries.filter(selected=True).select_related("item").order_by("item_id")
+    ]
+    open_slots(items=selected, positions=rng.permutation(len(selected)), purpose=Slot.Purpose.AUDIT, n_each=1)
 
 
 def start_due_audits() -> None:

@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from django.db import transaction
 
 from judging.models import Campaign, Document, Item, Slot, Topic
-from judging.services.campaigns import add_check_slots
+from judging.services.campaigns import add_check_slots, open_slots
 from judging.services.sources import store
 from sampling.designs import (
     average_run_design,
@@ -140,7 +140,13 @@ def draw(*, campaign: Campaign, design: Design, seed: int | None = None, user: U
             ),
             batch_size=BATCH,
         )
-        _make_slots(campaign, items, np.random.default_rng(seed))
+        open_slots(
+            items=items,
+            # The order within a topic tells nothing about the document.
+            positions=np.random.default_rng(seed).permutation(len(items)),
+            purpose=Slot.Purpose.JUDGE,
+            n_each=campaign.judgments_per_item,
+        )
         add_check_slots(campaign=campaign, seed=seed)
         record("drawn", campaign, actor=user, n_drawn=int(selected.size), design=design.kind)
     return made
@@ -212,25 +218,6 @@ def _make_items(campaign: Campaign, topic_ids: np.ndarray, doc_ids: np.ndarray) 
         (
             Item(campaign=campaign, topic_id=topics[topic_id], document_id=documents[doc_id])
             for topic_id, doc_id in zip(topic_ids, doc_ids, strict=True)
-        ),
-        batch_size=BATCH,
-    )
-
-
-def _make_slots(campaign: Campaign, items: list[Item], rng: np.random.Generator) -> None:
-    positions = rng.permutation(len(items))  # the order within a topic tells nothing about the document
-    Slot.objects.bulk_create(
-        (
-            Slot(
-                item=item,
-                purpose=Slot.Purpose.JUDGE,
-                number=number,
-                campaign=campaign,
-                topic_id=item.topic_id,
-                position=int(position),
-            )
-            for item, position in zip(items, positions, strict=True)
-            for number in range(1, campaign.judgments_per_item + 1)
         ),
         batch_size=BATCH,
     )
