@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from judging.textfiles import MEGABYTE, Limits, Line, Source, TrecFormatError, check_id, open_text, read_table
+from judging.textfiles import (
+    MEGABYTE,
+    Limits,
+    Line,
+    Source,
+    TrecFormatError,
+    check_id,
+    head_of,
+    open_text,
+    read_table,
+)
 from judging.topics import json_object, json_text
 
 MAX_DOCUMENT = 10 * MEGABYTE  # characters of title and text together
@@ -231,13 +241,7 @@ def read_documents(
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
     # A character of JSON may take six bytes as an escape.
     lines = open_text(source, name, Limits(max_bytes=64 << 30, max_line=6 * max_document + MEGABYTE))
-    head: list[Line] = []
-    for line in lines:
-        head.append(line)
-        if line.text.strip():
-            break
-    if not head or not head[-1].text.strip():
-        raise TrecFormatError(name, 1, 1, "no documents in the file")
+    head = head_of(lines, name, "documents")
     read = FORMATS[file_format or _sniff(head[-1].text)]
     empty = True
     for record in read(chain(head, lines), _Reading(name, is_html, max_document)):

@@ -242,6 +242,16 @@ def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterat
         yield Line(number + 1, _text(rest, name, number + 1, limits))
 
 
+def head_of(lines: Iterator[Line], name: str, what: str) -> list[Line]:
+    """Return the lines up to the first with text, from which formats are told; none with text is an error."""
+    head: list[Line] = []
+    for line in lines:
+        head.append(line)
+        if line.text.strip():
+            return head
+    raise TrecFormatError(name, 1, 1, f"no {what} in the file")
+
+
 def check_id(value: str, what: str, name: str, line: int, column: int) -> str:
     """Return the id unchanged: not empty, no white space or control character, at most `MAX_ID_BYTES`."""
     if not value:

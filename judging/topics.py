@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
-from judging.textfiles import Limits, Line, Source, TrecFormatError, check_id, open_text
+from judging.textfiles import Limits, Line, Source, TrecFormatError, check_id, head_of, open_text
 
 LIMITS = Limits(max_bytes=256 << 20)
 MAX_TOPIC = 1_000_000  # characters
@@ -283,13 +283,7 @@ def read_topics(source: Source, name: str, file_format: str | None = None) -> It
     if file_format is not None and file_format not in FORMATS:
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
     lines = open_text(source, name, LIMITS)
-    head: list[Line] = []
-    for line in lines:
-        head.append(line)
-        if line.text.strip():
-            break
-    if not head or not head[-1].text.strip():
-        raise TrecFormatError(name, 1, 1, "no topics in the file")
+    head = head_of(lines, name, "topics")
     read = FORMATS[file_format or _sniff(head[-1].text, name, head[-1].number)]
     first: dict[str, int] = {}
     for topic, number, column in read(chain(head, lines), name):

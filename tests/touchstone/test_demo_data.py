@@ -179,18 +179,6 @@ def test_reciprocal_rank_fusion_adds_the_reciprocals_of_60_plus_the_rank():
         assert score == pytest.approx(sum(1 / (60 + rank[doc_id]) for rank in ranks if doc_id in rank))
 
 
-def test_a_full_text_search_from_outside_becomes_one_more_run():
-    asked = []
-
-    def full_text(query, depth):
-        asked.append((query, depth))
-        return [("m.move", 0.5), ("m.copy", 0.25)]
-
-    runs = rankings(DOCUMENTS, TOPICS, depth=7, full_text=full_text)
-    assert asked == [("copying files", 7)]
-    assert runs["full-text"] == [("1", "m.move", 1, 0.5), ("1", "m.copy", 2, 0.25)]
-
-
 def test_a_query_without_a_known_word_returns_nothing():
     runs = rankings(DOCUMENTS, [{"topic_id": "1", "title": "zebra", "description": ""}])
     assert set(map(tuple, runs.values())) == {()}

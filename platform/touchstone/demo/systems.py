@@ -14,7 +14,6 @@ logging.getLogger("bm25s").setLevel(
 )  # it announces every index at DEBUG, whatever the root logger says
 
 Ranking = list[tuple[str, str, int, float]]  # (topic_id, doc_id, rank from 1, score)
-FullText = Callable[[str, int], Sequence[tuple[str, float]]]  # (query, depth) -> (doc_id, score), best first
 Scores = NDArray[np.float64]
 Scorer = Callable[[str], Scores]  # query -> score of every document; 0 where nothing of the query occurs
 
@@ -35,9 +34,8 @@ def rankings(
     documents: Sequence[Mapping[str, str]],
     topics: Sequence[Mapping[str, str]],
     depth: int = 100,
-    full_text: FullText | None = None,
 ) -> dict[str, Ranking]:
-    """Return the rankings of eight retrieval systems, nine with `full_text`, by run tag.
+    """Return the rankings of eight retrieval systems by run tag.
 
     Parameters
     ----------
@@ -47,8 +45,6 @@ def rankings(
         `topic_id`, `title` and `description` of each topic. All but one system search for the title alone.
     depth
         Documents a topic at most; fewer where fewer documents contain a word of the query.
-    full_text
-        A ninth system from outside, for instance PostgreSQL's full text search.
 
     Returns
     -------
@@ -83,12 +79,6 @@ def rankings(
             query = " ".join(topic[field] for field in fields)
             runs[tag] += _ranking(topic["topic_id"], doc_ids, scorer(query), depth)
     runs["fusion"] = _fusion([runs[tag] for tag in ("bm25-title", "dirichlet", "bm25-description")], depth)
-    if full_text is not None:
-        runs["full-text"] = [
-            (topic["topic_id"], doc_id, rank, float(score))
-            for topic in topics
-            for rank, (doc_id, score) in enumerate(full_text(topic["title"], depth), start=1)
-        ]
     return runs
 
 
