@@ -9,14 +9,20 @@ CREATE TRIGGER judging_judgment_append_only BEFORE UPDATE OR DELETE ON judging_j
 CREATE TRIGGER judging_lease_append_only BEFORE UPDATE OR DELETE ON judging_lease
   FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
 
+CREATE TRIGGER judging_machinecall_append_only BEFORE UPDATE OR DELETE ON judging_machinecall
+  FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
+
+CREATE TRIGGER judging_traininganswer_append_only BEFORE UPDATE OR DELETE ON judging_traininganswer
+  FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
+
 CREATE FUNCTION judging_check_judgment() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
       SELECT 1 FROM judging_item i
         JOIN judging_campaign c ON c.id = i.campaign_id
-        JOIN judging_grade g ON g.scale_id = c.scale_id AND g.value = NEW.grade
         JOIN judging_assessor a ON a.campaign_id = c.id AND a.id = NEW.assessor_id
-       WHERE i.id = NEW.item_id) THEN
+       WHERE i.id = NEW.item_id AND (NEW.grade IS NULL OR EXISTS (
+             SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id AND g.value = NEW.grade))) THEN
     RAISE EXCEPTION 'judgment: grade % is off the scale, or the assessor is not of the item''s campaign', NEW.grade
       USING ERRCODE = 'check_violation', CONSTRAINT = 'judging_judgment_on_scale';
   END IF;
@@ -49,8 +55,13 @@ CREATE FUNCTION judging_keep_done_slot() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'slot: done is done' USING ERRCODE = 'check_violation', CONSTRAINT = 'judging_slot_done';
 END $$;
+-- Only its purpose may still change, to void: the judgment is set aside, and another slot wants it again.
 CREATE TRIGGER judging_slot_done BEFORE UPDATE ON judging_slot
-  FOR EACH ROW WHEN (OLD.state = 'done') EXECUTE FUNCTION judging_keep_done_slot();
+  FOR EACH ROW WHEN (OLD.state = 'done' AND NOT (
+    OLD.purpose <> 'void' AND NEW.purpose = 'void'
+    AND (NEW.id, NEW.item_id, NEW.number, NEW.state, NEW.assessor_id, NEW.token)
+        IS NOT DISTINCT FROM (OLD.id, OLD.item_id, OLD.number, OLD.state, OLD.assessor_id, OLD.token)))
+  EXECUTE FUNCTION judging_keep_done_slot();
 
 CREATE FUNCTION judging_keep_k() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -67,6 +78,8 @@ CREATE TRIGGER judging_campaign_keep_k BEFORE UPDATE OF judgments_per_item ON ju
 BACK = """
 DROP TRIGGER judging_judgment_append_only ON judging_judgment;
 DROP TRIGGER judging_lease_append_only ON judging_lease;
+DROP TRIGGER judging_machinecall_append_only ON judging_machinecall;
+DROP TRIGGER judging_traininganswer_append_only ON judging_traininganswer;
 DROP TRIGGER judging_judgment_check ON judging_judgment;
 DROP FUNCTION judging_check_judgment();
 DROP TRIGGER judging_slot_check ON judging_slot;

@@ -349,7 +349,7 @@ INSERT INTO judging_slot (item_id, purpose, number, state, assessor_id, token, l
                           campaign_id, topic_id, position)
 SELECT item_id, 'judge', number, 'done', assessor_id, token, statement_timestamp(), %(campaign)s, topic_id, ordinal
   FROM wanted ORDER BY ordinal
-ON CONFLICT (item_id, purpose, number) DO UPDATE
+ON CONFLICT (item_id, purpose, number) WHERE NOT (purpose = 'void') DO UPDATE
    SET state = 'done', assessor_id = excluded.assessor_id, token = excluded.token, leased_at = excluded.leased_at
 """
 ADD_LEASES = """

@@ -42,6 +42,20 @@ class User(AbstractUser):
         return self.role in {self.Role.MANAGER, self.Role.RESEARCHER}
 
 
+class ApiToken(models.Model):
+    """What a program shows instead of a password. Only the SHA-256 of the key is kept: the key is shown once."""
+
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    key_sha256 = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Job(models.Model):
     """One piece of background work. This row is the work; Celery only wakes somebody up to do it."""
 

@@ -1,0 +1,33 @@
+"""The facts: collections and runs, campaigns and their items, slots and judgments.
+
+The database keeps the promises (see migrations/0002_facts_are_kept.py for the triggers): k judgments an item,
+one an assessor and item, grades on the scale, judgments never changed and never deleted.
+"""
+
+from judging.models.campaigns import Assessor, Campaign, CampaignTopic, Grade, Scale
+from judging.models.collections import Collection, Document, GoldAnswer, Run, Topic
+from judging.models.entry import Invitation, Participant, TrainingAnswer, TrainingItem
+from judging.models.judgments import IMPORTED_JUDGMENTS, Item, Judgment, Lease, MachineCall, Slot
+
+__all__ = [
+    "IMPORTED_JUDGMENTS",
+    "Assessor",
+    "Campaign",
+    "CampaignTopic",
+    "Collection",
+    "Document",
+    "GoldAnswer",
+    "Grade",
+    "Invitation",
+    "Item",
+    "Judgment",
+    "Lease",
+    "MachineCall",
+    "Participant",
+    "Run",
+    "Scale",
+    "Slot",
+    "Topic",
+    "TrainingAnswer",
+    "TrainingItem",
+]

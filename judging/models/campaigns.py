@@ -1,0 +1,225 @@
+"""Who judges, on which scale, under which rules: scales, campaigns, assessors."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from judging.models.collections import Collection, Topic
+
+
+class Scale(models.Model):
+    """The ordinal grades of a campaign; 0 is not relevant, `relevant_grade` and above count as relevant."""
+
+    name = models.CharField(max_length=120)
+    relevant_grade = models.SmallIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="judging_scale_relevant", condition=Q(relevant_grade__gte=1))
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def values(self) -> list[int]:
+        return [grade.value for grade in self.grades.all()]
+
+    def gains(self) -> list[float]:
+        return [grade.gain for grade in self.grades.all()]
+
+
+class Grade(models.Model):
+    scale = models.ForeignKey(Scale, on_delete=models.CASCADE, related_name="grades")
+    value = models.SmallIntegerField()
+    label = models.CharField(max_length=60)
+    gain = models.FloatField()
+
+    class Meta:
+        ordering = ["value"]
+        constraints = [
+            models.UniqueConstraint(name="judging_grade_unique", fields=["scale", "value"]),
+            # One key a grade: the digits.
+            models.CheckConstraint(name="judging_grade_digit", condition=Q(value__gte=0, value__lte=9)),
+            models.CheckConstraint(name="judging_grade_gain", condition=Q(gain__gte=0, gain__lt=1e9)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.label}"
+
+
+class Campaign(models.Model):
+    """One effort to judge (topic, document) pairs of a collection."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft"
+        OPEN = "open"
+        CLOSED = "closed"
+
+    class Entry(models.TextChoices):
+        CLOSED = "closed", "By invitation only"
+        HIT = "hit", "Crowd market with external questions (HIT)"
+        STUDY = "study", "Crowd market with study links"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="campaigns")
+    scale = models.ForeignKey(Scale, on_delete=models.PROTECT)
+    name = models.CharField(max_length=100, unique=True)
+    guidelines = models.TextField(blank=True)
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    judgments_per_item = models.PositiveSmallIntegerField(default=1)
+    lease_seconds = models.PositiveIntegerField(default=1800)
+    gold_check_rate = models.FloatField(default=0.1)
+    # At most so often is one gold check shown in all; more than k of them are hidden among repeated decoys.
+    gold_check_exposures = models.PositiveSmallIntegerField(default=20)
+    decoys_per_check = models.PositiveSmallIntegerField(default=1)
+    highlights_terms = models.BooleanField(default=True)
+    break_minutes = models.PositiveSmallIntegerField(default=45)  # 0: nobody is reminded
+    consent = models.TextField(blank=True)  # Markdown; empty: nobody is asked
+    training_attempts = models.PositiveSmallIntegerField(default=2)
+    training_pass_share = models.FloatField(default=0.7)
+    # How strangers come in: not at all (then by invitation only), as workers of a HIT, as participants of a study.
+    entry = models.CharField(max_length=6, choices=Entry, default=Entry.CLOSED)
+    entry_key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    judgments_per_participant = models.PositiveIntegerField(default=20)
+    market_origin = models.URLField(blank=True)  # the only site a HIT is shown in and submitted to
+    completion_code = models.CharField(max_length=60, blank=True)
+    completion_url = models.URLField(blank=True)
+    machine_prompt = models.TextField(blank=True)
+    # Its judgments came from the simulation of the demo, and every screen says so.
+    is_simulated = models.BooleanField(default=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="judging_campaign_state", condition=Q(state__in=["draft", "open", "closed"])
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_k",
+                condition=Q(judgments_per_item__gte=1, judgments_per_item__lte=20),
+                violation_error_message="An item takes 1 to 20 judgments.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_lease",
+                condition=Q(lease_seconds__gte=1, lease_seconds__lte=86400),
+                violation_error_message="An item is kept for 1 second to 1 day (86,400 seconds).",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_gold_rate",
+                condition=Q(gold_check_rate__gte=0, gold_check_rate__lte=0.5),
+                violation_error_message="The share of gold checks is 0 to 0.5.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_gold_exposures",
+                condition=Q(gold_check_exposures__gte=1, gold_check_exposures__lte=100),
+                violation_error_message="A gold check is shown 1 to 100 times in all.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_decoys",
+                condition=Q(decoys_per_check__gte=0, decoys_per_check__lte=5),
+                violation_error_message="A repeated check is hidden among 0 to 5 decoys.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_training",
+                condition=Q(
+                    training_pass_share__gte=0,
+                    training_pass_share__lte=1,
+                    training_attempts__gte=1,
+                    training_attempts__lte=10,
+                ),
+                violation_error_message="Training is passed with a share of 0 to 1, in 1 to 10 attempts.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_entry", condition=Q(entry__in=["closed", "hit", "study"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CampaignTopic(models.Model):
+    """How a campaign treats a topic: which team alone may judge it, and the share of gold checks it can hide."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="topic_rules")
+    topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="+")
+    team = models.CharField(max_length=60, blank=True)  # empty: everybody
+    check_rate = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_campaigntopic_unique", fields=["campaign", "topic"]),
+            models.CheckConstraint(
+                name="judging_campaigntopic_check_rate", condition=Q(check_rate__gte=0, check_rate__lte=0.5)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} {self.team}"
+
+
+class AssessorQuerySet(models.QuerySet["Assessor"]):
+    def open_to(self, user: Any) -> "AssessorQuerySet":
+        """Return the user's assessors that can judge now: active, in an open campaign."""
+        return self.filter(user=user, status=Assessor.Status.ACTIVE, campaign__state=Campaign.State.OPEN)
+
+
+class Assessor(models.Model):
+    """Whoever judges in a campaign, human or machine, with the trust he has there."""
+
+    class Tier(models.TextChoices):
+        GOLD = "gold"
+        SILVER = "silver"
+        BRONZE = "bronze"
+
+    class Kind(models.TextChoices):
+        HUMAN = "human"
+        MACHINE = "machine"
+        SIMULATED = "simulated"
+
+    class Status(models.TextChoices):
+        ACTIVE = "active"
+        SUSPENDED = "suspended"
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="assessors")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assessors")
+    tier = models.CharField(max_length=6, choices=Tier, default=Tier.BRONZE)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.HUMAN)
+    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    # Kept by submit() under the assessor's lock: progress without counting. Gold checks and surplus count as work too.
+    n_judged = models.PositiveIntegerField(default=0)
+    quota = models.PositiveIntegerField(null=True, blank=True)  # no more judgments than this; None: no limit
+    team = models.CharField(max_length=60, blank=True)
+    first_topics = models.ManyToManyField(Topic, related_name="+", blank=True)  # given before all others
+    consented_at = models.DateTimeField(null=True, blank=True)
+    trained_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = AssessorQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(name="judging_assessor_unique", fields=["campaign", "user"]),
+            models.CheckConstraint(
+                name="judging_assessor_tier", condition=Q(tier__in=["gold", "silver", "bronze"])
+            ),
+            models.CheckConstraint(
+                name="judging_assessor_kind", condition=Q(kind__in=["human", "machine", "simulated"])
+            ),
+            models.CheckConstraint(
+                name="judging_assessor_status", condition=Q(status__in=["active", "suspended"])
+            ),
+            # A machine is a judge like others, never the standard.
+            models.CheckConstraint(
+                name="judging_assessor_no_machine_gold", condition=~Q(kind="machine", tier="gold")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.user.get_username()

@@ -1,0 +1,96 @@
+"""What is judged: collections, topics, documents, runs, and the answers known beforehand."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+
+class Collection(models.Model):
+    """Documents and topics."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    description = models.TextField(blank=True)
+    # HTML documents are shown as text unless a manager opts in; then as the safe HTML made at import.
+    shows_html = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Topic(models.Model):
+    """An information need."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="topics")
+    topic_id = models.CharField(max_length=200)
+    title = models.TextField()
+    description = models.TextField(blank=True)
+    narrative = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_topic_unique", fields=["collection", "topic_id"]),
+            models.CheckConstraint(name="judging_topic_id_word", condition=Q(topic_id__regex=r"^\S+$")),
+        ]
+
+    def __str__(self) -> str:
+        return self.topic_id
+
+
+class Document(models.Model):
+    """The unit judged. `text`, or `html` where the collection shows it, is what an assessor sees: made safe at import."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="documents")
+    doc_id = models.CharField(max_length=500)
+    title = models.TextField(blank=True)
+    text = models.TextField(blank=True)
+    html = models.TextField(blank=True, db_default="")
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_document_unique", fields=["collection", "doc_id"]),
+            models.CheckConstraint(name="judging_document_id_word", condition=Q(doc_id__regex=r"^\S+$")),
+        ]
+
+    def __str__(self) -> str:
+        return self.doc_id
+
+
+class Run(models.Model):
+    """One system's ranked lists; they live in one columnar file (judging/rankings.py), not here."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
+    run_id = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    rankings = models.FileField(upload_to="rankings/", max_length=300)
+    n_topics = models.PositiveIntegerField()
+    n_lines = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["run_id"]
+        constraints = [models.UniqueConstraint(name="judging_run_unique", fields=["collection", "run_id"])]
+
+    def __str__(self) -> str:
+        return self.run_id
+
+
+class GoldAnswer(models.Model):
+    """A grade known beforehand, from whom `source` names. Campaigns show some of these items unannounced."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="gold_answers")
+    document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="gold_answers")
+    grade = models.SmallIntegerField()
+    source = models.CharField(max_length=100)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_goldanswer_unique", fields=["topic", "document"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} {self.document} {self.grade}"

@@ -1,0 +1,198 @@
+"""Who said what: items, slots, leases, judgments; and what a machine answered."""
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+
+from judging.models.campaigns import Assessor, Campaign
+from judging.models.collections import Document, Topic
+
+
+IMPORTED_JUDGMENTS = (
+    "imported judgments"  # verb of the event: from then on the order of judging is not random
+)
+
+
+class Item(models.Model):
+    """A (topic, document) pair that a campaign wants judged."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="items")
+    topic = models.ForeignKey(Topic, on_delete=models.PROTECT)
+    document = models.ForeignKey(Document, on_delete=models.PROTECT)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_item_unique", fields=["campaign", "topic", "document"])
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Slot(models.Model):
+    """One wanted judgment of an item. Whoever leases the row judges; the row is the limit, so k cannot be passed."""
+
+    class Purpose(models.TextChoices):
+        JUDGE = "judge"  # one of the k judgments
+        CHECK = "check"  # a gold check or a decoy; which of them, only the gold answers tell
+        AUDIT = "audit"  # a gold-tier judgment of an item that a random audit selected
+        VOID = "void"  # it was done, then set aside: another slot wants the judgment again
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        LEASED = "leased"
+        DONE = "done"
+
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="slots")
+    purpose = models.CharField(max_length=5, choices=Purpose)
+    number = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=6, choices=State, default=State.OPEN)
+    assessor = models.ForeignKey(Assessor, null=True, on_delete=models.PROTECT, related_name="slots")
+    token = models.UUIDField(null=True, unique=True)
+    leased_at = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    # Copies of facts that never change, so that a claim reads one index: whose, which topic, in which order.
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="slots")
+    topic = models.ForeignKey(Topic, on_delete=models.PROTECT)
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="judging_slot_unique", fields=["item", "purpose", "number"], condition=~Q(purpose="void")
+            ),
+            models.UniqueConstraint(
+                name="judging_slot_distinct", fields=["item", "assessor"], condition=Q(assessor__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="judging_slot_purpose",
+                condition=Q(purpose__in=["judge", "check", "audit"]) | Q(purpose="void", state="done"),
+            ),
+            models.CheckConstraint(
+                name="judging_slot_state",
+                condition=Q(
+                    state="open", assessor__isnull=True, token__isnull=True, leased_at__isnull=True,
+                    lease_until__isnull=True,
+                )
+                | Q(
+                    state="leased", assessor__isnull=False, token__isnull=False, leased_at__isnull=False,
+                    lease_until__isnull=False,
+                )
+                | Q(state="done", assessor__isnull=False, token__isnull=False),
+            ),
+        ]  # fmt: skip
+        indexes = [
+            models.Index(
+                name="judging_slot_wanted",
+                fields=["campaign", "purpose", "topic", "position"],
+                condition=~Q(state="done"),
+            ),
+            models.Index(name="judging_slot_leases", fields=["assessor"], condition=Q(state="leased")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} {self.purpose} {self.number}"
+
+
+class Lease(models.Model):
+    """That a slot was given to an assessor, for ever, and when: the order of presentation, and how a late judgment
+    is known. Append-only."""
+
+    token = models.UUIDField(primary_key=True)
+    slot = models.ForeignKey(Slot, on_delete=models.PROTECT, related_name="leases")
+    assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="leases")
+    leased_at = models.DateTimeField()
+
+    class Meta:
+        # An assessor's leases in order are the order of presentation.
+        indexes = [models.Index(F("assessor"), F("leased_at").desc(), name="judging_lease_order")]
+
+    def __str__(self) -> str:
+        return str(self.token)
+
+
+class Judgment(models.Model):
+    """One assessor's grade of one item at one time. Append-only: a change of mind is a row with a higher sequence.
+
+    `slot` is the wanted judgment it fills; without one it is surplus: kept, never counted. Without a grade it says
+    why there is none (`obstacle`), and its slot goes to somebody else.
+    """
+
+    class Obstacle(models.TextChoices):
+        UNREADABLE = "unreadable", "The document cannot be read"
+        LANGUAGE = "language", "I do not understand its language"
+        TOPIC = "topic", "The topic is unclear"
+        HARMFUL = "harmful", "The content is disturbing"
+        OTHER = "other", "Another reason"
+        FAILED = "failed", "The machine gave no usable answer"
+
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="judgments")
+    assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="judgments")
+    sequence = models.PositiveSmallIntegerField(default=1)
+    grade = models.SmallIntegerField(null=True)
+    obstacle = models.CharField(max_length=10, choices=Obstacle, blank=True, db_default="")
+    comment = models.CharField(max_length=2000, blank=True, db_default="")
+    slot = models.ForeignKey(Slot, null=True, on_delete=models.PROTECT, related_name="judgments")
+    lease_token = models.UUIDField()
+    client_token = models.UUIDField(unique=True)
+    active_milliseconds = models.PositiveIntegerField(default=0)
+    document_version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_judgment_unique", fields=["item", "assessor", "sequence"]),
+            # A slot is won once; later rows of the same assessor revise that judgment.
+            models.UniqueConstraint(
+                name="judging_judgment_slot", fields=["slot"], condition=Q(sequence=1, slot__isnull=False)
+            ),
+            models.CheckConstraint(name="judging_judgment_sequence", condition=Q(sequence__gte=1)),
+            models.CheckConstraint(
+                name="judging_judgment_grade_or_obstacle",
+                condition=Q(grade__isnull=False, obstacle="")
+                | Q(
+                    grade__isnull=True,
+                    slot__isnull=True,
+                    obstacle__in=["unreadable", "language", "topic", "harmful", "other", "failed"],
+                ),
+            ),
+        ]
+        indexes = [models.Index(F("assessor"), F("id").desc(), name="judging_judgment_history")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} {self.grade if self.grade is not None else self.obstacle}"
+
+
+class MachineCall(models.Model):
+    """One request to a machine assessor's model, answered or not, and what it cost. Append-only."""
+
+    class Status(models.TextChoices):
+        ANSWERED = "answered"
+        UNUSABLE = "unusable"  # an answer without a grade of the scale in it
+        REFUSED = "refused"  # the endpoint said no: 4xx
+        OVERLOADED = "overloaded"  # 429 or 5xx
+        UNREACHABLE = "unreachable"  # no answer in time
+
+    assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="machine_calls")
+    lease_token = models.UUIDField()
+    status = models.CharField(max_length=11, choices=Status)
+    model = models.CharField(max_length=200)
+    detail = models.TextField(blank=True)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, default=0)
+    milliseconds = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="judging_machinecall_status",
+                condition=Q(status__in=["answered", "unusable", "refused", "overloaded", "unreachable"]),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.status}"
