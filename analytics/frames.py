@@ -211,8 +211,8 @@ def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) 
     place = {assessor.pk: index for index, assessor in enumerate(assessors)}
     seen = [
         (place[assessor], truth[item], grade)
-        for _, item, assessor, grade, _ in newest
-        if item in truth and assessor in place
+        for _, item, assessor, grade, purpose in newest
+        if purpose == "check" and item in truth and assessor in place
     ]
     columns = np.array(seen, dtype=np.int64).reshape(-1, 3)
     return {"check_assessor": columns[:, 0], "check_true": columns[:, 1], "check_given": columns[:, 2]}

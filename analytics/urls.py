@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from analytics.views import manage, research
+from analytics.views import assessors, manage, research
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -10,7 +10,14 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/audits/", manage.audit_schedule, name="audit-schedule"),
     path("manage/campaigns/<uuid:campaign_id>/recompute/", manage.recompute_now, name="recompute"),
     path(
-        "manage/campaigns/<uuid:campaign_id>/assessors/<int:assessor_id>/", manage.assessor, name="assessor"
+        "manage/campaigns/<uuid:campaign_id>/assessors/<int:assessor_id>/",
+        assessors.assessor,
+        name="assessor",
+    ),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/assessors/<int:assessor_id>/requeue/",
+        assessors.requeue,
+        name="requeue",
     ),
     path("results/", research.results, name="results"),
     path("results/<uuid:campaign_id>/", research.campaign, name="campaign-results"),

@@ -1,18 +1,24 @@
 """Forms of the manager's pages."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 
-from judging.models import Assessor, Campaign, Collection
+from judging.models import Assessor, Campaign, Collection, Topic
 from judging.services.campaigns import DEFAULT_GRADES
+
+LONGEST_TEAM = 60
+LONGEST_TEXT = 100_000  # characters of guidelines and prompts
+NAMED_IN_AN_ERROR = 5
 
 
 class CollectionForm(forms.ModelForm):
     class Meta:
         model = Collection
-        fields = ["name", "description"]
+        fields = ["name", "description", "shows_html"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+        labels = {"shows_html": "Show HTML documents as HTML (made safe at import)"}
 
 
 class SeveralFiles(forms.ClearableFileInput):
@@ -36,7 +42,7 @@ class UploadForm(forms.Form):
             ("runs", "Runs (TREC, several files at once)"),
             ("judgments", "Gold answers (qrels)"),
         ],
-    )
+    )  # what the collection lacks most is preselected: see missing_kind
     files = FilesField(label="Files (.gz is fine)")
     html = forms.BooleanField(label="Documents are HTML", required=False)
     source_name = forms.CharField(label="Who gave the gold answers?", required=False, max_length=100)
@@ -50,7 +56,44 @@ class UploadForm(forms.Form):
         return {}
 
 
-class CampaignForm(forms.ModelForm):
+def missing_kind(*, n_topics: int, n_documents: int, n_runs: int, n_gold: int) -> str:
+    """Return which kind of file a collection needs next; one that has everything mostly gets another run."""
+    if not n_topics:
+        return "topics"
+    if not n_documents:
+        return "documents"
+    return "judgments" if n_runs >= 2 and not n_gold else "runs"
+
+
+CAMPAIGN_LABELS = {
+    "judgments_per_item": "Judgments per item",
+    "lease_seconds": "Seconds an item is kept for its assessor",
+    "gold_check_rate": "Share of unannounced gold checks (0 to 0.5)",
+    "gold_check_exposures": "Times one gold check may be shown in all, at most",
+    "decoys_per_check": "Decoys for each repeated check (0 to 5)",
+    "highlights_terms": "Highlight the words of the topic in the document",
+    "break_minutes": "Minutes of judging before a break is suggested",
+}
+
+
+class LongText(forms.CharField):
+    """A text of several lines, its ends as the database keeps them: browsers send CR LF."""
+
+    def __init__(self, *, label: str, rows: int) -> None:
+        widget = forms.Textarea(attrs={"rows": rows})
+        super().__init__(label=label, max_length=LONGEST_TEXT, required=False, widget=widget)
+
+    def to_python(self, value: Any) -> str:
+        text: str = super().to_python(value)
+        return text.replace("\r\n", "\n")
+
+
+class CampaignTexts(forms.ModelForm):
+    guidelines = LongText(label="Guidelines (Markdown)", rows=6)
+    machine_prompt = LongText(label="Prompt of machine assessors", rows=8)
+
+
+class CampaignForm(CampaignTexts):
     """A campaign with its scale: one line a grade, `value | label | gain`."""
 
     grades = forms.CharField(
@@ -70,14 +113,12 @@ class CampaignForm(forms.ModelForm):
             "lease_seconds",
             "gold_check_rate",
             "gold_check_exposures",
+            "decoys_per_check",
+            "highlights_terms",
+            "break_minutes",
+            "machine_prompt",
         ]
-        labels = {
-            "guidelines": "Guidelines (Markdown)",
-            "judgments_per_item": "Judgments per item",
-            "lease_seconds": "Seconds an item is kept for its assessor",
-            "gold_check_rate": "Share of unannounced gold checks (0 to 0.5)",
-            "gold_check_exposures": "Times one gold check may be shown in all",
-        }
+        labels = CAMPAIGN_LABELS
 
     def clean_grades(self) -> list[tuple[int, str, float]]:
         grades = []
@@ -110,3 +151,110 @@ class CampaignForm(forms.ModelForm):
 class AssessorForm(forms.Form):
     username = forms.RegexField(r"^[\w.@+-]{1,150}$", label="User name")
     tier = forms.ChoiceField(choices=Assessor.Tier.choices, initial=Assessor.Tier.BRONZE)
+
+
+class CampaignEditForm(CampaignTexts):
+    """What may be changed after the draw: nothing that a probability or a stored judgment rests on."""
+
+    class Meta:
+        model = Campaign
+        fields = [
+            "name",
+            "guidelines",
+            "lease_seconds",
+            "break_minutes",
+            "highlights_terms",
+            "machine_prompt",
+        ]
+        labels = CAMPAIGN_LABELS
+
+    def changes(self) -> dict[str, Any]:
+        """Return the fields that really changed, so that nobody's other change is written over."""
+        return {name: self.cleaned_data[name] for name in self.changed_data}
+
+
+class AssessorRulesForm(forms.Form):
+    """How much an assessor judges, in which team, and which topics come first."""
+
+    quota = forms.IntegerField(
+        label="Quota: no more judgments than this", min_value=1, max_value=2_147_483_647, required=False
+    )
+    team = forms.CharField(
+        label="Team",
+        max_length=LONGEST_TEAM,
+        required=False,
+        widget=forms.TextInput(attrs={"list": "teams"}),
+    )
+    first_topics = forms.CharField(
+        label="Topics given first",
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+    )
+
+    def __init__(self, *arguments: Any, assessor: Assessor, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.assessor = assessor
+
+    def clean_first_topics(self) -> list[Topic]:
+        """Return the topics in the order of their ids; an id that the collection does not know is refused by name."""
+        words = self.cleaned_data["first_topics"].split()
+        asked = {part for word in words for part in (word, *word.split(",")) if part}
+        known = {
+            topic.topic_id: topic
+            for topic in Topic.objects.filter(
+                collection_id=self.assessor.campaign.collection_id, topic_id__in=asked
+            ).order_by("topic_id")
+        }
+        chosen, unknown = set(), []
+        for word in words:
+            # A comma parts ids, unless the whole word is one: ids may contain commas.
+            for part in [word] if word in known else filter(None, word.split(",")):
+                (chosen.add if part in known else unknown.append)(part)
+        if unknown:
+            raise forms.ValidationError(_no_such_topics(list(dict.fromkeys(unknown))))
+        return [topic for topic_id, topic in known.items() if topic_id in chosen]
+
+
+def _no_such_topics(ids: Sequence[str]) -> str:
+    named = ", ".join(topic_id[:60] for topic_id in ids[:NAMED_IN_AN_ERROR])
+    more = f" and {len(ids) - NAMED_IN_AN_ERROR} more" if len(ids) > NAMED_IN_AN_ERROR else ""
+    return f"the collection has no topic {named}{more}"
+
+
+class TopicTeamsForm(forms.Form):
+    """A team a topic, for the topics of one page."""
+
+    def __init__(self, *arguments: Any, teams: dict[int, str], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for topic, team in teams.items():
+            self.fields[self.name_of(topic)] = forms.CharField(
+                max_length=LONGEST_TEAM,
+                required=False,
+                initial=team,
+                widget=forms.TextInput(attrs={"list": "teams"}),
+            )
+
+    @staticmethod
+    def name_of(topic: int) -> str:
+        return f"team-{topic}"
+
+    def teams(self) -> dict[int, str]:
+        """Return topic pk -> team name where it was changed."""
+        return {int(name.removeprefix("team-")): self.cleaned_data[name] for name in self.changed_data}
+
+
+class RequeueForm(forms.Form):
+    """Typed, not clicked: the user name of the assessor whose judgments are set aside."""
+
+    confirmation = forms.CharField(label="Type the user name to confirm", max_length=150)
+
+    def __init__(self, *arguments: Any, assessor: Assessor, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.assessor = assessor
+
+    def clean_confirmation(self) -> str:
+        name: str = self.cleaned_data["confirmation"]
+        if name != self.assessor.user.get_username():
+            raise forms.ValidationError("this is not the user name; nothing was changed")
+        return name

@@ -2,40 +2,78 @@
 
 from typing import Any
 
+from django.urls import reverse
 from rest_framework import serializers
 
-from judging.models import Assessor, Document, Judgment, Slot, Topic
+from judging.models import Document, Judgment, Topic
+from judging.services.assign import AHEAD, MOST_AHEAD, Claim, Held
 
 HOUR = 3_600_000
+
+
+class ClaimRequest(serializers.Serializer):
+    n = serializers.IntegerField(min_value=1, max_value=MOST_AHEAD, default=AHEAD)
+    with_text = serializers.BooleanField(default=False)
 
 
 class Submission(serializers.Serializer):
     client_token = serializers.UUIDField()
     token = serializers.UUIDField()
-    grade = serializers.IntegerField(min_value=-128, max_value=127)
+    grade = serializers.IntegerField(min_value=-128, max_value=127, allow_null=True, default=None)
+    obstacle = serializers.ChoiceField(Judgment.Obstacle.choices, allow_blank=True, default="")
+    comment = serializers.CharField(max_length=2000, allow_blank=True, default="")
     active_milliseconds = serializers.IntegerField(min_value=0, max_value=24 * HOUR, default=0)
+
+
+class SubmissionAndClaim(Submission):
+    """One request a judgment: the answer brings up to n items to judge next."""
+
+    n = serializers.IntegerField(min_value=1, max_value=MOST_AHEAD, default=AHEAD)
+
+
+class Heartbeat(serializers.Serializer):
+    tokens = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AHEAD)
+
+
+def frame_url(token: Any) -> str:
+    return reverse("judging:frame", args=[token])
+
+
+def claim_json(claimed: Claim) -> dict[str, Any]:
+    return {
+        "items": [item_json(held, claimed.lease_seconds) for held in claimed.items],
+        "reason": claimed.reason,
+        "progress": {"judged": claimed.n_judged, "goal": claimed.quota},
+    }
+
+
+def item_json(held: Held, lease_seconds: int) -> dict[str, Any]:
+    return {
+        "token": str(held.token),
+        "topic": {
+            "title": held.topic_title,
+            "description": held.topic_description,
+            "narrative": held.topic_narrative,
+        },
+        "document": {"title": held.document_title, "frame_url": frame_url(held.token)},
+        "lease_seconds": lease_seconds,
+    }
 
 
 def topic_json(topic: Topic) -> dict[str, str]:
     return {"title": topic.title, "description": topic.description, "narrative": topic.narrative}
 
 
-def document_json(document: Document, frame_url: str) -> dict[str, str]:
-    return {"title": document.title or document.doc_id, "frame_url": frame_url}
-
-
-def item_json(slot: Slot, frame_url: str, lease_seconds: int) -> dict[str, Any]:
+def judged_json(judgment: Judgment) -> dict[str, Any]:
+    """Return a judgment with what was judged. The document's own id stays here: it would help to look grades up."""
+    document: Document = judgment.item.document
     return {
-        "token": str(slot.token),
-        "topic": topic_json(slot.item.topic),
-        "document": document_json(slot.item.document, frame_url),
-        "lease_seconds": lease_seconds,
+        **saved_json(judgment),
+        "comment": judgment.comment,
+        "topic": topic_json(judgment.item.topic),
+        "document": {"title": document.title, "frame_url": frame_url(judgment.lease_token)},
     }
 
 
 def saved_json(judgment: Judgment) -> dict[str, Any]:
-    return {"token": str(judgment.lease_token), "grade": judgment.grade}
-
-
-def progress_json(assessor: Assessor) -> dict[str, Any]:
-    return {"judged": assessor.n_judged, "goal": None}
+    return {"token": str(judgment.lease_token), "grade": judgment.grade, "obstacle": judgment.obstacle}

@@ -1,11 +1,11 @@
-"""The manager's pages with numbers: a campaign at a glance, its design, its assessors, its audits."""
+"""The manager's pages with numbers: a campaign at a glance, its design, its audits."""
 
 import math
 import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
-from analytics.charts import confusion_heat_map, half_width_curve, progress_timeline
+from analytics.charts import half_width_curve, progress_timeline
 from analytics.forms import AuditForm, DesignForm
 from analytics.services.recomputation import latest_computation, queue_recomputation
 from judging.forms import AssessorForm
-from judging.models import Assessor, Campaign, Slot
+from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.views.access import managers_only
 from sampling.frames import FrameRefused
 from sampling.models import AuditSchedule
@@ -25,6 +25,18 @@ from sampling.services.drawing import Preview, preview
 from touchstone import jobs
 from touchstone.models import Event, Job
 
+SHOWN_COMMENTS = 50
+SHOWN_HARD_ITEMS = 10
+SHOWN_EVENTS = 12
+EVENT_WORDS = {
+    "n_drawn": "{} items",
+    "n_selected": "{} selected",
+    "n_slots": "{} places",
+    "n_topics": "{} topics",
+    "sequence": "number {}",
+    "quota": "quota {}",
+    "team": "team {}",
+}
 DESIGN_NAMES = {"pair": "Pair design", "pool": "Even pool", "naive": "Naive"}
 
 
@@ -58,11 +70,32 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "schedule": AuditSchedule.objects.filter(campaign=row).first(),
         "audit_form": _audit_form(row),
         "assessor_form": AssessorForm(),
-        "events": Event.objects.filter(subject=f"campaign:{row.pk}")
-        .select_related("actor")
-        .order_by("-id")[:12],
+        "obstacles": obstacle_counts(without_grade(row)),
+        "hard_items": _hard_items(row),
+        "comments": _comments(row),
+        "events": _events(row),
     }
     return render(request, "analytics/campaign.html", context)
+
+
+def _events(row: Campaign) -> list[dict[str, Any]]:
+    events = Event.objects.filter(subject=f"campaign:{row.pk}").select_related("actor").order_by("-id")
+    return [{"row": event, "words": _event_words(event.detail)} for event in events[:SHOWN_EVENTS]]
+
+
+def _event_words(detail: dict[str, Any]) -> str:
+    """Return what an event says besides its verb, in words.
+
+    >>> _event_words({"assessor": "bob", "n_slots": 2, "quota": None, "team": ""})
+    'bob, 2 places'
+    """
+    words = []
+    for key, value in detail.items():
+        if value in (None, "", []):
+            continue
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        words.append(EVENT_WORDS.get(key, "{}").format(text))
+    return ", ".join(words)
 
 
 def _campaign(campaign_id: uuid.UUID) -> Campaign:
@@ -141,52 +174,41 @@ def _audits(row: Campaign) -> list[dict[str, Any]]:
     ]
 
 
-@managers_only
-def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> HttpResponse:
-    """One assessor: the confusion matrix with its intervals, speed, flags."""
-    row = _campaign(campaign_id)
-    person = get_object_or_404(Assessor.objects.select_related("user"), pk=assessor_id, campaign=row)
-    computation = latest_computation(campaign=row)
-    confusion = computation.confusions.filter(assessor=person).first() if computation else None
-    labels = [f"{grade.value} {grade.label}" for grade in row.scale.grades.all()]
-    heat_map = ""
-    if confusion is not None and None not in confusion.matrix:  # a grade without gold has no row to draw
-        title = f"How {person.user.username} grades"
-        heat_map = mark_safe(
-            confusion_heat_map(confusion.matrix, confusion.low, confusion.high, labels, title)
-        )
-    context = {
-        "campaign": row,
-        "assessor": person,
-        "confusion": confusion,
-        "rows": _matrix_rows(confusion, labels) if confusion else [],
-        "labels": labels,
-        "heat_map": heat_map,
-        "flags": person.flags.order_by("-id")[:5],
-        "minutes": (person.judgments.aggregate(total=Sum("active_milliseconds"))["total"] or 0) / 60_000,
-    }
-    return render(request, "analytics/assessor.html", context)
+def without_grade(row: Campaign) -> QuerySet[Judgment]:
+    """Return what could not be judged and still stands: nobody gave a grade afterwards."""
+    later = Judgment.objects.filter(
+        item=OuterRef("item"), assessor=OuterRef("assessor"), sequence__gt=OuterRef("sequence")
+    )
+    return Judgment.objects.filter(item__campaign=row, grade=None).filter(~Exists(later))
 
 
-def _matrix_rows(confusion: Any, labels: list[str]) -> list[dict[str, Any]]:
-    """Return one row a true grade: its cells with intervals, or none where that grade has no gold yet."""
-    rows = []
-    for true, (label, counts) in enumerate(zip(labels, confusion.counts, strict=True)):
-        cells = []
-        if confusion.matrix[true] is not None:
-            ends = zip(confusion.matrix[true], confusion.low[true], confusion.high[true], strict=True)
-            cells = [
-                {
-                    "share": share,
-                    "low": low,
-                    "high": high,
-                    "tenths": round(10 * share),
-                    "right": given == true,
-                }
-                for given, (share, low, high) in enumerate(ends)
-            ]
-        rows.append({"label": label, "n": sum(counts), "cells": cells})
-    return rows
+def obstacle_counts(judgments: QuerySet[Judgment]) -> list[dict[str, Any]]:
+    """Return how often each reason was given, the most frequent first."""
+    counts = judgments.values("obstacle").annotate(n=Count("pk")).order_by("-n", "obstacle")
+    return [{"label": Judgment.Obstacle(row["obstacle"]).label, "n": row["n"]} for row in counts]
+
+
+def _hard_items(row: Campaign) -> list[dict[str, Any]]:
+    names = ("item__topic__title", "item__document__title", "item__document__doc_id")
+    counts = without_grade(row).values("item", *names).annotate(n=Count("pk")).order_by("-n", "item")
+    return [
+        {
+            "topic": found["item__topic__title"],
+            "document": found["item__document__title"] or found["item__document__doc_id"],
+            "n": found["n"],
+        }
+        for found in counts[:SHOWN_HARD_ITEMS]
+    ]
+
+
+def _comments(row: Campaign) -> QuerySet[Judgment]:
+    """Return the newest comments with what is named beside them."""
+    return (
+        Judgment.objects.filter(item__campaign=row)
+        .exclude(comment="")
+        .select_related("assessor__user", "item__topic", "item__document")
+        .order_by("-id")[:SHOWN_COMMENTS]
+    )
 
 
 @managers_only

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-GRADES = 4
-JUDGMENTS_PER_ITEM = 3
-PASSWORD = "of-the-benchmark"
+from parts.throwaway import GRADES, JUDGMENTS_PER_ITEM, PASSWORD
+
+AHEAD = 2  # as the judging screen asks: the item at hand, and the next one to fetch beforehand
 
 
 class Unavailable(Exception):
@@ -41,21 +41,23 @@ class Ledger:
 
 
 class ServiceClient:
-    """An assessor who calls the services directly."""
+    """An assessor who calls the services that the views call."""
 
     def __init__(self, assessor: Any) -> None:
-        self.assessor = assessor
+        self.who = {"user_id": assessor.user_id, "campaign_id": assessor.campaign_id}
 
     def claim(self) -> str | None:
         from judging.services import assign
 
-        slot = self._call(assign.claim).slot
-        return None if slot is None else str(slot.token)
+        item = self._call(assign.claim_as, n=AHEAD).item
+        return None if item is None else str(item.token)
 
     def submit(self, token: str, client_token: uuid.UUID, grade: int) -> None:
+        """Submit, as the judging screen does, with a claim of what comes next: the coming claim gives it back."""
         from judging.services import assign
 
-        self._call(assign.submit, token=uuid.UUID(token), client_token=client_token, grade=grade)
+        sent = {"token": uuid.UUID(token), "client_token": client_token, "grade": grade}
+        self._call(assign.submit_and_claim, n=AHEAD, **sent)
 
     def _call(self, service: Callable[..., Any], **arguments: Any) -> Any:
         from django.db import DatabaseError, InterfaceError, connection
@@ -63,7 +65,7 @@ class ServiceClient:
         from judging.services.errors import Refused
 
         try:
-            return service(assessor=self.assessor, **arguments)
+            return service(**self.who, **arguments)
         except Refused as refusal:
             raise Refusal(type(refusal).__name__) from refusal
         except (DatabaseError, InterfaceError) as fault:
@@ -74,19 +76,19 @@ class ServiceClient:
 class WebClient:
     """An assessor with a browser's cookies."""
 
-    def __init__(self, address: str, campaign: Any, username: str) -> None:
-        self.address, self.api = address, f"{address}api/v1/campaigns/{campaign.pk}"
+    def __init__(self, address: str, campaign_id: uuid.UUID, username: str) -> None:
+        self.api = f"{address}api/v1/campaigns/{campaign_id}"
         self.cookies = http.cookiejar.CookieJar()
         self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
         self.opener.open(f"{address}login/", timeout=20).close()
-        form = {"username": username, "password": PASSWORD, "csrfmiddlewaretoken": self._csrf_token()}
+        form = {"username": username, "password": PASSWORD, "csrfmiddlewaretoken": self._cookie("csrftoken")}
         body = urllib.parse.urlencode(form).encode()
         self.opener.open(f"{address}login/", data=body, timeout=20).close()
-        assert any(cookie.name == "sessionid" for cookie in self.cookies), f"{username} was not let in"
+        assert self._cookie("sessionid"), f"{username} was not let in"
 
     def claim(self) -> str | None:
-        item = self._post("/claim", {})["item"]
-        return None if item is None else str(item["token"])
+        items = self._answered("/claim", {"n": AHEAD})["items"]
+        return str(items[0]["token"]) if items else None
 
     def submit(self, token: str, client_token: uuid.UUID, grade: int) -> None:
         body = {
@@ -95,25 +97,37 @@ class WebClient:
             "grade": grade,
             "active_milliseconds": 1000,
         }
-        self._post("/judgments", body)
+        self._answered("/judgments", body)
 
-    def _csrf_token(self) -> str:
-        return next(cookie.value or "" for cookie in self.cookies if cookie.name == "csrftoken")
-
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
-        headers = {"Content-Type": "application/json", "X-CSRFToken": self._csrf_token()}
-        data = json.dumps(body).encode()
-        request = urllib.request.Request(self.api + path, data=data, headers=headers)  # noqa: S310 (loopback)
+    def post(self, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        """Send one request; return the status and the body of the answer, whatever it says."""
+        request = urllib.request.Request(  # noqa: S310 (loopback)
+            self.api + path, data=json.dumps(body).encode(), headers=self.headers()
+        )
         try:
             with self.opener.open(request, timeout=20) as answer:
-                return json.load(answer)
+                return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             with error:
-                kind = Unavailable if error.code >= 500 else Refusal
-                raise kind(f"status {error.code}") from error
+                return error.code, error.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise Unavailable(type(reason).__name__) from error
+
+    def headers(self) -> dict[str, str]:
+        return {"Content-Type": "application/json", "X-CSRFToken": self._cookie("csrftoken")}
+
+    def cookie_header(self) -> str:
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
+
+    def _cookie(self, name: str) -> str:
+        return next((cookie.value or "" for cookie in self.cookies if cookie.name == name), "")
+
+    def _answered(self, path: str, body: dict[str, Any]) -> Any:
+        status, answer = self.post(path, body)
+        if status >= 400:
+            raise (Unavailable if status >= 500 else Refusal)(f"status {status}")
+        return json.loads(answer)
 
 
 Client = ServiceClient | WebClient

@@ -40,7 +40,7 @@ class Topic(models.Model):
 
 
 class Document(models.Model):
-    """The unit judged. `text`, or `html` where the collection shows it, is what an assessor sees: made safe at import."""
+    """The unit judged. An assessor sees `text`, or `html` where the collection shows it: both made safe at import."""
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="documents")
     doc_id = models.CharField(max_length=500)

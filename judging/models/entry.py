@@ -31,6 +31,9 @@ class Invitation(models.Model):
         constraints = [
             models.CheckConstraint(name="judging_invitation_uses", condition=Q(n_used__lte=F("max_uses"))),
             models.CheckConstraint(
+                name="judging_invitation_limits", condition=Q(max_uses__gte=1) & ~Q(quota__lte=0)
+            ),
+            models.CheckConstraint(
                 name="judging_invitation_tier", condition=Q(tier__in=["gold", "silver", "bronze"])
             ),
         ]
@@ -40,7 +43,10 @@ class Invitation(models.Model):
 
 
 class Participant(models.Model):
-    """Whom a crowd market sent. The market's name of a person stands here alone: erase it, and the account is nobody's."""
+    """Whom a crowd market sent. The market's name of a person stands here alone: erase it, and the account is nobody's.
+
+    Erased rows keep an empty name; a trigger keeps campaign and assessor together.
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="participants")
     assessor = models.OneToOneField(Assessor, on_delete=models.PROTECT, related_name="participant")
@@ -64,7 +70,11 @@ class Participant(models.Model):
 
 
 class TrainingItem(models.Model):
-    """A document with its grade and the reason for it, shown with feedback before the first real item; never a check."""
+    """A document with its grade and the reason for it, shown with feedback before the first real item; never a check.
+
+    Triggers keep the grade on the scale, the pair out of the campaign's items, and all of it as it is from the first
+    answer on (migrations/0002_training_is_kept.py).
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="training_items")
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="+")
@@ -80,6 +90,9 @@ class TrainingItem(models.Model):
                 name="judging_trainingitem_unique", fields=["campaign", "topic", "document"]
             ),
             models.UniqueConstraint(name="judging_trainingitem_position", fields=["campaign", "position"]),
+            models.CheckConstraint(
+                name="judging_trainingitem_number", condition=Q(position__gte=1, position__lte=20)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -99,8 +112,20 @@ class TrainingAnswer(models.Model):
         constraints = [
             models.UniqueConstraint(
                 name="judging_traininganswer_unique", fields=["assessor", "item", "attempt"]
-            )
+            ),
+            models.CheckConstraint(name="judging_traininganswer_attempt", condition=Q(attempt__gte=1)),
         ]
 
     def __str__(self) -> str:
         return f"{self.item} {self.grade}"
+
+
+class TrainingGrant(models.Model):
+    """One more attempt at the training, given by a manager after the campaign's attempts were used up. Append-only."""
+
+    assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="training_grants")
+    granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.assessor} {self.created_at:%Y-%m-%d}"

@@ -8,7 +8,6 @@ from django.db.models import F, Q
 from judging.models.campaigns import Assessor, Campaign
 from judging.models.collections import Document, Topic
 
-
 IMPORTED_JUDGMENTS = (
     "imported judgments"  # verb of the event: from then on the order of judging is not random
 )
@@ -64,7 +63,9 @@ class Slot(models.Model):
                 name="judging_slot_unique", fields=["item", "purpose", "number"], condition=~Q(purpose="void")
             ),
             models.UniqueConstraint(
-                name="judging_slot_distinct", fields=["item", "assessor"], condition=Q(assessor__isnull=False)
+                name="judging_slot_distinct",
+                fields=["item", "assessor"],
+                condition=Q(assessor__isnull=False) & ~Q(purpose="void"),
             ),
             models.CheckConstraint(
                 name="judging_slot_purpose",

@@ -1,60 +1,77 @@
 """Claim and submit: the contract with assessors.
 
 One row per wanted judgment (Slot); a per-assessor advisory lock, alone in its statement; the clock of the database.
-Lock order is always assessor, then slot. Measured alternatives and why they fail: the contract's tests.
+Lock order is always assessor, then slot. Measured alternatives and why they fail: benchmarks/contract.py. A claim of
+an ordinary item and one of a gold check are the same statements, and both candidates are always looked up.
+
+Ordinary path of `submit_and_claim`: lock, facts, store, claim: four statements between BEGIN and COMMIT.
 """
 
+import logging
 import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import F
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection, transaction
 
-from judging.models import Assessor, Campaign, Judgment, Lease, Slot
+from judging.models import Assessor, Campaign, Judgment, Slot
+from judging.scheduler import N_POSITIONS, coins
+from judging.services import statements
 from judging.services.errors import (
     AlreadyJudged,
     AssessorSuspended,
     CampaignNotOpen,
+    ConsentMissing,
     GradeOffScale,
     LeaseUnknown,
     NotAnAssessor,
     NotYetJudged,
+    Refused,
     TokenReused,
+    TrainingMissing,
 )
+from judging.services.leases import set_aside
 
+logger = logging.getLogger(__name__)
 ASSESSOR_LOCK = 7
+AHEAD = 2  # the item to judge and the next one, which the browser fetches beforehand
+MOST_AHEAD = 50
+NO_WORK, QUOTA = "no work", "quota"
+BUSY = "busy"  # the judgment is stored, but what comes next must be asked for again
 _random = random.SystemRandom()
 
-RELEASE_EXPIRED = """
-UPDATE judging_slot SET state = 'open', assessor_id = NULL, token = NULL, leased_at = NULL, lease_until = NULL
- WHERE assessor_id = %(assessor)s AND state = 'leased' AND lease_until <= clock_timestamp()
-"""
 
-# MATERIALIZED keeps the row lock inside the subquery, so that exactly the row that was locked is leased.
-LEASE_ONE = """
-WITH pick AS MATERIALIZED (
-  SELECT s.id FROM judging_slot s
-   WHERE s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s AND s.state <> 'done' AND {topics}
-     AND (s.state = 'open' OR s.lease_until < clock_timestamp())
-     AND NOT EXISTS (SELECT 1 FROM judging_slot t WHERE t.item_id = s.item_id AND t.assessor_id = %(assessor)s)
-     AND NOT EXISTS (SELECT 1 FROM judging_judgment j
-                      WHERE j.item_id = s.item_id AND j.assessor_id = %(assessor)s)
-   ORDER BY s.topic_id, s.position, s.id LIMIT 1 FOR UPDATE OF s {skip_locked})
-UPDATE judging_slot SET state = 'leased', assessor_id = %(assessor)s, token = gen_random_uuid(),
-       leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-  FROM pick WHERE judging_slot.id = pick.id RETURNING judging_slot.id
-"""
+@dataclass(frozen=True)
+class Held:
+    """An item leased to the assessor, as the screen needs it."""
+
+    slot_id: int
+    item_id: uuid.UUID
+    token: uuid.UUID
+    lease_until: datetime
+    topic_title: str
+    topic_description: str
+    topic_narrative: str
+    document_title: str
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What an assessor gets: a leased slot, or the reason for none."""
+    """What an assessor gets: leased items, the one to judge now first, or the reason for none."""
 
-    slot: Slot | None
-    reason: str = ""
+    items: list[Held]
+    reason: str
+    n_judged: int
+    quota: int | None
+    lease_seconds: int
+
+    @property
+    def item(self) -> Held | None:
+        return self.items[0] if self.items else None
 
 
 def assessor_of(*, user: Any, campaign_id: uuid.UUID) -> Assessor:
@@ -67,84 +84,101 @@ def assessor_of(*, user: Any, campaign_id: uuid.UUID) -> Assessor:
     return assessor
 
 
-def claim(*, assessor: Assessor) -> Claim:
-    """Lease the next slot to the assessor, or give back the lease he holds: two tabs and a reload see the same item."""
+def claim(*, assessor: Assessor, n: int = 1) -> Claim:
+    """Lease up to n items to the assessor; those he holds come first: two tabs and a reload see the same."""
+    return claim_as(user_id=assessor.user_id, campaign_id=assessor.campaign_id, n=n)
+
+
+def claim_as(*, user_id: int, campaign_id: uuid.UUID, n: int) -> Claim:
+    """Claim as `claim` does, for a user of whom only the number is known."""
     with transaction.atomic():
-        _lock(assessor)
-        _check_may_judge(assessor)
-        held = _held_lease(assessor)
-        if held is not None:
-            return Claim(held)
-        with connection.cursor() as cursor:
-            cursor.execute(RELEASE_EXPIRED, {"assessor": assessor.pk})
-        slot_id = _lease_next(assessor, skip_locked=True)
-        if slot_id is None:
-            # A row that another transaction held locked for a moment was skipped: wait for it before saying "no work".
-            slot_id = _lease_next(assessor, skip_locked=False)
-        if slot_id is None:
-            return Claim(None, "no work")
-        slot = _with_document(Slot.objects.filter(pk=slot_id)).get()
-        Lease.objects.create(token=slot.token, slot=slot, assessor=assessor, leased_at=slot.leased_at)
-        return Claim(slot)
+        _lock(user_id)
+        facts = _facts(user_id, campaign_id)
+        _check_may_judge(facts)
+        return _claim(facts, n, is_patient=True)
 
 
 def submit(
-    *, assessor: Assessor, token: uuid.UUID, client_token: uuid.UUID, grade: int, active_milliseconds: int = 0
+    *,
+    assessor: Assessor,
+    token: uuid.UUID,
+    client_token: uuid.UUID,
+    grade: int | None = None,
+    obstacle: str = "",
+    comment: str = "",
+    active_milliseconds: int = 0,
 ) -> Judgment:
-    """Store one judgment. The same request twice is one judgment; a late one is kept, counted if a slot is free."""
+    """Store one judgment. The same request twice is one judgment; a late one is kept, counted if a slot is free.
+
+    Without a grade it says by its `obstacle` why the item cannot be judged: the slot goes to somebody else.
+    """
+    sent = Sent(token, client_token, grade, obstacle, comment, active_milliseconds)
     with transaction.atomic():
-        _lock(assessor)
-        known = _answered_before(assessor, token, client_token, grade)
-        if known is not None:
-            return known
-        lease = _lease_of(assessor, token)
-        if Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor).exists():
-            raise AlreadyJudged
-        judgment = Judgment(client_token=client_token, grade=grade, active_milliseconds=active_milliseconds)
-        _check_grade(assessor.campaign, grade)
-        judgment.slot_id = _fill_leased_slot(lease) or _fill_free_slot(lease)
-        Assessor.objects.filter(pk=assessor.pk).update(n_judged=F("n_judged") + 1)
-        return _store(judgment, lease)
+        _lock(assessor.user_id)
+        return _submit(_facts_of_submission(assessor.user_id, assessor.campaign_id, sent), sent)
+
+
+def submit_and_claim(*, user_id: int, campaign_id: uuid.UUID, n: int, **sent: Any) -> tuple[Judgment, Claim]:
+    """Store a judgment and lease what comes next, in one transaction: one request a judgment."""
+    judgment_sent = Sent(**sent)
+    with transaction.atomic():
+        _lock(user_id)
+        facts = _facts_of_submission(user_id, campaign_id, judgment_sent)
+        judgment = _submit(facts, judgment_sent)
+        try:
+            _check_may_judge(facts)
+        except Refused as refusal:  # the judgment is stored whatever becomes of the next item
+            return judgment, _nothing(facts, refusal.title)
+        claimed = _claim(facts, n, is_patient=False)
+    if claimed.reason != NO_WORK:
+        return judgment, claimed
+    try:
+        # Rows that others held locked for a moment were skipped. To wait for them must not endanger what is stored.
+        return judgment, claim_as(user_id=user_id, campaign_id=campaign_id, n=n)
+    except (Refused, OperationalError, InterfaceError):
+        logger.warning("no next item after a stored judgment", exc_info=True)
+        return judgment, _nothing(facts, BUSY)
 
 
 def revise(
-    *, assessor: Assessor, token: uuid.UUID, client_token: uuid.UUID, grade: int, active_milliseconds: int = 0
+    *,
+    assessor: Assessor,
+    token: uuid.UUID,
+    client_token: uuid.UUID,
+    grade: int | None = None,
+    obstacle: str = "",
+    comment: str = "",
+    active_milliseconds: int = 0,
 ) -> Judgment:
     """Store a change of mind as a new row that takes the place of the assessor's earlier judgment of the item."""
+    sent = Sent(token, client_token, grade, obstacle, comment, active_milliseconds)
     with transaction.atomic():
-        _lock(assessor)
-        known = _answered_before(assessor, token, client_token, grade)
+        _lock(assessor.user_id)
+        facts = _facts_of_submission(assessor.user_id, assessor.campaign_id, sent)
+        known = _answered_before(facts, sent)
         if known is not None:
             return known
-        _check_may_judge(
-            assessor
-        )  # late work is kept, but nobody rewrites what he judged after he was paused
-        lease = _lease_of(assessor, token)
-        mine = Judgment.objects.filter(item_id=lease.slot.item_id, assessor=assessor)
-        latest = mine.order_by("-sequence").first()
-        if latest is None:
+        # Late work is kept, but nobody rewrites what he judged after he was paused.
+        _check_may_judge(facts)
+        _check_sent(facts, sent)
+        if facts["latest_sequence"] is None:
             raise NotYetJudged
-        judgment = Judgment(client_token=client_token, grade=grade, active_milliseconds=active_milliseconds)
-        _check_grade(assessor.campaign, grade)
-        judgment.sequence, judgment.slot_id = latest.sequence + 1, latest.slot_id
-        return _store(judgment, lease)
-
-
-def _store(judgment: Judgment, lease: Lease) -> Judgment:
-    judgment.item_id = lease.slot.item_id
-    judgment.assessor_id = lease.assessor_id
-    judgment.lease_token = lease.token
-    judgment.document_version = lease.slot.item.document.version
-    judgment.save(force_insert=True)
-    return judgment
+        if sent.grade is None:
+            if facts["latest_slot"] is not None:
+                set_aside(Slot.objects.filter(pk=facts["latest_slot"]))
+            return _store(statements.STORE_REVISION, facts, sent, slot=None)
+        if facts["latest_slot"] is not None:
+            return _store(statements.STORE_REVISION, facts, sent, slot=facts["latest_slot"])
+        return _store(statements.STORE_GRADE, facts, sent)
 
 
 def history(*, assessor: Assessor, limit: int = 20) -> list[Judgment]:
-    """Return the assessor's last judgments, newest first, each item once with its latest grade."""
+    """Return the newest judgment of each of the assessor's last items, newest first."""
+    # Revisions fill up places: twice as many rows hold the newest of `limit` items nearly always.
     rows = (
         Judgment.objects.filter(assessor=assessor)
         .select_related("item__topic", "item__document")
-        .order_by("-id")[: 3 * limit]
+        .order_by("-id")[: 2 * limit]
     )
     newest: dict[uuid.UUID, Judgment] = {}
     for row in rows:
@@ -152,134 +186,190 @@ def history(*, assessor: Assessor, limit: int = 20) -> list[Judgment]:
     return list(newest.values())[:limit]
 
 
-def release(*, slot: Slot) -> bool:
-    """Take a lease back (a manager's button). What its holder still submits is kept."""
-    return bool(
-        Slot.objects.filter(pk=slot.pk, state=Slot.State.LEASED, token=slot.token).update(
-            state=Slot.State.OPEN, assessor=None, token=None, leased_at=None, lease_until=None
-        )
-    )
+@dataclass(frozen=True)
+class Sent:
+    """What an assessor sends: `client_token` makes sending it twice harmless."""
+
+    token: uuid.UUID
+    client_token: uuid.UUID
+    grade: int | None = None
+    obstacle: str = ""
+    comment: str = ""
+    active_milliseconds: int = 0
 
 
-def _lock(assessor: Assessor) -> None:
-    """One request of an assessor at a time. Alone in its statement: the next one must see what the last one did."""
+Facts = dict[str, Any]
+
+
+def _rows(sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ASSESSOR_LOCK, assessor.pk])
+        cursor.execute(sql, parameters)
+        names = [column.name for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _check_may_judge(assessor: Assessor) -> None:
-    status, state = Assessor.objects.values_list("status", "campaign__state").get(pk=assessor.pk)
-    if status == Assessor.Status.SUSPENDED:
+def _lock(user_id: int) -> None:
+    """One request of a person at a time. Alone in its statement: the next one must see what the last one did."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ASSESSOR_LOCK, user_id])
+
+
+def _facts(user_id: int, campaign_id: uuid.UUID) -> Facts:
+    rows = _rows(statements.FACTS, {"user": user_id, "campaign": campaign_id})
+    if not rows:
+        raise NotAnAssessor
+    return rows[0]
+
+
+def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> Facts:
+    parameters = {
+        "user": user_id,
+        "campaign": campaign_id,
+        "token": sent.token,
+        "client_token": sent.client_token,
+        "grade": sent.grade,
+    }
+    rows = _rows(statements.FACTS_OF_SUBMISSION, parameters)
+    if not rows:
+        raise NotAnAssessor
+    return rows[0]
+
+
+def _check_may_judge(facts: Facts) -> None:
+    if facts["status"] == Assessor.Status.SUSPENDED:
         raise AssessorSuspended
-    if state != Campaign.State.OPEN:
+    if facts["state"] != Campaign.State.OPEN:
         raise CampaignNotOpen
+    if facts["asks_consent"] and not facts["has_consented"]:
+        raise ConsentMissing
+    is_trained = facts["has_trained"] or facts["tier"] == Assessor.Tier.GOLD
+    if facts["asks_training"] and facts["kind"] == Assessor.Kind.HUMAN and not is_trained:
+        raise TrainingMissing
 
 
-def _with_document(slots: Any) -> Any:
-    return slots.select_related("item__topic", "item__document")
+def _check_sent(facts: Facts, sent: Sent) -> None:
+    if facts["item"] is None:
+        raise LeaseUnknown
+    if sent.grade is None and sent.obstacle not in Judgment.Obstacle.values:
+        raise GradeOffScale("neither a grade nor a reason why there is none")
+    if sent.grade is not None and (sent.obstacle or not facts["is_on_scale"]):
+        raise GradeOffScale(f"{sent.grade} is not one of the grades")
 
 
-def _held_lease(assessor: Assessor) -> Slot | None:
-    held = Slot.objects.filter(assessor=assessor, state=Slot.State.LEASED).extra(
-        where=["lease_until > clock_timestamp()"]
-    )
-    return _with_document(held).first()
-
-
-def _lease_next(assessor: Assessor, *, skip_locked: bool) -> int | None:
-    for purpose, topics, parameters in _wishes(assessor):
-        sql = LEASE_ONE.format(topics=topics, skip_locked="SKIP LOCKED" if skip_locked else "")
-        with connection.cursor() as cursor:
-            cursor.execute(
-                sql,
-                {
-                    "campaign": assessor.campaign_id,
-                    "assessor": assessor.pk,
-                    "purpose": purpose,
-                    "seconds": assessor.campaign.lease_seconds,
-                    **parameters,
-                },
-            )
-            row = cursor.fetchone()
-        if row:
-            return int(row[0])
-    return None
-
-
-def _wishes(assessor: Assessor) -> Iterator[tuple[str, str, dict[str, int]]]:
-    """Yield, best first, which slots the assessor should get: his topic as long as it has any, then the next ones.
-
-    A gold check comes only within the topic at hand, at the campaign's rate, and looks like any other item.
-    """
-    topic = (
-        Judgment.objects.filter(assessor=assessor)
-        .order_by("-id")
-        .values_list("item__topic_id", flat=True)
-        .first()
-    )
-    if assessor.tier == Assessor.Tier.GOLD:
-        purpose = Slot.Purpose.AUDIT
-    else:
-        purpose = Slot.Purpose.JUDGE
-        if topic is not None and _random.random() < assessor.campaign.gold_check_rate:
-            yield Slot.Purpose.CHECK, "s.topic_id = %(topic)s", {"topic": topic}
-    if topic is None:
-        # Newcomers start at different topics, so that all topics progress.
-        topics = list(assessor.campaign.collection.topics.order_by("id").values_list("id", flat=True))
-        topic = topics[assessor.pk % len(topics)] if topics else 0
-    yield purpose, "s.topic_id = %(topic)s", {"topic": topic}
-    yield purpose, "s.topic_id > %(topic)s", {"topic": topic}
-    yield purpose, "s.topic_id < %(topic)s", {"topic": topic}
-
-
-def _answered_before(
-    assessor: Assessor, token: uuid.UUID, client_token: uuid.UUID, grade: int
-) -> Judgment | None:
-    known = Judgment.objects.filter(client_token=client_token).first()
-    if known is None:
+def _answered_before(facts: Facts, sent: Sent) -> Judgment | None:
+    if facts["known"] is None:
         return None
-    if (known.assessor_id, known.lease_token, known.grade) != (assessor.pk, token, grade):
+    known = Judgment.objects.get(pk=facts["known"])
+    stored = (known.assessor_id, known.lease_token, known.grade, known.obstacle, known.comment)
+    if stored != (facts["assessor"], sent.token, sent.grade, sent.obstacle, sent.comment):
         raise TokenReused
     return known
 
 
-def _lease_of(assessor: Assessor, token: uuid.UUID) -> Lease:
-    lease = (
-        Lease.objects.select_related("slot__item__document").filter(token=token, assessor=assessor).first()
-    )
-    if lease is None:
-        raise LeaseUnknown
-    return lease
+def _submit(facts: Facts, sent: Sent) -> Judgment:
+    known = _answered_before(facts, sent)
+    if known is not None:
+        return known
+    _check_sent(facts, sent)
+    if facts["latest_sequence"] is not None:
+        raise AlreadyJudged
+    sql = statements.STORE_OBSTACLE if sent.grade is None else statements.STORE_GRADE
+    judgment = _store(sql, facts, sent)
+    facts["n_judged"] += 1
+    return judgment
 
 
-def _check_grade(campaign: Campaign, grade: int) -> None:
-    values = campaign.scale.values()
-    if grade not in values:
-        raise GradeOffScale(f"{grade} is not one of {values}")
+def _store(sql: str, facts: Facts, sent: Sent, **more: Any) -> Judgment:
+    fields = {
+        "item_id": facts["item"],
+        "assessor_id": facts["assessor"],
+        "sequence": (facts["latest_sequence"] or 0) + 1,
+        "grade": sent.grade,
+        "obstacle": sent.obstacle,
+        "comment": sent.comment,
+        "lease_token": sent.token,
+        "client_token": sent.client_token,
+        "active_milliseconds": sent.active_milliseconds,
+        "document_version": facts["document_version"],
+    }
+    parameters = {
+        **fields,
+        # What somebody sends after he was suspended is kept, but fills no slot.
+        "counts": facts["status"] == Assessor.Status.ACTIVE,
+        "purposes": ["audit"] if facts["tier"] == Assessor.Tier.GOLD else ["judge", "check"],
+        **more,
+    }
+    return Judgment(**fields, **_rows(sql, parameters)[0])
 
 
-def _fill_leased_slot(lease: Lease) -> int | None:
-    """Fill the slot of this item that the assessor holds: by this lease, expired or not, or by a newer one of his."""
-    held = Slot.objects.filter(
-        item_id=lease.slot.item_id, assessor_id=lease.assessor_id, state=Slot.State.LEASED
-    )
-    slot_id = held.values_list("pk", flat=True).first()
-    filled = slot_id is not None and held.filter(pk=slot_id).update(state=Slot.State.DONE, lease_until=None)
-    return slot_id if filled else None
+def _nothing(facts: Facts, reason: str) -> Claim:
+    return Claim([], reason, facts["n_judged"], facts["quota"], facts["lease_seconds"])
 
 
-def _fill_free_slot(lease: Lease) -> int | None:
-    """The lease went to somebody else: take another free slot of the item, if there is one and it is not locked."""
-    free = (
-        Slot.objects.select_for_update(skip_locked=True)
-        .filter(item_id=lease.slot.item_id, purpose=lease.slot.purpose, state=Slot.State.OPEN)
-        .order_by("number")
-        .values_list("pk", flat=True)
-        .first()
-    )
-    if free is None:
-        return None
-    Slot.objects.filter(pk=free).update(
-        state=Slot.State.DONE, assessor=lease.assessor_id, token=lease.token, lease_until=None
-    )
-    return free
+def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
+    """Fill the assessor's hands up to n items; `is_patient` waits for locked rows before it says "no work"."""
+    if facts["quota"] is not None:
+        n = min(n, facts["quota"] - facts["n_judged"])
+        if n <= 0:
+            return _nothing(facts, QUOTA)
+    parameters = _claim_parameters(facts, n)
+    held: list[Held] = []
+    for topic in _topics(facts, parameters):
+        parameters["topic"] = topic
+        held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
+        while took and len(held) < n:
+            held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
+        if len(held) >= n:
+            break
+    if not held and is_patient:
+        held, _ = _take(statements.CLAIM_PATIENTLY, parameters)
+    return Claim(held, "" if held else NO_WORK, facts["n_judged"], facts["quota"], facts["lease_seconds"])
+
+
+def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
+    is_gold = facts["tier"] == Assessor.Tier.GOLD
+    return {
+        "assessor": facts["assessor"],
+        "campaign": facts["campaign"],
+        "team": facts["team"],
+        "seconds": facts["lease_seconds"],
+        "n": n,
+        "topic": facts["topic"],
+        "purpose": Slot.Purpose.AUDIT if is_gold else Slot.Purpose.JUDGE,
+        # Who audits is never checked himself.
+        "check_rate": 0.0 if is_gold else facts["gold_check_rate"],
+        "has_checks": not is_gold,
+        "coins": coins(settings.SECRET_KEY.encode(), facts["assessor"], facts["n_judged"], n),
+        "pivot": _random.randrange(N_POSITIONS),
+    }
+
+
+def _take(sql: str, parameters: dict[str, Any]) -> tuple[list[Held], bool]:
+    """Return what the assessor holds now, the oldest lease first, and whether anything new is among it."""
+    rows = _rows(sql, parameters)
+    is_new = [row.pop("is_new") for row in rows]
+    return [Held(**row) for row in rows], any(is_new)
+
+
+def _topics(facts: Facts, parameters: dict[str, Any]) -> Iterator[int | None]:
+    """Yield where to look: the topic at hand, then those given to him first, then round from the one at hand."""
+    yield facts["topic"]
+    if facts["has_first_topics"]:
+        for row in _rows(statements.TOPICS_GIVEN_FIRST, parameters):
+            yield row["topic_id"]
+    start = facts["topic"]
+    if start is None:
+        ends = _rows(statements.FIRST_AND_LAST_TOPIC, parameters)[0]
+        if ends["first"] is None:
+            return
+        start = _random.randint(ends["first"], ends["last"]) - 1
+    yield from _topics_with_work(parameters, after=start, until=None)
+    yield from _topics_with_work(parameters, after=-1, until=start)
+
+
+def _topics_with_work(parameters: dict[str, Any], after: int, until: int | None) -> Iterator[int]:
+    while rows := _rows(statements.NEXT_TOPIC, {**parameters, "after": after}):
+        after = rows[0]["topic_id"]
+        if until is not None and after > until:
+            return
+        yield after

@@ -1,17 +1,31 @@
 """Setting a campaign up and running it: scale, assessors, gold checks, opening, closing."""
 
 import random
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 
-from judging.models import Assessor, Campaign, Collection, GoldAnswer, Grade, Item, Scale, Slot
+from judging.models import (
+    Assessor,
+    Campaign,
+    CampaignTopic,
+    Collection,
+    Document,
+    GoldAnswer,
+    Grade,
+    Item,
+    Scale,
+    Slot,
+    Topic,
+    TrainingItem,
+)
+from judging.scheduler import plan_checks, positions
 from judging.services.errors import Refused
+from judging.services.leases import release_all
 from touchstone.models import User, record
 
-GOLD_ITEMS_PER_TOPIC = 4
 DEFAULT_GRADES = [
     (0, "Not relevant", 0.0),
     (1, "Marginal", 1.0),
@@ -57,10 +71,41 @@ def add_assessor(
 
 
 def set_status(*, assessor: Assessor, status: str, actor: User | None) -> None:
-    """Pause or resume an assessor; his judgments stay."""
+    """Pause or resume an assessor; his judgments stay, and what he has open goes back at once."""
     with transaction.atomic():
         Assessor.objects.filter(pk=assessor.pk).update(status=status)
+        if status == Assessor.Status.SUSPENDED:
+            release_all(assessor=assessor)
         record(f"set {status}", assessor.campaign, actor=actor, assessor=assessor.user.get_username())
+
+
+def set_assessor_rules(
+    *,
+    assessor: Assessor,
+    quota: int | None,
+    team: str,
+    first_topics: Iterable[Topic],
+    actor: User | None,
+) -> None:
+    """Say how much the assessor may judge, for which team, and which topics he gets before all others."""
+    with transaction.atomic():
+        Assessor.objects.filter(pk=assessor.pk).update(quota=quota, team=team)
+        assessor.first_topics.set(first_topics)
+        username = assessor.user.get_username()
+        record("set rules", assessor.campaign, actor=actor, assessor=username, quota=quota, team=team)
+
+
+def set_topic_teams(*, campaign: Campaign, teams: Mapping[int, str], actor: User | None) -> None:
+    """Keep topics for the team named, or open them to everybody (an empty name)."""
+    with transaction.atomic():
+        rules = [
+            CampaignTopic(campaign=campaign, topic_id=topic, team=team, check_rate=campaign.gold_check_rate)
+            for topic, team in teams.items()
+        ]
+        CampaignTopic.objects.bulk_create(
+            rules, update_conflicts=True, unique_fields=["campaign", "topic"], update_fields=["team"]
+        )
+        record("set teams", campaign, actor=actor, n_topics=len(rules))
 
 
 def open_campaign(*, campaign: Campaign, actor: User | None) -> None:
@@ -77,11 +122,12 @@ def close_campaign(*, campaign: Campaign, actor: User | None) -> None:
         record("closed", campaign, actor=actor)
 
 
-def open_slots(*, items: Sequence[Item], positions: Iterable[int], purpose: str, n_each: int) -> None:
-    """Open `n_each` slots of the purpose for every item, at its position in the order of its topic.
+def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -> None:
+    """Open `n_each` slots of the purpose for every item, each at a random place in the order of its topic.
 
     A slot that is there already stays as it is: an item that two audits select is judged once.
     """
+    places = iter(positions(len(items) * n_each, seed))
     Slot.objects.bulk_create(
         (
             Slot(
@@ -90,9 +136,9 @@ def open_slots(*, items: Sequence[Item], positions: Iterable[int], purpose: str,
                 number=number,
                 campaign_id=item.campaign_id,
                 topic_id=item.topic_id,
-                position=int(position),
+                position=next(places),
             )
-            for item, position in zip(items, positions, strict=True)
+            for item in items
             for number in range(1, n_each + 1)
         ),
         batch_size=2000,
@@ -100,49 +146,71 @@ def open_slots(*, items: Sequence[Item], positions: Iterable[int], purpose: str,
     )
 
 
-def add_check_slots(*, campaign: Campaign, seed: int) -> int:
-    """Make unannounced gold checks: per topic a few items with a gold answer, spread over the grades.
+def add_check_slots(*, campaign: Campaign, seed: int, undrawn: Callable[[str], Sequence[str]]) -> int:
+    """Make unannounced gold checks, and decoys where checks are shown more often than other items.
 
-    They are never drawn items: whoever met one as a check could not fill a wanted judgment of it. Each may be shown
-    `gold_check_exposures` times in all, never twice to one assessor. Returns how many items.
+    Neither are drawn items: whoever met one as a check could not fill a wanted judgment of it. `undrawn` gives the
+    pooled documents of a topic that were not drawn. Returns how many items.
     """
-    if campaign.gold_check_rate == 0:
-        return 0
-    answers = _pick_gold_answers(campaign, random.Random(seed))
+    rng = random.Random(seed)
+    n_items = Counter(campaign.items.values_list("topic_id", flat=True))
+    gold = _gold_by_topic(campaign, rng)
+    rules, n_made = [], 0
     with transaction.atomic():
-        items = Item.objects.bulk_create(
-            Item(campaign=campaign, topic_id=a.topic_id, document_id=a.document_id) for a in answers
+        for topic in campaign.collection.topics.filter(pk__in=n_items).order_by("pk"):
+            answers = gold.get(topic.pk, [])
+            known = set(answers)
+            others = [] if not answers else _documents(campaign, undrawn(topic.topic_id), known, rng)
+            plan = plan_checks(
+                n_items=n_items[topic.pk],
+                judgments_per_item=campaign.judgments_per_item,
+                gold_rate=campaign.gold_check_rate,
+                n_gold=len(answers),
+                max_exposures=campaign.gold_check_exposures,
+                decoys_per_check=campaign.decoys_per_check,
+                n_undrawn=len(others),
+            )
+            chosen = answers[: plan.n_checks] + others[: plan.n_decoys]
+            items = [Item(campaign=campaign, topic=topic, document_id=document) for document in chosen]
+            open_slots(
+                items=Item.objects.bulk_create(items),
+                purpose=Slot.Purpose.CHECK,
+                n_each=plan.exposures,
+                seed=rng.getrandbits(32),
+            )
+            rules.append(CampaignTopic(campaign=campaign, topic=topic, check_rate=plan.rate))
+            n_made += len(items)
+        CampaignTopic.objects.bulk_create(
+            rules, update_conflicts=True, unique_fields=["campaign", "topic"], update_fields=["check_rate"]
         )
-        order = random.Random(seed + 1)
-        open_slots(
-            items=items,
-            positions=[order.randrange(1_000_000) for _ in items],
-            purpose=Slot.Purpose.CHECK,
-            n_each=campaign.gold_check_exposures,
-        )
-    return len(items)
+    return n_made
 
 
-def _pick_gold_answers(campaign: Campaign, rng: random.Random) -> list[GoldAnswer]:
-    """Pick per topic up to GOLD_ITEMS_PER_TOPIC answers, taking the grades in turn so that no row stays empty."""
+def _gold_by_topic(campaign: Campaign, rng: random.Random) -> dict[int, list[int]]:
+    """Return by topic the documents with a gold answer that may be checks, the grades in turn: no row stays empty."""
     grades = set(campaign.scale.values())
-    by_topic: dict[int, dict[int, list[GoldAnswer]]] = defaultdict(lambda: defaultdict(list))
-    known = GoldAnswer.objects.filter(topic__collection=campaign.collection).order_by(
-        "topic_id", "document_id"
-    )
-    drawn = set(Item.objects.filter(campaign=campaign).values_list("topic_id", "document_id"))
-    for answer in known:
-        if answer.grade in grades and (answer.topic_id, answer.document_id) not in drawn:
-            by_topic[answer.topic_id][answer.grade].append(answer)
-    picked = []
-    for by_grade in by_topic.values():
-        for answers in by_grade.values():
-            rng.shuffle(answers)
-        turns = [
-            answers[turn]
-            for turn in range(GOLD_ITEMS_PER_TOPIC)
-            for answers in by_grade.values()
-            if turn < len(answers)
-        ]
-        picked.extend(turns[:GOLD_ITEMS_PER_TOPIC])
-    return picked
+    by_topic: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    known = GoldAnswer.objects.filter(topic__collection=campaign.collection, grade__in=grades)
+    taken = set(Item.objects.filter(campaign=campaign).values_list("topic_id", "document_id"))
+    # What the training shows with feedback is no secret any more.
+    taken |= set(TrainingItem.objects.filter(campaign=campaign).values_list("topic_id", "document_id"))
+    rows = known.order_by("topic_id", "document_id").values_list("topic_id", "document_id", "grade")
+    for topic, document, grade in rows.iterator():
+        if (topic, document) not in taken:
+            by_topic[topic][grade].append(document)
+    in_turn = {}
+    for topic, by_grade in by_topic.items():
+        columns = [rng.sample(documents, len(documents)) for documents in by_grade.values()]
+        rng.shuffle(columns)
+        turns = range(max(map(len, columns)))
+        in_turn[topic] = [column[turn] for turn in turns for column in columns if turn < len(column)]
+    return in_turn
+
+
+def _documents(campaign: Campaign, doc_ids: Sequence[str], known: set[int], rng: random.Random) -> list[int]:
+    """Return some of these documents, as many as decoys can be wanted, none with a gold answer."""
+    some = rng.sample(list(doc_ids), min(len(doc_ids), 5 * len(known) + len(known)))
+    found = Document.objects.filter(collection=campaign.collection, doc_id__in=some).order_by("doc_id")
+    rest = [pk for pk in found.values_list("pk", flat=True) if pk not in known]
+    rng.shuffle(rest)
+    return rest

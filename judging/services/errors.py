@@ -49,7 +49,53 @@ class CampaignNotOpen(Refused):
     title = "This campaign is not open"
 
 
+class ConsentMissing(Refused):
+    status = 409
+    title = "You have not agreed to the terms of this campaign yet"
+
+
+class TrainingMissing(Refused):
+    status = 409
+    title = "The training comes before the first document"
+
+
 class ImportRefused(Refused):
     """A file could not be imported; the message is `file:line:column: reason` and nothing was changed."""
 
     title = "The file was not imported"
+
+
+class InvitationUnusable(Refused):
+    """Used up, expired, revoked or never made: all look the same."""
+
+    status = 404
+    title = "This invitation cannot be used"
+
+
+class UserNameTaken(Refused):
+    status = 409
+    title = "Somebody has this user name already"
+
+
+class EntryParametersUnclear(Refused):
+    title = "This link is not complete"
+
+
+class NoPlaceLeft(Refused):
+    status = 409
+    title = "All places are taken"
+
+
+class TrainingFixed(Refused):
+    status = 409
+    title = "The training cannot be changed any more"
+
+
+class TrainingNotPossible(Refused):
+    status = 409
+    title = "The training items cannot be chosen"
+
+
+class TrainingOver(Refused):
+    status = 409
+    title = "This training is over"

@@ -4,9 +4,9 @@ import hashlib
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from judging.models import Campaign, Collection, Document, Run, Topic
 from judging.rankings import RunSummary, convert_runs
 from judging.records import DocumentRecord, read_documents
-from judging.sanitise import sanitise_documents
+from judging.sanitise import ALLOWANCE, Allowance, sanitise_documents
 from judging.services.errors import ImportRefused
 from judging.services.judgment_files import import_judgments, parse_grade_map
 from judging.services.sources import (
@@ -106,7 +106,8 @@ def _record(verb: str, subject: Any, stream: Watched, actor: User | None, **deta
 
 # -- documents ------------------------------------------------------------------------------------------------
 
-INCOMING = "ordinal bigint, doc_id text, title text, text text"
+LONGEST_TITLE = 1000  # characters; a title goes with every item that is handed out
+INCOMING = "ordinal bigint, doc_id text, title text, text text, html text"
 TWICE = """
 SELECT ordinal, doc_id FROM (
   SELECT ordinal, doc_id, min(ordinal) OVER (PARTITION BY doc_id) AS first FROM incoming_document) i
@@ -118,8 +119,8 @@ SELECT ordinal, doc_id FROM incoming_document i
  ORDER BY ordinal LIMIT 1
 """
 ADD_DOCUMENTS = """
-INSERT INTO judging_document (collection_id, doc_id, title, text, version)
-SELECT %s, doc_id, title, text, 1 FROM incoming_document ORDER BY ordinal
+INSERT INTO judging_document (collection_id, doc_id, title, text, html, version)
+SELECT %s, doc_id, title, text, html, 1 FROM incoming_document ORDER BY ordinal
 """
 
 
@@ -130,19 +131,24 @@ def import_documents(
     name: str,
     file_format: str | None = None,
     is_html: bool = False,
+    allowance: Allowance = ALLOWANCE,
+    warn: Callable[[str], None] | None = None,
     progress: Progress | None = None,
     actor: User | None = None,
 ) -> int:
     """Add a file's documents to the collection; return how many.
 
-    Texts are made safe here, once; of HTML (`is_html`, the caller's declaration) the words remain. One document is in
-    memory at a time. An id twice in the file, or one the collection has already, is an error at its second place.
+    Texts are made safe here, once; of HTML (`is_html`, the caller's declaration) the words and the safe HTML remain.
+    HTML that costs more than the `allowance` is kept as its source, and `warn` gets a sentence that says of how many.
+    One document is in memory at a time. An id twice in the file, or one the collection has already, is an error at its
+    second place.
     """
+    as_source = _AsSource()
     with transaction.atomic(), watched(source, name) as stream:
         begin_import(collection)
         read = read_documents(stream, name, is_html=is_html, file_format=file_format)
         rows = counted(_checked(read, stream, name, file_format), stream, progress, "documents")
-        count = copy_rows("incoming_document", INCOMING, _safe(rows))
+        count = copy_rows("incoming_document", INCOMING, _safe(rows, allowance, as_source))
         if progress:
             progress(stream.total, stream.total, f"{count:,} documents read, storing them")
         _refuse_known_documents(collection, stream, name, file_format)
@@ -150,10 +156,30 @@ def import_documents(
             cursor.execute(ADD_DOCUMENTS, [collection.pk])
             cursor.execute("DROP TABLE incoming_document")
         tell_planner(Document)
-        _record(
-            "imported documents", collection, stream, actor, file=name, n_documents=count, is_html=is_html
-        )
+        detail = {"n_documents": count, "is_html": is_html, **as_source.detail()}
+        _record("imported documents", collection, stream, actor, file=name, **detail)
+    if warn and as_source.n:
+        warn(as_source.sentence())
     return count
+
+
+@dataclass
+class _AsSource:
+    """The documents that could not be made safe in time and memory: how many, and the first of them."""
+
+    n: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, doc_id: str) -> None:
+        self.n += 1
+        self.first += [doc_id] if self.n <= 20 else []
+
+    def detail(self) -> dict[str, Any]:
+        return {"n_as_source": self.n, "as_source": self.first} if self.n else {}
+
+    def sentence(self) -> str:
+        what = "1 document is" if self.n == 1 else f"{self.n:,} documents are"
+        return f"{what} shown as source text: too hard to make safe"
 
 
 def _checked(
@@ -167,8 +193,10 @@ def _checked(
         yield document
 
 
-def _safe(found: Iterable[tuple[int, DocumentRecord]]) -> Iterator[tuple[int, str, str, str]]:
-    """Return ordinal, id, title, text; the sanitiser takes one document, title then text, before it gives it back."""
+def _safe(
+    found: Iterable[tuple[int, DocumentRecord]], allowance: Allowance, as_source: _AsSource
+) -> Iterator[tuple[int, str, str, str, str]]:
+    """Return ordinal, id, title, text, HTML; the sanitiser takes one document, title then text, before it answers."""
     waiting: deque[tuple[int, DocumentRecord]] = deque()
 
     def raw() -> Iterator[tuple[str, bool]]:
@@ -177,10 +205,17 @@ def _safe(found: Iterable[tuple[int, DocumentRecord]]) -> Iterator[tuple[int, st
             yield document.title, document.is_html
             yield document.text, document.is_html
 
-    safe = sanitise_documents(raw())
+    safe = sanitise_documents(raw(), allowance=allowance)
     for title, text in zip(safe, safe, strict=True):
         index, document = waiting.popleft()
-        yield index, document.doc_id, " ".join(title.text.split()), text.text
+        if title.fell_back or text.fell_back:
+            as_source.add(document.doc_id)
+        yield index, document.doc_id, _one_line(title.text), text.text, text.html
+
+
+def _one_line(title: str) -> str:
+    words = " ".join(title.split())
+    return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 2] + " …"
 
 
 def _refuse_known_documents(

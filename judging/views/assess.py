@@ -1,33 +1,33 @@
-"""The assessor's screens and the four requests of the judging screen."""
+"""The assessor's screens and the requests of the judging screen."""
 
-import logging
+import csv
 import uuid
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
 from django.db.models import Sum
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
+from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judging.guidelines import guidelines_html
-from judging.models import Assessor, Lease
-from judging.serializers import Submission, document_json, item_json, progress_json, saved_json, topic_json
-from judging.services import assign
-from judging.services.errors import Refused
-
-logger = logging.getLogger(__name__)
-
-# The document frame: nothing runs, nothing loads, nothing leaves.
-FRAME_POLICY = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+from judging.models import Assessor, Document, Judgment
+from judging.serializers import (
+    ClaimRequest,
+    Heartbeat,
+    Submission,
+    SubmissionAndClaim,
+    claim_json,
+    judged_json,
+    saved_json,
 )
+from judging.services import assign, leases
+from judging.services.entry import next_gate
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -52,104 +52,104 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """The judging screen; its script claims the first item."""
+    """The judging screen; its script claims the first items."""
     assessor = _assessor(request, campaign_id)
     campaign = assessor.campaign
+    gate = next_gate(assessor)
+    if gate is not None:
+        return redirect(gate, campaign_id=campaign_id)
     campaign.guidelines_html = mark_safe(guidelines_html(campaign.guidelines))  # noqa: S308 (sanitised)
+    addresses = ("claim", "submit", "revise", "history", "heartbeat")
     state = {
-        "claim_url": reverse("judging:claim", args=[campaign_id]),
-        "submit_url": reverse("judging:submit", args=[campaign_id]),
-        "revise_url": reverse("judging:revise", args=[campaign_id]),
-        "history_url": reverse("judging:history", args=[campaign_id]),
+        **{f"{name}_url": reverse(f"judging:{name}", args=[campaign_id]) for name in addresses},
+        "home_url": reverse("judging:home"),
         "csrf_token": get_token(request),
-        "item": None,
+        "obstacles": [
+            [value, label] for value, label in Judgment.Obstacle.choices if value != Judgment.Obstacle.FAILED
+        ],
+        "break_minutes": campaign.break_minutes,
+        "highlights_terms": campaign.highlights_terms,
+        "completion": _completion(assessor),
     }
     context = {"campaign": campaign, "grades": campaign.scale.grades.all(), "state": state}
     return render(request, "judging/judge.html", context)
 
 
-def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
-    """The document of a lease, alone in a sandbox; only its assessor gets it."""
-    lease = (
-        Lease.objects.select_related("slot__item__document")
-        .filter(token=token, assessor__user=request.user)
-        .first()
-    )
-    if lease is None:
-        raise Http404
-    document = lease.slot.item.document
-    context = {"title": document.title or document.doc_id, "text": document.text}
-    response = render(request, "judging/frame.html", context)
-    response.headers["Content-Security-Policy"] = FRAME_POLICY
-    response.headers["X-Frame-Options"] = "SAMEORIGIN"
-    response.headers["Referrer-Policy"] = "no-referrer"
-    response.headers["Cache-Control"] = "private, max-age=3600"
+def _completion(assessor: Assessor) -> dict[str, str] | None:
+    """Return where a crowd market's participant gets his completion code."""
+    if not hasattr(assessor, "participant"):
+        return None
+    return {"url": reverse("judging:complete", args=[assessor.campaign_id])}
+
+
+def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Everything the assessor said in the campaign, as CSV: his own data, and nothing about what it was for."""
+    assessor = _assessor(request, campaign_id)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="my-judgments.csv"'
+    writer = csv.writer(response)
+    writer.writerow(["when", "topic", "document", "grade", "cannot judge", "comment", "active seconds"])
+    rows = assessor.judgments.order_by("id").values_list(
+        "created_at", "item__topic__title", "item__document__title", "grade", "obstacle", "comment",
+        "active_milliseconds",
+    )  # fmt: skip
+    for when, topic, document, grade, obstacle, comment, milliseconds in rows.iterator():
+        seconds = round(milliseconds / 1000, 1)
+        writer.writerow(
+            [when.isoformat(timespec="seconds"), topic, document, grade, obstacle, comment, seconds]
+        )
     return response
 
 
 @api_view(["POST"])
 def claim(request: Request, campaign_id: uuid.UUID) -> Response:
-    assessor = _assessor(request, campaign_id)
-    return Response(_next(assessor))
+    wanted = _valid(ClaimRequest, request)
+    claimed = assign.claim_as(user_id=request.user.pk, campaign_id=campaign_id, n=wanted["n"])
+    answer = claim_json(claimed)
+    if wanted["with_text"]:
+        texts = dict(
+            Document.objects.filter(item__in=[held.item_id for held in claimed.items]).values_list(
+                "item", "text"
+            )
+        )
+        for item, held in zip(answer["items"], claimed.items, strict=True):
+            item["document"]["text"] = texts[held.item_id]
+    return Response(answer)
 
 
 @api_view(["POST"])
 def submit(request: Request, campaign_id: uuid.UUID) -> Response:
-    """Store a judgment and answer with the next item: one request a judgment."""
-    assessor = _assessor(request, campaign_id)
-    judgment = assign.submit(assessor=assessor, **_submission(request))
-    assessor.refresh_from_db(fields=["n_judged"])
-    try:
-        following = _next(assessor)
-    except Refused as refusal:  # the judgment is stored whatever becomes of the next item
-        following = {"item": None, "reason": refusal.title, "progress": progress_json(assessor)}
-    except (
-        OperationalError,
-        InterfaceError,
-    ):  # a lock was held too long, or the database left: the page claims again
-        logger.warning("no next item after a stored judgment", exc_info=True)
-        following = {"item": None, "reason": "busy", "progress": progress_json(assessor)}
-    return Response({"saved": saved_json(judgment), **following})
+    """Store a judgment and answer with what comes next: one request a judgment."""
+    sent = _valid(SubmissionAndClaim, request)
+    whose = {"user_id": request.user.pk, "campaign_id": campaign_id}
+    judgment, claimed = assign.submit_and_claim(**whose, **sent)
+    return Response({"saved": saved_json(judgment), **claim_json(claimed)})
 
 
 @api_view(["POST"])
 def revise(request: Request, campaign_id: uuid.UUID) -> Response:
-    assessor = _assessor(request, campaign_id)
-    judgment = assign.revise(assessor=assessor, **_submission(request))
+    judgment = assign.revise(assessor=_assessor(request, campaign_id), **_valid(Submission, request))
     return Response({"saved": saved_json(judgment)})
+
+
+@api_view(["POST"])
+def heartbeat(request: Request, campaign_id: uuid.UUID) -> Response:
+    """Keep the leases of a screen at which somebody still sits."""
+    tokens = _valid(Heartbeat, request)["tokens"]
+    return Response({"held": leases.extend(assessor=_assessor(request, campaign_id), tokens=tokens)})
 
 
 @api_view(["GET"])
 def history(request: Request, campaign_id: uuid.UUID) -> Response:
-    assessor = _assessor(request, campaign_id)
-    rows = [
-        {
-            "token": str(judgment.lease_token),
-            "grade": judgment.grade,
-            "topic": topic_json(judgment.item.topic),
-            "document": document_json(judgment.item.document, _frame_url(judgment.lease_token)),
-        }
-        for judgment in assign.history(assessor=assessor)
-    ]
-    return Response({"judgments": rows})
+    rows = assign.history(assessor=_assessor(request, campaign_id))
+    return Response({"judgments": [judged_json(judgment) for judgment in rows]})
 
 
 def _assessor(request: HttpRequest | Request, campaign_id: uuid.UUID) -> Assessor:
     return assign.assessor_of(user=request.user, campaign_id=campaign_id)
 
 
-def _submission(request: Request) -> dict[str, Any]:
-    submission = Submission(data=request.data)
-    submission.is_valid(raise_exception=True)
-    return dict(submission.validated_data)
-
-
-def _next(assessor: Assessor) -> dict[str, Any]:
-    claimed = assign.claim(assessor=assessor)
-    slot = claimed.slot
-    item = None if slot is None else item_json(slot, _frame_url(slot.token), assessor.campaign.lease_seconds)
-    return {"item": item, "reason": claimed.reason, "progress": progress_json(assessor)}
-
-
-def _frame_url(token: uuid.UUID) -> str:
-    return reverse("judging:frame", args=[token])
+def _valid(serializer: type[serializers.Serializer], request: Request) -> dict[str, Any]:
+    sent = serializer(data=request.data)
+    sent.is_valid(raise_exception=True)
+    return dict(sent.validated_data)

@@ -2,23 +2,51 @@
 
 import secrets
 import uuid
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
+from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import (
+    BooleanField,
+    Count,
+    DateTimeField,
+    Exists,
+    ExpressionWrapper,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+)
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from judging.forms import AssessorForm, CampaignForm, CollectionForm, UploadForm
-from judging.models import Assessor, Campaign, Collection, Slot
-from judging.services import campaigns
+from judging.forms import (
+    AssessorForm,
+    CampaignEditForm,
+    CampaignForm,
+    CollectionForm,
+    TopicTeamsForm,
+    UploadForm,
+    missing_kind,
+)
+from judging.models import Assessor, Campaign, CampaignTopic, Collection, Lease, Slot, Topic
+from judging.services import campaigns, leases
 from judging.services.errors import ImportRefused
 from judging.services.files import queue_import
 from judging.views.access import managers_only
-from touchstone.models import Job, User
+from touchstone.models import Job, User, record
+
+STATUS_WORDS = {
+    Assessor.Status.ACTIVE: "judges again.",
+    Assessor.Status.SUSPENDED: "is paused: documents still open went back at once, and what is still sent "
+    "is kept as surplus. No judgment was deleted.",
+}
+SHOWN_LEASES = 200
+TOPICS_PER_PAGE = 100
 
 
 @managers_only
@@ -59,8 +87,10 @@ def new_collection(request: HttpRequest) -> HttpResponse:
 def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     """A collection: what is in it, and the upload form. A POST queues an import."""
     row = get_object_or_404(Collection, pk=collection_id)
-    form = UploadForm(request.POST or None, request.FILES or None)
-    if request.method == "POST" and form.is_valid():
+    if request.method != "POST":
+        return _collection_page(request, row)
+    form = UploadForm(request.POST, request.FILES)
+    if form.is_valid():
         try:
             job = queue_import(
                 kind=form.cleaned_data["kind"],
@@ -74,28 +104,57 @@ def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
         else:
             back = reverse("judging:manage-collection", args=[row.pk])
             return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
-    context = {
-        "collection": row,
-        "form": form,
+    return _collection_page(request, row, upload=form, status=400)
+
+
+def _collection_page(
+    request: HttpRequest,
+    row: Collection,
+    *,
+    upload: UploadForm | None = None,
+    edit: CollectionForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    runs = list(row.runs.all())
+    counts = {
         "n_topics": row.topics.count(),
         "n_documents": row.documents.count(),
         "n_gold": row.topics.aggregate(n=Count("gold_answers"))["n"],
-        "topics": row.topics.order_by("topic_id")[:200],
-        "runs": row.runs.all(),
-        "campaigns": row.campaigns.all(),
-        "jobs": Job.objects.filter(kind="import", payload__collection=str(row.pk)).order_by("-created_at")[
-            :8
-        ],
     }
-    return render(request, "judging/collection.html", context, status=400 if form.errors else 200)
+    jobs = Job.objects.filter(kind="import", payload__collection=str(row.pk)).order_by("-created_at")
+    context = counts | {
+        "collection": row,
+        "form": upload or UploadForm(initial={"kind": missing_kind(n_runs=len(runs), **counts)}),
+        "edit_form": edit or CollectionForm(instance=row),
+        "topics": row.topics.order_by("topic_id")[:200],
+        "runs": runs,
+        "campaigns": row.campaigns.all(),
+        "jobs": jobs[:8],
+    }
+    return render(request, "judging/collection.html", context, status=status)
+
+
+@require_POST
+@managers_only
+def edit_collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
+    row = get_object_or_404(Collection, pk=collection_id)
+    form = CollectionForm(
+        request.POST, instance=Collection.objects.get(pk=row.pk)
+    )  # validation writes to its own
+    if not form.is_valid():
+        return _collection_page(request, row, edit=form, status=400)
+    with transaction.atomic():
+        form.save()
+        record("changed", row, actor=request.user, fields=form.changed_data)
+    messages.success(request, "Saved.")
+    return redirect("judging:manage-collection", collection_id=collection_id)
 
 
 @managers_only
 def new_campaign(request: HttpRequest) -> HttpResponse:
     form = CampaignForm(request.POST or None, initial={"collection": request.GET.get("collection")})
     if request.method == "POST" and form.is_valid():
-        fields = {**form.cleaned_data}
-        made = campaigns.create_campaign(user=request.user, **fields)
+        made = campaigns.create_campaign(user=request.user, **form.cleaned_data)
         return redirect("analytics:design", campaign_id=made.pk)
     return render(request, "judging/campaign_new.html", {"form": form}, status=400 if form.errors else 200)
 
@@ -135,7 +194,7 @@ def set_assessor_status(request: HttpRequest, campaign_id: uuid.UUID, assessor_i
     status = request.POST.get("status", "")
     if status in Assessor.Status.values:
         campaigns.set_status(assessor=assessor, status=status, actor=request.user)
-        messages.success(request, f"{assessor.user.username} is {status} now. No judgment was deleted.")
+        messages.success(request, f"{assessor.user.username} {STATUS_WORDS[status]}")
     return redirect("analytics:campaign", campaign_id=campaign_id)
 
 
@@ -156,3 +215,137 @@ def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
     except campaigns.CampaignNotReady as refusal:
         messages.error(request, f"{refusal.title}: {refusal}.")
     return redirect("analytics:campaign", campaign_id=campaign_id)
+
+
+@managers_only
+def edit_campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Change what may be changed after the draw; the page shows the rest as fixed, and why."""
+    row = get_object_or_404(Campaign.objects.select_related("collection", "scale", "draw"), pk=campaign_id)
+    name = row.name  # validation writes to the form's instance
+    form = CampaignEditForm(request.POST or None, instance=row)
+    if request.method == "POST" and form.is_valid():
+        changes = form.changes()
+        if changes:
+            with transaction.atomic():
+                Campaign.objects.filter(pk=row.pk).update(**changes)
+                record("changed", row, actor=request.user, fields=sorted(changes))
+        messages.success(request, "Saved." if changes else "Nothing was changed.")
+        return redirect("analytics:campaign", campaign_id=campaign_id)
+    context = {"campaign": row, "name": name, "form": form, "grades": row.scale.grades.all()}
+    return render(request, "judging/campaign_edit.html", context, status=400 if form.errors else 200)
+
+
+# -- leases -------------------------------------------------------------------------------------------------
+
+
+@managers_only
+def held_leases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Who holds which item, the oldest first."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    held = _with_expiry(leases.held_leases(campaign=row))
+    counts = held.aggregate(total=Count("pk"), expired=Count("pk", filter=Q(is_expired=True)))
+    context = {
+        "campaign": row,
+        "leases": held.order_by("leased_at", "pk")[:SHOWN_LEASES],
+        "n_leases": counts["total"],
+        "n_expired": counts["expired"],
+        "shown": SHOWN_LEASES,
+    }
+    return render(request, "judging/leases.html", context)
+
+
+def _with_expiry(held: QuerySet[Slot]) -> QuerySet[Slot]:
+    """Add whether the lease is over, by the clock that leases go by: the database's."""
+    now = Func(function="clock_timestamp", output_field=DateTimeField())
+    return held.annotate(is_expired=ExpressionWrapper(Q(lease_until__lte=now), BooleanField()))
+
+
+@require_POST
+@managers_only
+def release_lease(request: HttpRequest, campaign_id: uuid.UUID, token: uuid.UUID) -> HttpResponse:
+    """Take one lease back. Its token says which: by now the slot may be somebody else's."""
+    lease = get_object_or_404(
+        Lease.objects.select_related("assessor__user"), pk=token, slot__campaign_id=campaign_id
+    )
+    slot = Slot.objects.filter(token=token, state=Slot.State.LEASED).first()
+    if slot is not None and leases.release(slot=slot, actor=request.user):
+        messages.success(request, f"Released. What {lease.assessor} still submits is kept.")
+    else:
+        messages.info(request, "Nothing to release: it was judged or given back meanwhile.")
+    return redirect("judging:manage-leases", campaign_id=campaign_id)
+
+
+@require_POST
+@managers_only
+def release_expired_leases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    expired = list(_with_expiry(leases.held_leases(campaign=row)).filter(is_expired=True))
+    n = sum(bool(leases.release(slot=slot, actor=request.user)) for slot in expired)
+    if n:
+        messages.success(request, f"{n:,} expired {'lease was' if n == 1 else 'leases were'} released.")
+    else:
+        messages.info(request, "No lease has expired.")
+    return redirect("judging:manage-leases", campaign_id=campaign_id)
+
+
+# -- topics kept for teams ----------------------------------------------------------------------------------
+
+
+@managers_only
+def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Which team alone may judge a topic; a POST saves the page that is shown."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    of_campaign = Slot.objects.filter(campaign=row, topic=OuterRef("pk"))
+    found = Topic.objects.filter(Exists(of_campaign), collection_id=row.collection_id).order_by("topic_id")
+    page = Paginator(found, TOPICS_PER_PAGE).get_page(request.GET.get("page"))
+    topics = list(page)
+    rules = {rule.topic_id: rule for rule in CampaignTopic.objects.filter(campaign=row, topic__in=topics)}
+    teams = {topic.pk: rules[topic.pk].team if topic.pk in rules else "" for topic in topics}
+    form = TopicTeamsForm(request.POST or None, teams=teams)
+    if request.method == "POST" and form.is_valid():
+        changes = form.teams()
+        if changes:
+            campaigns.set_topic_teams(campaign=row, teams=changes, actor=request.user)
+        words = "topic was changed." if len(changes) == 1 else "topics were changed."
+        messages.success(request, f"{len(changes) or 'No'} {words}")
+        return redirect(f"{reverse('judging:manage-topics', args=[row.pk])}?page={page.number}")
+    context = {
+        "campaign": row,
+        "page": page,
+        "form": form,
+        "topics": _topic_rows(row, topics, rules, form),
+        "lonely": _teams_without_members(row),
+        "teams": _team_names(row),
+    }
+    return render(request, "judging/topic_rules.html", context, status=400 if form.errors else 200)
+
+
+def _topic_rows(
+    row: Campaign, topics: list[Topic], rules: dict[int, CampaignTopic], form: TopicTeamsForm
+) -> list[dict[str, Any]]:
+    wanted = row.slots.filter(purpose=Slot.Purpose.JUDGE, topic__in=topics).values("topic")
+    done = Count("pk", filter=Q(state=Slot.State.DONE))
+    counts = {count["topic"]: count for count in wanted.annotate(total=Count("pk"), done=done)}
+    none = {"done": 0, "total": 0}
+    return [
+        {
+            "row": topic,
+            "check_rate": rules[topic.pk].check_rate if topic.pk in rules else None,
+            "field": form[form.name_of(topic.pk)],
+            **{name: counts.get(topic.pk, none)[name] for name in none},
+        }
+        for topic in topics
+    ]
+
+
+def _teams_without_members(row: Campaign) -> list[dict[str, Any]]:
+    """Return the teams that keep topics which nobody judges now, with how many; the gold tier judges audits alone."""
+    active = row.assessors.filter(status=Assessor.Status.ACTIVE).exclude(tier=Assessor.Tier.GOLD)
+    members = active.filter(team=OuterRef("team"))
+    kept = row.topic_rules.exclude(team="").filter(~Exists(members))
+    return list(kept.values("team").annotate(n=Count("pk")).order_by("team"))
+
+
+def _team_names(row: Campaign) -> list[str]:
+    names = {*row.assessors.values_list("team", flat=True), *row.topic_rules.values_list("team", flat=True)}
+    return sorted(names - {""})

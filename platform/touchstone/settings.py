@@ -193,11 +193,14 @@ CONTENT_SECURITY_POLICY = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "touchstone.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["touchstone.uploads.LimitedJSONParser"],
-    "EXCEPTION_HANDLER": "touchstone.views.problem",
+    "EXCEPTION_HANDLER": "touchstone.authentication.problem",
 }
 
 CELERY_BROKER_URL = REDIS_URL

@@ -3,12 +3,14 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from touchstone import views
+from touchstone import account, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("login/", views.Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/tokens/", account.tokens, name="account-tokens"),
+    path("account/tokens/<int:token_id>/revoke/", account.revoke, name="account-token-revoke"),
     path("livez", views.alive, name="livez"),
     path("readyz", views.ready, name="readyz"),
     path("jobs/<uuid:job_id>/", views.job_page, name="job"),

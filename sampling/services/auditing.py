@@ -146,11 +146,10 @@ def _earlier_probabilities(campaign: Campaign, drawn: list[DrawEntry]) -> np.nda
 
 
 def _open_audit_slots(made: Audit) -> None:
-    rng = np.random.default_rng(made.seed + made.sequence)
     selected = [
         entry.item for entry in made.entries.filter(selected=True).select_related("item").order_by("item_id")
     ]
-    open_slots(items=selected, positions=rng.permutation(len(selected)), purpose=Slot.Purpose.AUDIT, n_each=1)
+    open_slots(items=selected, purpose=Slot.Purpose.AUDIT, n_each=1, seed=made.seed + made.sequence)
 
 
 def start_due_audits() -> None:

@@ -142,12 +142,18 @@ def draw(*, campaign: Campaign, design: Design, seed: int | None = None, user: U
         )
         open_slots(
             items=items,
-            # The order within a topic tells nothing about the document.
-            positions=np.random.default_rng(seed).permutation(len(items)),
             purpose=Slot.Purpose.JUDGE,
             n_each=campaign.judgments_per_item,
+            seed=seed,
         )
-        add_check_slots(campaign=campaign, seed=seed)
+        is_drawn = np.zeros(pi.size, dtype=np.bool_)
+        is_drawn[selected] = True
+
+        def undrawn(topic_id: str) -> list[str]:
+            rest = (topic_ids == topic_id) & ~is_drawn
+            return [str(doc_id) for doc_id in pooled.doc_ids[rest]]
+
+        add_check_slots(campaign=campaign, seed=seed + 1, undrawn=undrawn)
         record("drawn", campaign, actor=user, n_drawn=int(selected.size), design=design.kind)
     return made
 

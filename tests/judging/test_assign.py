@@ -19,17 +19,22 @@ from judging.models import (
     Scale,
     Slot,
     Topic,
+    TrainingItem,
 )
-from judging.services.assign import claim, history, release, revise, submit
+from judging.services.assign import claim, history, revise, submit, submit_and_claim
+from judging.services.campaigns import set_assessor_rules, set_status, set_topic_teams
 from judging.services.errors import (
     AlreadyJudged,
     AssessorSuspended,
     CampaignNotOpen,
+    ConsentMissing,
     GradeOffScale,
     LeaseUnknown,
     NotYetJudged,
     TokenReused,
+    TrainingMissing,
 )
+from judging.services.leases import extend, release, requeue
 from touchstone.models import User
 
 
@@ -74,15 +79,21 @@ def expire(slot):
     Slot.objects.filter(pk=slot.pk).extra(where=["true"]).update(lease_until="2000-01-01T00:00Z")
 
 
+def claimed(assessor):
+    """Claim one item and return its slot as it stands in the database, or None."""
+    item = claim(assessor=assessor).item
+    return item and Slot.objects.get(pk=item.slot_id)
+
+
 def judge(assessor, grade=1):
-    slot = claim(assessor=assessor).slot
+    slot = claimed(assessor)
     return submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=grade)
 
 
 @pytest.mark.django_db
 def test_a_claim_leases_one_slot_and_a_second_tab_gets_the_same():
     bob = make_assessor(make_campaign())
-    first, second = claim(assessor=bob).slot, claim(assessor=bob).slot
+    first, second = claimed(bob), claimed(bob)
     assert first.pk == second.pk
     assert first.token == second.token
     assert Lease.objects.count() == 1
@@ -91,7 +102,7 @@ def test_a_claim_leases_one_slot_and_a_second_tab_gets_the_same():
 @pytest.mark.django_db
 def test_submitting_twice_stores_one_judgment_and_another_grade_is_a_conflict():
     bob = make_assessor(make_campaign())
-    slot, client_token = claim(assessor=bob).slot, uuid.uuid4()
+    slot, client_token = claimed(bob), uuid.uuid4()
     first = submit(assessor=bob, token=slot.token, client_token=client_token, grade=2)
     again = submit(assessor=bob, token=slot.token, client_token=client_token, grade=2)
     assert first.pk == again.pk
@@ -107,7 +118,7 @@ def test_submitting_twice_stores_one_judgment_and_another_grade_is_a_conflict():
 @pytest.mark.django_db
 def test_a_grade_off_the_scale_is_refused_by_service_and_database():
     bob = make_assessor(make_campaign())
-    slot = claim(assessor=bob).slot
+    slot = claimed(bob)
     with pytest.raises(GradeOffScale):
         submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=7)
     with pytest.raises(IntegrityError, match="off the scale"), transaction.atomic():
@@ -121,7 +132,7 @@ def test_a_grade_off_the_scale_is_refused_by_service_and_database():
 def test_a_foreign_lease_looks_like_one_that_does_not_exist():
     campaign = make_campaign()
     bob, charlie = make_assessor(campaign), make_assessor(campaign, "charlie")
-    slot = claim(assessor=bob).slot
+    slot = claimed(bob)
     for token in (slot.token, uuid.uuid4()):
         with pytest.raises(LeaseUnknown):
             submit(assessor=charlie, token=token, client_token=uuid.uuid4(), grade=1)
@@ -130,7 +141,7 @@ def test_a_foreign_lease_looks_like_one_that_does_not_exist():
 @pytest.mark.django_db
 def test_an_expired_lease_nobody_took_still_counts():
     bob = make_assessor(make_campaign())
-    slot = claim(assessor=bob).slot
+    slot = claimed(bob)
     expire(slot)
     assert submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=1).slot_id == slot.pk
 
@@ -139,9 +150,9 @@ def test_an_expired_lease_nobody_took_still_counts():
 def test_late_work_is_kept_as_surplus_when_the_slot_went_to_somebody_else():
     campaign = make_campaign(items=1)
     bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
-    late = claim(assessor=bob).slot
+    late = claimed(bob)
     expire(late)
-    assert claim(assessor=dora).slot.pk == late.pk
+    assert claimed(dora).pk == late.pk
     surplus = submit(assessor=bob, token=late.token, client_token=uuid.uuid4(), grade=1)
     assert surplus.slot_id is None
     counted = judge(dora, 2)
@@ -152,9 +163,8 @@ def test_late_work_is_kept_as_surplus_when_the_slot_went_to_somebody_else():
 def test_late_work_fills_another_free_slot_of_the_item():
     campaign = make_campaign(items=1, k=2)
     bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
-    late = claim(assessor=bob).slot
-    expire(late)
-    assert claim(assessor=dora).slot.pk == late.pk
+    late = claimed(bob)
+    Slot.objects.filter(pk=late.pk).update(assessor=dora, token=uuid.uuid4())  # as if it had expired
     judgment = submit(assessor=bob, token=late.token, client_token=uuid.uuid4(), grade=1)
     assert judgment.slot_id not in (None, late.pk)
 
@@ -163,9 +173,9 @@ def test_late_work_fills_another_free_slot_of_the_item():
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_old_token_of_an_item_that_one_has_leased_again_still_counts(k):
     bob = make_assessor(make_campaign(items=1, k=k))
-    first = claim(assessor=bob).slot
-    expire(first)
-    again = claim(assessor=bob).slot
+    first = claimed(bob)
+    release(slot=first)
+    again = claimed(bob)
     assert again.item_id == first.item_id
     assert again.token != first.token
     judgment = submit(assessor=bob, token=first.token, client_token=uuid.uuid4(), grade=1)
@@ -198,9 +208,163 @@ def test_a_change_of_mind_is_a_new_row_in_the_same_slot():
 
 
 @pytest.mark.django_db
+def test_an_expired_lease_comes_back_to_its_holder_unless_somebody_else_took_it():
+    campaign = make_campaign(items=2)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    first = claimed(bob)
+    expire(first)
+    again = claimed(bob)
+    assert (again.pk, again.token) == (first.pk, first.token)
+    assert again.lease_until > again.leased_at
+    expire(first)
+    taken = {claimed(dora).pk, judge(dora).slot_id, judge(dora).slot_id}
+    assert first.pk in taken
+    assert claim(assessor=bob).reason == "no work"
+
+
+@pytest.mark.django_db
+def test_what_lies_ahead_is_leased_too_and_comes_in_the_same_order():
+    bob = make_assessor(make_campaign(items=5))
+    both = claim(assessor=bob, n=2).items
+    assert [held.token for held in claim(assessor=bob, n=2).items] == [held.token for held in both]
+    sent = {"token": both[0].token, "client_token": uuid.uuid4(), "grade": 1}
+    _, following = submit_and_claim(user_id=bob.user_id, campaign_id=bob.campaign_id, n=2, **sent)
+    assert following.items[0].token == both[1].token
+    assert len({held.item_id for held in (*both, *following.items)}) == 3
+    assert (following.n_judged, following.reason) == (1, "")
+
+
+@pytest.mark.django_db
+def test_a_quota_ends_the_work_and_holds_nothing_back_that_is_not_his():
+    bob = make_assessor(make_campaign(items=5))
+    Assessor.objects.filter(pk=bob.pk).update(quota=2)
+    assert len(claim(assessor=bob, n=5).items) == 2
+    judge(bob)
+    assert len(claim(assessor=bob, n=5).items) == 1
+    judge(bob)
+    assert claim(assessor=bob).reason == "quota"
+    assert Slot.objects.filter(state="open").count() == 3
+
+
+@pytest.mark.django_db
+def test_an_item_nobody_could_judge_goes_to_somebody_else_and_never_comes_back():
+    campaign = make_campaign(items=1)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    slot = claimed(bob)
+    sent = {"token": slot.token, "client_token": uuid.uuid4(), "obstacle": "language", "comment": "Greek?"}
+    first = submit(assessor=bob, **sent)
+    assert (first.grade, first.slot_id, first.comment) == (None, None, "Greek?")
+    assert submit(assessor=bob, **sent).pk == first.pk
+    assert claim(assessor=bob).reason == "no work"
+    assert judge(dora, 2).slot_id == slot.pk
+
+
+@pytest.mark.django_db
+def test_a_reason_must_be_given_and_a_grade_takes_none():
+    bob = make_assessor(make_campaign())
+    slot = claimed(bob)
+    for wrong in ({"grade": None}, {"obstacle": "boring"}, {"grade": 1, "obstacle": "language"}):
+        with pytest.raises(GradeOffScale):
+            submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), **wrong)
+    with pytest.raises(IntegrityError, match="grade_or_obstacle"), transaction.atomic():
+        Judgment.objects.create(
+            item=slot.item, assessor=bob, lease_token=slot.token, client_token=uuid.uuid4()
+        )
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.django_db
+def test_changing_to_cannot_judge_opens_the_slot_again_and_back_again_fills_it():
+    campaign = make_campaign(items=1)
+    bob = make_assessor(campaign)
+    first = judge(bob, 1)
+    change = {"assessor": bob, "token": first.lease_token}
+    second = revise(**change, client_token=uuid.uuid4(), obstacle="topic")
+    assert (second.sequence, second.slot_id, second.grade) == (2, None, None)
+    assert list(Slot.objects.order_by("pk").values_list("purpose", "state")) == [
+        ("void", "done"),
+        ("judge", "open"),
+    ]
+    third = revise(**change, client_token=uuid.uuid4(), grade=2)
+    assert third.slot_id == Slot.objects.get(purpose="judge").pk
+    assert Slot.objects.get(purpose="judge").state == "done"
+
+
+@pytest.mark.django_db
+def test_requeued_judgments_are_kept_and_wanted_again_from_others():
+    campaign = make_campaign(items=3)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    for _ in range(3):
+        judge(bob)
+    assert requeue(assessor=bob, actor=None) == 3
+    assert Judgment.objects.count() == 3
+    assert claim(assessor=bob).reason == "no work"
+    for _ in range(3):
+        assert judge(dora, 2).slot.purpose == "judge"
+    assert requeue(assessor=bob, actor=None) == 0
+
+
+@pytest.mark.django_db
+def test_a_suspended_assessor_loses_his_leases_and_what_he_still_sends_is_surplus():
+    campaign = make_campaign(items=1)
+    bob = make_assessor(campaign)
+    slot = claimed(bob)
+    token = slot.token
+    set_status(assessor=bob, status="suspended", actor=None)
+    slot.refresh_from_db()
+    assert slot.state == "open"
+    late = submit(assessor=bob, token=token, client_token=uuid.uuid4(), grade=1)
+    assert late.slot_id is None
+    assert judge(make_assessor(campaign, "dora")).slot_id == slot.pk
+
+
+@pytest.mark.django_db
+def test_a_heartbeat_makes_a_lease_longer_and_names_what_is_lost():
+    bob = make_assessor(make_campaign(items=2))
+    one, two = claim(assessor=bob, n=2).items
+    expire(Slot.objects.get(pk=one.slot_id))
+    release(slot=Slot.objects.get(pk=two.slot_id))
+    assert extend(assessor=bob, tokens=[one.token, two.token]) == [one.token]
+    assert Slot.objects.get(pk=one.slot_id).lease_until > one.lease_until
+
+
+@pytest.mark.django_db
+def test_topics_are_kept_for_their_team_and_given_first_to_whom_they_were_promised():
+    campaign = make_campaign(items=2, topics=4)
+    topics = list(Topic.objects.filter(collection=campaign.collection).order_by("pk"))
+    set_topic_teams(campaign=campaign, teams={topics[0].pk: "night"}, actor=None)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    rules = {"quota": None, "actor": None}
+    set_assessor_rules(assessor=bob, team="", first_topics=[topics[2]], **rules)
+    set_assessor_rules(assessor=dora, team="night", first_topics=[topics[0]], **rules)
+    assert [judge(bob).item.topic_id for _ in range(2)] == [topics[2].pk] * 2
+    assert [judge(dora).item.topic_id for _ in range(2)] == [topics[0].pk] * 2
+    rest = {judge(bob).item.topic_id for _ in range(4)}
+    assert rest == {topics[1].pk, topics[3].pk}
+    assert claim(assessor=bob).reason == "no work"
+
+
+@pytest.mark.django_db
+def test_consent_and_training_come_before_the_first_item():
+    campaign = make_campaign()
+    Campaign.objects.filter(pk=campaign.pk).update(consent="We store what you say.")
+    bob = make_assessor(campaign)
+    with pytest.raises(ConsentMissing):
+        claim(assessor=bob)
+    Assessor.objects.filter(pk=bob.pk).update(consented_at="2026-01-01T00:00Z")
+    document = Document.objects.create(collection=campaign.collection, doc_id="of-the-training", text="Text")
+    topic = Topic.objects.filter(collection=campaign.collection).first()
+    TrainingItem.objects.create(campaign=campaign, topic=topic, document=document, grade=1, position=1)
+    with pytest.raises(TrainingMissing):
+        claim(assessor=bob)
+    Assessor.objects.filter(pk=bob.pk).update(trained_at="2026-01-01T00:00Z")
+    assert claim(assessor=bob).item
+
+
+@pytest.mark.django_db
 def test_there_is_nothing_to_change_before_the_first_judgment():
     bob = make_assessor(make_campaign())
-    slot = claim(assessor=bob).slot
+    slot = claimed(bob)
     with pytest.raises(NotYetJudged):
         revise(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=2)
 
@@ -238,9 +402,9 @@ def test_suspended_assessors_and_closed_campaigns_get_nothing():
 def test_a_released_lease_goes_to_the_next_and_its_work_is_kept():
     campaign = make_campaign(items=1)
     bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
-    slot = claim(assessor=bob).slot
+    slot = claimed(bob)
     assert release(slot=slot)
-    assert claim(assessor=dora).slot.pk == slot.pk
+    assert claimed(dora).pk == slot.pk
     assert submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=0).slot_id is None
 
 
@@ -258,7 +422,7 @@ def test_gold_checks_come_from_their_own_slots_and_gold_tier_gets_audits_only():
     )
     bob, gold = make_assessor(campaign), make_assessor(campaign, "gold", tier="gold")
     purposes = []
-    while (slot := claim(assessor=bob).slot) is not None:
+    while (slot := claimed(bob)) is not None:
         purposes.append(slot.purpose)
         submit(assessor=bob, token=slot.token, client_token=uuid.uuid4(), grade=1)
     assert purposes.count("judge") == 10
@@ -338,7 +502,7 @@ def storm(campaign, n_assessors, tabs, claim_one):
 
 
 def claim_and_submit(assessor):
-    slot = claim(assessor=assessor).slot
+    slot = claimed(assessor)
     if slot is not None:
         with contextlib.suppress(AlreadyJudged):  # the other tab was faster; it had the same lease
             submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=1)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.sanitise import document_text, escaped_source, plain_text, safe_html, sanitise_documents
+from judging.sanitise import Allowance, document_text, plain_text, safe_html, sanitise_documents
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -72,23 +72,100 @@ def test_safe_html_keeps_the_structure_of_a_document():
     assert safe_html(page) == '<table><tbody><tr><td colspan="2">a</td></tr></tbody></table><em>b</em>'
 
 
-def test_a_page_that_eats_cpu_is_shown_as_its_source_and_the_next_page_is_safe():
-    hostile = "<div>" * 50_000
+def test_only_small_numbers_remain_as_attributes():
+    page = "<ol start=3><li>a</li></ol><ol start='1\">'><li>b</li></ol><ol start=9999><li>c</li></ol>"
+    assert safe_html(page) == '<ol start="3"><li>a</li></ol><ol><li>b</li></ol><ol><li>c</li></ol>'
+
+
+def test_what_lies_or_looks_like_ours_is_taken_out_of_html_too():
+    page = "a&#x202e;b&#8;c<mark>d</mark><span id=p0>e</span>&#13;f"
+    assert safe_html(page) == "abcd<span>e</span>\nf"
+
+
+# What sanitisers, parsers and regular expressions stumble over. "fast" ones cost the child less than its 5 s.
+SLOW = {
+    "nested div": "<div>" * 50_000,
+    "attributes": "<p " + " ".join(f"a{number}=1" for number in range(200_000)) + ">x",
+}
+FAST = {
+    "comments": "<!--" * 200_000,
+    "unclosed tags": "<b><i><p><ul><li><table><tr><td>" * 2_000,
+    "unclosed attribute": '<p title="' + "x" * 1_000_000,
+    "brackets": "<" * 1_000_000,
+    "ampersands": "&" * 1_000_000,
+    "formatting": "<p>" + "".join(f"<b a{number}>" for number in range(200)) + "<p>x" * 500,
+    "entities": "&lt" * 300_000,
+    "cdata": "<svg><![CDATA[" + "]]" * 200_000,
+    "spaces": "<p>" + " " * 1_000_000 + "</p",
+    "blank lines": "\n \t" * 300_000 + "x",
+    "blocks": "<p></p>" * 100_000,
+    "backtracking": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa! " * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_what_others_stumble_over_is_read_in_time(name):
     before = time.monotonic()
-    first, second = sanitise_documents([(hostile, True), ("<b>ok</b>", True)], cpu_seconds=2)
+    (result,) = sanitise_documents([(FAST[name], True)])
+    assert time.monotonic() - before < 20
+    assert not result.fell_back
+    assert len(result.html) <= len(FAST[name]) * 8 + 1_000_000
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_page_that_eats_cpu_is_shown_as_its_source_and_the_next_page_is_safe(name):
+    before = time.monotonic()
+    pages = [(SLOW[name], True), ("<b>ok</b>", True)]
+    first, second = sanitise_documents(pages, allowance=Allowance(cpu_seconds=2))
     assert time.monotonic() - before < 30
-    assert first.fell_back
-    assert first.text == hostile
-    assert first.html == escaped_source(hostile)
-    assert "<div>" not in first.html
+    assert (first.text, first.html, first.fell_back) == (SLOW[name], "", True)
     assert (second.text, second.html, second.fell_back) == ("ok", "<b>ok</b>", False)
 
 
 def test_a_page_that_eats_memory_is_shown_as_its_source():
     page = "<b>x</b>" * 500_000
-    (result,) = sanitise_documents([(page, True)], memory_bytes=120 << 20)
-    assert result.fell_back
-    assert result.text == page
+    (result,) = sanitise_documents([(page, True)], allowance=Allowance(memory_bytes=120 << 20))
+    assert (result.text, result.html, result.fell_back) == (page, "", True)
+
+
+def test_a_page_that_grows_without_measure_is_shown_as_its_source():
+    """Every paragraph opens anew all the <b> that the one before left open: 13 kB become megabytes."""
+    page = "<p>" + "".join(f"<b a{number}>" for number in range(1_000)) + "<p>x" * 1_000
+    (result,) = sanitise_documents([(page, True)])
+    assert (result.text, result.html, result.fell_back) == (page, "", True)
+
+
+def test_hostile_pages_use_up_the_allowance_and_later_text_pays_for_itself():
+    """After one page that dies the allowance of 1 s is overdrawn; each million characters give 10 s back."""
+    allowance = Allowance(cpu_seconds=2, total_seconds=1, seconds_per_character=1e-5)
+    pages = [
+        "<p>before</p>",
+        "<div>" * 50_000,
+        *["<p>in between</p>"] * 3,
+        "<p>" + "x" * 1_000_000,
+        "<p>after</p>",
+    ]
+    results = list(sanitise_documents([(page, True) for page in pages], allowance=allowance))
+    assert [result.fell_back for result in results] == [False, True, False, False, False, False, False]
+    allowance = Allowance(cpu_seconds=2, total_seconds=1, seconds_per_character=1e-6)
+    results = list(sanitise_documents([(page, True) for page in pages], allowance=allowance))
+    assert [result.fell_back for result in results] == [False, True, True, True, True, False, False]
+    assert [result.text for result in results[2:5]] == pages[2:5]
+
+
+def test_honest_pages_never_use_up_the_allowance():
+    allowance = Allowance(total_seconds=0)
+    page = "<p class=x>The <b>quick</b> brown fox &amp; the <a href='http://x'>lazy</a> dog</p>\n" * 2_000
+    assert not any(
+        result.fell_back for result in sanitise_documents([(page, True)] * 10, allowance=allowance)
+    )
+
+
+def test_plain_text_is_never_charged():
+    allowance = Allowance(total_seconds=0, seconds_per_character=0)
+    plain, page = sanitise_documents([("<p>a", False), ("<p>a", True)], allowance=allowance)
+    assert (plain.text, plain.fell_back) == ("<p>a", False)
+    assert page.fell_back
 
 
 def test_one_child_serves_many_documents_and_is_gone_afterwards():
@@ -123,4 +200,4 @@ def test_the_child_gets_no_environment():
 
 def test_a_cpu_limit_that_cannot_be_counted_is_refused():
     with pytest.raises(ValueError, match="at least 2, not 1"):
-        list(sanitise_documents([], cpu_seconds=1))
+        Allowance(cpu_seconds=1)

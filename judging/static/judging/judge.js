@@ -1,397 +1,375 @@
 // The judging screen. One judgment is one entry of the outbox: it stays in localStorage until the
 // server has answered for it, so a lost network, a closed tab or a crash loses no work, and the
-// client token makes sending it twice harmless.
+// client token makes sending it twice harmless. The next document is here before it is needed: a
+// judgment brings it at once and is sent behind it.
 "use strict";
 
 (() => {
   const byId = (id) => document.getElementById(id);
   const root = byId("judge");
+  const main = byId("content");
   const state = JSON.parse(byId("judge-state").textContent);
   const gradeButtons = [...document.querySelectorAll(".grade")];
-  const gradeLabels = new Map(gradeButtons.map((b) => [Number(b.dataset.grade), b.textContent.trim().replace(/\s+/g, " ")]));
-  const main = byId("content");
+  const labels = new Map(gradeButtons.map((b) => [Number(b.dataset.grade), b.textContent.trim().replace(/\s+/g, " ")]));
+  const obstacles = new Map(state.obstacles || []);
 
-  const IDLE_MS = 60000; // after this long without a sign of life, time is not counted as work
   const SETTLE_MS = 200; // the second half of a double tap must not grade the next document
-  const LONGEST_WAIT_S = 30;
-  const MOST_FAULTS = 3; // an entry the server fails on this often is set aside: it must not keep the others waiting
+  const KEYS_SETTING = "touchstone-single-keys";
+  const MARKS_SETTING = "touchstone-marks";
+
+  let queue = []; // leased and not yet judged here; the first is shown, the second loaded ahead
+  let late = ""; // the token of a shown document that may have gone to somebody else
+  let isGoingBack = false; // the history is being fetched
+  let isOverDocument = false; // the pointer
+  let shownAt = -Infinity;
+  let lastBeat = performance.now();
+  let heartbeatTimer = 0;
+  const judgedHere = new Set(); // tokens this page has put into the outbox
 
   const outbox = touchstone.openOutbox(`touchstone-outbox:${root.dataset.user}:${state.claim_url}`);
   const ask = (url, body) => touchstone.ask(state.csrf_token, url, body);
+  const notices = touchstone.openNotices();
+  const review = touchstone.openReview({ fetchHistory: () => ask(state.history_url) });
+  const current = () => queue[0] || null;
+  const shownItem = () => review.item() || current();
+  const isWaiting = (token) => outbox.waiting().some((entry) => entry.body.token === token);
+  const isJudged = (token) => judgedHere.has(token) || outbox.waiting().some((entry) => entry.kind === "submit" && entry.body.token === token);
 
-  let current = null; // the leased item
-  let review = null; // { list, index } while going back
-  let busy = true; // a request that decides what is shown next is under way
-  let shownAt = -Infinity;
-  let gradedToken = ""; // the shown item once it is graded: nothing but a claim or a saved judgment may follow
-  let retryTimer = 0;
-  let retryStatus = 0; // why we wait: the server's status, or 0 if it did not answer
-  let waitSeconds = 1;
-  let notices = []; // problems not yet closed or overtaken
-
-  // ---- active time: only while visible, and up to a minute after the last sign of life ------
-  const activeTime = new Map(); // token -> milliseconds
-  let countedUntil = performance.now();
-  let lastSign = performance.now();
-  let wasVisible = !document.hidden;
-
-  function countTime(isSign) {
-    const now = performance.now();
-    const item = shownItem();
-    const end = Math.min(now, lastSign + IDLE_MS);
-    if (wasVisible && item && end > countedUntil) {
-      activeTime.set(item.token, (activeTime.get(item.token) || 0) + end - countedUntil);
+  function setting(name, value) {
+    try {
+      if (value) localStorage.setItem(name, value);
+      return localStorage.getItem(name);
+    } catch {
+      return null; // holds for this page
     }
-    countedUntil = now;
-    wasVisible = !document.hidden;
-    if (isSign) lastSign = now;
   }
 
-  // ---- what is shown -----------------------------------------------------------------------
-  const shownItem = () => (review ? review.list[review.index] : current);
+  let hasMarks = (setting(MARKS_SETTING) || (state.highlights_terms === false ? "off" : "on")) === "on";
 
-  function announce(text) {
-    byId("announce").textContent = text;
+  const clock = touchstone.openClock({
+    name: `touchstone-session:${root.dataset.user}:${state.claim_url}`,
+    shownToken: () => (shownItem() || {}).token,
+    isReading: () => isOverDocument || matchMedia("(hover: none)").matches, // a finger in the frame leaves no trace
+  });
+  const summary = touchstone.openSummary({
+    clock,
+    waiting: () => outbox.waiting().length,
+    breakMinutes: state.break_minutes,
+    completion: state.completion,
+  });
+  const comments = touchstone.openComments({ user: root.dataset.user, main, onChange: () => showComment() });
+  const sending = touchstone.openSending({
+    outbox,
+    ask,
+    urls: state,
+    screen: { takesItems, takesBack, isStored, isConnected, waits, stops, changes: show },
+  });
+  const frames = touchstone.openFrames(byId("frame-place"), {
+    queryOf: () => (hasMarks ? "" : "?marks=0"),
+    isOffline: () => !navigator.onLine || (sending.willRetry() && !sending.isBusy()),
+  });
+
+  // ---- what is shown -----------------------------------------------------------------------
+  function showTopic(item) {
+    const topic = item ? item.topic : { title: "" };
+    byId("topic-title").textContent = topic.title;
+    byId("topic-description").textContent = topic.description || "";
+    byId("topic-narrative").textContent = topic.narrative || "";
+    byId("topic-more").hidden = !(topic.description || topic.narrative);
+    document.querySelector(".judge-kicker").hidden = !item;
+  }
+
+  function showReview() {
+    const item = review.item();
+    byId("review-note").hidden = !item;
+    if (!item) return;
+    const given = item.obstacle ? `could not judge it: ${obstacles.get(item.obstacle) || item.obstacle}` : `gave ${labels.get(item.grade) || item.grade}`;
+    const change = comments.isChanged() ? "Choose a grade to store the new comment with it." : "Choose again to change it.";
+    byId("review-text").textContent = `${review.steps()} back. You ${given}. ${change}`;
+    byId("review-comment").hidden = !item.comment;
+    byId("review-comment").textContent = item.comment ? `Your comment: ${item.comment}` : "";
+  }
+
+  function showComment() {
+    const has = Boolean(shownItem()) && comments.value() !== "";
+    byId("open-comment").setAttribute("aria-expanded", String(comments.isOpen()));
+    byId("open-comment").classList.toggle("has", has);
+    byId("comment-word").textContent = has ? "Comment added" : "Comment";
+    showReview();
+  }
+
+  function showButtons(item) {
+    const going = review.item();
+    for (const button of gradeButtons) {
+      button.setAttribute("aria-disabled", String(!item));
+      button.setAttribute("aria-pressed", String(Boolean(going) && item.grade === Number(button.dataset.grade)));
+    }
+    for (const id of ["open-obstacles", "open-comment"]) byId(id).setAttribute("aria-disabled", String(!item));
+    byId("open-obstacles").classList.toggle("chosen", Boolean(going && going.obstacle));
+    byId("undo").setAttribute("aria-disabled", String(isGoingBack));
+    byId("marks").setAttribute("aria-pressed", String(hasMarks));
   }
 
   function showSaved() {
-    const waiting = outbox.waiting().length;
-    const saved = byId("saved");
-    saved.classList.toggle("waiting", waiting > 0 && willRetry());
-    saved.classList.toggle("done", waiting === 0);
-    if (waiting && willRetry()) saved.textContent = `${retryStatus ? "The server is busy;" : "Offline:"} ${waiting} waiting, will be sent`;
-    else if (waiting) saved.textContent = busy ? "Saving…" : `Not saved: ${waiting} kept here`;
-    else saved.textContent = showSaved.judged === undefined ? "" : `Saved ${showSaved.judged}`;
-  }
-
-  const willRetry = () => retryTimer !== 0;
-
-  function showProgress(progress) {
-    if (!progress) return;
-    showSaved.judged = progress.judged;
-    const goal = progress.goal;
-    byId("progress-text").textContent = goal ? `${progress.judged} of ${goal} judged by you` : `${progress.judged} judged by you`;
-    byId("progress-bar").hidden = !goal;
-    if (goal) {
-      byId("progress-bar").max = goal;
-      byId("progress-bar").value = Math.min(progress.judged, goal);
-    }
-  }
-
-  // One sending may meet several problems; each is said, once.
-  function showProblem(problem) {
-    const isOld = (n) => n.title === problem.title && n.detail === problem.detail || n.kind === "aside" && problem.kind === "aside";
-    notices = problem ? [...notices.filter((n) => !isOld(n)), problem] : [];
-    const [first, ...others] = notices;
-    byId("problem").hidden = !first;
-    if (!first) return;
-    byId("problem-title").textContent = first.title;
-    byId("problem-detail").textContent = [first.detail, ...others.flatMap((n) => [n.title, n.detail])].filter(Boolean).join(" ");
-    byId("problem-retry").hidden = !notices.some((n) => n.kind === "stop" || n.kind === "aside");
-    byId("problem-load").hidden = !notices.some((n) => n.kind === "login");
-  }
-
-  function showSetAside(detail) {
-    const n = outbox.setAside().length;
-    const what = n === 1 ? "A judgment could not be stored; it is" : `${n} judgments could not be stored; they are`;
-    if (n) showProblem({ kind: "aside", title: `${what} kept in this browser.`, detail });
-  }
-
-  function showEmpty(title, text, mayRetry) {
-    byId("empty").hidden = false;
-    byId("empty-title").textContent = title;
-    byId("empty-text").textContent = text;
-    byId("empty-retry").hidden = !mayRetry;
-  }
-
-  // A new element for each document: changing src would add to the history, and the browser's back
-  // button would then walk through documents.
-  function showFrame(item) {
-    const place = byId("frame-place");
-    const old = place.querySelector("iframe");
-    if (old && item && old.dataset.token === item.token) return;
-    if (old) old.remove();
-    byId("frame-hint").hidden = true;
-    if (!item) return;
-    const frame = document.createElement("iframe");
-    frame.setAttribute("sandbox", "");
-    frame.title = "Document";
-    frame.dataset.token = item.token;
-    frame.className = "loading";
-    frame.addEventListener("load", () => frame.classList.remove("loading"));
-    frame.src = item.document.frame_url;
-    place.append(frame);
+    root.dataset.sending = String(sending.isSending());
+    notices.saved({
+      waiting: outbox.waiting().length,
+      isSending: sending.isSending(),
+      willRetry: sending.willRetry(),
+      isBusy: sending.isBusy(),
+    });
   }
 
   function show() {
     const item = shownItem();
     const changed = root.dataset.token !== (item ? item.token : "");
     root.dataset.token = item ? item.token : "";
-    root.setAttribute("aria-busy", String(busy));
-    root.dataset.ready = String(Boolean(item) && !busy);
-    byId("topic-title").textContent = item ? item.topic.title : "";
-    byId("topic-description").textContent = item ? item.topic.description || "" : "";
-    byId("topic-narrative").textContent = item ? item.topic.narrative || "" : "";
-    byId("topic-more").hidden = !item || !(item.topic.description || item.topic.narrative);
-    document.querySelector(".judge-kicker").hidden = !item;
+    root.setAttribute("aria-busy", String(!item && sending.isSending()));
+    root.dataset.ready = String(Boolean(item) && !isGoingBack);
+    showTopic(item);
     byId("document-title").textContent = item ? item.document.title : "";
-    if (item) byId("empty").hidden = true;
-    showFrame(item);
-    for (const button of gradeButtons) {
-      button.setAttribute("aria-disabled", String(!item || busy));
-      button.setAttribute("aria-pressed", String(Boolean(review) && item.grade === Number(button.dataset.grade)));
-    }
-    byId("review-note").hidden = !review;
-    if (review) {
-      const given = gradeLabels.get(item.grade) || item.grade;
-      byId("review-text").textContent = `${review.index + 1} back. You gave ${given}. Choose again to change it.`;
-    }
-    byId("undo").setAttribute("aria-disabled", String(busy));
+    byId("empty").hidden = Boolean(item);
+    byId("late-note").hidden = !item || item.token !== late;
+    frames.show(item, [...queue, review.last()]);
+    comments.show(item);
+    showButtons(item);
+    showComment();
     showSaved();
-    if (changed && item) {
-      shownAt = performance.now();
-      const topicChanged = show.topic !== item.topic.title;
-      show.topic = item.topic.title;
-      announce(topicChanged ? `New topic: ${item.topic.title}. Document: ${item.document.title}` : `Document: ${item.document.title}`);
-    }
+    if (!changed || !item) return;
+    shownAt = performance.now();
+    const isNew = show.topic !== item.topic.title;
+    show.topic = item.topic.title;
+    notices.announce(`${isNew ? `New topic: ${item.topic.title}. ` : ""}Document${item.document.title ? `: ${item.document.title}` : ""}`);
   }
 
-  function setBusy(value) {
-    busy = value;
+  // ---- what sending tells us ---------------------------------------------------------------
+  const ENDS = {
+    "no work": ["No more work for you right now", "Thank you. New documents may come later."],
+    "quota": ["That was your share", "Thank you. You have judged all documents that were meant for you."],
+    "This campaign is not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
+  };
+
+  function showEnd(reason) {
+    const [title, text] = ENDS[reason] || ["No more work for you right now", reason];
+    summary.atTheEnd();
+    notices.empty(title, text, { mayRetry: reason !== "quota", isEnd: true });
+  }
+
+  // What the server has for us. The document on the screen stays, whatever it says: somebody is reading it.
+  function takesItems(data) {
+    clock.count(false);
+    notices.progress(data.progress);
+    const items = data.items.filter((item) => !isJudged(item.token));
+    const mayStay = !data.reason || data.reason in { "no work": 0, "quota": 0 };
+    const reading = mayStay && current() && !isJudged(current().token) ? current() : null;
+    const again = reading && items.find((item) => item.token === reading.token);
+    queue = reading ? [again || reading, ...items.filter((item) => item !== again)] : items;
+    late = reading && !again ? reading.token : "";
+    if (!queue.length) showEnd(data.reason);
+    planHeartbeat();
+  }
+
+  function isStored(entry, progress) {
+    clock.forget(entry.body.token);
+    notices.progress(progress);
+  }
+
+  // Refused, or set aside: if it is still ours, it comes again, with the comment that was to go with it.
+  function takesBack(entry, problem, isAside) {
+    if (entry.kind === "submit") {
+      judgedHere.delete(entry.body.token);
+      review.refused(entry.body.token);
+    }
+    comments.bringBack(entry.body.token, entry.body.comment);
+    if (isAside) showSetAside(problem.title);
+    else notices.problem(problem);
+  }
+
+  function showSetAside(detail) {
+    const n = outbox.setAside().length;
+    const what = n === 1 ? "A judgment could not be stored; it is" : `${n} judgments could not be stored; they are`;
+    if (n) notices.problem({ kind: "aside", title: `${what} kept in this browser.`, detail });
+  }
+
+  // Without the server there is no further document; say so instead of seeming stuck.
+  function waits(status) {
+    const n = outbox.waiting().length;
+    const safe = n ? `${n === 1 ? "Your judgment is" : `Your ${n} judgments are`} safe in this browser. ` : "";
+    if (!current()) notices.empty(status ? "The server is busy …" : "Waiting for the connection …", `${safe}It will go on by itself.`);
+  }
+
+  function stops(problem) {
+    notices.problem(problem);
+    if (!current()) notices.empty(problem.title, problem.detail, { mayRetry: true });
+  }
+
+  function isConnected() {
+    if (frames.renewDoubtful()) show();
+  }
+
+  // ---- heartbeat: who reads long keeps his documents; who has left does not --------------------
+  function planHeartbeat() {
+    clearInterval(heartbeatTimer);
+    if (current() && current().lease_seconds && state.heartbeat_url) heartbeatTimer = setInterval(beat, (current().lease_seconds * 1000) / 3);
+  }
+
+  async function beat() {
+    const tokens = queue.map((item) => item.token);
+    if (!tokens.length || clock.lastSign() < lastBeat) return;
+    lastBeat = performance.now();
+    const { data } = await ask(state.heartbeat_url, { tokens });
+    if (!data) return; // no connection: the next judgment or heartbeat will tell
+    const lost = queue.filter((item) => tokens.includes(item.token) && !data.held.includes(item.token) && !isJudged(item.token));
+    if (lost.length) sending.refresh();
+  }
+
+  // ---- judging -----------------------------------------------------------------------------
+  // `verdict` is { grade } or { obstacle }.
+  function judge(verdict) {
+    const item = shownItem();
+    if (!item || isGoingBack || performance.now() - shownAt < SETTLE_MS) return;
+    clock.count(true);
+    const isRevision = Boolean(review.item());
+    const comment = comments.value();
+    // Another tab may have judged it and not sent it yet.
+    if (isRevision || !isJudged(item.token)) {
+      outbox.put(isRevision ? "revise" : "submit", { token: item.token, ...verdict, comment, active_milliseconds: clock.of(item.token) });
+      review.judged(item, { ...verdict, comment });
+    }
+    comments.sent(item.token);
+    if (isRevision) clock.forget(item.token);
+    else takeAway(item);
+    review.leave();
+    notices.problem(null);
+    if (!current()) notices.empty("Looking for your next document …", "");
     show();
+    if (isRevision) sending.work();
+    else sending.refresh();
+    summary.remind();
   }
 
-  function takeNext(data) {
-    countTime(false);
-    current = data.item || null;
-    gradedToken = "";
-    showProgress(data.progress);
-    if (current || data.reason === "busy") return;
-    const reasons = {
-      "no work": ["No more work for you right now", "Thank you. New documents may come later."],
-      "This campaign is not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
-    };
-    const [title, text] = reasons[data.reason] || ["No more work for you right now", data.reason];
-    showEmpty(title, text, true);
-    announce(title);
-  }
-
-  // ---- sending -----------------------------------------------------------------------------
-  function tryLater(problem) {
-    clearTimeout(retryTimer);
-    retryTimer = setTimeout(work, waitSeconds * 1000);
-    retryStatus = problem.status;
-    waitSeconds = Math.min(waitSeconds * 2, LONGEST_WAIT_S);
-    // Without the server there is no next document; say so instead of seeming stuck.
-    if (!current) showEmpty(retryStatus ? "The server is busy …" : "Waiting for the connection …", "It will go on by itself.", false);
-    show();
-    return "halt";
-  }
-
-  // Send one entry. Answers "sent" (the next document came with it), "late" (it did not: claim it in a moment), "gone" (claim it now),
-  // "kept" (nothing changes), or "halt".
-  async function send(entry) {
-    const { data, problem } = await ask(entry.kind === "revise" ? state.revise_url : state.submit_url, entry.body);
-    const kind = problem ? problem.kind : "";
-    if (kind === "later" || (kind === "fault" && outbox.failed(entry) < MOST_FAULTS)) return tryLater(problem);
-    if (kind === "stop" || kind === "login") return stopAt(problem);
-    waitSeconds = 1;
-    if (kind === "fault") {
-      outbox.putAside(entry);
-      showSetAside(problem.title);
-      return "gone";
-    }
-    outbox.remove(entry);
-    if (problem) showProblem(problem);
-    if (problem || entry.kind === "revise") return problem ? "gone" : "kept";
-    activeTime.delete(entry.body.token);
-    outbox.forget(entry.body.token);
-    takeNext(data);
-    return data.reason === "busy" ? "late" : "sent";
-  }
-
-  // Send what waits, oldest first, and see to it that an item is shown. The only place that does.
-  async function work() {
-    if (work.running) return;
-    work.running = true;
-    try {
-      clearTimeout(retryTimer);
-      retryTimer = 0;
-      setBusy(true);
-      // Graded, yet nothing waits: another tab has sent it.
-      let needsClaim = current === null || current.token === gradedToken;
-      let late = false;
-      for (let entry = outbox.waiting()[0]; entry; entry = outbox.waiting()[0]) {
-        const outcome = await send(entry);
-        if (outcome === "halt") return;
-        if (outcome === "kept") continue;
-        needsClaim = outcome === "gone";
-        late = outcome === "late";
-      }
-      if (late) return tryLater({ status: 503 });
-      if (needsClaim) {
-        const { data, problem } = await ask(state.claim_url, {});
-        if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem);
-        if (problem) return stopAt(problem);
-        waitSeconds = 1;
-        takeNext(data);
-      }
-      setBusy(false);
-    } finally {
-      work.running = false;
-    }
-  }
-
-  function stopAt(problem) {
-    showProblem(problem);
-    if (!current) showEmpty(problem.title, problem.detail, true);
-    setBusy(false);
-    return "halt";
+  function takeAway(item) {
+    clock.judged(item.token);
+    judgedHere.add(item.token);
+    queue = queue.filter((other) => other.token !== item.token);
+    planHeartbeat();
   }
 
   function grade(value) {
-    const item = shownItem();
-    if (!item || busy || !gradeLabels.has(value) || performance.now() - shownAt < SETTLE_MS) return;
-    countTime(true);
-    const blocked = outbox.waiting().some((entry) => entry.body.token === item.token && entry.kind === "submit");
-    if (!blocked) {
-      const active = Math.round(activeTime.get(item.token) || 0);
-      outbox.put(review ? "revise" : "submit", { token: item.token, grade: value, active_milliseconds: active });
-    }
-    if (review) {
-      activeTime.delete(item.token);
-      leaveReview();
-    } else gradedToken = item.token;
-    showProblem(null);
-    work();
+    if (!labels.has(value)) return notices.say(`There is no grade ${value}.`);
+    judge({ grade: value });
+  }
+
+  function chooseObstacle(number) {
+    const code = [...obstacles.keys()][number - 1];
+    if (!code) return;
+    byId("obstacles").close();
+    judge({ obstacle: code });
   }
 
   // ---- going back --------------------------------------------------------------------------
   async function undo() {
-    if (busy) return;
-    if (review) {
-      if (review.index + 1 >= review.list.length) return announce("This is the first judgment that can be shown.");
-      countTime(true);
-      review.index += 1;
-      return show();
-    }
-    setBusy(true);
-    const answer = await ask(state.history_url);
-    if (answer.problem) {
-      showProblem(answer.problem);
-    } else if (!answer.data.judgments.length) {
-      announce("There is no judgment of yours to go back to.");
-      byId("saved").textContent = "Nothing to undo";
-    } else {
-      countTime(true);
-      showProblem(null);
-      review = { list: answer.data.judgments, index: 0 };
-    }
-    const nothing = !answer.problem && !review;
-    setBusy(false);
-    if (nothing) byId("saved").textContent = "Nothing to undo";
+    if (isGoingBack) return;
+    const before = review.item();
+    clock.count(true);
+    isGoingBack = true;
+    const going = review.back(isWaiting);
+    show();
+    const { problem, isEnd } = await going;
+    isGoingBack = false;
+    if (problem) notices.problem(problem);
+    else if (isEnd) notices.say(before ? "This is the first judgment that can be shown." : "There is no judgment of yours to go back to.");
+    show();
   }
 
   function leaveReview() {
-    if (!review) return;
-    countTime(true);
-    review = null;
-    if (!current) byId("empty").hidden = false;
+    if (!review.item()) return;
+    clock.count(true);
+    review.leave();
     show();
   }
 
   // ---- keys and clicks ---------------------------------------------------------------------
-  const keysSetting = "touchstone-single-keys";
-
-  const keysAreOn = () => byId("keys-on").checked;
-  const isTyping = (target) => target.isContentEditable || Boolean(target.closest && target.closest("input, textarea, select"));
-
-  document.addEventListener("keydown", (event) => {
-    cameByTab = event.key === "Tab";
-    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
-    if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
-    if (event.key === "Escape") return leaveReview();
-    if (!keysAreOn()) return;
-    if (/^[0-9]$/.test(event.key)) grade(Number(event.key));
-    else if (event.key === "u" || event.key === "Backspace") undo();
-    else if (event.key === "g") byId("guidelines").showModal();
-    else if (event.key === "?") byId("help").showModal();
-    else return;
-    event.preventDefault();
-  });
-
-  byId("grades").addEventListener("click", (event) => {
-    const button = event.target.closest(".grade");
-    if (button && event.detail <= 1) grade(Number(button.dataset.grade)); // detail 2: the second half of a double click
-  });
-  byId("undo").addEventListener("click", undo);
-  byId("review-leave").addEventListener("click", leaveReview);
-  byId("problem-close").addEventListener("click", () => showProblem(null));
-  for (const id of ["problem-retry", "empty-retry"]) {
-    byId(id).addEventListener("click", () => {
-      showProblem(null);
-      outbox.bringBack();
-      work();
-    });
+  function toggleMarks() {
+    hasMarks = !hasMarks;
+    setting(MARKS_SETTING, hasMarks ? "on" : "off");
+    frames.renewAll();
+    show();
+    notices.say(hasMarks ? "The topic's words are highlighted." : "The topic's words are not highlighted.");
   }
-  for (const [button, dialog] of [["open-guidelines", "guidelines"], ["open-help", "help"]]) {
-    byId(button).addEventListener("click", () => byId(dialog).showModal());
+
+  const open = (id) => () => byId(id).showModal();
+  const actions = {
+    undo,
+    chooseObstacle,
+    obstacles: () => shownItem() && byId("obstacles").showModal(),
+    comment: () => shownItem() && comments.toggle(),
+    guidelines: open("guidelines"),
+    marks: toggleMarks,
+    summary: summary.open,
+    help: open("help"),
+    scroll(screens) {
+      clock.count(true);
+      frames.scroll(screens);
+    },
+  };
+  const keysAreOn = () => byId("keys-on").checked;
+  touchstone.openKeys({
+    main,
+    place: byId("frame-place"),
+    actions,
+    grade,
+    isOn: keysAreOn,
+    onEscape: leaveReview,
+    onDocument(byTab) {
+      clock.count(true);
+      byId("frame-hint").hidden = !byTab;
+    },
+  });
+  window.addEventListener("focus", () => { byId("frame-hint").hidden = true; });
+
+  // `detail` 2: the second half of a double click.
+  const onClick = (id, act) => byId(id).addEventListener("click", (event) => event.detail <= 1 && act(event.target));
+  onClick("grades", (target) => target.closest(".grade") && grade(Number(target.closest(".grade").dataset.grade)));
+  onClick("obstacle-list", (target) => target.closest("button") && chooseObstacle(Number(target.closest("button").dataset.number)));
+  for (const name of ["undo", "marks"]) onClick(name, actions[name]);
+  for (const name of ["obstacles", "comment", "guidelines", "summary", "help"]) onClick(`open-${name}`, actions[name]);
+  onClick("review-leave", leaveReview);
+  onClick("problem-close", () => notices.problem(null));
+  for (const id of ["problem-retry", "empty-retry"]) {
+    onClick(id, () => {
+      notices.problem(null);
+      outbox.bringBack();
+      sending.refresh();
+    });
   }
   for (const dialog of document.querySelectorAll("dialog")) {
     dialog.addEventListener("click", (event) => {
       if (event.target === dialog || event.target.closest("[data-close]")) dialog.close();
     });
   }
-  byId("keys-on").addEventListener("change", () => {
-    try {
-      localStorage.setItem(keysSetting, keysAreOn() ? "on" : "off");
-    } catch { /* holds for this page */ }
+  byId("keys-on").addEventListener("change", () => setting(KEYS_SETTING, keysAreOn() ? "on" : "off"));
+  byId("frame-place").addEventListener("pointerenter", () => { isOverDocument = true; });
+  byId("frame-place").addEventListener("pointerleave", () => {
+    clock.count(false);
+    isOverDocument = false;
   });
 
-  // A click into the document would leave the keyboard there, and no grade key would act. So the focus
-  // comes back, unless Tab brought it: then someone wants to scroll the document with the keyboard.
-  let cameByTab = false;
-  document.addEventListener("pointerdown", () => { cameByTab = false; });
-  byId("frame-place").addEventListener("pointerenter", () => { cameByTab = false; }, true);
-  window.addEventListener("blur", () => {
-    setTimeout(() => {
-      const frame = document.activeElement;
-      if (!frame || frame.tagName !== "IFRAME") return;
-      countTime(true);
-      if (cameByTab) {
-        byId("frame-hint").hidden = false;
-        return;
-      }
-      frame.blur();
-      main.focus({ preventScroll: true });
-    });
-  });
-  window.addEventListener("focus", () => { byId("frame-hint").hidden = true; });
-
-  // ---- time, network, coming back ----------------------------------------------------------
-  for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "scroll", "touchstart", "focus"]) {
-    window.addEventListener(name, () => countTime(true), { passive: true, capture: true });
-  }
-  document.addEventListener("visibilitychange", () => countTime(!document.hidden));
-  window.addEventListener("online", () => {
-    waitSeconds = 1;
-    if (willRetry()) work();
-  });
+  // ---- network, other tabs, coming back ----------------------------------------------------
+  window.addEventListener("online", sending.hurry);
+  window.addEventListener("storage", showSaved); // another tab has put in or sent something
+  setInterval(summary.remind, 15000);
   // Kept alive by the back button, the page shows an item whose lease may be gone: ask again.
   window.addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
-    review = null;
-    current = null;
-    work();
+    review.leave();
+    queue = [];
+    sending.refresh();
   });
 
   // ---- start -------------------------------------------------------------------------------
-  try {
-    byId("keys-on").checked = localStorage.getItem(keysSetting) !== "off";
-  } catch { /* keys stay on */ }
-  byId("topic-more").open = window.matchMedia("(min-width: 52.01rem)").matches;
-  current = state.item || null;
+  byId("keys-on").checked = setting(KEYS_SETTING) !== "off";
+  byId("topic-more").open = matchMedia("(min-width: 52.01rem)").matches;
   showSetAside("");
-  if (current && !outbox.waiting().length) setBusy(false);
-  else work();
+  sending.refresh();
 })();

@@ -307,6 +307,10 @@ class Simulation:
         self.rng = np.random.default_rng(20261121)
         self.truth = self._truth()
         self.popularity = self._popularity()
+        self.pairs = {
+            item: (topic, document)
+            for item, topic, document in campaign.items.values_list("pk", "topic_id", "document_id")
+        }
 
     def _truth(self) -> dict[tuple[int, int], int]:
         answers = GoldAnswer.objects.filter(topic__collection=self.campaign.collection)
@@ -356,17 +360,17 @@ class Simulation:
         say(f"{n} audited items judged by the gold tier")
 
     def _one(self, assessor: Assessor, who: simulated.SimulatedAssessor | None) -> bool:
-        slot = claim(assessor=assessor).slot
-        if slot is None:
+        held = claim(assessor=assessor).item
+        if held is None:
             return False
-        pair = slot.item.topic_id, slot.item.document_id
+        pair = self.pairs[held.item_id]
         grade, seconds = self.truth.get(pair, 0), 30.0
         if who is not None:
             grade = simulated.simulated_grade(self.rng, grade, self._share(pair), who.skill)
             seconds = float(simulated.simulated_seconds(self.rng, 1, who.median_seconds)[0])
         submit(
             assessor=assessor,
-            token=slot.token,
+            token=held.token,
             client_token=uuid.uuid4(),
             grade=int(grade),
             active_milliseconds=int(1000 * seconds),

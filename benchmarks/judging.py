@@ -1,0 +1,190 @@
+"""How many judgments a second, and how long one takes: assessors in a closed loop against the real web process.
+
+    python benchmarks/judging.py --seconds 8 --slots 1000,100000,1000000 --clients 16,64
+
+For each size a database of its own with a campaign of 50 topics and so many open slots, and two gunicorns with the
+product's own options: the product, and the floor (parts/floor.py). 16, then 64 assessors with sessions of their own
+judge over HTTP keep-alive; every submit answers with what is next. All sizes and both servers take turns, forwards and
+backwards, in short rounds: what disturbs the machine disturbs all of them. Only judgments answered with 200 after the
+warm-up count. A round uses at most half of the open slots; before each they are filled up again.
+
+JSON on standard output. Goals: ratio to the floor >= 0.6; p99 < 150 ms with 16 assessors, < 500 ms with 64; the rates
+of the largest and the smallest campaign within 20 %; <= 8 SQL statements.
+"""
+
+import argparse
+import json
+import re
+import sys
+import uuid
+from itertools import pairwise
+from pathlib import Path
+from statistics import median_low
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
+
+from parts import load
+from parts.load import Answer, Round, Script
+from parts.places import GRADES, JUDGMENTS_PER_ITEM, PAIR, Place, fill, fill_up, open_places, say, web_options
+
+WARM_UP, ROUND = 0.6, 2.0  # seconds
+TRANSACTION = re.compile(r"BEGIN|COMMIT|SAVEPOINT|RELEASE", re.IGNORECASE)
+
+
+# -- scripts ------------------------------------------------------------------------------------------------
+
+
+def assessor(campaign: str, headers: str) -> Script:
+    """Claim once, then submit and be given the next item, until there is none."""
+    api = f"/api/v1/campaigns/{campaign}"
+    answer: Answer = yield load.request(f"{api}/claim", b"{}", headers, ends=False)
+    n = 0
+    while (token := first_token(answer)) is not None:
+        n += 1
+        body = {
+            "client_token": str(uuid.uuid4()),
+            "token": token,
+            "grade": n % GRADES,
+            "active_milliseconds": 1500,
+        }
+        answer = yield load.request(f"{api}/judgments", json.dumps(body).encode(), headers, ends=True)
+
+
+def first_token(answer: Answer) -> str | None:
+    if answer.status != 200:
+        return None
+    told = json.loads(answer.body)
+    items = told["items"] if "items" in told else [told["item"]]
+    return items[0]["token"] if items and items[0] else None
+
+
+def floor_caller() -> Script:
+    while (slot := (yield load.request("/claim", b"", ends=False))).body:
+        yield load.request("/submit", slot.body + b" 1", ends=True)
+
+
+def scripts(place: Place, name: str, n_clients: int) -> list[Script]:
+    if name == "floor":
+        return [floor_caller() for _ in range(n_clients)]
+    return [assessor(place.campaign, headers) for headers in place.callers[:n_clients]]
+
+
+# -- measuring ----------------------------------------------------------------------------------------------
+
+
+def measure(places: list[Place], n_clients: int, seconds: float) -> dict[int, dict[str, Round]]:
+    """Let all places and both of their servers take turns, there and back, until each had its seconds."""
+    rounds = {place.n_slots: {name: Round() for name in PAIR} for place in places}
+    turns = [(place, name) for place in places for name in PAIR]
+    while min(rounds[place.n_slots][name].seconds for place, name in turns) < seconds:
+        for place, name in turns:
+            take_turn(place, name, n_clients, min(ROUND, seconds), rounds[place.n_slots][name])
+        turns.reverse()
+    return rounds
+
+
+def take_turn(place: Place, name: str, n_clients: int, seconds: float, total: Round) -> None:
+    """Measure for so long; a small campaign is filled up in between."""
+    end = total.seconds + seconds
+    while total.seconds < end - 0.05:
+        with place.connect() as database:
+            fill_up(place, database)
+        players = scripts(place, name, n_clients)
+        left = end - total.seconds
+        total.add(
+            load.play(place.ports[name], players, warm_up=WARM_UP, seconds=left, limit=place.n_slots // 4)
+        )
+
+
+def report(places: list[Place], clients: list[int], seconds: float) -> dict[str, Any]:
+    found: dict[str, Any] = {"web": " ".join(web_options()), "judgments_per_item": JUDGMENTS_PER_ITEM}
+    found["statements"] = statements(places[0])
+    for n_clients in clients:
+        say(f"{n_clients} assessors")
+        rounds = measure(places, n_clients, seconds)
+        found[f"{n_clients} assessors"] = compare(rounds)
+    return found
+
+
+def compare(rounds: dict[int, dict[str, Round]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for n_slots, pair in rounds.items():
+        figures = {name: total.figures() for name, total in pair.items()}
+        rates = {name: figures[name]["judgments_per_second"] for name in PAIR}
+        table[f"{n_slots} slots"] = {**figures, "ratio_to_floor": round(rates["product"] / rates["floor"], 3)}
+    sizes = sorted(rounds)
+    rate = {n: table[f"{n} slots"]["product"]["judgments_per_second"] for n in sizes}
+    table["rate_of_largest_to_smallest"] = round(rate[sizes[-1]] / rate[sizes[0]], 3)
+    return table
+
+
+# -- statements ---------------------------------------------------------------------------------------------
+
+
+def statements(place: Place) -> dict[str, Any]:
+    """Return what PostgreSQL itself logs for a submit-and-next: one assessor alone, request by request."""
+    with place.connect() as superuser:
+        superuser.execute("ALTER SYSTEM SET log_statement = 'all'")
+        superuser.execute("SELECT pg_reload_conf()")
+        marks: list[int] = []
+        load.play(
+            place.ports["product"], [watched(place, marks)], warm_up=0.1, seconds=10, limit=place.n_slots // 8
+        )
+        superuser.execute("ALTER SYSTEM RESET log_statement")
+        superuser.execute("SELECT pg_reload_conf()")
+    text = place.server_log.read_bytes()
+    # The first requests open the connections of the threads.
+    requests = [logged(text[begin:end]) for begin, end in pairwise(marks[20:])]
+    totals = [len(request) for request in requests]
+    typical = next(request for request in requests if len(request) == median_low(totals))
+    around = [statement for statement in typical if TRANSACTION.match(statement)]
+    return {
+        "requests": len(requests),
+        "median": len(typical),
+        "most": max(totals),
+        "begin_and_commit": len(around),
+        "others": len(typical) - len(around),
+        "typical": typical,
+    }
+
+
+def watched(place: Place, marks: list[int]) -> Script:
+    """Play an assessor, and note before each request how long the server's log is."""
+    script = assessor(place.campaign, place.callers[0])
+    request = next(script)
+    while len(marks) < 80:
+        marks.append(place.server_log.stat().st_size)
+        answer = yield request
+        request = script.send(answer)
+
+
+def logged(log: bytes) -> list[str]:
+    """Return the beginnings of the logged statements."""
+    found = re.findall(r"LOG:  (?:statement|execute [^:]*):\s+(.{1,100})", log.decode(errors="replace"))
+    return [" ".join(statement.split()) for statement in found]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Assessors in a closed loop against the product and a bare floor."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=8, help="for each size, server and number of clients"
+    )
+    parser.add_argument("--slots", default="1000,100000,1000000", help="sizes, separated by commas")
+    parser.add_argument("--clients", default="16,64", help="numbers of assessors, separated by commas")
+    parser.add_argument("--fill", nargs=2, type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.fill:
+        print(json.dumps(fill(*arguments.fill)))
+        return
+    sizes, clients = ([int(n) for n in text.split(",")] for text in (arguments.slots, arguments.clients))
+    with open_places(sizes, max(clients)) as places:
+        found = report(places, clients, arguments.seconds)
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

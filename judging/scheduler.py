@@ -1,0 +1,123 @@
+"""Which item next: the decisions of a claim that need no database.
+
+An assessor stays on a topic as long as it has work for him. Within a topic every slot has a random position, and each
+claim starts to look at a random one: the order of presentation tells nothing, and no two assessors share it.
+
+Gold checks must not be told from other items by anything an assessor can see (Checco et al., HCOMP 2018: colluders
+recognise gold because it repeats). So every presentation is a check with one probability, whatever came before it,
+and a check is shown no more often in all than other items if there is gold enough; if not, decoys repeat like it.
+"""
+
+import hashlib
+import hmac
+import math
+import random
+from dataclasses import dataclass
+
+N_POSITIONS = 2**31 - 1
+# Coins fall unevenly: the slots of checks must outlast a run of them, or checks would become rare towards the end.
+SPARE = 1.25
+# An assessor sees a check once. A topic offers so many ordinary items at a sitting, and checks must last as long.
+SITTING = 50
+HIGHEST_RATE = 0.5
+
+
+@dataclass(frozen=True)
+class CheckPlan:
+    """What hides the gold checks of one topic.
+
+    ``n_checks`` items with a gold answer and ``n_decoys`` without one have ``exposures`` slots each; every
+    presentation in the topic is one of them with probability ``rate``.
+    """
+
+    n_checks: int
+    n_decoys: int
+    exposures: int
+    rate: float
+
+
+NO_CHECKS = CheckPlan(0, 0, 1, 0.0)
+
+
+def plan_checks(
+    *,
+    n_items: int,
+    judgments_per_item: int,
+    gold_rate: float,
+    n_gold: int,
+    max_exposures: int,
+    decoys_per_check: int,
+    n_undrawn: int,
+) -> CheckPlan:
+    """Return how many checks and decoys a topic needs, how often each may be shown, and how often one comes.
+
+    With gold enough a check has as many slots as every other item, so that meeting it twice means nothing. With less
+    gold each check is shown more often, at most `max_exposures` times, among `decoys_per_check` decoys that repeat
+    alike; what the exposures do not allow lowers the rate.
+
+    Parameters
+    ----------
+    n_items : ordinary items of the topic
+    judgments_per_item : k, slots of an ordinary item
+    gold_rate : wanted share of gold checks among all presentations, in [0, 0.5]
+    n_gold : gold answers of the topic that may be shown
+    max_exposures : cap on the slots of one check
+    decoys_per_check : wanted decoys for each check that is shown more often than ordinary items
+    n_undrawn : documents of the topic's pool that may serve as decoys
+
+    Examples
+    --------
+    >>> plan_checks(n_items=40, judgments_per_item=1, gold_rate=0.1, n_gold=100, max_exposures=20,
+    ...             decoys_per_check=1, n_undrawn=500)
+    CheckPlan(n_checks=6, n_decoys=0, exposures=1, rate=0.1)
+    >>> plan = plan_checks(n_items=40, judgments_per_item=3, gold_rate=0.1, n_gold=2, max_exposures=20,
+    ...             decoys_per_check=1, n_undrawn=500)
+    >>> plan.n_checks, plan.n_decoys, plan.exposures, round(plan.rate, 3)
+    (2, 2, 9, 0.095)
+    """
+    if not 0 <= gold_rate <= HIGHEST_RATE:
+        raise ValueError(f"gold_rate must be in [0, {HIGHEST_RATE}], not {gold_rate}")
+    if min(judgments_per_item, max_exposures) < 1:
+        raise ValueError("judgments_per_item and max_exposures must be at least 1")
+    if gold_rate == 0 or n_gold == 0 or n_items == 0:
+        return NO_CHECKS
+    odds = gold_rate / (1 - gold_rate)
+    needed = SPARE * odds * n_items * judgments_per_item  # exposures of gold in all, with some to spare
+    ordinary = min(judgments_per_item, max_exposures)
+    n_checks = min(n_gold, math.ceil(needed / ordinary))
+    exposures = max(ordinary, min(max_exposures, math.ceil(needed / n_checks)))
+    odds = min(
+        odds,
+        n_checks * exposures / (SPARE * n_items * judgments_per_item),
+        n_checks / min(n_items, SITTING),
+    )
+    n_decoys = min(n_undrawn, n_checks * decoys_per_check) if exposures > judgments_per_item else 0
+    rate = odds / (1 + odds) * (1 + n_decoys / n_checks)
+    return CheckPlan(n_checks, n_decoys, exposures, min(rate, HIGHEST_RATE))
+
+
+def coins(key: bytes, assessor_id: int, presentation: int, n: int) -> list[float]:
+    """Return n numbers in [0, 1): presentation number `presentation + i` is a check if its number is below the rate.
+
+    They follow from the number of the presentation alone: asking again, in another tab or after a lost answer, throws
+    no new coin. Without the key nobody can foresee them.
+
+    Examples
+    --------
+    >>> coins(b"key", 7, 0, 3)[1] == coins(b"key", 7, 1, 1)[0]
+    True
+    >>> 0.45 < sum(coins(b"key", 7, 0, 10_000)) / 10_000 < 0.55
+    True
+    """
+    return [_coin(key, f"presentation {presentation + i} of {assessor_id}") for i in range(n)]
+
+
+def _coin(key: bytes, message: str) -> float:
+    digest = hmac.digest(key, message.encode(), hashlib.sha256)
+    return int.from_bytes(digest[:6], "big") / (1 << 48)
+
+
+def positions(n: int, seed: int) -> list[int]:
+    """Return n random places in the order of a topic."""
+    rng = random.Random(seed)
+    return [rng.randrange(N_POSITIONS) for _ in range(n)]

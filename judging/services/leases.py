@@ -1,0 +1,95 @@
+"""Leases from outside: what a manager takes back, what a page extends, what is to be judged again."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from judging.models import Assessor, Campaign, Slot
+from touchstone.models import User, record
+
+OPEN = {
+    "state": Slot.State.OPEN,
+    "assessor": None,
+    "token": None,
+    "leased_at": None,
+    "lease_until": None,
+}
+EXTEND = """
+UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs => c.lease_seconds)
+  FROM judging_campaign c
+ WHERE c.id = s.campaign_id AND s.assessor_id = %s AND s.state = 'leased' AND s.token = ANY(%s) RETURNING s.token
+"""
+
+
+def held_leases(*, campaign: Campaign) -> QuerySet[Slot]:
+    """Return the leased slots with whom and what they are about, the oldest lease first."""
+    leased = Slot.objects.filter(campaign=campaign, state=Slot.State.LEASED)
+    return leased.select_related("assessor__user", "item__topic", "item__document").order_by(
+        "leased_at", "pk"
+    )
+
+
+def release(*, slot: Slot, actor: User | None = None) -> bool:
+    """Take a lease back (a manager's button). What its holder still submits is kept."""
+    with transaction.atomic():
+        freed = Slot.objects.filter(pk=slot.pk, state=Slot.State.LEASED, token=slot.token).update(**OPEN)
+        if freed:
+            holder = slot.assessor.user.get_username() if slot.assessor else ""
+            record("released", slot.campaign, actor=actor, assessor=holder, n_slots=freed)
+    return bool(freed)
+
+
+def release_all(*, assessor: Assessor) -> int:
+    """Take back everything the assessor holds."""
+    return int(Slot.objects.filter(assessor=assessor, state=Slot.State.LEASED).update(**OPEN))
+
+
+def extend(*, assessor: Assessor, tokens: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Make these leases last as long as new ones; return those that are still the assessor's."""
+    with connection.cursor() as cursor:
+        cursor.execute(EXTEND, [assessor.pk, list(tokens)])
+        return [row[0] for row in cursor.fetchall()]
+
+
+def requeue(*, assessor: Assessor, actor: User | None) -> int:
+    """Have the assessor's judgments made again by others; return how many.
+
+    His rows stay. The slots they filled become void, and new ones of the same number want the judgments. What he
+    answered on gold checks stays in force: it says how he judges.
+    """
+    with transaction.atomic():
+        done = Slot.objects.filter(
+            assessor=assessor,
+            state=Slot.State.DONE,
+            purpose__in=[Slot.Purpose.JUDGE, Slot.Purpose.AUDIT],
+        )
+        n = set_aside(done)
+        if n:
+            record(
+                "requeued", assessor.campaign, actor=actor, assessor=assessor.user.get_username(), n_slots=n
+            )
+    return n
+
+
+def set_aside(done: QuerySet[Slot]) -> int:
+    """Make filled slots void and open one in the place of each."""
+    slots: list[Any] = list(done.select_for_update().order_by("pk"))
+    Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(purpose=Slot.Purpose.VOID)
+    Slot.objects.bulk_create(
+        (
+            Slot(
+                item_id=slot.item_id,
+                purpose=slot.purpose,
+                number=slot.number,
+                campaign_id=slot.campaign_id,
+                topic_id=slot.topic_id,
+                position=slot.position,
+            )
+            for slot in slots
+        ),
+        batch_size=2000,
+    )
+    return len(slots)

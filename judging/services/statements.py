@@ -1,0 +1,205 @@
+"""The SQL of the judging contract, for PostgreSQL in READ COMMITTED. What each does is said in assign.py."""
+
+# -- facts: what a request needs to know, read in one statement after the lock ---------------------------------
+
+_FACTS = """
+SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
+       a.consented_at IS NOT NULL AS has_consented, a.trained_at IS NOT NULL AS has_trained,
+       c.id AS campaign, c.state, c.lease_seconds, c.gold_check_rate, c.consent <> '' AS asks_consent,
+       EXISTS (SELECT 1 FROM judging_trainingitem t WHERE t.campaign_id = c.id) AS asks_training,
+       EXISTS (SELECT 1 FROM judging_assessor_first_topics f WHERE f.assessor_id = a.id) AS has_first_topics,
+       (SELECT s.topic_id FROM judging_lease l JOIN judging_slot s ON s.id = l.slot_id
+         WHERE l.assessor_id = a.id ORDER BY l.leased_at DESC LIMIT 1) AS topic
+       {columns}
+  FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id {joins}
+ WHERE a.user_id = %(user)s AND a.campaign_id = %(campaign)s
+"""
+FACTS = _FACTS.format(columns="", joins="")
+
+# `known`: this request was stored before; `item`: of the lease, if it is his; `latest`: his newest judgment of it.
+FACTS_OF_SUBMISSION = _FACTS.format(
+    columns=""",
+       (SELECT k.id FROM judging_judgment k WHERE k.client_token = %(client_token)s) AS known,
+       i.id AS item, d.version AS document_version, j.sequence AS latest_sequence, v.id AS latest_slot,
+       EXISTS (SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id AND g.value = %(grade)s) AS is_on_scale""",
+    joins="""
+  LEFT JOIN judging_lease l ON l.token = %(token)s AND l.assessor_id = a.id
+  LEFT JOIN judging_slot s ON s.id = l.slot_id
+  LEFT JOIN judging_item i ON i.id = s.item_id
+  LEFT JOIN judging_document d ON d.id = i.document_id
+  LEFT JOIN LATERAL (SELECT sequence, slot_id FROM judging_judgment
+                      WHERE item_id = i.id AND assessor_id = a.id ORDER BY sequence DESC LIMIT 1) j ON TRUE
+  LEFT JOIN judging_slot v ON v.id = j.slot_id AND v.purpose <> 'void'""",
+)
+
+# -- store -----------------------------------------------------------------------------------------------------
+
+_INSERT = """
+stored AS (
+  INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, obstacle, comment, slot_id, lease_token,
+                                client_token, active_milliseconds, document_version, created_at)
+  SELECT %(item_id)s, %(assessor_id)s, %(sequence)s, %(grade)s, %(obstacle)s, %(comment)s, {slot}, %(lease_token)s,
+         %(client_token)s, %(active_milliseconds)s, %(document_version)s, clock_timestamp()
+  RETURNING id, slot_id, created_at),
+worked AS (
+  UPDATE judging_assessor SET n_judged = n_judged + 1 WHERE id = %(assessor_id)s AND %(sequence)s = 1)
+SELECT id, slot_id, created_at FROM stored
+"""
+
+# The slot of this item that he holds, by this lease, expired or not, or by a newer one; else a free one of the item.
+STORE_GRADE = """
+WITH filled AS (
+  UPDATE judging_slot SET state = 'done', lease_until = NULL
+   WHERE item_id = %(item_id)s AND assessor_id = %(assessor_id)s AND state = 'leased' AND %(counts)s RETURNING id),
+free AS MATERIALIZED (
+  SELECT id FROM judging_slot
+   WHERE %(counts)s AND NOT EXISTS (SELECT 1 FROM filled) AND item_id = %(item_id)s AND state = 'open'
+     AND purpose = ANY(%(purposes)s)
+   ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED),
+taken AS (
+  UPDATE judging_slot s SET state = 'done', assessor_id = %(assessor_id)s, token = gen_random_uuid(),
+         leased_at = clock_timestamp()
+    FROM free WHERE s.id = free.id RETURNING s.id),
+""" + _INSERT.format(slot="(SELECT id FROM filled UNION ALL SELECT id FROM taken)")
+
+STORE_OBSTACLE = """
+WITH freed AS (
+  UPDATE judging_slot SET state = 'open', assessor_id = NULL, token = NULL, leased_at = NULL, lease_until = NULL
+   WHERE item_id = %(item_id)s AND assessor_id = %(assessor_id)s AND state = 'leased'),
+""" + _INSERT.format(slot="NULL")
+
+STORE_REVISION = "WITH " + _INSERT.format(slot="%(slot)s::bigint")
+
+# -- claim -----------------------------------------------------------------------------------------------------
+
+# A slot this assessor may have: nobody's, or its lease has expired; and he has nothing to do with its item yet.
+_FREE = """(s.state = 'open' OR s.lease_until < clock_timestamp())
+     AND NOT EXISTS (SELECT 1 FROM judging_slot t WHERE t.item_id = s.item_id AND t.assessor_id = %(assessor)s)
+     AND NOT EXISTS (SELECT 1 FROM judging_judgment j
+                      WHERE j.item_id = s.item_id AND j.assessor_id = %(assessor)s)"""
+_NOT_KEPT_FROM_HIM = """NOT EXISTS (SELECT 1 FROM judging_campaigntopic k WHERE k.campaign_id = %(campaign)s
+                      AND k.topic_id = {topic} AND k.team NOT IN ('', %(team)s))"""
+
+# What he holds comes back first, its lease renewed, expired or not, unless somebody else got it meanwhile: an
+# ordinary item and a check that were left open behave alike.
+_HELD = """
+WITH held AS (
+  UPDATE judging_slot SET lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+   WHERE assessor_id = %(assessor)s AND state = 'leased'
+  RETURNING id, item_id, token, leased_at, lease_until),
+wanted AS MATERIALIZED (
+  SELECT (%(coins)s::float8[])[1 + count(*)] AS coin FROM held HAVING count(*) < %(n)s),
+"""
+# MATERIALIZED keeps the row lock inside its subquery, so that exactly the row that was locked is leased.
+_LOOK = """
+{name} AS MATERIALIZED (
+  SELECT s.id FROM judging_slot s
+   WHERE EXISTS (SELECT 1 FROM wanted) AND {only_if}
+     AND s.campaign_id = %(campaign)s AND s.purpose = {purpose} AND s.topic_id = %(topic)s AND s.state <> 'done'
+     AND s.position {side} %(pivot)s AND """ + _FREE + """
+   ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED),
+"""  # fmt: skip
+_TAKE = """
+taken AS (
+  UPDATE judging_slot SET state = 'leased', assessor_id = %(assessor)s, token = gen_random_uuid(),
+         leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+    FROM pick WHERE judging_slot.id = pick.id
+  RETURNING judging_slot.id, item_id, token, leased_at, lease_until),
+recorded AS (
+  INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
+  SELECT token, id, %(assessor)s, leased_at FROM taken)
+SELECT h.id AS slot_id, h.item_id, h.token, h.lease_until, t.title AS topic_title,
+       t.description AS topic_description, t.narrative AS topic_narrative, d.title AS document_title, h.is_new
+  FROM (SELECT *, FALSE AS is_new FROM held UNION ALL SELECT *, TRUE FROM taken) h
+  JOIN judging_item i ON i.id = h.item_id
+  JOIN judging_topic t ON t.id = i.topic_id
+  JOIN judging_document d ON d.id = i.document_id
+ ORDER BY h.leased_at, h.id
+"""
+
+
+def _look(name: str, purpose: str) -> str:
+    """Look from the pivot on, and only if there is nothing, before it."""
+    after = _LOOK.format(name=f"{name}_after", purpose=purpose, side=">=", only_if="TRUE")
+    before = _LOOK.format(
+        name=f"{name}_before",
+        purpose=purpose,
+        side="<",
+        only_if=f"NOT EXISTS (SELECT 1 FROM {name}_after)",
+    )
+    both = f"SELECT id FROM {name}_after UNION ALL SELECT id FROM {name}_before"
+    return f"{after}{before}{name} AS MATERIALIZED ({both}),"
+
+
+# Both candidates are always looked up, whichever the coin then takes: else a check would come faster or slower.
+CLAIM_IN_TOPIC = (
+    _HELD
+    + _look("ordinary", "%(purpose)s")
+    + _look("checks", "'check'")
+    + """
+pick AS MATERIALIZED (
+  SELECT CASE WHEN c.id IS NOT NULL AND w.coin < %(has_checks)s::int * coalesce(
+           (SELECT k.check_rate FROM judging_campaigntopic k
+             WHERE k.campaign_id = %(campaign)s AND k.topic_id = %(topic)s), %(check_rate)s)
+         THEN c.id ELSE o.id END AS id
+    FROM wanted w LEFT JOIN ordinary o ON TRUE LEFT JOIN checks c ON TRUE),"""
+    + _TAKE
+)
+
+# The last word before "no work": wait for rows that others have locked, in one order for everybody.
+CLAIM_PATIENTLY = (
+    _HELD
+    + """
+pick AS MATERIALIZED (
+  SELECT s.id FROM judging_slot s
+   WHERE EXISTS (SELECT 1 FROM wanted)
+     AND s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s AND s.state <> 'done'
+     AND """
+    + _NOT_KEPT_FROM_HIM.format(topic="s.topic_id")
+    + " AND "
+    + _FREE
+    + """
+   ORDER BY s.topic_id, s.position LIMIT 1 FOR UPDATE OF s),"""
+    + _TAKE
+)
+
+# -- topics ----------------------------------------------------------------------------------------------------
+
+_HAS_WORK = (
+    """EXISTS (
+       SELECT 1 FROM judging_slot s
+        WHERE s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s AND s.topic_id = {topic} AND s.state <> 'done'
+          AND """
+    + _FREE
+    + ") AND "
+    + _NOT_KEPT_FROM_HIM
+)
+_OPEN_TOPIC = """SELECT s.topic_id FROM judging_slot s
+    WHERE s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s AND s.state <> 'done' AND s.topic_id > {after}
+    ORDER BY s.topic_id LIMIT 1"""
+
+# From open topic to open topic by the index: finished topics cost nothing, however many there are.
+NEXT_TOPIC = (
+    "WITH RECURSIVE open AS (("
+    + _OPEN_TOPIC.format(after="%(after)s")
+    + ") UNION ALL SELECT ("
+    + _OPEN_TOPIC.format(after="open.topic_id")
+    + """) FROM open WHERE open.topic_id IS NOT NULL)
+SELECT open.topic_id FROM open WHERE open.topic_id IS NOT NULL AND """
+    + _HAS_WORK.format(topic="open.topic_id")
+    + " LIMIT 1"
+)
+# Newcomers start anywhere, so that all topics progress.
+FIRST_AND_LAST_TOPIC = """
+SELECT (SELECT min(s.topic_id) FROM judging_slot s WHERE s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s
+           AND s.state <> 'done') AS first,
+       (SELECT max(s.topic_id) FROM judging_slot s WHERE s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s
+           AND s.state <> 'done') AS last
+"""
+TOPICS_GIVEN_FIRST = (
+    """
+SELECT f.topic_id FROM judging_assessor_first_topics f
+ WHERE f.assessor_id = %(assessor)s AND """
+    + _HAS_WORK.format(topic="f.topic_id")
+    + " ORDER BY f.id"
+)

@@ -1,0 +1,117 @@
+"""The two pages people meet on their way in: the invitation, and what they agree to."""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.safestring import mark_safe
+
+from judging.guidelines import guidelines_html
+from judging.models import Assessor, Campaign
+from judging.services import assign, entry
+from judging.services.errors import InvitationUnusable, UserNameTaken
+from judging.views.crowd import LOGIN_BACKEND
+from touchstone.models import User
+
+
+class NewAccountForm(forms.Form):
+    username = forms.RegexField(
+        r"^[\w.@+-]{1,150}$",
+        label="User name",
+        max_length=150,
+        error_messages={"invalid": "letters, digits and . @ + - _ only"},
+        widget=forms.TextInput(
+            attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+        ),
+    )
+    password = forms.CharField(
+        label="Password",
+        max_length=200,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    repeated = forms.CharField(
+        label="The password again",
+        max_length=200,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        password, name = cleaned.get("password"), cleaned.get("username", "")
+        if password:
+            try:
+                validate_password(password, User(username=name))
+            except ValidationError as error:
+                self.add_error("password", error)
+            if "repeated" in cleaned and cleaned["repeated"] != password:
+                self.add_error("repeated", "is not the same as the password above")
+        return cleaned
+
+
+@login_not_required
+def join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
+    """Open an invitation: join as who one is, or with a new account. The only place where accounts make themselves."""
+    try:
+        return _join(request, token)
+    except InvitationUnusable as refusal:
+        return render(request, "judging/entry_gone.html", {"title": refusal.title}, status=refusal.status)
+
+
+def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
+    user = request.user
+    if isinstance(user, User):
+        known = entry.assessor_by_invitation(token=token, user=user)
+        if known is not None:
+            return redirect("judging:judge", campaign_id=known.campaign_id)
+    invitation = entry.usable_invitation(token=token)
+    context: dict[str, Any] = {"invitation": invitation, "campaign": invitation.campaign}
+    if isinstance(user, User):
+        if request.method == "POST":
+            return _joined(request, entry.join(token=token, user=user))
+        return render(request, "judging/join.html", context)
+    if request.method != "POST":
+        context["form"] = NewAccountForm(initial={"username": entry.propose_username()})
+        return render(request, "judging/join.html", context)
+    form = NewAccountForm(request.POST)
+    if form.is_valid():
+        try:
+            assessor = entry.join_as_new_user(
+                token=token, username=form.cleaned_data["username"], password=form.cleaned_data["password"]
+            )
+        except UserNameTaken as refusal:
+            form.add_error("username", f"{refusal.title}. Free is, for example, {entry.propose_username()}.")
+        else:
+            login(request, assessor.user, backend=LOGIN_BACKEND)
+            return _joined(request, assessor)
+    return render(request, "judging/join.html", {**context, "form": form}, status=400)
+
+
+def _joined(request: HttpRequest, assessor: Assessor) -> HttpResponse:
+    name = assessor.campaign.name
+    if assessor.campaign.state != Campaign.State.OPEN:
+        messages.success(request, f"You are in. {name} is not open yet; it will stand here when it is.")
+        return redirect("judging:home")
+    return redirect(entry.next_gate(assessor) or "judging:judge", campaign_id=assessor.campaign_id)
+
+
+def consent(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """What one agrees to before judging, and the button that does."""
+    assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
+    if request.method == "POST":
+        entry.agree(assessor=assessor)
+    if entry.next_gate(assessor) != "judging:consent" and (
+        request.method == "POST" or not assessor.campaign.consent
+    ):
+        return redirect(entry.next_gate(assessor) or "judging:judge", campaign_id=campaign_id)
+    text = mark_safe(guidelines_html(assessor.campaign.consent))  # noqa: S308 (sanitised)
+    context = {"campaign": assessor.campaign, "assessor": assessor, "text": text}
+    return render(request, "judging/consent.html", context)
