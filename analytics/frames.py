@@ -212,7 +212,7 @@ def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) 
     seen = [
         (place[assessor], truth[item], grade)
         for _, item, assessor, grade, purpose in newest
-        if purpose == "check" and item in truth and assessor in place
+        if purpose != "void" and item in truth and assessor in place
     ]
     columns = np.array(seen, dtype=np.int64).reshape(-1, 3)
     return {"check_assessor": columns[:, 0], "check_true": columns[:, 1], "check_given": columns[:, 2]}

@@ -100,9 +100,10 @@ def upload(mara: Client, collection: Collection, kind: str, *files: tuple[str, s
 def judge_everything(client: Client, campaign: Campaign, error_rate: float) -> int:
     """Judge until there is no more work, as the judging screen does: claim once, then one request a judgment."""
     rng = random.Random(error_rate)
-    item = client.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").json()["item"]
+    items = client.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").json()["items"]
     n_judged = 0
-    while item is not None:
+    while items:
+        item = items[0]
         token, title = item["token"], item["document"]["title"]
         topic = int(item["topic"]["title"].split()[-1])
         grade = truth(topic, int(title.split()[-1]))
@@ -116,9 +117,9 @@ def judge_everything(client: Client, campaign: Campaign, error_rate: float) -> i
         }
         answer = client.post(reverse("judging:submit", args=[campaign.pk]), body, "application/json")
         assert answer.status_code == 200
-        assert answer.json()["saved"] == {"token": token, "grade": grade}
+        assert answer.json()["saved"] == {"token": token, "grade": grade, "obstacle": ""}
         n_judged += 1
-        item = answer.json()["item"]
+        items = answer.json()["items"]
     return n_judged
 
 
@@ -156,6 +157,9 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
             "lease_seconds": 600,
             "gold_check_rate": 0.1,
             "gold_check_exposures": 20,
+            "decoys_per_check": 1,
+            "highlights_terms": "on",
+            "break_minutes": 45,
         },
     )
     campaign = Campaign.objects.get(name="First")

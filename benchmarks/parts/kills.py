@@ -1,4 +1,4 @@
-"""Kill the whole PostgreSQL again and again under clients that judge; compare what was acknowledged with what is stored."""
+"""Kill the whole PostgreSQL again and again under clients that judge; compare acknowledged with stored."""
 
 import time
 from collections import Counter

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -87,8 +86,7 @@ def make_campaign(
         Item(campaign=campaign, topic=topics[n % n_topics], document=document)
         for n, document in enumerate(documents)
     )
-    positions = random.Random(seed).sample(range(n_items), n_items)
-    open_slots(items=items, positions=positions, purpose=Slot.Purpose.JUDGE, n_each=JUDGMENTS_PER_ITEM)
+    open_slots(items=items, purpose=Slot.Purpose.JUDGE, n_each=JUDGMENTS_PER_ITEM, seed=seed)
     open_campaign(campaign=campaign, actor=None)
     password = make_password(PASSWORD)
     users = User.objects.bulk_create(

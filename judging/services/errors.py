@@ -99,3 +99,8 @@ class TrainingNotPossible(Refused):
 class TrainingOver(Refused):
     status = 409
     title = "This training is over"
+
+
+class NotAMachine(Refused):
+    status = 403
+    title = "Only machine assessors may do this"

@@ -1,15 +1,14 @@
 """A document, alone in a sandbox."""
 
 import uuid
-from typing import Any
 
 from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import Left, Length
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from judging.highlight import LONGEST_TOPIC, marked_html, marked_text, terms
-from judging.models import Lease
+from judging.highlight import marked_html, marked_text, terms
+from judging.models import Campaign, Document, Lease, Topic
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
 FRAME_POLICY = (
@@ -17,34 +16,40 @@ FRAME_POLICY = (
     "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 )
 SHOWN_CHARACTERS = 200_000  # more would keep the browser busy, and nobody reads it
-_DOCUMENT = "slot__item__document__"
-_TOPIC = "slot__item__topic__"
 
 
 def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
-    """The document of a lease; only its assessor gets it. `?marks=0` leaves the topic's words unmarked.
+    """The document of a lease; only its assessor gets it."""
+    lease = (
+        Lease.objects.filter(token=token, assessor__user=request.user)
+        .select_related("assessor__campaign__collection", "slot__item__topic", "slot__item__document")
+        .defer("slot__item__document__text", "slot__item__document__html")
+        .first()
+    )
+    if lease is None:
+        raise Http404
+    item = lease.slot.item
+    return document_response(request, item.document, item.topic, lease.assessor.campaign)
+
+
+def document_response(
+    request: HttpRequest, document: Document, topic: Topic, campaign: Campaign
+) -> HttpResponse:
+    """Return the document's page for a frame, the topic's words marked; `?marks=0` leaves them unmarked.
 
     HTML is shown where the collection opted in, and only whole: what is longer is shown as text, and that is cut.
     """
-    document = _document(request, token)
-    if document is None:
-        raise Http404
-    marks = document["highlights_terms"] and request.GET.get("marks") != "0"
-    wanted = terms(document["topic_title"], document["topic_description"]) if marks else frozenset()
-    is_html, n_hidden = document["html"] != "", 0
-    if is_html:
-        body = marked_html(document["html"], wanted)
-    else:
-        body = marked_text(document["text"], wanted)
-        n_hidden = max(0, document["n_characters"] - SHOWN_CHARACTERS)
+    text, html, n_characters = _shown(document, campaign.collection.shows_html)
+    marks = campaign.highlights_terms and request.GET.get("marks") != "0"
+    wanted = terms(topic.title, topic.description) if marks else frozenset()
     context = {
-        "title": document["title"],
-        "is_empty": not n_hidden and not document["text"].strip(),
-        "is_html": is_html,
-        "body": body,
-        "n_characters": document["n_characters"],
+        "title": document.title,
+        "is_html": html != "",
+        "body": marked_html(html, wanted) if html else marked_text(text, wanted),
+        "is_empty": n_characters <= SHOWN_CHARACTERS and not text.strip(),
+        "n_characters": n_characters,
         "n_shown": SHOWN_CHARACTERS,
-        "n_hidden": n_hidden,
+        "n_hidden": 0 if html else max(0, n_characters - SHOWN_CHARACTERS),
     }
     response = render(request, "judging/frame.html", context)
     response.headers["Content-Security-Policy"] = FRAME_POLICY
@@ -54,32 +59,15 @@ def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     return response
 
 
-def _document(request: HttpRequest, token: uuid.UUID) -> dict[str, Any] | None:
-    """Return what the frame needs of the lease's document, cut in the database: a document may have megabytes."""
-    is_shown = {f"{_DOCUMENT}collection__shows_html": True, "n_html__lte": SHOWN_CHARACTERS}
-    columns = [
-        "title",
-        "n_characters",
-        "text",
-        "html",
-        "topic_title",
-        "topic_description",
-        "highlights_terms",
-    ]
+def _shown(document: Document, shows_html: bool) -> tuple[str, str, int]:
+    """Return the text, cut, the HTML if it is to be shown, and the text's length. Cut in the database."""
+    fits = When(n_html__lte=SHOWN_CHARACTERS if shows_html else 0, then=F("html"))
     return (
-        Lease.objects.filter(token=token, assessor__user=request.user)
-        .annotate(
-            title=Left(f"{_DOCUMENT}title", LONGEST_TOPIC),
-            n_characters=Length(f"{_DOCUMENT}text"),
-            n_html=Length(f"{_DOCUMENT}html"),
-            text=Left(f"{_DOCUMENT}text", SHOWN_CHARACTERS),
-            html=Case(
-                When(**is_shown, then=F(f"{_DOCUMENT}html")), default=Value(""), output_field=TextField()
-            ),
-            topic_title=Left(f"{_TOPIC}title", LONGEST_TOPIC),
-            topic_description=Left(f"{_TOPIC}description", LONGEST_TOPIC),
-            highlights_terms=F("assessor__campaign__highlights_terms"),
+        Document.objects.annotate(n_html=Length("html"))
+        .values_list(
+            Left("text", SHOWN_CHARACTERS),
+            Case(fits, default=Value(""), output_field=TextField()),
+            Length("text"),
         )
-        .values(*columns)
-        .first()
+        .get(pk=document.pk)
     )

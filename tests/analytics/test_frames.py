@@ -25,8 +25,9 @@ from small_campaign import (
 
 from analytics.frames import campaign_arrays
 from judging.models import Judgment, Slot
-from judging.services.assign import release, revise, submit
+from judging.services.assign import revise, submit
 from judging.services.judgment_files import import_judgments
+from judging.services.leases import release
 from sampling.models import AuditEntry, DrawEntry
 from sampling.services.auditing import audit
 

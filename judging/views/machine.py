@@ -1,0 +1,103 @@
+"""Requests of machine assessors: what to judge by, and many judgments at once."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from judging.models import Judgment, MachineCall
+from judging.serializers import Submission, saved_json
+from judging.services import assign, machines
+from judging.services.errors import Refused
+from judging.services.machines import MOST_AT_ONCE
+
+LARGEST = 2_147_483_647
+MOST_CALLS = 10 * MOST_AT_ONCE  # every retry is a call
+
+
+class CallRow(serializers.Serializer):
+    """One request to a model."""
+
+    token = serializers.UUIDField()
+    status = serializers.ChoiceField(MachineCall.Status.choices)
+    model = serializers.CharField(max_length=200)
+    detail = serializers.CharField(max_length=2000, allow_blank=True, default="", trim_whitespace=False)
+    prompt_tokens = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
+    completion_tokens = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
+    cost = serializers.DecimalField(max_digits=14, decimal_places=8, min_value=0, default=0)
+    milliseconds = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
+
+
+class Batch(serializers.Serializer):
+    """Up to 50 judgments, whatever each of them is like; it is looked at one by one."""
+
+    judgments = serializers.ListField(child=serializers.JSONField(), max_length=MOST_AT_ONCE, default=list)
+    calls = serializers.ListField(child=serializers.JSONField(), max_length=MOST_CALLS, default=list)
+    release = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AT_ONCE, default=list)
+
+
+@api_view(["GET"])
+def instructions(request: Request, campaign_id: uuid.UUID) -> Response:
+    """What a machine judges by: the scale, the guidelines, the prompt."""
+    assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
+    return Response(machines.instructions(assessor=assessor))
+
+
+@api_view(["POST"])
+def batch(request: Request, campaign_id: uuid.UUID) -> Response:
+    """Store judgments and calls, and give leases back; one answer for each, in their order.
+
+    One that cannot be stored does not keep the others from being stored. The request may be repeated.
+    """
+    assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
+    sent = Batch(data=request.data)
+    sent.is_valid(raise_exception=True)
+    judgments = [_checked(Submission, body) for body in sent.validated_data["judgments"]]
+    calls = [_checked(CallRow, body) for body in sent.validated_data["calls"]]
+    outcomes, stored = machines.save_batch(
+        assessor=assessor,
+        submissions=[checked.validated_data for checked in judgments if checked.is_valid()],
+        calls=[checked.validated_data for checked in calls if checked.is_valid()],
+    )
+    tokens = sent.validated_data["release"]
+    answer: dict[str, Any] = {
+        "saved": _in_order(judgments, map(_outcome_json, outcomes)),
+        "calls": _in_order(calls, ({"status": 200 if done else 404} for done in stored)),
+    }
+    if tokens:
+        answer["released"] = machines.give_back(assessor=assessor, tokens=tokens)
+    return Response(answer)
+
+
+def _checked(serializer: type[serializers.Serializer], body: Any) -> serializers.Serializer:
+    checked = serializer(data=body)
+    checked.is_valid()
+    return checked
+
+
+def _in_order(entries: list[serializers.Serializer], answers: Any) -> list[dict[str, Any]]:
+    """Return an answer for each entry: the next one for a valid entry, its faults for another."""
+    return [next(answers) if entry.is_valid() else _invalid_json(entry) for entry in entries]
+
+
+def _invalid_json(entry: serializers.Serializer) -> dict[str, Any]:
+    token = entry.initial_data.get("token") if isinstance(entry.initial_data, Mapping) else None
+    return {
+        "token": token if isinstance(token, str) else None,
+        "status": 400,
+        "type": "/problems/Invalid",
+        "title": "The request is not valid",
+        "detail": json.dumps(entry.errors),
+    }
+
+
+def _outcome_json(outcome: Judgment | Refused) -> dict[str, Any]:
+    if isinstance(outcome, Judgment):
+        return {**saved_json(outcome), "status": 200}
+    name = type(outcome).__name__
+    return {"status": outcome.status, "type": f"/problems/{name}", "title": outcome.title}
