@@ -1,6 +1,6 @@
 from django.urls import path
 
-from judging.views import assess, crowd, entry, frame, join, manage, training
+from judging.views import assess, crowd, entry, frame, join, machine, manage, training
 
 app_name = "judging"
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     path("api/v1/campaigns/<uuid:campaign_id>/revisions", assess.revise, name="revise"),
     path("api/v1/campaigns/<uuid:campaign_id>/heartbeat", assess.heartbeat, name="heartbeat"),
     path("api/v1/campaigns/<uuid:campaign_id>/history", assess.history, name="history"),
+    path("api/v1/campaigns/<uuid:campaign_id>/batch", machine.batch, name="batch"),
+    path("api/v1/campaigns/<uuid:campaign_id>/instructions", machine.instructions, name="instructions"),
     path("manage/", manage.overview, name="manage"),
     path("manage/collections/new/", manage.new_collection, name="manage-collection-new"),
     path("manage/collections/<uuid:collection_id>/", manage.collection, name="manage-collection"),

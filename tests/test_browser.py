@@ -1,110 +1,40 @@
-"""The judging screen in a real Chromium, with the keyboard alone."""
+"""The judging screen in a real Chromium: what it promises about judgments, and what a server may answer."""
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 
+import browser
 import pytest
+from browser import answers, at_rest, judge, kept, problem, ready, says
 from django.conf import settings
-from django.contrib.sessions.backends.db import SessionStore
 
-from judging.models import Assessor, Campaign, Collection, Document, Grade, Item, Judgment, Scale, Slot, Topic
-from touchstone import embedded
-from touchstone.models import User
+from judging.models import Assessor, Campaign, Judgment
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.xdist_group("browser"),
-]
-HOSTILE = '<script>top.location="http://127.0.0.1:9/"</script><img src=x onerror="alert(1)">'
+pytestmark = browser.MARKS
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    if CHROMIUM is None:
-        reason = "no Chromium on this machine: the browser tests cannot run (apt-get install chromium)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    # Playwright's event loop lives in this thread; Django would take every query here for one in async code.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*flags, "--disable-sync"])
-        yield browser
-        browser.close()
+@pytest.fixture(scope="module")
+def chromium() -> Iterator:
+    yield from browser.chromium()
 
 
 @pytest.fixture(scope="module")
 def web(child_environment) -> Iterator[str]:
-    """The real web server on the test's database."""
-    address = f"127.0.0.1:{embedded.free_port()}"
-    command = [sys.executable, "-m", "gunicorn", "touchstone.wsgi", "--threads", "4", "--bind", address]
-    server = subprocess.Popen(
-        [*command, "--no-control-socket", "--log-level", "error"], env=child_environment
-    )
-    embedded.answers(f"http://{address}/livez")()
-    yield f"http://{address}"
-    server.send_signal(signal.SIGTERM)
-    server.wait(30)
+    yield from browser.web(child_environment)
 
 
 @pytest.fixture
 def campaign(transactional_db) -> Campaign:
-    scale = Scale.objects.create(name="three")
-    Grade.objects.bulk_create(
-        Grade(scale=scale, value=value, label=label, gain=value)
-        for value, label in enumerate(["Not relevant", "Relevant", "Highly relevant"])
-    )
-    collection = Collection.objects.create(name="Needs")
-    made = Campaign.objects.create(
-        collection=collection, scale=scale, name="Judge", state=Campaign.State.OPEN, gold_check_rate=0
-    )
-    topic = Topic.objects.create(
-        collection=collection, topic_id="t1", title="A need", narrative="More about it"
-    )
-    for number in range(30):
-        document = Document.objects.create(
-            collection=collection,
-            doc_id=f"d{number}",
-            title=f"Document {number}",
-            text=f"Text {number} {HOSTILE}",
-        )
-        item = Item.objects.create(campaign=made, topic=topic, document=document)
-        Slot.objects.create(item=item, purpose="judge", number=1, campaign=made, topic=topic, position=number)
-    return made
+    return browser.make_campaign()
 
 
 @pytest.fixture
 def page(chromium, web, campaign) -> Iterator:
-    bob = User.objects.create(username="bob")
-    Assessor.objects.create(campaign=campaign, user=bob)
-    session = SessionStore()
-    session["_auth_user_id"] = str(bob.pk)
-    session["_auth_user_backend"] = settings.AUTHENTICATION_BACKENDS[0]
-    session["_auth_user_hash"] = bob.get_session_auth_hash()
-    session.save()
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
-    cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": web}
-    context.add_cookies([cookie])
-    context.set_default_timeout(10_000)
-    page = context.new_page()
-    page.faults = []
-    page.on("pageerror", lambda error: page.faults.append(str(error)))
-    page.on("dialog", lambda dialog: (page.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.goto(f"{web}/judge/")
-    yield page
-    assert page.faults == []
-    context.close()
+    bob = browser.make_assessor(campaign)
+    with browser.page_of(chromium, web, bob.user) as page:
+        page.goto(f"{web}/judge/")
+        yield page
 
 
 def begin(page) -> None:
@@ -112,25 +42,6 @@ def begin(page) -> None:
     page.wait_for_selector("a.button.primary:focus")
     page.keyboard.press("Enter")
     ready(page)
-
-
-def ready(page) -> None:
-    page.wait_for_selector("#judge[data-ready=true]")
-    page.wait_for_timeout(250)
-
-
-def judge(page, key: str) -> str:
-    """Press a key, wait until the judgment is saved and the next document is there; return the judged title."""
-    title = page.inner_text("#document-title")
-    before = Judgment.objects.count()
-    page.keyboard.press(key)
-    page.wait_for_function(
-        "before => document.querySelector('#document-title').innerText !== before", arg=title
-    )
-    ready(page)
-    assert Judgment.objects.count() == before + 1
-    assert "Saved" in page.inner_text("#saved")
-    return title
 
 
 def test_twenty_judgments_with_the_keyboard_alone_each_visibly_saved(page):
@@ -218,7 +129,7 @@ def test_a_hostile_document_runs_nothing_and_leaves_its_frame_nowhere(page):
     requests = []
     page.on("request", lambda request: requests.append(request.url))
     begin(page)
-    frame = page.frame_locator("#frame-place iframe")
+    frame = page.frame_locator("#frame-place iframe:not(.ahead)")
     assert "<script>" in frame.locator("body").inner_text()
     assert all("127.0.0.1:9/" not in url for url in requests)
     assert "/judge/" in page.url
@@ -238,45 +149,6 @@ def test_the_page_without_a_lease_of_mine_does_not_exist(page, web):
 
 
 # --- what the server may answer ------------------------------------------------------------------------------------
-
-
-def answers(page, pattern, *replies, times=None) -> list[dict]:
-    """Fake the answers to requests at `pattern`, one reply `(status, body)` after another; return what was sent.
-
-    The last reply is repeated until `times` requests came; later requests reach the server.
-    """
-    sent = []
-    limit = len(replies) if times is None else times
-
-    def answer(route):
-        if len(sent) >= limit:
-            return route.fallback()
-        status, body = replies[min(len(sent), len(replies) - 1)]
-        sent.append(route.request.post_data_json)
-        if isinstance(body, str):
-            return route.fulfill(status=status, body=body, content_type="text/html")
-        return route.fulfill(status=status, json=body, content_type="application/problem+json")
-
-    page.route(pattern, answer)
-    return sent
-
-
-def problem(name: str, status: int, title: str, detail: str = "") -> tuple[int, dict]:
-    return status, {"type": f"/problems/{name}", "title": title, "status": status, "detail": detail}
-
-
-def says(page, selector: str, text: str) -> None:
-    page.wait_for_function(
-        "([selector, text]) => document.querySelector(selector).innerText.includes(text)",
-        arg=[selector, text],
-    )
-
-
-def kept(page) -> list[str]:
-    """The keys of the outbox in this browser's storage."""
-    return page.evaluate(
-        "() => Object.keys(localStorage).filter((key) => key.startsWith('touchstone-outbox:'))"
-    )
 
 
 REFUSALS = [
@@ -350,7 +222,7 @@ def test_a_change_of_mind_after_the_end_is_refused_once_and_not_sent_for_ever(pa
     page.on("request", lambda request: request.method == "POST" and sent.append(request.url))
     page.keyboard.press("2")
     says(page, "#problem", title)
-    page.wait_for_selector("#judge[aria-busy=false]")
+    at_rest(page)
     assert [url.rpartition("/")[2] for url in sent] == ["revisions", "claim"]
     assert kept(page) == []
     assert (
@@ -383,14 +255,16 @@ def test_a_judgment_the_server_fails_on_three_times_is_set_aside_and_can_be_sent
 
 def test_work_goes_on_past_a_judgment_that_was_set_aside(page):
     begin(page)
+    refused = browser.title(page)
     answers(page, "**/judgments", (500, "<h1>Something went wrong</h1>"), times=3)
     page.keyboard.press("1")
     says(page, "#problem", "could not be stored")
     ready(page)
-    judge(page, "2")  # the same document again: its lease is still held
-    assert Judgment.objects.get().grade == 2
+    following = judge(page, "2")
+    assert judge(page, "1") == refused  # the same document again: its lease is still held
     assert kept(page) == []  # what was set aside for it has no use any more
-    judge(page, "1")
+    grades = {j.item.document.title: j.grade for j in Judgment.objects.select_related("item__document")}
+    assert grades == {following: 2, refused: 1}
 
 
 def test_two_faults_of_the_server_set_nothing_aside(page):
@@ -482,18 +356,18 @@ def test_a_stored_judgment_without_a_next_document_is_saved_and_the_page_claims_
     title = page.inner_text("#document-title")
 
     def busy(route):
-        route.fulfill(json={**route.fetch().json(), "item": None, "reason": "busy"})
+        route.fulfill(json={**route.fetch().json(), "items": [], "reason": "busy"})
 
     page.route("**/judgments", busy, times=1)
     with page.expect_response("**/claim"):
         page.keyboard.press("1")
-        says(page, "#empty", "The server is busy")
-        assert "Saved 1" in page.inner_text("#saved")
+        says(page, "#saved", "Saved 1")
         assert kept(page) == []
+        assert browser.title(page) != title  # it was here before
     ready(page)
-    assert page.inner_text("#document-title") != title
     judge(page, "1")
-    assert Judgment.objects.count() == 2
+    judge(page, "1")
+    assert Judgment.objects.count() == 3
 
 
 def test_tabs_keep_their_entries_under_keys_of_their_own_and_the_oldest_goes_first(page):

@@ -45,7 +45,7 @@ def add_machine(*, campaign: Campaign, username: str, actor: User | None = None)
 
 def instructions(*, assessor: Assessor) -> dict[str, Any]:
     """Return what a machine must know before it judges: the scale, the guidelines, the prompt."""
-    _check_is_machine(assessor)
+    check_is_machine(assessor)
     campaign = assessor.campaign
     return {
         "campaign": campaign.name,
@@ -71,7 +71,7 @@ def save_batch(
     name a lease of this assessor. Sent twice, a judgment and the calls of its lease are stored once.
     """
     if calls:
-        _check_is_machine(assessor)
+        check_is_machine(assessor)
     tokens = {call["token"] for call in calls}
     mine = set(Lease.objects.filter(assessor=assessor, token__in=tokens).values_list("token", flat=True))
     waiting = [call for call in calls if call["token"] in mine]
@@ -86,12 +86,12 @@ def save_batch(
 
 def give_back(*, assessor: Assessor, tokens: Sequence[uuid.UUID]) -> int:
     """End leases that a machine will not use, so that others need not wait for them; return how many."""
-    _check_is_machine(assessor)
+    check_is_machine(assessor)
     held = Slot.objects.filter(assessor=assessor, state=Slot.State.LEASED, token__in=tokens)
     return int(held.update(**OPEN))
 
 
-def _check_is_machine(assessor: Assessor) -> None:
+def check_is_machine(assessor: Assessor) -> None:
     if assessor.kind != Assessor.Kind.MACHINE:
         raise NotAMachine
 

@@ -73,10 +73,12 @@ STORE_REVISION = "WITH " + _INSERT.format(slot="%(slot)s::bigint")
 # -- claim -----------------------------------------------------------------------------------------------------
 
 # A slot this assessor may have: nobody's, or its lease has expired; and he has nothing to do with its item yet.
+# OFFSET 0 and "+ 0" keep these two a look at one item each: else they would read all that the assessor ever judged.
 _FREE = """(s.state = 'open' OR s.lease_until < clock_timestamp())
-     AND NOT EXISTS (SELECT 1 FROM judging_slot t WHERE t.item_id = s.item_id AND t.assessor_id = %(assessor)s)
+     AND NOT EXISTS (SELECT 1 FROM judging_slot t
+                      WHERE t.item_id = s.item_id AND t.assessor_id + 0 = %(assessor)s OFFSET 0)
      AND NOT EXISTS (SELECT 1 FROM judging_judgment j
-                      WHERE j.item_id = s.item_id AND j.assessor_id = %(assessor)s)"""
+                      WHERE j.item_id = s.item_id AND j.assessor_id + 0 = %(assessor)s OFFSET 0)"""
 _NOT_KEPT_FROM_HIM = """NOT EXISTS (SELECT 1 FROM judging_campaigntopic k WHERE k.campaign_id = %(campaign)s
                       AND k.topic_id = {topic} AND k.team NOT IN ('', %(team)s))"""
 

@@ -16,6 +16,9 @@ FRAME_POLICY = (
     "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 )
 SHOWN_CHARACTERS = 200_000  # more would keep the browser busy, and nobody reads it
+# Anchors s0, s1, ... a tenth of the frame's height apart: the judging screen cannot scroll a sandbox otherwise.
+_STEPS = [f'<i id="s{number}"></i>' for number in range(2000)]
+CHARACTERS_A_STEP = 20  # a narrow frame shows about so many in a tenth of its height
 
 
 def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
@@ -46,6 +49,7 @@ def document_response(
         "title": document.title,
         "is_html": html != "",
         "body": marked_html(html, wanted) if html else marked_text(text, wanted),
+        "steps": "".join(_STEPS[: 20 + n_characters // CHARACTERS_A_STEP]),
         "is_empty": n_characters <= SHOWN_CHARACTERS and not text.strip(),
         "n_characters": n_characters,
         "n_shown": SHOWN_CHARACTERS,

@@ -57,6 +57,8 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
     sent = Batch(data=request.data)
     sent.is_valid(raise_exception=True)
+    if sent.validated_data["calls"] or sent.validated_data["release"]:
+        machines.check_is_machine(assessor)
     judgments = [_checked(Submission, body) for body in sent.validated_data["judgments"]]
     calls = [_checked(CallRow, body) for body in sent.validated_data["calls"]]
     outcomes, stored = machines.save_batch(
@@ -66,8 +68,8 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     )
     tokens = sent.validated_data["release"]
     answer: dict[str, Any] = {
-        "saved": _in_order(judgments, map(_outcome_json, outcomes)),
-        "calls": _in_order(calls, ({"status": 200 if done else 404} for done in stored)),
+        "saved": _in_order(judgments, [_outcome_json(outcome) for outcome in outcomes]),
+        "calls": _in_order(calls, [{"status": 200 if done else 404} for done in stored]),
     }
     if tokens:
         answer["released"] = machines.give_back(assessor=assessor, tokens=tokens)
@@ -80,9 +82,15 @@ def _checked(serializer: type[serializers.Serializer], body: Any) -> serializers
     return checked
 
 
-def _in_order(entries: list[serializers.Serializer], answers: Any) -> list[dict[str, Any]]:
-    """Return an answer for each entry: the next one for a valid entry, its faults for another."""
-    return [next(answers) if entry.is_valid() else _invalid_json(entry) for entry in entries]
+def _in_order(entries: list[serializers.Serializer], answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each entry its token with the next answer if it is valid, with its faults if not."""
+    following = iter(answers)
+    return [
+        {"token": str(entry.validated_data["token"]), **next(following)}
+        if entry.is_valid()
+        else _invalid_json(entry)
+        for entry in entries
+    ]
 
 
 def _invalid_json(entry: serializers.Serializer) -> dict[str, Any]:

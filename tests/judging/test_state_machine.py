@@ -351,40 +351,40 @@ class Contract(RuleBasedStateMachine):
     def slots_are_those_of_the_model(self):
         found, void = {}, []
         fields = ("item", "purpose", "number", "state", "assessor", "token")
-        for item, purpose, number, state, who, token in self.rows(Slot, *fields):
+        for item, purpose, number, state, who, token in Slot.objects.values_list(*fields):
             if purpose == "void":
                 void.append((self.number_of[item], who))
             else:
-                place = (state, who, token if state == "leased" else None)
-                found[self.number_of[item], purpose, number] = place
+                token_of_lease = token if state == "leased" else None
+                found[self.number_of[item], purpose, number] = (state, who, token_of_lease)
         assert found == {
-            key: (place.state, place.assessor, place.token) for key, place in self.places().items()
+            key: (place.state, place.assessor, place.token) for key, place in self.model.places.items()
         }
-        assert sorted(void) == sorted(self.void())
+        assert sorted(void) == sorted(self.model.void)
 
     @invariant()
-    def every_judgment_is_stored_once_and_the_newest_counts_as_in_the_model(self):
+    def every_judgment_is_kept_once_and_the_newest_counts_as_in_the_model(self):
         newest, sent = {}, []
-        fields = ("item", "assessor", "lease_token", "client_token", "grade", "obstacle", "sequence")
-        rows = self.rows(Judgment, *fields, "slot__purpose", "slot__number")
-        for item, who, token, client_token, grade, obstacle, _, purpose, number in sorted(rows, key=SEQUENCE):
+        fields = ("item", "assessor", "lease_token", "client_token", "grade", "obstacle")
+        rows = Judgment.objects.order_by("sequence").values_list(*fields, "slot__purpose", "slot__number")
+        for item, who, token, client_token, grade, obstacle, purpose, number in rows:
             place = None if purpose in (None, "void") else (self.number_of[item], purpose, number)
             newest[self.number_of[item], who] = (grade, obstacle, place)
             sent.append((client_token, (who, token, grade, obstacle)))
-        if self.begun:
-            assert newest == self.model.newest
-            assert len(sent) == len(self.model.sent)
-            assert dict(sent) == self.model.sent
-            counted = [place for _, _, place in newest.values() if place is not None]
-            assert len(set(counted)) == len(counted)
-            judged = Counter(item for item, purpose, _ in counted if purpose == "judge")
-            assert max(judged.values(), default=0) <= self.k
+        assert newest == self.model.newest
+        assert sorted(sent, key=str) == sorted(self.model.sent.items(), key=str)
+        counted = [place for _, _, place in newest.values() if place is not None]
+        assert len(set(counted)) == len(
+            counted
+        )  # one assessor a place, and newest has an assessor once an item
+        judged = Counter(item for item, purpose, _ in counted if purpose == "judge")
+        assert max(judged.values(), default=0) <= self.k
 
     @invariant()
     def work_is_counted_and_leases_are_kept(self):
-        if self.begun:
-            assert dict(self.rows(Assessor, "pk", "n_judged")) == {w: self.model.n_judged[w] for w in PURPOSES}
-            assert {token for (token,) in self.rows(Lease, "token")} == set(self.model.leases)
+        n_judged = dict(Assessor.objects.values_list("pk", "n_judged"))
+        assert n_judged == {who: self.model.n_judged[who] for who in PURPOSES}
+        assert set(Lease.objects.values_list("token", flat=True)) == set(self.model.leases)
 
     # -- helpers --
 

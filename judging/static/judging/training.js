@@ -4,7 +4,7 @@
 // The same switch as in the help of the judging screen: people who use speech input turn single keys off.
 function keysAreOn() {
   try {
-    return localStorage.getItem("touchstone-keys") !== "off";
+    return localStorage.getItem("touchstone-single-keys") !== "off";
   } catch {
     return true;
   }

@@ -1,0 +1,497 @@
+"""The judging contract as a state machine: whatever assessors and managers do, in whatever order, a model of a page
+predicts what is refused, what is stored and what counts.
+
+Every example is one transaction that is rolled back. `NIGHTLY=1` (make nightly) runs 2,000 examples of 50 steps.
+"""
+
+import os
+import random
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from judging.models import (
+    Assessor,
+    Campaign,
+    Collection,
+    Document,
+    Grade,
+    Item,
+    Judgment,
+    Lease,
+    Scale,
+    Slot,
+    Topic,
+)
+from judging.services import assign, leases
+from judging.services.campaigns import close_campaign, open_campaign, set_status
+from judging.services.errors import (
+    AlreadyJudged,
+    AssessorSuspended,
+    CampaignNotOpen,
+    LeaseUnknown,
+    NotYetJudged,
+    Refused,
+    TokenReused,
+)
+from touchstone.models import User
+
+IS_NIGHTLY = os.environ.get("NIGHTLY") == "1"
+EXAMPLES, STEPS = (2000, 50) if IS_NIGHTLY else (40, 30)
+# Bob, Dora and Emil judge, and meet checks; Gold audits.
+PURPOSES = {1: ("judge", "check"), 2: ("judge", "check"), 3: ("judge", "check"), 4: ("audit",)}
+STATS=Counter()
+STRANGER = uuid.UUID(int=0)
+WHO = st.sampled_from(sorted(PURPOSES))
+AHEAD = st.integers(1, 2)
+ANSWER = st.sampled_from([(0, ""), (1, ""), (2, ""), (None, "language")])  # grade, obstacle
+
+
+@dataclass
+class Place:
+    """A slot that wants a judgment, or has one: open, leased or done."""
+
+    state: str = "open"
+    assessor: int | None = None
+    token: uuid.UUID | None = None
+    is_expired: bool = False
+
+
+@dataclass
+class Model:
+    """The contract without a database, one request after the other. Places are keyed (item, purpose, number)."""
+
+    places: dict[tuple, Place]
+    quota: dict[int, int | None]
+    is_open: bool = True
+    suspended: set[int] = field(default_factory=set)
+    void: list[tuple] = field(default_factory=list)  # (item, assessor) of judgments that were set aside
+    leases: dict[uuid.UUID, tuple[int, int]] = field(default_factory=dict)  # token: assessor, item
+    sent: dict[uuid.UUID, tuple] = field(default_factory=dict)  # client token: what came with it
+    newest: dict[tuple, tuple] = field(
+        default_factory=dict
+    )  # (item, assessor): grade, obstacle, place or None
+    n_judged: Counter = field(default_factory=Counter)
+
+    def held(self, who):
+        return [key for key, place in self.places.items() if (place.state, place.assessor) == ("leased", who)]
+
+    def available(self, who):
+        """Return what the assessor could be given: free, and of an item he never had to do with."""
+        mine = {item for item, assessor in [*self.newest, *self.void] if assessor == who}
+        mine |= {item for (item, _, _), place in self.places.items() if place.assessor == who}
+        return [
+            key
+            for key, place in self.places.items()
+            if key[0] not in mine and key[1] in PURPOSES[who] and (place.state == "open" or place.is_expired)
+        ]
+
+    def may_judge(self, who):
+        if who in self.suspended:
+            raise AssessorSuspended
+        if not self.is_open:
+            raise CampaignNotOpen
+
+    def claim(self, who, n, claimed):
+        """Follow the choice of the product: what he held, then as many more as he wants and may have."""
+        self.may_judge(who)
+        n = n if self.quota[who] is None else min(n, self.quota[who] - self.n_judged[who])
+        held = self.held(who) if n > 0 else []
+        given = [key for key, _ in claimed]
+        assert set(given[: len(held)]) == set(held)
+        for key, token in claimed:
+            if key not in held:
+                assert key in self.available(who)
+                assert token not in self.leases
+                self.places[key] = Place("leased", who, token)
+                self.leases[token] = (who, key[0])
+            assert self.places[key].token == token
+            self.places[key].is_expired = False
+        assert len(given) <= max(n, len(held))
+        if len(given) < n:
+            assert {purpose for _, purpose, _ in self.available(who)} <= {"check"}  # checks come by chance
+        return "" if given else "no work" if n > 0 else "quota"
+
+    def submit(self, who, token, client_token, grade, obstacle):
+        if self.is_repeated(who, token, client_token, grade, obstacle):
+            return
+        item = self.item_of(who, token)
+        if (item, who) in self.newest:
+            raise AlreadyJudged
+        self.store(item, who, token, client_token, grade, obstacle)
+        self.n_judged[who] += 1
+
+    def revise(self, who, token, client_token, grade, obstacle):
+        if self.is_repeated(who, token, client_token, grade, obstacle):
+            return
+        self.may_judge(who)
+        item = self.item_of(who, token)
+        if (item, who) not in self.newest:
+            raise NotYetJudged
+        self.store(item, who, token, client_token, grade, obstacle)
+
+    def is_repeated(self, who, token, client_token, grade, obstacle):
+        if client_token not in self.sent:
+            return False
+        if self.sent[client_token] != (who, token, grade, obstacle):
+            raise TokenReused
+        return True
+
+    def item_of(self, who, token):
+        assessor, item = self.leases.get(token, (None, None))
+        if assessor != who:
+            raise LeaseUnknown
+        return item
+
+    def store(self, item, who, token, client_token, grade, obstacle):
+        """Fill the place he fills already, or holds, or any free one of the item; nobody gets a second one of it."""
+        self.sent[client_token] = (who, token, grade, obstacle)
+        counted = self.newest.get((item, who), (None, "", None))[2]
+        held = [key for key in self.held(who) if key[0] == item]
+        free = [key for key, place in self.places.items() if key[0] == item and place.state == "open"]
+        free = [key for key in free if key[1] in PURPOSES[who] and (item, who) not in self.void]
+        place = None
+        if grade is not None and who not in self.suspended:
+            place = counted or next(iter(held + sorted(free)), None)
+        if place is None and counted is not None:
+            self.set_aside(counted)
+        for key in held:
+            self.places[key] = Place()
+        if place is not None:
+            self.places[place] = Place("done", who)
+        self.newest[item, who] = (grade, obstacle, place)
+
+    def set_aside(self, key):
+        who = self.places[key].assessor
+        self.void.append((key[0], who))
+        self.newest[key[0], who] = (*self.newest[key[0], who][:2], None)
+        self.places[key] = Place()
+
+    def release(self, keys):
+        for key in keys:
+            self.places[key] = Place()
+
+    def requeue(self, who):
+        done = [key for key, place in self.places.items() if (place.state, place.assessor) == ("done", who)]
+        done = [key for key in done if key[1] != "check"]
+        for key in done:
+            self.set_aside(key)
+        return len(done)
+
+
+class Contract(RuleBasedStateMachine):
+    """Does everything to the product and to the model, and compares them after every step."""
+
+    def __init__(self):
+        super().__init__()
+        self.example = transaction.atomic()
+        self.example.__enter__()
+        self.n_sent = 0
+
+    def teardown(self):
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # what a commit would check
+        finally:
+            transaction.set_rollback(True)
+            self.example.__exit__(None, None, None)
+
+    @initialize(
+        k=st.integers(1, 3),
+        n_items=st.integers(1, 4),
+        n_checks=st.integers(0, 2),
+        n_audits=st.integers(0, 1),
+        quota=st.none() | st.integers(1, 4),
+        seed=st.integers(0, 99),
+    )
+    def begin(self, k, n_items, n_checks, n_audits, quota, seed):
+        assign._random = random.Random(seed)  # the same example makes the same choices again
+        self.k, rng = k, random.Random(seed)
+        self.campaign = make_campaign(k)
+        topics = [make_topic(self.campaign, number) for number in (1, 2)]
+        self.items = [make_item(self.campaign, rng.choice(topics), n) for n in range(n_items + n_checks)]
+        wanted = [(item, "judge", n) for item in range(n_items) for n in range(1, k + 1)]
+        wanted += [(item, "audit", 1) for item in range(n_audits)]
+        wanted += [(item, "check", n) for item in range(n_items, n_items + n_checks) for n in (1, 2)]
+        Slot.objects.bulk_create(self.make_slot(*key, rng.randrange(1000)) for key in wanted)
+        quotas = {who: quota if who == 2 else None for who in PURPOSES}
+        self.assessors = {who: make_assessor(self.campaign, who, quotas[who]) for who in PURPOSES}
+        self.model = Model({key: Place() for key in wanted}, quotas)
+        self.number_of = {item.pk: number for number, item in enumerate(self.items)}
+
+    def make_slot(self, item, purpose, number, position):
+        made = self.items[item]
+        return Slot(
+            item=made,
+            purpose=purpose,
+            number=number,
+            campaign_id=made.campaign_id,
+            topic_id=made.topic_id,
+            position=position,
+        )
+
+    # -- what assessors do --
+
+    @rule(who=WHO, n=AHEAD, answer=ANSWER)
+    def work(self, who, n, answer):
+        """Claim, and judge the first item: what happens nearly always."""
+        claimed = self.claimed(who, n)
+        if claimed is not None and claimed.items:
+            self.send("submit", who, claimed.item.token, self.new_client_token(), *answer)
+
+    @rule(who=WHO, n=AHEAD)
+    def claim(self, who, n):
+        self.claimed(who, n)
+
+    @precondition(lambda self: self.model.leases)
+    @rule(data=st.data(), answer=ANSWER)
+    def judge(self, data, answer):
+        """Judge something held or lost, in time or late, judged before or not."""
+        token = self.a_token(data)
+        self.send("submit", self.model.leases[token][0], token, self.new_client_token(), *answer)
+
+    @precondition(lambda self: self.model.leases)
+    @rule(data=st.data(), answer=ANSWER)
+    def change_one_s_mind(self, data, answer):
+        token = self.a_token(data)
+        self.send("revise", self.model.leases[token][0], token, self.new_client_token(), *answer)
+
+    @precondition(lambda self: self.model.sent)
+    @rule(data=st.data(), service=st.sampled_from(["submit", "revise"]), is_same=st.booleans())
+    def send_again(self, data, service, is_same):
+        client_token = data.draw(st.sampled_from(sorted(self.model.sent)))
+        who, token, grade, obstacle = self.model.sent[client_token]
+        if not is_same:
+            grade, obstacle = 0 if grade is None else (grade + 1) % 3, ""
+        self.send(service, who, token, client_token, grade, obstacle)
+
+    @precondition(lambda self: self.model.leases)
+    @rule(data=st.data(), who=WHO)
+    def send_what_one_was_not_given(self, data, who):
+        foreign = [token for token, (owner, _) in self.model.leases.items() if owner != who]
+        token = data.draw(st.sampled_from([STRANGER, *foreign]))
+        self.send("submit", who, token, self.new_client_token(), 1, "")
+
+    @precondition(lambda self: self.model.leases)
+    @rule(data=st.data())
+    def extend(self, data):
+        token = self.a_token(data)
+        who = self.model.leases[token][0]
+        held = [key for key in self.model.held(who) if self.model.places[key].token == token]
+        still = leases.extend(assessor=self.assessors[who], tokens=[token, STRANGER])
+        assert still == [token] * len(held)
+        for key in held:
+            self.model.places[key].is_expired = False
+
+    # -- what managers and time do --
+
+    @precondition(lambda self: self.leased())
+    @rule(data=st.data())
+    def expire(self, data):
+        key = data.draw(st.sampled_from(self.leased()))
+        slots = Slot.objects.filter(token=self.model.places[key].token)
+        assert slots.update(lease_until="2000-01-01T00:00Z") == 1
+        self.model.places[key].is_expired = True
+
+    @precondition(lambda self: self.leased())
+    @rule(data=st.data(), is_twice=st.booleans())
+    def release(self, data, is_twice):
+        key = data.draw(st.sampled_from(self.leased()))
+        slot = Slot.objects.get(token=self.model.places[key].token)
+        assert leases.release(slot=slot, actor=None)
+        if is_twice:
+            assert not leases.release(slot=slot, actor=None)
+        self.model.release([key])
+
+    @precondition(lambda self: self.model.leases and not self.model.suspended)
+    @rule(who=WHO)
+    def suspend(self, who):
+        set_status(assessor=self.assessors[who], status="suspended", actor=None)
+        self.model.suspended.add(who)
+        self.model.release(self.model.held(who))
+
+    @precondition(lambda self: self.model.suspended)
+    @rule()
+    def resume(self):
+        who = self.model.suspended.pop()
+        set_status(assessor=self.assessors[who], status="active", actor=None)
+
+    @precondition(lambda self: self.model.newest)
+    @rule(who=WHO)
+    def requeue(self, who):
+        assert leases.requeue(assessor=self.assessors[who], actor=None) == self.model.requeue(who)
+
+    @precondition(lambda self: self.model.is_open and self.model.newest)
+    @rule()
+    def close(self):
+        close_campaign(campaign=self.campaign, actor=None)
+        self.model.is_open = False
+
+    @precondition(lambda self: not self.model.is_open)
+    @rule()
+    def open_again(self):
+        open_campaign(campaign=self.campaign, actor=None)
+        self.model.is_open = True
+
+    # -- what is true after every step --
+
+    @invariant()
+    def slots_are_those_of_the_model(self):
+        found, void = {}, []
+        fields = ("item", "purpose", "number", "state", "assessor", "token")
+        for item, purpose, number, state, who, token in Slot.objects.values_list(*fields):
+            if purpose == "void":
+                void.append((self.number_of[item], who))
+            else:
+                token_of_lease = token if state == "leased" else None
+                found[self.number_of[item], purpose, number] = (state, who, token_of_lease)
+        assert found == {
+            key: (place.state, place.assessor, place.token) for key, place in self.model.places.items()
+        }
+        assert sorted(void) == sorted(self.model.void)
+
+    @invariant()
+    def every_judgment_is_kept_once_and_the_newest_counts_as_in_the_model(self):
+        newest, sent = {}, []
+        fields = ("item", "assessor", "lease_token", "client_token", "grade", "obstacle")
+        rows = Judgment.objects.order_by("sequence").values_list(*fields, "slot__purpose", "slot__number")
+        for item, who, token, client_token, grade, obstacle, purpose, number in rows:
+            place = None if purpose in (None, "void") else (self.number_of[item], purpose, number)
+            newest[self.number_of[item], who] = (grade, obstacle, place)
+            sent.append((client_token, (who, token, grade, obstacle)))
+        assert newest == self.model.newest
+        assert sorted(sent, key=str) == sorted(self.model.sent.items(), key=str)
+        counted = [place for _, _, place in newest.values() if place is not None]
+        assert len(set(counted)) == len(
+            counted
+        )  # one assessor a place, and newest has an assessor once an item
+        judged = Counter(item for item, purpose, _ in counted if purpose == "judge")
+        assert max(judged.values(), default=0) <= self.k
+
+    @invariant()
+    def work_is_counted_and_leases_are_kept(self):
+        n_judged = dict(Assessor.objects.values_list("pk", "n_judged"))
+        assert n_judged == {who: self.model.n_judged[who] for who in PURPOSES}
+        assert set(Lease.objects.values_list("token", flat=True)) == set(self.model.leases)
+
+    # -- helpers --
+
+    def both(self, product, model):
+        """Do it to both: either neither refuses, or both do for the same reason."""
+        try:
+            result = product()
+            if isinstance(result, assign.Claim): STATS["claim "+(result.reason or str(len(result.items)))]+=1
+            else: STATS["stored "+("counted" if result.slot_id else "uncounted")+f" seq{min(result.sequence,3)}"]+=1
+        except Refused as refusal:
+            STATS[type(refusal).__name__]+=1
+            with pytest.raises(type(refusal)):
+                model(None)
+        else:
+            model(result)
+
+    def claimed(self, who, n):
+        """Claim from both; return what the product gave."""
+        given = []
+
+        def product():
+            given.append(assign.claim(assessor=self.assessors[who], n=n))
+            return given[0]
+
+        def model(claimed):
+            reason = self.model.claim(who, n, [] if claimed is None else self.keys_of(claimed.items))
+            assert claimed is not None
+            assert (claimed.reason, claimed.n_judged) == (reason, self.model.n_judged[who])
+
+        self.both(product, model)
+        return given[0] if given else None
+
+    def send(self, service, who, token, client_token, grade, obstacle):
+        request = {"token": token, "client_token": client_token, "grade": grade, "obstacle": obstacle}
+
+        def model(stored):
+            getattr(self.model, service)(who, **request)
+            assert stored is not None
+            assert (stored.client_token, stored.grade, stored.obstacle) == (client_token, grade, obstacle)
+
+        self.both(lambda: getattr(assign, service)(assessor=self.assessors[who], **request), model)
+
+    def keys_of(self, held):
+        fields = ("pk", "item", "purpose", "number")
+        rows = Slot.objects.filter(pk__in=[one.slot_id for one in held]).values_list(*fields)
+        keys = {pk: (self.number_of[item], purpose, number) for pk, item, purpose, number in rows}
+        return [(keys[one.slot_id], one.token) for one in held]
+
+    def a_token(self, data):
+        """Return a lease, a recent one rather than an old one."""
+        tokens = list(self.model.leases)
+        return tokens[-1 - data.draw(st.integers(0, min(len(tokens), 8) - 1))]
+
+    def leased(self):
+        return sorted(key for key, place in self.model.places.items() if place.state == "leased")
+
+    def new_client_token(self):
+        self.n_sent += 1
+        return uuid.UUID(int=self.n_sent)
+
+
+def make_campaign(k):
+    scale = Scale.objects.create(name="three")
+    Grade.objects.bulk_create(Grade(scale=scale, value=n, label=str(n), gain=n) for n in range(3))
+    return Campaign.objects.create(
+        collection=Collection.objects.create(name="collection"),
+        scale=scale,
+        name="campaign",
+        state="open",
+        judgments_per_item=k,
+        gold_check_rate=0.5,
+    )
+
+
+def make_topic(campaign, number):
+    return Topic.objects.create(
+        pk=number, collection=campaign.collection, topic_id=f"t{number}", title="A topic"
+    )
+
+
+def make_item(campaign, topic, number):
+    document = Document.objects.create(collection=campaign.collection, doc_id=f"d{number}", text="Text")
+    return Item.objects.create(campaign=campaign, topic=topic, document=document)
+
+
+def make_assessor(campaign, number, quota):
+    tier = "gold" if PURPOSES[number] == ("audit",) else "bronze"
+    user = User.objects.create(pk=number, username=f"assessor{number}")
+    return Assessor.objects.create(pk=number, campaign=campaign, user=user, tier=tier, quota=quota)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_the_contract_holds_whatever_is_done_in_whatever_order(monkeypatch):
+    monkeypatch.setattr(assign, "_random", assign._random)  # put back what every example replaces
+    run_state_machine_as_test(
+        Contract,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            derandomize=not IS_NIGHTLY,  # the gate is the same every time
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )
+
+    print(sorted(STATS.items()))
