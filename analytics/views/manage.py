@@ -90,7 +90,7 @@ def _event_words(detail: dict[str, Any]) -> str:
     'bob, 2 places'
     """
     words = []
-    for key, value in detail.items():
+    for key, value in sorted(detail.items(), key=lambda pair: pair[0] != "assessor"):  # whom, then what
         if value in (None, "", []):
             continue
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)

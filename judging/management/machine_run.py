@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from judging.management.machine_clients import Client, Verdict, Work
+from judging.management.machine_clients import Client, NotServed, Verdict, Work
 from judging.management.machine_model import (
     SET_UP_IS_WRONG,
     TOO_MANY_REQUESTS,
@@ -28,7 +28,8 @@ from judging.management.machine_model import (
     Reply,
 )
 from judging.models import Judgment
-from judging.prompts import grades_text, messages_of
+from judging.prompts import check_prompt, grades_text, messages_of
+from judging.services.errors import Refused
 
 FIRST_WAIT, LAST_WAIT = 1.0, 60.0
 # So many failures and not one grade: then it is not the documents.
@@ -117,7 +118,20 @@ class Run:
     def start(self) -> Summary:
         """Judge until there is nothing to judge, or something to stop for."""
         begun = time.monotonic()
+        try:
+            self._prepare()
+            with ThreadPoolExecutor(self.parallel) as pool:
+                self._judge_all(pool)
+        except (Refused, NotServed) as refusal:
+            self.stopped.because(str(refusal) or getattr(refusal, "title", ""))
+        self.summary.reason = self.stopped.reason
+        self.summary.seconds = time.monotonic() - begun
+        return self.summary
+
+    def _prepare(self) -> None:
         told = self.client.instructions()
+        self.prompt = self.prompt or told["prompt"]
+        check_prompt(self.prompt)
         self.grades = [grade["value"] for grade in told["grades"]]
         self.lease_seconds = float(told["lease_seconds"])
         self.fields = {
@@ -125,12 +139,13 @@ class Run:
             "guidelines": told["guidelines"],
         }
         self.n_reached = 0  # answers of the endpoint that show it is there
-        with ThreadPoolExecutor(self.parallel) as pool:
+
+    def _judge_all(self, pool: ThreadPoolExecutor) -> None:
+        try:
             while not self.stopped:
                 self._one_batch(pool)
-        self.summary.reason = self.stopped.reason
-        self.summary.seconds = time.monotonic() - begun
-        return self.summary
+        finally:
+            self.stopped.event.set()  # the threads wake up and end, whatever happened here
 
     def _one_batch(self, pool: ThreadPoolExecutor) -> None:
         n = self.batch
@@ -161,9 +176,8 @@ class Run:
         pending = set(futures)
         while pending:
             _, pending = wait(pending, timeout=max(0.2, self.lease_seconds / 3), return_when=FIRST_EXCEPTION)
-            for future in futures.keys() - pending:
-                if future.exception() is not None:
-                    self.stopped.because("fault")
+            if any(future.exception() for future in futures.keys() - pending):
+                self.stopped.because("fault")
             if pending:
                 self.client.extend([work.token for work in futures.values()])
         return [future.result() for future in futures]
@@ -215,9 +229,13 @@ class Run:
         return none_graded and n_failed >= SUSPICIOUS
 
     def _send(self, outcomes: Sequence[Outcome]) -> None:
-        verdicts = [self._verdict(outcome) for outcome in outcomes]
+        verdicts = [self._verdict(outcome) for outcome in outcomes if outcome.replies]
+        if not verdicts:
+            return
         refused = self.client.send(verdicts)
         self.summary.refused += refused
+        if refused and refused == sum(verdict.judgment is not None for verdict in verdicts):
+            self.stopped.because("not taken")  # else the same items would be asked, and paid, for ever
         self.summary.judged += sum(outcome.grade is not None for outcome in outcomes)
         self.summary.failed += sum(outcome.is_failed for outcome in outcomes)
 
@@ -235,7 +253,7 @@ class Run:
             "active_milliseconds": outcome.replies[-1].milliseconds,
         }
         if outcome.grade is None:
-            judgment["obstacle"] = Judgment.Obstacle.FAILED.value
+            judgment["obstacle"] = str(Judgment.Obstacle.FAILED)
         else:
             judgment["grade"] = outcome.grade
         return Verdict(judgment, calls)

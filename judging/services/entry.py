@@ -127,13 +127,13 @@ def join(*, token: uuid.UUID, user: User) -> Assessor:
 
 def join_as_new_user(*, token: uuid.UUID, username: str, password: str) -> Assessor:
     """Make an account and join with it, or neither. The account is an ordinary assessor's, whatever was posted."""
+    usable_invitation(token=token)  # before a password is hashed for nothing
+    user = User(username=username, role=User.Role.ASSESSOR)
+    user.set_password(password)  # takes long on purpose: not while a transaction is open
     try:
         with transaction.atomic():
-            usable_invitation(token=token)  # before a password is hashed for nothing
             if User.objects.filter(username__iexact=username).exists():
                 raise UserNameTaken
-            user = User(username=username, role=User.Role.ASSESSOR)
-            user.set_password(password)
             user.save(force_insert=True)
             return join(token=token, user=user)
     except IntegrityError as error:  # somebody took the name in the same moment

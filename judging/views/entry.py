@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
+from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -41,21 +42,19 @@ class InvitationForm(forms.Form):
     days = forms.IntegerField(label="Valid for days", min_value=1, max_value=entry.MOST_DAYS, initial=14)
 
 
-class MarketForm(forms.ModelForm):
+class MarketForm(forms.Form):
     """How strangers come in. A HIT needs the market's sites, a study the code that the market expects."""
 
     prefix = "market"
-    market_origin = forms.CharField(label="Sites of the market", max_length=200, required=False)
+    entry = forms.ChoiceField(
+        label="Strangers come in", choices=Campaign.Entry.choices, widget=forms.RadioSelect
+    )
     judgments_per_participant = forms.IntegerField(
         label="Judgments per participant", min_value=1, max_value=100_000
     )
+    market_origin = forms.CharField(label="Sites of the market", max_length=200, required=False)
+    completion_code = forms.CharField(label="Completion code", max_length=60, required=False)
     completion_url = forms.CharField(label="Completion link", max_length=200, required=False)
-
-    class Meta:
-        model = Campaign
-        fields = ("entry", "judgments_per_participant", "market_origin", "completion_code", "completion_url")
-        labels = {"entry": "Strangers come in", "completion_code": "Completion code"}
-        widgets = {"entry": forms.RadioSelect}
 
     def clean_market_origin(self) -> str:
         return " ".join(_origin(word) for word in self.cleaned_data["market_origin"].split())
@@ -148,7 +147,7 @@ def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **show
         "campaign": campaign,
         "invitations": [_invitation_row(request, row) for row in campaign.invitations.all()],
         "invitation_form": InvitationForm(),
-        "market_form": MarketForm(instance=campaign),
+        "market_form": MarketForm(initial=model_to_dict(campaign, fields=MarketForm.base_fields)),
         "hit_url": request.build_absolute_uri(there["hit"]),
         "study_url": f"{request.build_absolute_uri(there['study'])}?{MARKET_PLACEHOLDERS}",
         "n_participants": campaign.participants.count(),
@@ -212,8 +211,7 @@ def revoke(request: HttpRequest, campaign_id: uuid.UUID, invitation_id: int) -> 
 @require_POST
 @managers_only
 def set_market(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    campaign = _campaign(campaign_id)
-    form = MarketForm(request.POST, instance=_campaign(campaign_id))
+    campaign, form = _campaign(campaign_id), MarketForm(request.POST)
     if not form.is_valid():
         return _page(request, campaign, status=400, market_form=form)
     crowd.set_market(campaign=campaign, user=request.user, **form.cleaned_data)

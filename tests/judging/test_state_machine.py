@@ -78,6 +78,7 @@ class Model:
     is_open: bool = True
     suspended: set[int] = field(default_factory=set)
     void: list[tuple] = field(default_factory=list)  # (item, assessor) of judgments that were set aside
+    requeued: set[tuple] = field(default_factory=set)  # (item, assessor) whose newest grade others are to replace
     leases: dict[uuid.UUID, tuple[int, int]] = field(default_factory=dict)  # token: assessor, item
     sent: dict[uuid.UUID, tuple] = field(default_factory=dict)  # client token: what came with it
     newest: dict[tuple, tuple] = field(
@@ -156,15 +157,17 @@ class Model:
         return item
 
     def store(self, item, who, token, client_token, grade, obstacle):
-        """Fill the place he fills already, or holds, or any free one of the item; nobody gets a second one of it."""
+        """Fill the place he fills already, or holds, or any free one of the item."""
         self.sent[client_token] = (who, token, grade, obstacle)
         counted = self.newest.get((item, who), (None, "", None))[2]
         held = [key for key in self.held(who) if key[0] == item]
         free = [key for key, place in self.places.items() if key[0] == item and place.state == "open"]
-        free = [key for key in free if key[1] in PURPOSES[who] and (item, who) not in self.void]
+        free = [key for key in free if key[1] in PURPOSES[who] and (item, who) not in self.requeued]
         place = None
         if grade is not None and who not in self.suspended:
             place = counted or next(iter(held + sorted(free)), None)
+        if grade is None:
+            self.requeued.discard((item, who))
         if place is None and counted is not None:
             self.set_aside(counted)
         for key in held:
@@ -188,6 +191,7 @@ class Model:
         done = [key for key in done if key[1] != "check"]
         for key in done:
             self.set_aside(key)
+            self.requeued.add((key[0], who))
         return len(done)
 
 

@@ -14,6 +14,7 @@
   const obstacles = new Map(state.obstacles || []);
 
   const SETTLE_MS = 200; // the second half of a double tap must not grade the next document
+  const LOOKING = "Looking for your next document …";
   const KEYS_SETTING = "touchstone-single-keys";
   const MARKS_SETTING = "touchstone-marks";
 
@@ -24,7 +25,7 @@
   let shownAt = -Infinity;
   let lastBeat = performance.now();
   let heartbeatTimer = 0;
-  const judgedHere = new Set(); // tokens this page has put into the outbox
+  const judged = new Set(); // tokens that this page or another tab has put into the outbox
 
   const outbox = touchstone.openOutbox(`touchstone-outbox:${root.dataset.user}:${state.claim_url}`);
   const ask = (url, body) => touchstone.ask(state.csrf_token, url, body);
@@ -33,7 +34,7 @@
   const current = () => queue[0] || null;
   const shownItem = () => review.item() || current();
   const isWaiting = (token) => outbox.waiting().some((entry) => entry.body.token === token);
-  const isJudged = (token) => judgedHere.has(token) || outbox.waiting().some((entry) => entry.kind === "submit" && entry.body.token === token);
+  const isJudged = (token) => judged.has(token) || outbox.waiting().some((entry) => entry.kind === "submit" && entry.body.token === token);
 
   function setting(name, value) {
     try {
@@ -125,18 +126,19 @@
     const changed = root.dataset.token !== (item ? item.token : "");
     root.dataset.token = item ? item.token : "";
     root.setAttribute("aria-busy", String(!item && sending.isSending()));
-    root.dataset.ready = String(Boolean(item) && !isGoingBack);
+    root.dataset.ready = String(Boolean(item));
     showTopic(item);
     byId("document-title").textContent = item ? item.document.title : "";
     byId("empty").hidden = Boolean(item);
     byId("late-note").hidden = !item || item.token !== late;
-    frames.show(item, [...queue, review.last()]);
+    frames.show(item, [...queue.slice(0, 2), review.last()]);
     comments.show(item);
     showButtons(item);
     showComment();
     showSaved();
     if (!changed || !item) return;
     shownAt = performance.now();
+    notices.say("");
     const isNew = show.topic !== item.topic.title;
     show.topic = item.topic.title;
     notices.announce(`${isNew ? `New topic: ${item.topic.title}. ` : ""}Document${item.document.title ? `: ${item.document.title}` : ""}`);
@@ -165,7 +167,8 @@
     const again = reading && items.find((item) => item.token === reading.token);
     queue = reading ? [again || reading, ...items.filter((item) => item !== again)] : items;
     late = reading && !again ? reading.token : "";
-    if (!queue.length) showEnd(data.reason);
+    if (!queue.length && data.reason) showEnd(data.reason);
+    else if (!queue.length) notices.empty(LOOKING, "", { mayRetry: true });
     planHeartbeat();
   }
 
@@ -177,8 +180,9 @@
   // Refused, or set aside: if it is still ours, it comes again, with the comment that was to go with it.
   function takesBack(entry, problem, isAside) {
     if (entry.kind === "submit") {
-      judgedHere.delete(entry.body.token);
+      judged.delete(entry.body.token);
       review.refused(entry.body.token);
+      clock.refused(entry.body.token);
     }
     comments.bringBack(entry.body.token, entry.body.comment);
     if (isAside) showSetAside(problem.title);
@@ -208,31 +212,32 @@
   }
 
   // ---- heartbeat: who reads long keeps his documents; who has left does not --------------------
+  const beatMs = () => (current() ? (current().lease_seconds * 1000) / 3 : Infinity);
+
   function planHeartbeat() {
     clearInterval(heartbeatTimer);
-    if (current() && current().lease_seconds && state.heartbeat_url) heartbeatTimer = setInterval(beat, (current().lease_seconds * 1000) / 3);
+    if (current()) heartbeatTimer = setInterval(beat, beatMs());
   }
 
   async function beat() {
-    const tokens = queue.map((item) => item.token);
+    const tokens = queue.map((item) => item.token).filter((token) => token !== late);
     if (!tokens.length || clock.lastSign() < lastBeat) return;
     lastBeat = performance.now();
     const { data } = await ask(state.heartbeat_url, { tokens });
-    if (!data) return; // no connection: the next judgment or heartbeat will tell
-    const lost = queue.filter((item) => tokens.includes(item.token) && !data.held.includes(item.token) && !isJudged(item.token));
-    if (lost.length) sending.refresh();
+    // Without an answer, the next judgment or heartbeat will tell.
+    if (data && tokens.some((token) => !data.held.includes(token) && !isJudged(token))) sending.refresh();
   }
 
   // ---- judging -----------------------------------------------------------------------------
   // `verdict` is { grade } or { obstacle }.
   function judge(verdict) {
     const item = shownItem();
-    if (!item || isGoingBack || performance.now() - shownAt < SETTLE_MS) return;
+    if (!item || performance.now() - shownAt < SETTLE_MS) return;
     clock.count(true);
     const isRevision = Boolean(review.item());
     const comment = comments.value();
-    // Another tab may have judged it and not sent it yet.
-    if (isRevision || !isJudged(item.token)) {
+    const isElsewhere = !isRevision && isJudged(item.token); // another tab was faster
+    if (!isElsewhere) {
       outbox.put(isRevision ? "revise" : "submit", { token: item.token, ...verdict, comment, active_milliseconds: clock.of(item.token) });
       review.judged(item, { ...verdict, comment });
     }
@@ -241,8 +246,8 @@
     else takeAway(item);
     review.leave();
     notices.problem(null);
-    if (!current()) notices.empty("Looking for your next document …", "");
     show();
+    if (isElsewhere) notices.say("You have judged that document in another tab.");
     if (isRevision) sending.work();
     else sending.refresh();
     summary.remind();
@@ -250,9 +255,13 @@
 
   function takeAway(item) {
     clock.judged(item.token);
-    judgedHere.add(item.token);
-    queue = queue.filter((other) => other.token !== item.token);
-    planHeartbeat();
+    judged.add(item.token);
+    dropJudged();
+  }
+
+  function dropJudged() {
+    queue = queue.filter((item) => !isJudged(item.token));
+    if (!current()) notices.empty(LOOKING, "");
   }
 
   function grade(value) {
@@ -273,9 +282,8 @@
     const before = review.item();
     clock.count(true);
     isGoingBack = true;
-    const going = review.back(isWaiting);
     show();
-    const { problem, isEnd } = await going;
+    const { problem, isEnd } = await review.back(isWaiting);
     isGoingBack = false;
     if (problem) notices.problem(problem);
     else if (isEnd) notices.say(before ? "This is the first judgment that can be shown." : "There is no judgment of yours to go back to.");
@@ -296,7 +304,7 @@
     setting(MARKS_SETTING, hasMarks ? "on" : "off");
     frames.renewAll();
     show();
-    notices.say(hasMarks ? "The topic's words are highlighted." : "The topic's words are not highlighted.");
+    notices.announce(hasMarks ? "The topic's words are highlighted." : "The topic's words are not highlighted.");
   }
 
   const open = (id) => () => byId(id).showModal();
@@ -341,6 +349,7 @@
     onClick(id, () => {
       notices.problem(null);
       outbox.bringBack();
+      judged.clear(); // what waits is known from the outbox
       sending.refresh();
     });
   }
@@ -358,13 +367,25 @@
 
   // ---- network, other tabs, coming back ----------------------------------------------------
   window.addEventListener("online", sending.hurry);
-  window.addEventListener("storage", showSaved); // another tab has put in or sent something
+  window.addEventListener("storage", (event) => {
+    const token = outbox.tokenOf(event);
+    if (token) judged.add(token); // in another tab
+    showSaved();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    if (queue.some((item) => isJudged(item.token))) {
+      dropJudged();
+      sending.refresh();
+    } else if (current() && performance.now() - lastBeat > beatMs()) beat(); // is it still ours?
+  });
   setInterval(summary.remind, 15000);
   // Kept alive by the back button, the page shows an item whose lease may be gone: ask again.
   window.addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
     review.leave();
     queue = [];
+    dropJudged();
     sending.refresh();
   });
 

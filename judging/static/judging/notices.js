@@ -17,11 +17,11 @@ touchstone.openNotices = () => {
   return {
     announce,
 
-    // A short word for the eye and for the ear, gone by itself.
+    // A short word for the eye and for the ear, gone by itself or with the next one, which may be empty.
     say(text) {
       announce(text);
       byId("hint").textContent = text;
-      byId("hint").hidden = false;
+      byId("hint").hidden = !text;
       clearTimeout(hintTimer);
       hintTimer = setTimeout(() => { byId("hint").hidden = true; }, HINT_MS);
     },

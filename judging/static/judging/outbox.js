@@ -75,6 +75,16 @@ const touchstone = (() => {
         write(keyOf(entry), entry);
       },
       remove: (entry) => erase(keyOf(entry)),
+      // The document that another tab has judged or sent the judgment of: "" if a storage event is not about that.
+      tokenOf({ key, newValue, oldValue }) {
+        if (!key || !key.startsWith(prefix) || key.endsWith(SET_ASIDE)) return "";
+        try {
+          const { kind, body } = JSON.parse(newValue || oldValue);
+          return kind === "submit" ? body.token : "";
+        } catch {
+          return "";
+        }
+      },
       // Count a failure of the server's on this entry; answers how many there have been.
       failed(entry) {
         const counted = { ...entry, failures: (entry.failures || 0) + 1 };

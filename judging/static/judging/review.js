@@ -7,6 +7,7 @@ touchstone.openReview = ({ fetchHistory }) => {
   let list = null; // what one goes through; null while not going back
   let index = 0;
   let isWhole = false; // the server's history is in the list
+  let turn = 0; // an answer of the server to a question that has been left is not shown
 
   const isOf = (token) => (one) => one.token === token;
 
@@ -23,6 +24,7 @@ touchstone.openReview = ({ fetchHistory }) => {
     last: () => mine[0] || null,
     leave() {
       list = null;
+      turn += 1;
     },
     // A new judgment, or another one of the same document: it stays in its place.
     judged(item, verdict) {
@@ -38,7 +40,9 @@ touchstone.openReview = ({ fetchHistory }) => {
       let known = list || [...mine];
       let whole = list !== null && isWhole;
       if (next >= known.length && !whole) {
+        const asked = turn;
         const { data, problem } = await fetchHistory();
+        if (asked !== turn) return {};
         if (problem) return { problem };
         known = merged(known, data.judgments, isWaiting);
         whole = true;

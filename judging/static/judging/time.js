@@ -54,10 +54,17 @@ touchstone.openClock = ({ name, shownToken, isReading }) => {
     of: (token) => Math.round(active.get(token) || 0),
     forget: (token) => active.delete(token),
     judged(token) {
-      session.times.push(active.get(token) || 0);
+      session.times.push([token, active.get(token) || 0]);
       keep();
     },
-    summary: () => ({ judged: session.times.length, minutes: session.active / 60000, seconds: session.times.length ? median(session.times) / 1000 : null }),
+    refused(token) {
+      session.times = session.times.filter(([judged]) => judged !== token);
+      keep();
+    },
+    summary() {
+      const times = session.times.map(([, milliseconds]) => milliseconds);
+      return { judged: times.length, minutes: session.active / 60000, seconds: times.length ? median(times) / 1000 : null };
+    },
     // True once a session: when so many minutes of work are over.
     isTimeForBreak(minutes) {
       if (!minutes || session.reminded || session.active < minutes * 60000) return false;
