@@ -27,7 +27,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 
 from parts import load
 from parts.load import Answer, Round, Script
-from parts.places import GRADES, JUDGMENTS_PER_ITEM, PAIR, Place, fill, fill_up, open_places, say, web_options
+from parts.places import (
+    GRADES,
+    JUDGMENTS_PER_ITEM,
+    TURNS,
+    Place,
+    fill,
+    fill_up,
+    open_places,
+    say,
+    web_options,
+)
 
 WARM_UP, ROUND = 0.6, 2.0  # seconds
 TRANSACTION = re.compile(r"BEGIN|COMMIT|SAVEPOINT|RELEASE", re.IGNORECASE)
@@ -60,14 +70,14 @@ def first_token(answer: Answer) -> str | None:
     return items[0]["token"] if items and items[0] else None
 
 
-def floor_caller() -> Script:
-    while (slot := (yield load.request("/claim", b"", ends=False))).body:
-        yield load.request("/submit", slot.body + b" 1", ends=True)
+def floor_caller(below: str = "") -> Script:
+    while (slot := (yield load.request(f"{below}/claim", b"", ends=False))).body:
+        yield load.request(f"{below}/submit", slot.body + b" 1", ends=True)
 
 
 def scripts(place: Place, name: str, n_clients: int) -> list[Script]:
-    if name == "floor":
-        return [floor_caller() for _ in range(n_clients)]
+    if name != "product":
+        return [floor_caller("" if name == "floor" else "/sql") for _ in range(n_clients)]
     return [assessor(place.campaign, headers) for headers in place.callers[:n_clients]]
 
 
@@ -76,8 +86,8 @@ def scripts(place: Place, name: str, n_clients: int) -> list[Script]:
 
 def measure(places: list[Place], n_clients: int, seconds: float) -> dict[int, dict[str, Round]]:
     """Let all places and both of their servers take turns, there and back, until each had its seconds."""
-    rounds = {place.n_slots: {name: Round() for name in PAIR} for place in places}
-    turns = [(place, name) for place in places for name in PAIR]
+    rounds = {place.n_slots: {name: Round() for name in TURNS} for place in places}
+    turns = [(place, name) for place in places for name in TURNS]
     while min(rounds[place.n_slots][name].seconds for place, name in turns) < seconds:
         for place, name in turns:
             take_turn(place, name, n_clients, min(ROUND, seconds), rounds[place.n_slots][name])
@@ -89,13 +99,14 @@ def take_turn(place: Place, name: str, n_clients: int, seconds: float, total: Ro
     """Measure for so long; a small campaign is filled up in between."""
     end = total.seconds + seconds
     while total.seconds < end - 0.05:
-        with place.connect() as database:
-            fill_up(place, database)
+        if place.n_used > place.n_slots // 20:
+            with place.connect() as database:
+                fill_up(place, database)
         players = scripts(place, name, n_clients)
         left = end - total.seconds
-        total.add(
-            load.play(place.ports[name], players, warm_up=WARM_UP, seconds=left, limit=place.n_slots // 4)
-        )
+        found = load.play(place.port(name), players, warm_up=WARM_UP, seconds=left, limit=place.n_slots // 4)
+        place.n_used += found.answered
+        total.add(found)
 
 
 def report(places: list[Place], clients: list[int], seconds: float) -> dict[str, Any]:
@@ -112,8 +123,12 @@ def compare(rounds: dict[int, dict[str, Round]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for n_slots, pair in rounds.items():
         figures = {name: total.figures() for name, total in pair.items()}
-        rates = {name: figures[name]["judgments_per_second"] for name in PAIR}
-        table[f"{n_slots} slots"] = {**figures, "ratio_to_floor": round(rates["product"] / rates["floor"], 3)}
+        rates = {name: figures[name]["judgments_per_second"] for name in TURNS}
+        table[f"{n_slots} slots"] = {
+            **figures,
+            "ratio_to_floor": round(rates["product"] / rates["floor"], 3),
+            "ratio_to_floor_in_sql": round(rates["product"] / rates["floor in SQL"], 3),
+        }
     sizes = sorted(rounds)
     rate = {n: table[f"{n} slots"]["product"]["judgments_per_second"] for n in sizes}
     table["rate_of_largest_to_smallest"] = round(rate[sizes[-1]] / rate[sizes[0]], 3)

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from judging.models import Assessor, Campaign, Collection, Topic
+from judging.prompts import check_prompt
 from judging.services.campaigns import DEFAULT_GRADES
 
 LONGEST_TEAM = 60
@@ -91,6 +92,15 @@ class LongText(forms.CharField):
 class CampaignTexts(forms.ModelForm):
     guidelines = LongText(label="Guidelines (Markdown)", rows=6)
     machine_prompt = LongText(label="Prompt of machine assessors", rows=8)
+
+    def clean_machine_prompt(self) -> str:
+        prompt: str = self.cleaned_data["machine_prompt"]
+        try:
+            if prompt:
+                check_prompt(prompt)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
+        return prompt
 
 
 class CampaignForm(CampaignTexts):

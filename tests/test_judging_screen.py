@@ -238,9 +238,9 @@ def test_the_next_document_is_shown_without_any_request(open_screen):
     assert shown_frame(page).inner_text("body").strip() == "Readable text"
     assert Judgment.objects.count() == 0
     assert [url.rpartition("/")[2] for url in asked] == ["judgments"]  # one request a judgment, behind it
-    page.unroute("**/*")
     for route in held:
         route.continue_()
+    page.unroute("**/*")
     says(page, "#saved", "Saved 1")
     assert stored() == {first: (1, "", "")}
 
@@ -295,17 +295,18 @@ def test_the_document_on_the_screen_stays_when_the_server_names_others(open_scre
 # --- cannot judge, comment, going back -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("key", "obstacle"), enumerate(["unreadable", "language", "topic", "harmful", "other"], start=1)
-)
-def test_cannot_judge_is_stored_with_its_reason_and_its_comment(open_screen, key, obstacle):
+OBSTACLES = ["unreadable", "language", "topic", "harmful", "other"]
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_cannot_judge_is_stored_with_its_reason_and_its_comment(open_screen, obstacle):
     page = open_screen(2)
     judged = title(page)
     page.keyboard.press("c")
     page.keyboard.type("See for yourself")
     page.keyboard.press("Control+Enter")
     page.keyboard.press("x")
-    page.keyboard.press(str(key))
+    page.keyboard.press(str(OBSTACLES.index(obstacle) + 1))
     says(page, "#saved", "Saved 1")
     assert stored() == {judged: (None, obstacle, "See for yourself")}
 
@@ -360,6 +361,7 @@ def test_a_refused_judgment_gives_its_comment_back(open_screen):
     page.keyboard.press("c")
     page.keyboard.type("not lost")
     page.keyboard.press("Escape")
+    ready(page)
     answers(page, "**/judgments", problem("Invalid", 400, "The request is not valid"))
     page.keyboard.press("1")
     says(page, "#problem", "The request is not valid")
@@ -729,6 +731,7 @@ def test_axe_finds_nothing_in_any_state_of_the_screen(open_screen, size, scheme)
         page.eval_on_selector(selector, "note => { note.hidden = false; }")
         found[state] = violations(page)
     page.keyboard.press("Escape")
+    ready(page)
     answers(page, "**/judgments", problem("Invalid", 400, "The request is not valid", "grade: no number"))
     page.keyboard.press("1")
     says(page, "#problem", "not valid")

@@ -31,7 +31,10 @@ def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> 
     if not form.is_valid():
         return _assessor_page(request, person, rules=form)
     campaigns.set_assessor_rules(assessor=person, actor=request.user, **form.cleaned_data)
-    messages.success(request, "The rules are saved; they hold from the next document on.")
+    messages.success(
+        request,
+        "Saved. The quota counts at once, team and first topics from the next topic on.",
+    )
     return redirect("analytics:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
 
 

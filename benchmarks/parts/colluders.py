@@ -82,7 +82,9 @@ class Campaign:
         self.setting, self.scheduler, self.rng = setting, scheduler, random.Random(seed)
         self.plan = setting.plan()
         self.kind: list[str] = []
-        self.ordinary = [self._open(ORDINARY, setting.n_items, setting.judgments_per_item) for _ in self._topics()]
+        self.ordinary = [
+            self._open(ORDINARY, setting.n_items, setting.judgments_per_item) for _ in self._topics()
+        ]
         self.checks = [self._checks() for _ in self._topics()]
         self.seen: list[set[int]] = [set() for _ in range(setting.n_assessors)]
         self.topic = [self.rng.randrange(setting.n_topics) for _ in range(setting.n_assessors)]

@@ -43,6 +43,7 @@ class Round:
     """What came back in the measured window. A latency is that of a whole judgment, in seconds."""
 
     latencies: list[float] = field(default_factory=list)
+    answered: int = 0  # judgments, those of the warm-up and after the window included
     seconds: float = 0.0
     own_seconds: float = 0.0  # of processor time, used by the callers themselves
     refused: Counter[int] = field(default_factory=Counter)
@@ -51,6 +52,7 @@ class Round:
 
     def add(self, other: "Round") -> None:
         self.latencies += other.latencies
+        self.answered += other.answered
         self.seconds += other.seconds
         self.own_seconds += other.own_seconds
         self.refused += other.refused
@@ -149,7 +151,6 @@ class Play:
         self.callers = [Caller(script, self) for script in scripts]
         self.present, self.empty = len(scripts), asyncio.Event()
         self.warm, self.enough = asyncio.Event(), asyncio.Event()
-        self.n_before = 0
         self.tasks: set[asyncio.Task[Any]] = set()
         self.fault = ""
 
@@ -160,11 +161,11 @@ class Play:
         task.add_done_callback(self.tasks.discard)
 
     def note(self, status: int, began: float, now: float) -> None:
+        self.round.answered += status == 200
         if self.over:
             return
         if not self.window_began:
-            self.n_before += 1
-            if self.n_before >= self.limit // 4:
+            if self.round.answered >= self.limit // 4:
                 self.warm.set()
             return
         if status != 200:

@@ -25,7 +25,8 @@ TOPICS, GRADES, JUDGMENTS_PER_ITEM = 50, 4, 3
 CHECK_RATE, CHECKS_PER_TOPIC, CHECK_EXPOSURES = 0.1, 12, 20
 SPARE_DOCUMENTS = 3000  # of 50 items each: what is judged is replaced by items nobody has seen
 DOCUMENT_BYTES = 2000
-PAIR = ("floor", "product")
+SERVERS = ("floor", "product")
+TURNS = ("floor in SQL", "floor", "product")  # the first two are views of one server
 
 
 @dataclass
@@ -38,12 +39,16 @@ class Place:
     campaign: str = ""
     callers: list[str] = field(default_factory=list)  # headers of each assessor
     n_items: int = 0
+    n_used: int = 0  # slots, since they were last filled up
     programs: dict[str, Program] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
 
     @property
     def server_log(self) -> Path:
         return self.root.parent / "servers" / "log" / "postgres.log"
+
+    def port(self, turn: str) -> int:
+        return self.ports["product" if turn == "product" else "floor"]
 
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.database_url, autocommit=True)
@@ -74,7 +79,7 @@ def open_places(sizes: list[int], n_assessors: int) -> Iterator[list[Place]]:
                     for program in place.programs.values():
                         program.stop()
     finally:
-        if 'KEEP' not in os.environ: shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def make_place(root: Path, servers: embedded.Servers, n_slots: int, n_assessors: int) -> Place:
@@ -111,7 +116,7 @@ def start_web(place: Place) -> None:
         "product": environment(place),
         "floor": {"FLOOR_DATABASE_URL": place.database_url, "PYTHONPATH": str(PARTS)},
     }
-    for name in PAIR:
+    for name in SERVERS:
         port = place.ports[name] = embedded.free_port()
         words = [
             word.replace("touchstone.wsgi", "floor") if name == "floor" else word for word in web_options()
@@ -155,6 +160,8 @@ def open_items(place: Place, database: psycopg.Connection[Any], n: int, purpose:
     values = {"first": place.n_items, "last": last, "topics": TOPICS, "campaign": place.campaign}
     values |= {"purpose": purpose, "each": each}
     with database.transaction():
+        # These rows are right by construction; to have every one of a million proved takes a minute.
+        database.execute("SET LOCAL session_replication_role = replica")
         database.execute(
             "CREATE TEMPORARY TABLE new_items (id uuid, topic_id bigint, document_id bigint) ON COMMIT DROP"
         )
@@ -183,6 +190,7 @@ def fill_up(place: Place, database: psycopg.Connection[Any]) -> None:
     database.execute(
         "INSERT INTO floor_slot (taken) SELECT false FROM generate_series(1, %s::int)", [max(missing, 0)]
     )
+    place.n_used = 0
 
 
 def count(database: psycopg.Connection[Any], sql: str) -> int:

@@ -106,8 +106,11 @@ def assessors_of(campaign: Any) -> list[Any]:
 @contextlib.contextmanager
 def web(root: Path) -> Iterator[str]:
     """Run the product's web process on the servers of this process; yield its address."""
+    from django.core.management import call_command
+
     from touchstone.management.commands.stack import WEB
 
+    call_command("collectstatic", interactive=False, verbosity=0)
     address = f"http://127.0.0.1:{embedded.free_port()}/"
     command = [sys.executable, "-m", *WEB, "--bind", address.split("/")[2]]
     program = programs.Program("web", command, ready=embedded.answers(f"{address}livez"))

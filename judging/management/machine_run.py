@@ -114,6 +114,10 @@ class Run:
     say: Callable[[str], None] = lambda line: None
     stopped: Stopped = field(default_factory=Stopped)
     summary: Summary = field(default_factory=Summary)
+    n_reached: int = 0  # answers that show that the endpoint is there
+    grades: list[int] = field(default_factory=list)
+    fields: dict[str, str] = field(default_factory=dict)
+    lease_seconds: float = 0.0
 
     def start(self) -> Summary:
         """Judge until there is nothing to judge, or something to stop for."""
@@ -138,7 +142,6 @@ class Run:
             "grades": grades_text([(grade["value"], grade["label"]) for grade in told["grades"]]),
             "guidelines": told["guidelines"],
         }
-        self.n_reached = 0  # answers of the endpoint that show it is there
 
     def _judge_all(self, pool: ThreadPoolExecutor) -> None:
         try:

@@ -35,7 +35,6 @@ SPELLINGS = {
     "study": ("STUDY_ID", "study"),
     "session": ("SESSION_ID", "session"),
 }
-_NOT_READY = (CampaignNotOpen, AssessorSuspended, ConsentMissing, TrainingMissing)
 
 
 @dataclass(frozen=True)
@@ -170,9 +169,14 @@ def _is_done(assessor: Assessor) -> tuple[bool, str]:
         return True, ""
     try:
         reason = assign.claim(assessor=assessor).reason
-    except _NOT_READY as refusal:
-        # A campaign that closed has no work left; what was judged by then is to be paid.
-        return isinstance(refusal, CampaignNotOpen) and assessor.n_judged > 0, refusal.title
+    except (ConsentMissing, TrainingMissing):
+        return False, ""
+    except AssessorSuspended as refusal:
+        return False, refusal.title
+    except (
+        CampaignNotOpen
+    ) as refusal:  # a closed campaign has no work left; what was judged by then is to be paid
+        return assessor.n_judged > 0, refusal.title
     return reason in ("no work", "quota") and assessor.n_judged > 0, "no work" if reason else ""
 
 

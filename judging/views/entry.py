@@ -24,6 +24,7 @@ from judging.services.errors import Refused
 from judging.views.access import managers_only
 
 MOST_CODES = 1000
+SHOWN_PARTICIPANTS = 500
 MARKET_PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
@@ -151,6 +152,9 @@ def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **show
         "hit_url": request.build_absolute_uri(there["hit"]),
         "study_url": f"{request.build_absolute_uri(there['study'])}?{MARKET_PLACEHOLDERS}",
         "n_participants": campaign.participants.count(),
+        "participants": campaign.participants.select_related("assessor__user").order_by("-id")[
+            :SHOWN_PARTICIPANTS
+        ],
         "n_named": campaign.participants.exclude(participant="").count(),
         "codes_form": CodesForm(),
         "consent_form": ConsentForm(initial={"text": campaign.consent}),

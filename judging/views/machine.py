@@ -36,8 +36,12 @@ class CallRow(serializers.Serializer):
 class Batch(serializers.Serializer):
     """Up to 50 judgments, whatever each of them is like; it is looked at one by one."""
 
-    judgments = serializers.ListField(child=serializers.JSONField(), max_length=MOST_AT_ONCE, default=list)
-    calls = serializers.ListField(child=serializers.JSONField(), max_length=MOST_CALLS, default=list)
+    judgments = serializers.ListField(
+        child=serializers.JSONField(allow_null=True), max_length=MOST_AT_ONCE, default=list
+    )
+    calls = serializers.ListField(
+        child=serializers.JSONField(allow_null=True), max_length=MOST_CALLS, default=list
+    )
     release = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AT_ONCE, default=list)
 
 
@@ -77,7 +81,7 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
 
 
 def _checked(serializer: type[serializers.Serializer], body: Any) -> serializers.Serializer:
-    checked = serializer(data=body)
+    checked = serializer(data={} if body is None else body)  # None would mean "no data were given"
     checked.is_valid()
     return checked
 

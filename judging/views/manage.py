@@ -339,11 +339,13 @@ def _topic_rows(
 
 
 def _teams_without_members(row: Campaign) -> list[dict[str, Any]]:
-    """Return the teams that keep topics which nobody judges now, with how many; the gold tier judges audits alone."""
-    active = row.assessors.filter(status=Assessor.Status.ACTIVE).exclude(tier=Assessor.Tier.GOLD)
-    members = active.filter(team=OuterRef("team"))
-    kept = row.topic_rules.exclude(team="").filter(~Exists(members))
-    return list(kept.values("team").annotate(n=Count("pk")).order_by("team"))
+    """Return the teams that keep topics but lack members for them: the drawn items, or their audits, then wait."""
+    gold = Q(tier=Assessor.Tier.GOLD)
+    members = row.assessors.filter(status=Assessor.Status.ACTIVE, team=OuterRef("team"))
+    kept = row.topic_rules.exclude(team="").values("team").annotate(n=Count("pk"))
+    judged, audited = Exists(members.exclude(gold)), Exists(members.filter(gold))
+    teams = kept.annotate(is_judged=judged, is_audited=audited).order_by("team")
+    return [team for team in teams if not (team["is_judged"] and team["is_audited"])]
 
 
 def _team_names(row: Campaign) -> list[str]:

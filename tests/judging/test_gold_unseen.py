@@ -17,10 +17,29 @@ from django.urls import URLPattern, get_resolver, reverse
 from django.urls.converters import UUIDConverter
 from small_campaign import TOPICS, make_assessor, make_campaign
 
-from judging.models import Assessor, GoldAnswer, Judgment, Lease, Slot
+from judging.models import (
+    Assessor,
+    Campaign,
+    CampaignTopic,
+    Collection,
+    Document,
+    GoldAnswer,
+    Item,
+    Judgment,
+    Lease,
+    Slot,
+    Topic,
+)
 from judging.services import assign
-from judging.services.campaigns import add_check_slots
+from judging.services.campaigns import (
+    DEFAULT_GRADES,
+    add_check_slots,
+    create_campaign,
+    open_campaign,
+    open_slots,
+)
 from judging.services.errors import Refused
+from judging.services.machines import give_back
 from sampling.frames import load_frame
 from touchstone.models import User
 
@@ -164,8 +183,8 @@ def replaced(text: str) -> str:
 
 
 def statement(sql: str) -> str:
-    """Return the text of a statement without its values."""
-    sql = re.sub(r"'(?:[^']|'')*'|\"s\d+_x\d+\"", "?", sql)  # values, and names of savepoints
+    """Return the text of a statement without its values and without the names of savepoints and cursors."""
+    sql = re.sub(r"'(?:[^']|'')*'|\"s\d+_x\d+\"|_django_curs_\w+", "?", sql)
     sql = re.sub(r"\b(TRUE|FALSE|NULL)\b", "?", sql, flags=re.IGNORECASE)
     return re.sub(r"\b\d+(\.\d+)?(e-?\d+)?\b", "?", sql)
 
@@ -184,8 +203,8 @@ def campaign(tmp_path):
     with connection.cursor() as cursor:
         for table, start in {**SEQUENCES, **SAME_LENGTH}.items():
             cursor.execute(
-                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), %s)",  # noqa: S608 (our own names)
-                [start],
+                "SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)",
+                [table, start],
             )
     return make_campaign(tmp_path, budget=24, kind="pool", gold_check_rate=0.4)
 
@@ -241,9 +260,13 @@ def visit(person: Person) -> None:
 
 
 def reason(body: dict) -> dict:
-    return {**body, "client_token": str(uuid.uuid4()), "grade": None, "obstacle": "language", "comment": "Why"}
-
-
+    return {
+        **body,
+        "client_token": str(uuid.uuid4()),
+        "grade": None,
+        "obstacle": "language",
+        "comment": "Why",
+    }
 
 
 def test_a_whole_visit_answers_the_same_bytes_for_a_gold_check_and_an_ordinary_item(people):
@@ -485,17 +508,53 @@ def test_looking_again_when_there_is_no_work_never_brings_a_check(campaign):
     assert b'"items":[],"reason":"no work"' in replies.pop()
 
 
-def test_asking_again_throws_no_new_coin(campaign):
-    """A lease that somebody else got meanwhile: the next claim is of the same kind, however often."""
+def make_short_topics(n_topics: int, n_checks: int) -> Campaign:
+    """Return an open campaign whose topics have one ordinary item and many gold checks each."""
+    collection = Collection.objects.create(name=f"short topics {uuid.uuid4()}")
+    campaign = create_campaign(
+        collection=collection, name=collection.name, user=None, grades=DEFAULT_GRADES, gold_check_rate=0.5
+    )
+    for number in range(n_topics):
+        topic = Topic.objects.create(collection=collection, topic_id=f"t{number}", title="A need")
+        CampaignTopic.objects.create(campaign=campaign, topic=topic, check_rate=0.5)
+        documents = Document.objects.bulk_create(
+            Document(collection=collection, doc_id=f"{topic.topic_id}d{n}", text="Text")
+            for n in range(1 + n_checks)
+        )
+        items = Item.objects.bulk_create(
+            Item(campaign=campaign, topic=topic, document=document) for document in documents
+        )
+        GoldAnswer.objects.bulk_create(
+            GoldAnswer(topic=topic, document=document, grade=1, source="test") for document in documents[1:]
+        )
+        open_slots(items=items[:1], purpose="judge", n_each=1, seed=number)
+        open_slots(items=items[1:], purpose="check", n_each=1, seed=number)
+    open_campaign(campaign=campaign, actor=None)
+    return campaign
+
+
+@pytest.mark.xfail(strict=True, reason="the coin that ended one topic is not thrown again in the next one")
+def test_the_first_item_of_a_topic_may_be_a_check_wherever_the_topic_comes():
+    """At a rate of 0.5 none of 29 topics begins with a check once in 500 million runs."""
+    bob = make_assessor(make_short_topics(n_topics=30, n_checks=15), "bob10")
+    first = {}
+    for slot in judge_everything(bob, most=600):
+        first.setdefault(slot.topic_id, slot.purpose)
+    assert len(first) == 30
+    assert "check" in list(first.values())[1:]
+
+
+@pytest.mark.xfail(strict=True, reason="the coin is that of the number of judgments, not of leases")
+def test_giving_items_back_and_asking_again_tells_nothing_about_the_next_one(campaign):
+    """Who could draw again and again at one place would see whether it draws from the few checks or from the rest."""
     bob = make_assessor(campaign, "bob10")
+    Assessor.objects.filter(pk=bob.pk).update(kind=Assessor.Kind.MACHINE)
     kinds = set()
-    for _ in range(20):
+    for _ in range(40):
         held = assign.claim(assessor=bob).item
         kinds.add(Slot.objects.get(pk=held.slot_id).purpose)
-        Slot.objects.filter(assessor=bob).update(
-            state="open", assessor=None, token=None, leased_at=None, lease_until=None
-        )
-    assert len(kinds) == 1
+        assert give_back(assessor=Assessor.objects.get(pk=bob.pk), tokens=[held.token]) == 1
+    assert kinds == {"judge", "check"}
 
 
 # -- a check, a decoy and their slots ----------------------------------------------------------------------------
@@ -508,7 +567,11 @@ def test_decoys_and_gold_checks_have_slots_of_one_kind_and_number(tmp_path):
     drawn = set(campaign.items.values_list("document__doc_id", flat=True))
     frame = load_frame(draw)
     undrawn = {
-        topic: [doc for t, doc in frame.select("topic_id", "doc_id").iter_rows() if t == topic and doc not in drawn]
+        topic: [
+            doc
+            for t, doc in frame.select("topic_id", "doc_id").iter_rows()
+            if t == topic and doc not in drawn
+        ]
         for topic in TOPICS
     }
     for documents in undrawn.values():  # one gold answer a topic is left

@@ -24,6 +24,7 @@ from judging.models import (
     Campaign,
     CampaignTopic,
     Collection,
+    Document,
     Judgment,
     Lease,
     MachineCall,
@@ -236,6 +237,18 @@ def test_leases_are_listed_oldest_first_with_who_what_and_whether_they_are_over(
         assert reverse("judging:manage-lease-release", args=[campaign.pk, token]) in text
 
 
+def test_titles_of_any_length_and_kind_are_shown_as_text(alice, campaign, bob):
+    slot = slots(campaign)[0]
+    title = "<img src=x onerror=alert(1)>" + "&" * 200
+    Document.objects.filter(pk=slot.item.document_id).update(title=title)
+    Topic.objects.filter(pk=slot.topic_id).update(title="<b>" + "w" * 500)
+    lease(bob, slot)
+    text = page(alice, "judging:manage-leases", campaign.pk)
+    assert "<img src=x" not in text
+    assert "&lt;img src=x onerror=alert(1)&gt;" + "&amp;" * 91 + "…" in text  # 28 + 91 + 1 characters
+    assert "&lt;b&gt;" + "w" * 116 + "…" in text
+
+
 def test_the_page_says_what_releasing_does(alice, campaign, bob):
     lease(bob, slots(campaign)[0])
     text = page(alice, "judging:manage-leases", campaign.pk)
@@ -351,7 +364,7 @@ def test_the_rules_of_an_assessor_are_shown_saved_and_recorded(alice, campaign, 
     answer = post(
         alice, "analytics:assessor", campaign.pk, bob.pk, quota="40", team=" blue ", first_topics="t2, t0"
     )
-    assert said(answer) == ["The rules are saved; they hold from the next document on."]
+    assert said(answer) == ["Saved. The quota counts at once, team and first topics from the next topic on."]
     assert rules(bob) == (40, "blue", ["t0", "t2"])
     event = Event.objects.get(verb="set rules")
     assert event.actor.username == "alice"
@@ -514,7 +527,7 @@ def test_topics_are_kept_for_teams_and_opened_again(alice, campaign, bob):
     assert kept == {"t0": "blue", "t2": "blue"}
     text = page(alice, "judging:manage-topics", campaign.pk)
     assert '<option value="blue">' in text
-    assert "no active bronze or silver member" not in text
+    assert "“blue” keeps 2 topics and has no active gold member: audits of them would wait." in text
     answer = post(alice, "judging:manage-topics", campaign.pk, **team_fields(campaign, t0="", t2="blue"))
     assert said(answer)[-1] == "1 topic was changed."
     assert list(campaign.topic_rules.exclude(team="").values_list("topic__topic_id", flat=True)) == ["t2"]
@@ -540,15 +553,28 @@ def test_topics_show_what_is_done_and_the_share_of_checks(alice, campaign, bob):
 
 
 @pytest.mark.parametrize(
-    ("change", "is_lonely"),
-    [({}, False), ({"status": "suspended"}, True), ({"tier": "gold"}, True), ({"team": "red"}, True)],
+    ("change", "warning"),
+    [
+        ({}, ""),
+        ({"status": "suspended"}, "no active bronze or silver member: nobody can judge them"),
+        ({"team": "red"}, "no active bronze or silver member: nobody can judge them"),
+    ],
 )
-def test_a_topic_that_nobody_can_judge_is_warned_of(alice, campaign, bob, change, is_lonely):
+def test_topics_that_nobody_can_judge_are_warned_of(alice, campaign, bob, change, warning):
+    """Greta of the gold tier is of the team, but judges audits alone."""
+    Assessor.objects.filter(pk=make_assessor(campaign, "greta", "gold").pk).update(team="blue")
     Assessor.objects.filter(pk=bob.pk).update(**{"team": "blue"} | change)
     topics = {topic_pk(campaign, name): "blue" for name in ("t0", "t1")}
     set_topic_teams(campaign=campaign, teams=topics, actor=None)
     text = page(alice, "judging:manage-topics", campaign.pk)
-    assert ("2 are kept for “blue”. This team has no active bronze or silver member." in text) == is_lonely
+    assert ("wait for members of their team" in text) == bool(warning)
+    assert f"“blue” keeps 2 topics and has {warning}." in text or not warning
+
+
+def test_a_topic_of_a_team_without_anybody_is_warned_of_once(alice, campaign):
+    set_topic_teams(campaign=campaign, teams={topic_pk(campaign, "t0"): "blue"}, actor=None)
+    text = page(alice, "judging:manage-topics", campaign.pk)
+    assert "“blue” keeps 1 topic and has no active member: nobody can judge it." in text
 
 
 @pytest.mark.parametrize("team", ["t" * 61, NUL])
@@ -683,7 +709,7 @@ def new_campaign(collection: Collection, **changes: object) -> dict[str, object]
     return {
         "collection": collection.pk, "name": "A campaign", "judgments_per_item": 2, "lease_seconds": 600,
         "gold_check_rate": 0.1, "gold_check_exposures": 7, "decoys_per_check": 2, "highlights_terms": "on",
-        "break_minutes": 30, "machine_prompt": "Is it?\r\nSay so.", "grades": "0 | No | 0\n1 | Yes | 1",
+        "break_minutes": 30, "machine_prompt": "{topic_title}?\r\n{document_text}", "grades": "0 | No | 0\n1 | Yes | 1",
         "relevant_grade": 1,
     } | changes  # fmt: skip
 
@@ -694,7 +720,7 @@ def test_a_new_campaign_keeps_what_was_chosen_for_checks_the_screen_and_machines
     made = Campaign.objects.get()
     assert (made.gold_check_exposures, made.decoys_per_check, made.break_minutes) == (7, 2, 30)
     assert made.highlights_terms is True
-    assert made.machine_prompt == "Is it?\nSay so."
+    assert made.machine_prompt == "{topic_title}?\n{document_text}"
     fields = new_campaign(collection, name="Another")
     del fields["highlights_terms"]
     post(alice, "judging:manage-campaign-new", **fields)
@@ -715,6 +741,8 @@ def test_a_new_campaign_keeps_what_was_chosen_for_checks_the_screen_and_machines
         ({"machine_prompt": "p" * 100_001}, "at most 100000 characters"),
         ({"guidelines": "g" * 100_001}, "at most 100000 characters"),
         ({"machine_prompt": NUL}, "Null characters are not allowed."),
+        ({"machine_prompt": "{document_txt}"}, "the prompt has no field {document_txt}"),
+        ({"machine_prompt": "{document_text} Grade it."}, "the prompt must end with {document_text}"),
         ({"name": NUL}, "Null characters are not allowed."),
         ({"name": "n" * 101}, "at most 100 characters"),
     ],

@@ -22,7 +22,7 @@ from judging.management.importing import one_line
 from judging.management.machine_clients import Client, Direct, Remote
 from judging.management.machine_model import Model, Pace, Purse
 from judging.management.machine_run import GOOD_ENDS, Run, Stopped, Summary
-from judging.models import Campaign
+from judging.models import Assessor, Campaign
 from judging.prompts import MOST_CHARACTERS, check_prompt
 from judging.services.machines import MOST_AT_ONCE, add_machine
 
@@ -38,7 +38,7 @@ ENDS = {
 
 
 class Command(BaseCommand):
-    help = "Have a language model judge a campaign's items, over any endpoint that understands OpenAI's chat completions."
+    help = "Have a language model judge a campaign's items, over any endpoint with OpenAI's chat completions."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -89,6 +89,10 @@ class Command(BaseCommand):
         logging.getLogger("httpx").setLevel(logging.WARNING)  # else a line a call
         if options["most_cost"] is not None and not (options["price_in"] or options["price_out"]):
             raise CommandError("--most-cost needs --price-in or --price-out")
+        if not options["endpoint"]:
+            return self._only_make(options)
+        if not options["model"]:
+            raise CommandError("name the --model")
         with ExitStack() as stack, one_line():
             prompt = Path(options["prompt"]).read_text("utf-8") if options["prompt"] else ""
             if prompt:
@@ -109,11 +113,16 @@ class Command(BaseCommand):
             summary = run.start()
         self._report(summary, options)
 
+    def _only_make(self, options: dict[str, Any]) -> None:
+        if options["address"]:
+            raise CommandError("name the --endpoint of the model")
+        with one_line():
+            made = _machine(options)
+        self.stdout.write(f"{made} is a machine assessor of {made.campaign}")
+
     def _client(self, stack: ExitStack, options: dict[str, Any]) -> Client:
         if not options["address"]:
-            if not options["username"]:
-                raise CommandError("name the machine with --as")
-            return Direct(add_machine(campaign=_campaign(options["campaign"]), username=options["username"]))
+            return Direct(_machine(options))
         try:
             campaign = uuid.UUID(options["campaign"])
         except ValueError:
@@ -176,7 +185,8 @@ class _Interrupts:
             signal.signal(number, handler)
 
     def _stop(self, number: int, _: object) -> None:
-        self.stopped.because("interrupted")
+        # In a thread: what was interrupted may hold the very lock that this needs.
+        threading.Thread(target=self.stopped.because, args=["interrupted"]).start()
         signal.signal(number, self.before[number])
 
 
@@ -188,6 +198,12 @@ def _http(timeout: float, n_connections: int) -> httpx.Client:
         verify=ssl.create_default_context(),
         trust_env=False,
     )
+
+
+def _machine(options: dict[str, Any]) -> Assessor:
+    if not options["username"]:
+        raise CommandError("name the machine with --as")
+    return add_machine(campaign=_campaign(options["campaign"]), username=options["username"])
 
 
 def _campaign(name: str) -> Campaign:

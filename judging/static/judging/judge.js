@@ -165,11 +165,19 @@
     const mayStay = !data.reason || data.reason in { "no work": 0, "quota": 0 };
     const reading = mayStay && current() && !isJudged(current().token) ? current() : null;
     const again = reading && items.find((item) => item.token === reading.token);
-    queue = reading ? [again || reading, ...items.filter((item) => item !== again)] : items;
-    late = reading && !again ? reading.token : "";
+    queue = again ? [again, ...items.filter((item) => item !== again)] : items;
+    late = "";
+    if (reading && !again) becomesLate(reading);
+    lastBeat = performance.now(); // the server has just renewed what we hold
     if (!queue.length && data.reason) showEnd(data.reason);
     else if (!queue.length) notices.empty(LOOKING, "", { mayRetry: true });
     planHeartbeat();
+  }
+
+  // One of the others might be the same document, leased anew: they come with the reply to the judgment of this one.
+  function becomesLate(item) {
+    late = item.token;
+    queue = [item];
   }
 
   function isStored(entry, progress) {
@@ -224,8 +232,12 @@
     if (!tokens.length || clock.lastSign() < lastBeat) return;
     lastBeat = performance.now();
     const { data } = await ask(state.heartbeat_url, { tokens });
-    // Without an answer, the next judgment or heartbeat will tell.
-    if (data && tokens.some((token) => !data.held.includes(token) && !isJudged(token))) sending.refresh();
+    if (!data) return; // the next judgment or heartbeat will tell
+    const lost = tokens.filter((token) => !data.held.includes(token) && !isJudged(token));
+    if (current() && lost.includes(current().token)) {
+      becomesLate(current());
+      show();
+    } else if (lost.length) sending.refresh();
   }
 
   // ---- judging -----------------------------------------------------------------------------
