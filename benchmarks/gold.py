@@ -19,6 +19,7 @@ JSON on standard output; tables on standard error, unless --json.
 import argparse
 import json
 import math
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -27,6 +28,8 @@ from typing import Any
 # The repository comes before this folder: benchmarks/judging.py is not the package `judging`.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the classifier's threads would wait for each other
 
 import numpy as np
 from parts import colluders, presentations, telling
@@ -98,7 +101,7 @@ def places(seen: list[presentations.Seen]) -> dict[str, Any]:
 
 def measure_http(seconds: float) -> dict[str, Any]:
     n_sessions = math.ceil(2.4 * N_EACH / presentations.SESSION)
-    world = presentations.make_world("http", n_sessions)
+    world = presentations.make_world("http", n_sessions, n_topics=2)
     presentations.over_http(world, 5, SEED + 1, n_sessions=4, n_each=3)  # what is slow only once
     world = presentations.make_world("http measured", n_sessions)
     seen = presentations.over_http(world, seconds, SEED, n_sessions)
@@ -114,14 +117,14 @@ def measure_services(seconds: float) -> dict[str, Any]:
 def measure_controls(seconds: float) -> dict[str, Any]:
     found: dict[str, Any] = {}
     n_sessions = 120
-    world = presentations.make_world("sleep over http", n_sessions)
+    world = presentations.make_world("sleep over http", n_sessions, n_topics=60)
     with presentations.sleep_on_gold(world):
         found["sleep_over_http"] = control(presentations.over_http(world, seconds / 3, SEED, n_sessions))
-    world = presentations.make_world("sleep in services", n_sessions)
+    world = presentations.make_world("sleep in services", n_sessions, n_topics=60)
     with presentations.sleep_on_gold(world):
         seen = presentations.through_services(world, seconds / 3, SEED, n_sessions)
         found["sleep_in_services"] = {"presentations": len(seen), "pairs": pairs(seen)}
-    world = presentations.make_world("gold first", n_sessions)
+    world = presentations.make_world("gold first", n_sessions, n_topics=60)
     with presentations.gold_first():
         seen = presentations.over_http(world, seconds / 3, SEED, n_sessions)
         found["gold_first"] = {**control(seen), **places(seen)}

@@ -170,10 +170,11 @@ def problem(name: str, status: int, title: str, detail: str = "") -> tuple[int, 
 
 def says(page: Any, selector: str, text: str) -> None:
     """Wait until the element says the text, visibly."""
-    page.wait_for_function(
-        "([selector, text]) => document.querySelector(selector).innerText.includes(text)",
-        arg=[selector, text],
-    )
+    script = """([selector, text]) => {
+        const element = document.querySelector(selector);
+        return element.checkVisibility() && element.innerText.includes(text);
+    }"""
+    page.wait_for_function(script, arg=[selector, text])
 
 
 def kept(page: Any) -> list[str]:

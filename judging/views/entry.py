@@ -24,7 +24,7 @@ from judging.services.errors import Refused
 from judging.views.access import managers_only
 
 MOST_CODES = 1000
-SHOWN_PARTICIPANTS = 500
+SHOWN_PEOPLE = 500
 MARKET_PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
@@ -144,6 +144,7 @@ def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **show
     """Render the page; `shown` takes the place of what it shows by default: a form with errors, checked codes."""
     there = {kind: reverse(f"judging:{kind}", args=[campaign.entry_key]) for kind in ("hit", "study")}
     items = list(campaign.training_items.select_related("topic", "document"))
+    trainees = training.trainees(campaign=campaign) if items else []
     context = {
         "campaign": campaign,
         "invitations": [_invitation_row(request, row) for row in campaign.invitations.all()],
@@ -152,9 +153,7 @@ def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **show
         "hit_url": request.build_absolute_uri(there["hit"]),
         "study_url": f"{request.build_absolute_uri(there['study'])}?{MARKET_PLACEHOLDERS}",
         "n_participants": campaign.participants.count(),
-        "participants": campaign.participants.select_related("assessor__user").order_by("-id")[
-            :SHOWN_PARTICIPANTS
-        ],
+        "participants": campaign.participants.select_related("assessor__user").order_by("-id")[:SHOWN_PEOPLE],
         "n_named": campaign.participants.exclude(participant="").count(),
         "codes_form": CodesForm(),
         "consent_form": ConsentForm(initial={"text": campaign.consent}),
@@ -169,7 +168,8 @@ def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **show
                 "percent": round(100 * campaign.training_pass_share),
             }
         ),
-        "trainees": training.trainees(campaign=campaign) if items else [],
+        "trainees": trainees[:SHOWN_PEOPLE],
+        "n_trainees": len(trainees),
         **shown,
     }
     return render(request, "judging/entry_manage.html", context, status=status)

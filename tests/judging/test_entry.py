@@ -676,6 +676,18 @@ def test_a_hits_code_is_the_workers_own_and_the_manager_learns_whose_it_is(hit_c
     assert "nobody's" in row
 
 
+def test_the_manager_compares_who_came_with_the_markets_list(study_campaign, manager, client):
+    client.post(study_path(study_campaign), BOTH_SPELLINGS[0])
+    bob = Assessor.objects.select_related("campaign").get()
+    judge(bob, 2)
+    page = text_of(manager.get(reverse("judging:manage-entry", args=[study_campaign.pk])))
+    row = page.partition(f'<th scope="row">{WORKER}</th>')[2].partition("</tr>")[0]
+    assert "6session" in row
+    assert bob.user.username in row
+    assert "2 of 3" in row
+    assert "not yet" in row
+
+
 def test_a_code_is_of_one_campaign_only(hit_campaign, tmp_path):
     (tmp_path / "other").mkdir()
     other = set_entry(make_campaign(tmp_path / "other"), "hit")
@@ -850,6 +862,17 @@ def test_without_a_consent_text_nobody_is_asked(client, campaign):
     client.force_login(bob.user)
     assert entry.next_gate(bob) is None
     assert client.get(reverse("judging:consent", args=[campaign.pk])).url == f"/judge/{campaign.pk}/"
+
+
+def test_no_item_is_given_out_while_a_gate_stands_whichever_way_it_is_asked_for(client, campaign):
+    bob = make_assessor(campaign, "bob")
+    client.force_login(bob.user)
+    Campaign.objects.update(consent="Do you agree?")
+    path = reverse("judging:claim", args=[campaign.pk])
+    refused = client.post(path, {}, content_type="application/json")
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/ConsentMissing")
+    entry.agree(assessor=Assessor.objects.select_related("campaign", "user").get(pk=bob.pk))
+    assert client.post(path, {}, content_type="application/json").json()["items"]
 
 
 def test_a_crowd_worker_meets_the_consent_text_first(hit_campaign):

@@ -352,6 +352,16 @@ def test_gold_tier_and_machines_need_no_training(campaign):
     assert [row.assessor.user.username for row in training.trainees(campaign=campaign)] == ["silver"]
 
 
+def test_the_list_of_trainees_costs_the_same_whether_one_trains_or_many(campaign, django_assert_num_queries):
+    choose(campaign)
+    for number in range(6):
+        go_through(make_assessor(campaign, f"bob{number}"), n_right=number % 5)
+    with django_assert_num_queries(3):
+        rows = training.trainees(campaign=campaign)
+    right = {row.assessor.user.username: row.training.n_right for row in rows}
+    assert right == {f"bob{number}": number % 5 for number in range(6)}
+
+
 # -- the pages ------------------------------------------------------------------------------------------------
 
 
@@ -404,6 +414,16 @@ def test_failing_leads_to_another_attempt_and_then_to_the_manager(bob, web, mana
     assert grant in page
     assert "bob may try the training once more" in text_of(manager.post(grant, follow=True))
     assert "attempt 3" in text_of(web.get(path(bob), {"again": "1"}))
+
+
+def test_no_item_is_given_out_before_training_is_passed_whichever_way_it_is_asked_for(bob, web):
+    claim = reverse("judging:claim", args=[bob.campaign_id])
+    refused = web.post(claim, {}, content_type="application/json")
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/TrainingMissing")
+    go_through(bob, n_right=0)
+    assert web.post(claim, {}, content_type="application/json").status_code == 409
+    go_through(bob, n_right=4)
+    assert web.post(claim, {}, content_type="application/json").json()["items"]
 
 
 def test_the_consent_text_comes_before_the_training(bob, web):

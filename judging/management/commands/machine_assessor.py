@@ -45,9 +45,10 @@ class Command(BaseCommand):
         parser.add_argument("campaign", help="its name or its id; its id if --address is given")
         parser.add_argument("--as", dest="username", help="the machine's user name; made if there is none")
         parser.add_argument(
-            "--endpoint", required=True, type=_address, help="such as http://127.0.0.1:8080/v1"
-        )
-        parser.add_argument("--model", required=True)
+            "--endpoint", type=_address,
+            help="such as http://127.0.0.1:8080/v1; without it, the assessor is made and nothing judged",
+        )  # fmt: skip
+        parser.add_argument("--model", help="its name at the endpoint")
         parser.add_argument(
             "--api-key-env", metavar="NAME", help="the variable that holds the endpoint's key"
         )

@@ -371,10 +371,10 @@
     });
   }
   byId("keys-on").addEventListener("change", () => setting(KEYS_SETTING, keysAreOn() ? "on" : "off"));
-  byId("frame-place").addEventListener("pointerenter", () => { isOverDocument = true; });
-  byId("frame-place").addEventListener("pointerleave", () => {
-    clock.count(false);
-    isOverDocument = false;
+  // Of a pointer over the frame we learn that it came, and no more until it is elsewhere.
+  document.addEventListener("pointerover", (event) => {
+    clock.count(true);
+    isOverDocument = byId("frame-place").contains(event.target);
   });
 
   // ---- network, other tabs, coming back ----------------------------------------------------

@@ -42,7 +42,7 @@ touchstone.openKeys = ({ main, place, actions, grade, isOn, onEscape, onDocument
   // A click into the document would leave the keyboard there, and no grade key would act. So the focus
   // comes back, unless Tab brought it: then someone wants to read the document with the keyboard alone.
   document.addEventListener("pointerdown", () => { cameByTab = false; });
-  place.addEventListener("pointerenter", () => { cameByTab = false; }, true);
+  place.addEventListener("pointerover", () => { cameByTab = false; });
   window.addEventListener("blur", () => {
     setTimeout(() => {
       const frame = document.activeElement;
