@@ -18,8 +18,6 @@ from judging.models import Assessor, MachineCall, Slot
 from judging.services import campaigns, leases
 from judging.views.access import managers_only
 
-REQUEUED = (Slot.Purpose.JUDGE, Slot.Purpose.AUDIT)  # answers on gold checks stay in force
-
 
 @managers_only
 def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> HttpResponse:
@@ -99,7 +97,7 @@ def _assessor_page(
         "calls": _machine_calls(person),
         "rules_form": rules or AssessorRulesForm(assessor=person, initial=_rules(person)),
         "requeue_form": confirm or RequeueForm(assessor=person),
-        "n_requeued": person.slots.filter(state=Slot.State.DONE, purpose__in=REQUEUED).count(),
+        "n_requeued": person.slots.filter(state=Slot.State.DONE, purpose__in=leases.REQUEUED).count(),
         "needs_training": row.training_items.exists(),
         "teams": sorted({*row.assessors.exclude(team="").values_list("team", flat=True)}),
     }

@@ -120,6 +120,7 @@ class Campaign:
 
     def claim(self, assessor: int) -> tuple[int, int] | None:
         seen = self.seen[assessor]
+        is_check = self.scheduler == GOLD_FIRST or self.rng.random() < self.plan.rate
         for turn in range(self.setting.n_topics):
             topic = (self.topic[assessor] + turn) % self.setting.n_topics
             pivot = self.rng.random()
@@ -127,7 +128,6 @@ class Campaign:
             check = self.checks[topic].look(pivot, seen)
             if turn and ordinary is None:  # an assessor goes on to topics with ordinary work only
                 continue
-            is_check = self.scheduler == GOLD_FIRST or self.rng.random() < self.plan.rate
             slots, place = (self.ordinary[topic].slots, ordinary)
             if check is not None and is_check:
                 slots, place = self.checks[topic].slots, check

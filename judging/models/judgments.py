@@ -165,7 +165,12 @@ class Judgment(models.Model):
                 ),
             ),
         ]
-        indexes = [models.Index(F("assessor"), F("id").desc(), name="judging_judgment_history")]
+        indexes = [
+            models.Index(F("assessor"), F("id").desc(), name="judging_judgment_history"),
+            # For the manager's page; an ordinary judgment enters neither.
+            models.Index(name="judging_judgment_obstacles", fields=["item"], condition=Q(grade__isnull=True)),
+            models.Index(F("id").desc(), name="judging_judgment_comments", condition=~Q(comment="")),
+        ]
 
     def __str__(self) -> str:
         return f"{self.item_id} {self.grade if self.grade is not None else self.obstacle}"

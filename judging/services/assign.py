@@ -338,7 +338,7 @@ def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
         "purpose": Slot.Purpose.AUDIT if is_gold else Slot.Purpose.JUDGE,
         # Who audits is never checked himself.
         "check_rate": 0.0 if is_gold else facts["gold_check_rate"],
-        "has_checks": not is_gold,
+        "is_ordinary": not is_gold,
         "coins": coins(settings.SECRET_KEY.encode(), facts["assessor"], facts["n_judged"], n),
         "pivot": _random.randrange(N_POSITIONS),
     }

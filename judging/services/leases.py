@@ -17,6 +17,8 @@ OPEN = {
     "leased_at": None,
     "lease_until": None,
 }
+# What is made again: never an answer on a gold check, it says how somebody judges.
+REQUEUED = [Slot.Purpose.JUDGE, Slot.Purpose.AUDIT]
 EXTEND = """
 UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs => c.lease_seconds)
   FROM judging_campaign c
@@ -64,7 +66,7 @@ def requeue(*, assessor: Assessor, actor: User | None) -> int:
         done = Slot.objects.filter(
             assessor=assessor,
             state=Slot.State.DONE,
-            purpose__in=[Slot.Purpose.JUDGE, Slot.Purpose.AUDIT],
+            purpose__in=REQUEUED,
         )
         n = set_aside(done)
         if n:

@@ -140,7 +140,7 @@ CLAIM_IN_TOPIC = (
     + _look("checks", "'check'")
     + """
 pick AS MATERIALIZED (
-  SELECT CASE WHEN c.id IS NOT NULL AND w.coin < %(has_checks)s::int * coalesce(
+  SELECT CASE WHEN c.id IS NOT NULL AND w.coin < %(is_ordinary)s::int * coalesce(
            (SELECT k.check_rate FROM judging_campaigntopic k
              WHERE k.campaign_id = %(campaign)s AND k.topic_id = %(topic)s), %(check_rate)s)
          THEN c.id ELSE o.id END AS id

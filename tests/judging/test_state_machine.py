@@ -49,7 +49,7 @@ from judging.services.errors import (
 from touchstone.models import User
 
 IS_NIGHTLY = os.environ.get("NIGHTLY") == "1"
-PARTS, EXAMPLES, STEPS = (4, 500, 50) if IS_NIGHTLY else (1, 60, 30)  # parts: for several processors
+PARTS, EXAMPLES, STEPS = (4, 500, 50) if IS_NIGHTLY else (1, 80, 30)  # parts: for several processors
 # Bob, Dora and Emil judge, and meet checks; Gold audits.
 PURPOSES = {1: ("judge", "check"), 2: ("judge", "check"), 3: ("judge", "check"), 4: ("audit",)}
 STRANGER = uuid.UUID(int=0)
@@ -211,7 +211,7 @@ class Contract(RuleBasedStateMachine):
 
     @initialize(
         k=st.integers(1, 3),
-        n_items=st.integers(1, 4),
+        n_items=st.integers(1, 5),
         n_checks=st.integers(0, 2),
         n_audits=st.integers(0, 1),
         quota=st.none() | st.integers(1, 4),
@@ -256,14 +256,20 @@ class Contract(RuleBasedStateMachine):
     def claim(self, who, n):
         self.claimed(who, n)
 
-    @precondition(lambda self: self.model.leases)
+    @precondition(lambda self: self.unjudged())
     @rule(data=st.data(), answer=ANSWER)
     def judge(self, data, answer):
-        """Judge something held or lost, in time or late, judged before or not."""
+        """Judge something held or lost, in time or late."""
+        token = data.draw(st.sampled_from(self.unjudged()))
+        self.send("submit", self.model.leases[token][0], token, self.new_client_token(), *answer)
+
+    @precondition(lambda self: self.model.newest)
+    @rule(data=st.data(), answer=ANSWER)
+    def judge_twice(self, data, answer):
         token = self.a_token(data)
         self.send("submit", self.model.leases[token][0], token, self.new_client_token(), *answer)
 
-    @precondition(lambda self: self.model.leases)
+    @precondition(lambda self: self.model.newest)
     @rule(data=st.data(), answer=ANSWER)
     def change_one_s_mind(self, data, answer):
         token = self.a_token(data)
@@ -278,14 +284,14 @@ class Contract(RuleBasedStateMachine):
             grade, obstacle = 0 if grade is None else (grade + 1) % 3, ""
         self.send(service, who, token, client_token, grade, obstacle)
 
-    @precondition(lambda self: self.model.leases)
+    @precondition(lambda self: self.model.is_open and self.model.leases)
     @rule(data=st.data(), who=WHO)
     def send_what_one_was_not_given(self, data, who):
         foreign = [token for token, (owner, _) in self.model.leases.items() if owner != who]
         token = data.draw(st.sampled_from([STRANGER, *foreign]))
         self.send("submit", who, token, self.new_client_token(), 1, "")
 
-    @precondition(lambda self: self.model.leases)
+    @precondition(lambda self: self.model.is_open and self.model.leases)
     @rule(data=st.data())
     def extend(self, data):
         token = self.a_token(data)
@@ -298,7 +304,7 @@ class Contract(RuleBasedStateMachine):
 
     # -- what managers and time do --
 
-    @precondition(lambda self: self.leased())
+    @precondition(lambda self: self.model.is_open and self.leased())
     @rule(data=st.data())
     def expire(self, data):
         key = data.draw(st.sampled_from(self.leased()))
@@ -306,7 +312,7 @@ class Contract(RuleBasedStateMachine):
         assert slots.update(lease_until="2000-01-01T00:00Z") == 1
         self.model.places[key].is_expired = True
 
-    @precondition(lambda self: self.leased())
+    @precondition(lambda self: self.model.is_open and self.leased())
     @rule(data=st.data(), is_twice=st.booleans())
     def release(self, data, is_twice):
         key = data.draw(st.sampled_from(self.leased()))
@@ -316,12 +322,15 @@ class Contract(RuleBasedStateMachine):
             assert not leases.release(slot=slot, actor=None)
         self.model.release([key])
 
-    @precondition(lambda self: self.model.leases and not self.model.suspended)
-    @rule(who=WHO)
-    def suspend(self, who):
+    @precondition(lambda self: self.unjudged() and not self.model.suspended)
+    @rule(data=st.data(), answer=ANSWER)
+    def suspend_somebody_who_sends_once_more(self, data, answer):
+        token = data.draw(st.sampled_from(self.unjudged()))
+        who = self.model.leases[token][0]
         set_status(assessor=self.assessors[who], status="suspended", actor=None)
         self.model.suspended.add(who)
         self.model.release(self.model.held(who))
+        self.send("submit", who, token, self.new_client_token(), *answer)
 
     @precondition(lambda self: self.model.suspended)
     @rule()
@@ -329,12 +338,12 @@ class Contract(RuleBasedStateMachine):
         who = self.model.suspended.pop()
         set_status(assessor=self.assessors[who], status="active", actor=None)
 
-    @precondition(lambda self: self.model.newest)
+    @precondition(lambda self: self.model.is_open and self.model.newest)
     @rule(who=WHO)
     def requeue(self, who):
         assert leases.requeue(assessor=self.assessors[who], actor=None) == self.model.requeue(who)
 
-    @precondition(lambda self: self.model.is_open and self.model.newest)
+    @precondition(lambda self: self.model.is_open and self.unjudged())
     @rule()
     def close(self):
         close_campaign(campaign=self.campaign, actor=None)
@@ -375,9 +384,7 @@ class Contract(RuleBasedStateMachine):
         assert newest == self.model.newest
         assert sorted(sent, key=str) == sorted(self.model.sent.items(), key=str)
         counted = [place for _, _, place in newest.values() if place is not None]
-        assert len(set(counted)) == len(
-            counted
-        )  # one assessor a place, and newest has an assessor once an item
+        assert len(set(counted)) == len(counted)
         judged = Counter(item for item, purpose, _ in counted if purpose == "judge")
         assert max(judged.values(), default=0) <= self.k
 
@@ -437,6 +444,11 @@ class Contract(RuleBasedStateMachine):
         """Return a lease, a recent one rather than an old one."""
         tokens = list(self.model.leases)
         return tokens[-1 - data.draw(st.integers(0, min(len(tokens), 8) - 1))]
+
+    def unjudged(self):
+        return [
+            token for token, (who, item) in self.model.leases.items() if (item, who) not in self.model.newest
+        ]
 
     def leased(self):
         return sorted(key for key, place in self.model.places.items() if place.state == "leased")
