@@ -8,7 +8,7 @@ Four parts, each on servers of its own in a throw-away folder:
   and with another look-ahead; every "no work" is compared with the truth. Then three callers ask for the last three
   slots of an item. Control: the usual queryset (SKIP LOCKED and a count in a subquery) under the same crowd;
 - "resending": over HTTP, one judgment 8 times at once, after a reply that was cut off, and with another grade;
-- "kills": benchmarks/faults.py's "services" with 16 clients; and "control", the same without synchronous commit.
+- "kills": PostgreSQL is killed up to 32 times under 16 clients; and "control", the same without synchronous commit.
 
 JSON on standard output. Expected: over_assigned, duplicates, false_empty, lost and doubled 0; of the controls,
 over_assigned > 50 and lost > 0, else the measurement is blind.
@@ -33,9 +33,9 @@ from parts.kills import measure_services
 from parts.resending import measure_resending
 from parts.throwaway import folder, in_child, make_campaign, migrated, web
 
-PARTS = {"claims": 0.5, "resending": 0.05, "kills": 0.35, "control": 0.1}  # of the seconds
+PARTS = {"claims": 0.4, "resending": 0.05, "kills": 0.47, "control": 0.08}  # of the seconds
 N_SEEDS = 20
-N_CLIENTS = 16  # of "kills"
+N_CLIENTS, N_KILLS = 16, 32  # of "kills": spread over its seconds
 # By turns: how many items a tab is given at once, and whether one request submits and claims.
 MODES = [(1, False), (2, True), (2, False), (1, True)]
 SUMS = ("assignments", "over_assigned", "duplicates", "empty", "false_empty", "unfilled", "unexplained")
@@ -94,8 +94,10 @@ def measure(part: str, seconds: float) -> dict[str, Any]:
             return measure_claims(root / "servers", seconds)
         if part == "resending":
             return measure_http(root / "servers", seconds)
+        is_durable = part == "kills"
+        period = seconds / N_KILLS if is_durable else 0.0
         return measure_services(
-            root / "servers", seconds, n_kills=1000, n_clients=N_CLIENTS, durable=part == "kills"
+            root / "servers", seconds, N_KILLS, N_CLIENTS, durable=is_durable, period=period
         )
 
 

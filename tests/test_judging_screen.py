@@ -8,7 +8,7 @@ import browser
 import pytest
 from browser import answers, at_rest, judge, kept, problem, ready, says, shows, title
 
-from judging.models import Judgment, Slot
+from judging.models import Assessor, Campaign, Judgment, Participant, Slot
 
 pytestmark = browser.MARKS
 LONG = "\n".join(f"Line {number} of a long document about a need." for number in range(200))
@@ -616,6 +616,17 @@ def test_when_the_quota_is_reached_the_share_is_done(open_screen):
     assert page.is_hidden("#empty-retry")
     at_rest(page)
     assert Judgment.objects.count() == 2
+
+
+def test_a_participant_of_a_market_is_led_to_the_completion_code(open_screen):
+    page = open_screen(6, quota=1)
+    Participant.objects.create(campaign=Campaign.objects.get(), assessor=Assessor.objects.get())
+    page.reload()
+    ready(page)
+    page.keyboard.press("1")
+    says(page, "#empty", "That was your share")
+    says(page, "#completion", "completion code")
+    assert page.get_attribute("#completion", "href").startswith("/")
 
 
 # --- everybody: touch, small screens, accessibility ----------------------------------------------------------------

@@ -52,12 +52,13 @@ class ServiceClient:
         item = self._call(assign.claim_as, n=AHEAD).item
         return None if item is None else str(item.token)
 
-    def submit(self, token: str, client_token: uuid.UUID, grade: int) -> None:
-        """Submit, as the judging screen does, with a claim of what comes next: the coming claim gives it back."""
+    def submit(self, token: str, client_token: uuid.UUID, grade: int) -> str:
+        """Submit as the judging screen does; return the token of what comes next, empty if nothing does."""
         from judging.services import assign
 
         sent = {"token": uuid.UUID(token), "client_token": client_token, "grade": grade}
-        self._call(assign.submit_and_claim, n=AHEAD, **sent)
+        item = self._call(assign.submit_and_claim, n=AHEAD, **sent)[1].item
+        return "" if item is None else str(item.token)
 
     def _call(self, service: Callable[..., Any], **arguments: Any) -> Any:
         from django.db import DatabaseError, InterfaceError, connection
@@ -90,14 +91,17 @@ class WebClient:
         items = self._answered("/claim", {"n": AHEAD})["items"]
         return str(items[0]["token"]) if items else None
 
-    def submit(self, token: str, client_token: uuid.UUID, grade: int) -> None:
+    def submit(self, token: str, client_token: uuid.UUID, grade: int) -> str:
+        """Submit as the judging screen does; return the token of what comes next, empty if nothing does."""
         body = {
             "client_token": str(client_token),
             "token": token,
             "grade": grade,
             "active_milliseconds": 1000,
+            "n": AHEAD,
         }
-        self._answered("/judgments", body)
+        items = self._answered("/judgments", body)["items"]
+        return str(items[0]["token"]) if items else ""
 
     def post(self, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
         """Send one request; return the status and the body of the answer, whatever it says."""
@@ -136,19 +140,21 @@ Client = ServiceClient | WebClient
 def judge(client: Client, ledger: Ledger, stop: threading.Event) -> None:
     """Judge until told to stop: every request again until it is answered, and some once more after that."""
     rng = random.Random()
+    following: str | None = None
     while not stop.is_set():
         try:
-            token = persist(client.claim, ledger, stop)
+            token = following or persist(client.claim, ledger, stop)
             if token is None:
                 return
             client_token, grade = uuid.uuid4(), rng.randrange(GRADES)
             ledger.sent[client_token] = grade
+            following = None
 
-            def send(token: str = token, client_token: uuid.UUID = client_token, grade: int = grade) -> bool:
-                client.submit(token, client_token, grade)
-                return True
+            def send(token: str = token, client_token: uuid.UUID = client_token, grade: int = grade) -> str:
+                return client.submit(token, client_token, grade)
 
-            if persist(send, ledger, stop):
+            following = persist(send, ledger, stop)
+            if following is not None:
                 ledger.acknowledged[client_token] = grade
                 ledger.acknowledged_at.append(time.monotonic())
                 if rng.random() < 0.2:  # the browser did not hear the answer

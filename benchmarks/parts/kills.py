@@ -11,14 +11,17 @@ from parts.throwaway import assessors_of, kill_tree, make_campaign, migrated
 
 from touchstone import embedded
 
-PAUSE = 1.2  # seconds between two kills
+PAUSE = 1.2  # seconds that a server lives, at least
 ITEMS_PER_SECOND = 150  # of which 450 judgments are wanted: more than is done, so that work never ends
 
 
 def measure_services(
-    root: Path, seconds: float, n_kills: int, n_clients: int, *, durable: bool
+    root: Path, seconds: float, n_kills: int, n_clients: int, *, durable: bool, period: float = 0.0
 ) -> dict[str, Any]:
-    """Judge through the services in threads. Without durability, judgments must be lost: else we are blind."""
+    """Judge through the services in threads, with a kill every `period` seconds or as often as the server is up.
+
+    Without durability, judgments must be lost: else we are blind.
+    """
     with migrated(root) as servers:
         n_items = int(ITEMS_PER_SECOND * min(seconds, 3 * n_kills)) + 200
         campaign = make_campaign(n_items, n_clients)
@@ -30,9 +33,9 @@ def measure_services(
         ledger, kills = Ledger(), []
 
         def kill_all() -> None:
-            end = time.monotonic() + seconds
-            while time.monotonic() < end and len(kills) < n_kills:
-                time.sleep(PAUSE)
+            begin = time.monotonic()
+            while time.monotonic() < begin + seconds and len(kills) < n_kills:
+                time.sleep(max(PAUSE, begin + (len(kills) + 1) * period - time.monotonic()))
                 kills.append((time.monotonic(), "postgres"))
                 restart_postgres(servers)
             time.sleep(0.5)

@@ -18,6 +18,9 @@ from django.db import connection, transaction
 
 from judging.models import Judgment, Lease, Slot
 from judging.services import assign
+from judging.services.campaigns import set_status
+from judging.services.errors import Refused
+from judging.services.leases import requeue
 from touchstone import embedded
 
 # At the end: benchmarks/judging.py is not the package of that name.
@@ -112,14 +115,7 @@ def test_who_only_skips_locked_slots_says_no_work_falsely_and_is_caught(one_open
 def test_eight_tabs_of_one_assessor_get_the_same_lease():
     (bob,) = assessors_of(make_campaign(20, 1))
 
-    def claim(barrier: threading.Barrier) -> uuid.UUID:
-        try:
-            connection.ensure_connection()
-            barrier.wait()
-            return assign.claim(assessor=bob).item.token
-        finally:
-            connection.close()
-
+    claim = in_thread(lambda: assign.claim(assessor=bob).item.token)
     assert set(at_once([claim] * 8)) == set(Lease.objects.values_list("token", flat=True))
     assert Lease.objects.count() == Slot.objects.filter(state="leased").count() == 1
 
@@ -148,6 +144,51 @@ def test_the_lock_must_be_alone_in_its_statement(child_environment, statements, 
         finally:
             other.execute("DROP TABLE trap")
     assert (leases == 1) is is_right, leases
+
+
+# -- managers meanwhile --
+
+
+def in_thread(do):
+    """Return a task for at_once(); what the product refuses is an answer too."""
+
+    def task(barrier: threading.Barrier):
+        try:
+            connection.ensure_connection()
+            barrier.wait()
+            return do()
+        except Refused as refusal:
+            return refusal
+        finally:
+            connection.close()
+
+    return task
+
+
+def test_who_is_suspended_while_he_claims_and_submits_is_left_without_a_lease():
+    (bob,) = assessors_of(make_campaign(60, 1))
+    for _ in range(20):
+        token = assign.claim(assessor=bob).item.token
+        sent = {"token": token, "client_token": uuid.uuid4(), "grade": 1}
+        who = {"user_id": bob.user_id, "campaign_id": bob.campaign_id}
+        submit = in_thread(lambda who=who, sent=sent: assign.submit_and_claim(**who, n=2, **sent))
+        claim = in_thread(lambda: assign.claim(assessor=bob, n=2))
+        at_once([submit, claim, in_thread(lambda: set_status(assessor=bob, status="suspended", actor=None))])
+        assert not Slot.objects.filter(state="leased").exists()
+        assert Judgment.objects.filter(client_token=sent["client_token"]).count() == 1
+        set_status(assessor=bob, status="active", actor=None)
+
+
+def test_a_judgment_requeued_while_its_assessor_changes_his_mind_is_wanted_again_once():
+    (bob,) = assessors_of(make_campaign(20, 1))
+    for _ in range(20):
+        token = assign.claim(assessor=bob).item.token
+        stored = assign.submit(assessor=bob, token=token, client_token=uuid.uuid4(), grade=1)
+        change = {"token": token, "client_token": uuid.uuid4(), "obstacle": "topic"}
+        revise = in_thread(lambda change=change: assign.revise(assessor=bob, **change))
+        at_once([revise, in_thread(lambda: requeue(assessor=bob, actor=None))])
+        slots = Slot.objects.filter(item=stored.item_id)
+        assert sorted(slots.values_list("purpose", "state")) == [("judge", "open")] * 3 + [("void", "done")]
 
 
 # -- sent again, over HTTP --

@@ -23,8 +23,6 @@
   let isGoingBack = false; // the history is being fetched
   let isOverDocument = false; // the pointer
   let shownAt = -Infinity;
-  let lastBeat = performance.now();
-  let heartbeatTimer = 0;
   const judged = new Set(); // tokens that this page or another tab has put into the outbox
 
   const outbox = touchstone.openOutbox(`touchstone-outbox:${root.dataset.user}:${state.claim_url}`);
@@ -64,6 +62,12 @@
     ask,
     urls: state,
     screen: { takesItems, takesBack, isStored, isConnected, waits, stops, changes: show },
+  });
+  const heartbeat = touchstone.openHeartbeat({
+    clock,
+    send: (tokens) => ask(state.heartbeat_url, { tokens }),
+    tokens: () => queue.map((item) => item.token).filter((token) => token !== late),
+    onLost,
   });
   const frames = touchstone.openFrames(byId("frame-place"), {
     queryOf: () => (hasMarks ? "" : "?marks=0"),
@@ -168,16 +172,23 @@
     queue = again ? [again, ...items.filter((item) => item !== again)] : items;
     late = "";
     if (reading && !again) becomesLate(reading);
-    lastBeat = performance.now(); // the server has just renewed what we hold
     if (!queue.length && data.reason) showEnd(data.reason);
     else if (!queue.length) notices.empty(LOOKING, "", { mayRetry: true });
-    planHeartbeat();
+    if (current()) heartbeat.renewed(current().lease_seconds);
   }
 
   // One of the others might be the same document, leased anew: they come with the reply to the judgment of this one.
   function becomesLate(item) {
     late = item.token;
     queue = [item];
+  }
+
+  function onLost(tokens) {
+    const lost = tokens.filter((token) => !isJudged(token));
+    if (current() && lost.includes(current().token)) {
+      becomesLate(current());
+      show();
+    } else if (lost.length) sending.refresh();
   }
 
   function isStored(entry, progress) {
@@ -217,27 +228,6 @@
 
   function isConnected() {
     if (frames.renewDoubtful()) show();
-  }
-
-  // ---- heartbeat: who reads long keeps his documents; who has left does not --------------------
-  const beatMs = () => (current() ? (current().lease_seconds * 1000) / 3 : Infinity);
-
-  function planHeartbeat() {
-    clearInterval(heartbeatTimer);
-    if (current()) heartbeatTimer = setInterval(beat, beatMs());
-  }
-
-  async function beat() {
-    const tokens = queue.map((item) => item.token).filter((token) => token !== late);
-    if (!tokens.length || clock.lastSign() < lastBeat) return;
-    lastBeat = performance.now();
-    const { data } = await ask(state.heartbeat_url, { tokens });
-    if (!data) return; // the next judgment or heartbeat will tell
-    const lost = tokens.filter((token) => !data.held.includes(token) && !isJudged(token));
-    if (current() && lost.includes(current().token)) {
-      becomesLate(current());
-      show();
-    } else if (lost.length) sending.refresh();
   }
 
   // ---- judging -----------------------------------------------------------------------------
@@ -316,19 +306,17 @@
     setting(MARKS_SETTING, hasMarks ? "on" : "off");
     frames.renewAll();
     show();
-    notices.announce(hasMarks ? "The topic's words are highlighted." : "The topic's words are not highlighted.");
+    notices.announce(`The topic's words are ${hasMarks ? "" : "not "}highlighted.`);
   }
 
   const open = (id) => () => byId(id).showModal();
   const actions = {
-    undo,
-    chooseObstacle,
+    undo, chooseObstacle,
     obstacles: () => shownItem() && byId("obstacles").showModal(),
     comment: () => shownItem() && comments.toggle(),
-    guidelines: open("guidelines"),
     marks: toggleMarks,
     summary: summary.open,
-    help: open("help"),
+    guidelines: open("guidelines"), help: open("help"),
     scroll(screens) {
       clock.count(true);
       frames.scroll(screens);
@@ -349,14 +337,17 @@
   });
   window.addEventListener("focus", () => { byId("frame-hint").hidden = true; });
 
-  // `detail` 2: the second half of a double click.
-  const onClick = (id, act) => byId(id).addEventListener("click", (event) => event.detail <= 1 && act(event.target));
-  onClick("grades", (target) => target.closest(".grade") && grade(Number(target.closest(".grade").dataset.grade)));
-  onClick("obstacle-list", (target) => target.closest("button") && chooseObstacle(Number(target.closest("button").dataset.number)));
+  const onClick = (id, act) => byId(id).addEventListener("click", () => act());
+  const onChoice = (id, choose) => byId(id).addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button && event.detail <= 1) choose(button.dataset); // detail 2: the second half of a double click
+  });
+  onChoice("grades", (data) => grade(Number(data.grade)));
+  onChoice("obstacle-list", (data) => chooseObstacle(Number(data.number)));
   for (const name of ["undo", "marks"]) onClick(name, actions[name]);
   for (const name of ["obstacles", "comment", "guidelines", "summary", "help"]) onClick(`open-${name}`, actions[name]);
   onClick("review-leave", leaveReview);
-  onClick("problem-close", () => notices.problem(null));
+  onClick("problem-close", notices.problem);
   for (const id of ["problem-retry", "empty-retry"]) {
     onClick(id, () => {
       notices.problem(null);
@@ -389,7 +380,7 @@
     if (queue.some((item) => isJudged(item.token))) {
       dropJudged();
       sending.refresh();
-    } else if (current() && performance.now() - lastBeat > beatMs()) beat(); // is it still ours?
+    } else heartbeat.catchUp(); // is it still ours?
   });
   setInterval(summary.remind, 15000);
   // Kept alive by the back button, the page shows an item whose lease may be gone: ask again.

@@ -3,7 +3,7 @@
 
 touchstone.openNotices = () => {
   const byId = (id) => document.getElementById(id);
-  const HINT_MS = 4000;
+  const HINT_MS = 3000;
   const SLOW_MS = 4000;
   let notices = []; // problems not yet closed or overtaken
   let hintTimer = 0;
