@@ -90,7 +90,7 @@ def hit(campaign, market, web) -> Campaign:
 @pytest.fixture
 def context(chromium) -> Iterator:
     made = chromium.new_context(viewport={"width": 1280, "height": 800})
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(30_000)
     yield made
     made.close()
 

@@ -140,6 +140,7 @@ def through_services(world: World, seconds: float, seed: int, n_sessions: int) -
         _, submit_time = timed(lambda: assign.submit(assessor=assessor, **sent))  # noqa: B023
         one = Seen(held.item_id in world.gold, session, places[session], held.topic_title)
         one.milliseconds = {"claim": claim_time, "submit": submit_time}
+        one.observed = {**one.milliseconds, "place": places[session]}
         seen.append(one)
         places[session] += 1
     return seen

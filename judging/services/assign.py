@@ -250,6 +250,9 @@ def _check_may_judge(facts: Facts) -> None:
 def _check_sent(facts: Facts, sent: Sent) -> None:
     if facts["item"] is None:
         raise LeaseUnknown
+    is_of_machine = sent.obstacle == Judgment.Obstacle.FAILED
+    if is_of_machine and facts["kind"] != Assessor.Kind.MACHINE:
+        raise GradeOffScale("only a machine fails; say why the item cannot be judged")
     if sent.grade is None and sent.obstacle not in Judgment.Obstacle.values:
         raise GradeOffScale("neither a grade nor a reason why there is none")
     if sent.grade is not None and (sent.obstacle or not facts["is_on_scale"]):

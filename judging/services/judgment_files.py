@@ -124,6 +124,8 @@ def import_judgments(
     whose known grade differs is an error. Otherwise they become judgments of a campaign, each a counted one of the k
     its item wants; `source_name` tells whose names they are: the same name of the same source is the same assessor.
     """
+    if as_gold and kind == Assessor.Kind.MACHINE:
+        raise ValueError("what a machine judged is never a gold answer")
     form = _checked_format(file_format, as_gold, campaign, name)
     if collection is None:
         if campaign is None:

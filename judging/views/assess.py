@@ -5,6 +5,7 @@ import uuid
 from typing import Any
 
 from django.db.models import Sum
+from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
@@ -28,6 +29,8 @@ from judging.serializers import (
 )
 from judging.services import assign, leases
 from judging.services.entry import next_gate
+
+LONGEST_TEXT = 200_000  # characters of a document for a program; as many as the screen shows
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -109,7 +112,7 @@ def claim(request: Request, campaign_id: uuid.UUID) -> Response:
     if wanted["with_text"]:
         texts = dict(
             Document.objects.filter(item__in=[held.item_id for held in claimed.items]).values_list(
-                "item", "text"
+                "item", Left("text", LONGEST_TEXT)
             )
         )
         for item, held in zip(answer["items"], claimed.items, strict=True):

@@ -1091,3 +1091,13 @@ def test_a_bucket_lets_a_burst_through_and_then_the_rate():
     assert waits[:3] == [0, 0, 0]
     assert waits[3:] == pytest.approx([1, 2, 3], abs=0.1)
     assert Pace(per_minute=None, burst=1).take() == 0
+
+
+@pytest.mark.django_db
+def test_a_file_of_a_machines_grades_never_becomes_gold(tmp_path):
+    collection = Collection.objects.create(name="machines are never gold")
+    (tmp_path / "m.qrels").write_text("t1 0 d1 2\n")
+    arguments = [str(tmp_path / "m.qrels"), "--collection", collection.name, "--gold", "--kind", "machine"]
+    with pytest.raises(CommandError, match="never a gold answer"):
+        call_command("import_judgments", *arguments)
+    assert not GoldAnswer.objects.exists()
