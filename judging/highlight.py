@@ -1,4 +1,4 @@
-"""The words of a document that its topic names, marked; and places in it that a page can scroll to.
+"""The words of a document that its topic names, marked.
 
 Everything here is linear in the length of the document: it runs in every request of a document's frame. Words are
 compared by their stems, found by folding case, accents and common English endings; languages that write no spaces
@@ -15,7 +15,6 @@ MOST_TERMS = 30
 FEWEST_TERMS = 2  # a shorter title gets the description's words too
 LONGEST_TOPIC = 2000  # characters of a title or description that are looked at
 LONGEST_WORD = 60  # beyond it nothing is a word; normalising long runs of accents is quadratic
-ANCHOR_EVERY = 200  # characters
 
 _STOP_WORDS = """
 a about after all also am an and any are as at be because been before being between both but by can could did
@@ -88,10 +87,10 @@ def _stem(word: str) -> str:
 
 
 def marked_text(text: str, terms: frozenset[str]) -> str:
-    """Return plain text as HTML: escaped, the terms in ``<mark>``, and anchors ``p0``, ``p1``, ... before words.
+    """Return plain text as HTML: escaped, the terms in ``<mark>``.
 
     >>> marked_text("<Mirrors> & mirrorless", frozenset({"mirror"}))
-    '&lt;<span id="p0"></span><mark>Mirrors</mark>&gt; &amp; mirrorless'
+    '&lt;<mark>Mirrors</mark>&gt; &amp; mirrorless'
     """
     marker = _Marker(terms, _WORDS, html.escape)
     marker.add(text)
@@ -99,13 +98,13 @@ def marked_text(text: str, terms: frozenset[str]) -> str:
 
 
 def marked_html(safe_html: str, terms: frozenset[str]) -> str:
-    """Return the sanitiser's HTML with the terms in ``<mark>`` and anchors, both only inside its text.
+    """Return the sanitiser's HTML with the terms in ``<mark>``, only inside its text.
 
     Without what is put in, the result is the input: tags and entities are never touched. (A tag that is never closed,
     which the sanitiser does not write, is escaped with all that follows.)
 
     >>> marked_html('<td colspan="2">mirror &amp; amp</td>', frozenset({"mirror", "amp"}))
-    '<td colspan="2"><span id="p0"></span><mark>mirror</mark> &amp; <mark>amp</mark></td>'
+    '<td colspan="2"><mark>mirror</mark> &amp; <mark>amp</mark></td>'
     """
     marker = _Marker(terms, _WORDS_AND_ENTITIES, str)
     place = 0
@@ -134,36 +133,25 @@ def _end_of_tag(text: str, start: int) -> int:
 
 
 class _Marker:
-    """Collects a document's pieces and counts its characters for the anchors."""
+    """Collects a document's pieces."""
 
     def __init__(self, terms: frozenset[str], tokens: re.Pattern[str], escape: Callable[[str], str]) -> None:
         self.terms, self.tokens, self.escape = terms, tokens, escape
         self.pieces: list[str] = []
         self.known: dict[str, bool] = {}  # documents repeat their words
-        self.n_characters = self.n_anchors = self.next_anchor = 0
 
     def add(self, text: str) -> None:
-        """Append a piece of text: escaped, marked, with anchors."""
+        """Append a piece of text: escaped, marked."""
         done = 0
         for token in self.tokens.finditer(text):
             word = token[1]
-            if word is None:
+            if word is None:  # an entity
                 continue
-            start, is_term = token.start(), self._is_term(word)
-            is_due = self.n_characters + start >= self.next_anchor
-            if not (is_term or is_due):
-                continue
-            self.pieces.append(self.escape(text[done:start]))
-            done = start
-            if is_due:
-                self.pieces.append(f'<span id="p{self.n_anchors}"></span>')
-                self.n_anchors += 1
-                self.next_anchor = self.n_characters + start + ANCHOR_EVERY
-            if is_term:
+            if self._is_term(word):
+                self.pieces.append(self.escape(text[done : token.start()]))
                 self.pieces.append(f"<mark>{word}</mark>")
                 done = token.end()
         self.pieces.append(self.escape(text[done:]))
-        self.n_characters += len(text)
 
     def _is_term(self, word: str) -> bool:
         if not self.terms:

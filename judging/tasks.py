@@ -47,12 +47,15 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
         }
     if kind == "judgments" and context.payload["campaign"]:
         common["campaign"] = Campaign.objects.get(pk=context.payload["campaign"])
+    notes: list[str] = []
+    if kind == "documents":
+        common["warn"] = notes.append
     service: Any = {"topics": import_topics, "documents": import_documents, "judgments": import_judgments}[
         kind
     ]
     count = sum(service(source=path, name=name, **common) for path, name in files)
-    context.note = f"{count:,} {kind} imported"
-    return {f"n_{kind}": count}
+    context.note = "; ".join([f"{count:,} {kind} imported", *notes])[:200]
+    return {f"n_{kind}": count, **({"notes": notes} if notes else {})}
 
 
 def _path(upload: dict[str, str]) -> Path:

@@ -223,23 +223,25 @@ def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterat
     ['a', 'b']
     """
     limits = limits or Limits()
-    number, rest = 0, b""
+    number, begun, size = 0, [b""], 0  # a long line is put together once, not with every block
     with binary(source) as stream:
         try:
             for block in read_blocks(stream, limits):
-                data = rest + block
-                end = data.rfind(b"\n") + 1
-                rest = data[end:]
+                end = block.rfind(b"\n") + 1
                 if end:
-                    yield from _lines(data[:end], name, number, limits)
-                    number += data.count(b"\n", 0, end)
-                if len(rest) > limits.max_line:
-                    _text(rest[: limits.max_line + 2], name, number + 1, limits)
+                    data = b"".join([*begun, block[:end]])
+                    begun, size = [], 0
+                    yield from _lines(data, name, number, limits)
+                    number += data.count(b"\n")
+                begun.append(block[end:])
+                size += len(begun[-1])
+                if size > limits.max_line:
+                    _text(b"".join(begun)[: limits.max_line + 2], name, number + 1, limits)
         except BrokenFileError as error:
-            column = len(rest.decode("utf-8", "replace")) + 1
+            column = len(b"".join(begun).decode("utf-8", "replace")) + 1
             raise TrecFormatError(name, number + 1, column, str(error)) from None
-    if rest:
-        yield Line(number + 1, _text(rest, name, number + 1, limits))
+    if size:
+        yield Line(number + 1, _text(b"".join(begun), name, number + 1, limits))
 
 
 def head_of(lines: Iterator[Line], name: str, what: str) -> list[Line]:

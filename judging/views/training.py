@@ -97,6 +97,7 @@ def frame(request: HttpRequest, campaign_id: uuid.UUID, position: int) -> HttpRe
     found = (
         TrainingItem.objects.select_related("topic", "document", "campaign__collection")
         .filter(campaign=campaign_id, position=position, campaign__assessors__user=request.user)
+        .defer("document__text", "document__html")
         .first()
     )
     if found is None:

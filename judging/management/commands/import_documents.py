@@ -15,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("file", help="the file, plain or gz; - is standard input")
         add_collection(parser)
         parser.add_argument("--format", choices=FORMATS, help="if not to be found out from the file")
-        parser.add_argument("--html", action="store_true", help="the texts are HTML: keep their words only")
+        parser.add_argument("--html", action="store_true", help="the texts are HTML: they are made safe")
 
     def handle(self, *, file: str, collection: str, create: bool, **options: Any) -> None:
         with ExitStack() as stack, importing(collection, create) as target:
@@ -28,5 +28,6 @@ class Command(BaseCommand):
                 file_format=options["format"],
                 is_html=options["html"],
                 progress=progress,
+                warn=self.stderr.write,
             )
         self.stdout.write(f"{count:,} documents added to {collection}")
