@@ -20,7 +20,6 @@ from judging.scheduler import CheckPlan, plan_checks
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 ORDINARY, GOLD, DECOY = "ordinary", "gold", "decoy"
-GOLD_FIRST = "gold first"
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,8 @@ class Open:
 class Campaign:
     """A simulated campaign that runs until nobody has work."""
 
-    def __init__(self, setting: Setting, seed: int, scheduler: str = "") -> None:
-        self.setting, self.scheduler, self.rng = setting, scheduler, random.Random(seed)
+    def __init__(self, setting: Setting, seed: int) -> None:
+        self.setting, self.rng = setting, random.Random(seed)
         self.plan = setting.plan()
         self.kind: list[str] = []
         self.ordinary = [
@@ -120,7 +119,7 @@ class Campaign:
 
     def claim(self, assessor: int) -> tuple[int, int] | None:
         seen = self.seen[assessor]
-        is_check = self.scheduler == GOLD_FIRST or self.rng.random() < self.plan.rate
+        is_check = self.rng.random() < self.plan.rate
         for turn in range(self.setting.n_topics):
             topic = (self.topic[assessor] + turn) % self.setting.n_topics
             pivot = self.rng.random()

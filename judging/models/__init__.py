@@ -6,7 +6,7 @@ one an assessor and item, grades on the scale, judgments never changed and never
 
 from judging.models.campaigns import Assessor, Campaign, CampaignTopic, Grade, Scale
 from judging.models.collections import Collection, Document, GoldAnswer, Run, Topic
-from judging.models.entry import Invitation, Participant, TrainingAnswer, TrainingItem
+from judging.models.entry import Invitation, Participant, TrainingAnswer, TrainingGrant, TrainingItem
 from judging.models.judgments import IMPORTED_JUDGMENTS, Item, Judgment, Lease, MachineCall, Slot
 
 __all__ = [
@@ -29,5 +29,6 @@ __all__ = [
     "Slot",
     "Topic",
     "TrainingAnswer",
+    "TrainingGrant",
     "TrainingItem",
 ]

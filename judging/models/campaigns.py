@@ -84,7 +84,9 @@ class Campaign(models.Model):
     entry = models.CharField(max_length=6, choices=Entry, default=Entry.CLOSED)
     entry_key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     judgments_per_participant = models.PositiveIntegerField(default=20)
-    market_origin = models.URLField(blank=True)  # the only site a HIT is shown in and submitted to
+    market_origin = models.CharField(
+        max_length=200, blank=True
+    )  # the only sites a HIT is shown in and submitted to
     completion_code = models.CharField(max_length=60, blank=True)
     completion_url = models.URLField(blank=True)
     machine_prompt = models.TextField(blank=True)
@@ -136,6 +138,17 @@ class Campaign(models.Model):
             ),
             models.CheckConstraint(
                 name="judging_campaign_entry", condition=Q(entry__in=["closed", "hit", "study"])
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_market",
+                condition=~Q(entry="hit", market_origin="") & ~Q(entry="study", completion_code=""),
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_participants", condition=Q(judgments_per_participant__gte=1)
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_completion_url",
+                condition=Q(completion_url="") | Q(completion_url__startswith="https://"),
             ),
         ]
 

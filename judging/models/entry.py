@@ -73,7 +73,7 @@ class TrainingItem(models.Model):
     """A document with its grade and the reason for it, shown with feedback before the first real item; never a check.
 
     Triggers keep the grade on the scale, the pair out of the campaign's items, and all of it as it is from the first
-    answer on (migrations/0002_training_is_kept.py).
+    answer on (migrations/0003_training_is_kept.py).
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="training_items")

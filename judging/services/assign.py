@@ -17,6 +17,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
+from psycopg import Cursor
+from psycopg.rows import dict_row
 
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.scheduler import N_POSITIONS, coins
@@ -202,16 +204,17 @@ Facts = dict[str, Any]
 
 
 def _rows(sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor:
+    """Run a statement of `statements`: prepared, so that PostgreSQL plans it once a connection and not each time."""
+    connection.ensure_connection()
+    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    with wrap(Cursor(connection.connection, row_factory=dict_row)) as cursor:
         cursor.execute(sql, parameters)
-        names = [column.name for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return list(cursor.fetchall())
 
 
 def _lock(user_id: int) -> None:
     """One request of a person at a time. Alone in its statement: the next one must see what the last one did."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ASSESSOR_LOCK, user_id])
+    _rows(statements.LOCK, {"kind": ASSESSOR_LOCK, "user": user_id})
 
 
 def _facts(user_id: int, campaign_id: uuid.UUID) -> Facts:

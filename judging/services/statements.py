@@ -2,6 +2,7 @@
 
 # -- facts: what a request needs to know, read in one statement after the lock ---------------------------------
 
+LOCK = "SELECT pg_advisory_xact_lock(%(kind)s::int, %(user)s::int)"
 _FACTS = """
 SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
        a.consented_at IS NOT NULL AS has_consented, a.trained_at IS NOT NULL AS has_trained,
@@ -21,7 +22,8 @@ FACTS_OF_SUBMISSION = _FACTS.format(
     columns=""",
        (SELECT k.id FROM judging_judgment k WHERE k.client_token = %(client_token)s) AS known,
        i.id AS item, d.version AS document_version, j.sequence AS latest_sequence, v.id AS latest_slot,
-       EXISTS (SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id AND g.value = %(grade)s) AS is_on_scale""",
+       EXISTS (SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id
+                  AND g.value = %(grade)s::smallint) AS is_on_scale""",
     joins="""
   LEFT JOIN judging_lease l ON l.token = %(token)s AND l.assessor_id = a.id
   LEFT JOIN judging_slot s ON s.id = l.slot_id
@@ -38,8 +40,8 @@ _INSERT = """
 stored AS (
   INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, obstacle, comment, slot_id, lease_token,
                                 client_token, active_milliseconds, document_version, created_at)
-  SELECT %(item_id)s, %(assessor_id)s, %(sequence)s, %(grade)s, %(obstacle)s, %(comment)s, {slot}, %(lease_token)s,
-         %(client_token)s, %(active_milliseconds)s, %(document_version)s, clock_timestamp()
+  SELECT %(item_id)s, %(assessor_id)s, %(sequence)s, %(grade)s::smallint, %(obstacle)s, %(comment)s, {slot},
+         %(lease_token)s, %(client_token)s, %(active_milliseconds)s, %(document_version)s, clock_timestamp()
   RETURNING id, slot_id, created_at),
 worked AS (
   UPDATE judging_assessor SET n_judged = n_judged + 1 WHERE id = %(assessor_id)s AND %(sequence)s = 1)
@@ -96,7 +98,7 @@ wanted AS MATERIALIZED (
 _LOOK = """
 {name} AS MATERIALIZED (
   SELECT s.id FROM judging_slot s
-   WHERE EXISTS (SELECT 1 FROM wanted) AND {only_if}
+   WHERE EXISTS (TABLE wanted){only_if}
      AND s.campaign_id = %(campaign)s AND s.purpose = {purpose} AND s.topic_id = %(topic)s AND s.state <> 'done'
      AND s.position {side} %(pivot)s AND """ + _FREE + """
    ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED),
@@ -122,30 +124,33 @@ SELECT h.id AS slot_id, h.item_id, h.token, h.lease_until, t.title AS topic_titl
 
 def _look(name: str, purpose: str) -> str:
     """Look from the pivot on, and only if there is nothing, before it."""
-    after = _LOOK.format(name=f"{name}_after", purpose=purpose, side=">=", only_if="TRUE")
+    after = _LOOK.format(name=f"{name}_after", purpose=purpose, side=">=", only_if="")
     before = _LOOK.format(
         name=f"{name}_before",
         purpose=purpose,
         side="<",
-        only_if=f"NOT EXISTS (SELECT 1 FROM {name}_after)",
+        only_if=f" AND NOT EXISTS (TABLE {name}_after)",
     )
-    both = f"SELECT id FROM {name}_after UNION ALL SELECT id FROM {name}_before"
-    return f"{after}{before}{name} AS MATERIALIZED ({both}),"
+    both = f"TABLE {name}_after UNION ALL TABLE {name}_before"
+    return f"{after}{before}{name} AS ({both}),"
 
 
 # Both candidates are always looked up, whichever the coin then takes: else a check would come faster or slower.
-CLAIM_IN_TOPIC = (
-    _HELD
-    + _look("ordinary", "%(purpose)s")
-    + _look("checks", "'check'")
-    + """
+# On one line: psycopg remembers how to read statements of fewer than 4,096 characters only.
+CLAIM_IN_TOPIC = " ".join(
+    (
+        _HELD
+        + _look("work", "%(purpose)s")
+        + _look("checks", "'check'")
+        + """
 pick AS MATERIALIZED (
   SELECT CASE WHEN c.id IS NOT NULL AND w.coin < %(is_ordinary)s::int * coalesce(
            (SELECT k.check_rate FROM judging_campaigntopic k
-             WHERE k.campaign_id = %(campaign)s AND k.topic_id = %(topic)s), %(check_rate)s)
+             WHERE k.campaign_id = %(campaign)s AND k.topic_id = %(topic)s), %(check_rate)s::float8)
          THEN c.id ELSE o.id END AS id
-    FROM wanted w LEFT JOIN ordinary o ON TRUE LEFT JOIN checks c ON TRUE),"""
-    + _TAKE
+    FROM wanted w LEFT JOIN work o ON TRUE LEFT JOIN checks c ON TRUE),"""
+        + _TAKE
+    ).split()
 )
 
 # The last word before "no work": wait for rows that others have locked, in one order for everybody.

@@ -12,8 +12,7 @@ from django.db import transaction
 from django.db.models import Count
 from django.db.models.functions import Now
 
-from judging.models import Assessor, Campaign, GoldAnswer, Item, TrainingAnswer, TrainingItem
-from judging.models.entry import TrainingGrant
+from judging.models import Assessor, Campaign, GoldAnswer, Item, TrainingAnswer, TrainingGrant, TrainingItem
 from judging.services.errors import (
     AssessorSuspended,
     CampaignNotOpen,

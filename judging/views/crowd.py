@@ -26,7 +26,6 @@ from judging.services.errors import CampaignNotOpen, EntryParametersUnclear, NoP
 
 NOT_ACCEPTED_YET = "ASSIGNMENT_ID_NOT_AVAILABLE"
 START_SECONDS = 12 * 3600  # as long as a worker may leave the market's page open before starting
-LOGIN_BACKEND = "django.contrib.auth.backends.ModelBackend"
 # What is to be done about a refusal, for somebody who knows nothing of campaigns.
 ADVICE: dict[type[Refused], str] = {
     CampaignNotOpen: "It is not open yet, or it is finished. Please give the task back on the market, "
@@ -146,7 +145,7 @@ def _confirm(
         context = {"campaign": campaign, "fields": fields, "known": known}
         return _without_names(render(request, "judging/study.html", context))
     assessor = crowd.enter(campaign=campaign, visitor=visitor)
-    login(request, assessor.user, backend=LOGIN_BACKEND)
+    login(request, assessor.user)
     is_open = campaign.state == Campaign.State.OPEN
     page = (next_gate(assessor) or "judging:judge") if is_open else "judging:complete"
     return redirect(page, campaign_id=campaign.pk)

@@ -17,7 +17,6 @@ from judging.guidelines import guidelines_html
 from judging.models import Assessor, Campaign
 from judging.services import assign, entry
 from judging.services.errors import InvitationUnusable, UserNameTaken
-from judging.views.crowd import LOGIN_BACKEND
 from touchstone.models import User
 
 
@@ -90,7 +89,7 @@ def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
         except UserNameTaken as refusal:
             form.add_error("username", f"{refusal.title}. Free is, for example, {entry.propose_username()}.")
         else:
-            login(request, assessor.user, backend=LOGIN_BACKEND)
+            login(request, assessor.user)
             return _joined(request, assessor)
     return render(request, "judging/join.html", {**context, "form": form}, status=400)
 

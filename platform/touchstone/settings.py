@@ -32,9 +32,12 @@ def database_from_url(url: str) -> dict[str, object]:
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 5,
+            # The few statements that run prepared (judging/services/assign.py, touchstone/sessions.py) are so from
+            # the first time on, and planned once: their plans do not depend on the values.
+            "prepare_threshold": 0,
             **_parameters(parts.query),
             # A silent client may hold a lock for 15 s, no longer; a worker's job is one transaction: no limit.
-            "options": "-c synchronous_commit=on -c lock_timeout=5s"
+            "options": "-c synchronous_commit=on -c lock_timeout=5s -c plan_cache_mode=force_generic_plan -c jit=off"
             + (
                 ""
                 if os.environ.get("TOUCHSTONE_ROLE") == "worker"
@@ -169,6 +172,8 @@ FILE_UPLOAD_HANDLERS = [
 
 # A message may be a new assessor's password: it stays on the server.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+SESSION_ENGINE = "touchstone.sessions"
+AUTHENTICATION_BACKENDS = ["touchstone.sessions.Backend"]
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
