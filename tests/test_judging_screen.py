@@ -187,8 +187,9 @@ def test_the_document_scrolls_by_keys_and_no_line_is_skipped(open_screen):
     judge(page, "1")  # the grade keys never left
 
 
-def test_the_last_line_of_a_document_can_be_reached(open_screen):
-    page = open_screen(text=LONG)
+@pytest.mark.parametrize("text", [LONG, "short\n" * 300], ids=["long lines", "short lines"])
+def test_the_last_line_of_a_document_can_be_reached(open_screen, text):
+    page = open_screen(text=text)
     for _ in range(40):
         page.keyboard.press("Space")
     page.wait_for_timeout(200)

@@ -49,7 +49,7 @@ def document_response(
         "title": document.title,
         "is_html": html != "",
         "body": marked_html(html, wanted) if html else marked_text(text, wanted),
-        "steps": "".join(_STEPS[: 20 + n_characters // CHARACTERS_A_STEP]),
+        "steps": "".join(_STEPS[: 20 + n_characters // CHARACTERS_A_STEP + text.count("\n")]),
         "is_empty": n_characters <= SHOWN_CHARACTERS and not text.strip(),
         "n_characters": n_characters,
         "n_shown": SHOWN_CHARACTERS,
