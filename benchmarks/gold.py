@@ -69,13 +69,13 @@ def classify(seen: list[presentations.Seen], n_each: int, n_shuffled: int) -> di
 def pairs(seen: list[presentations.Seen]) -> dict[str, Any]:
     """Return a sign test for each thing that was timed."""
     rng = np.random.default_rng(SEED)
-    is_gold = np.array([one.is_gold for one in seen])
-    return {
-        name: telling.sign_test(
-            telling.pair_differences(np.array([one.milliseconds[name] for one in seen]), is_gold, rng)
-        )
-        for name in seen[0].milliseconds
-    }
+    tests = {}
+    for name in seen[0].milliseconds:
+        ordered = presentations.in_order(seen, name)
+        times = np.array([one.milliseconds[name] for one in ordered])
+        is_gold = np.array([one.is_gold for one in ordered])
+        tests[name] = telling.sign_test(telling.pair_differences(times, is_gold, rng))
+    return tests
 
 
 def places(seen: list[presentations.Seen]) -> dict[str, Any]:

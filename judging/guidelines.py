@@ -4,8 +4,8 @@ import nh3
 from markdown_it import MarkdownIt
 
 _ALLOWED = {
-    "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "strong", "table", "tbody",
-    "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "strong", "table",
+    "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
 

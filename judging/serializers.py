@@ -1,5 +1,7 @@
 """What the judging screen sends, checked before a service sees it; and what it gets."""
 
+import functools
+import uuid
 from typing import Any
 
 from django.urls import reverse
@@ -9,6 +11,7 @@ from judging.models import Document, Judgment, Topic
 from judging.services.assign import AHEAD, MOST_AHEAD, Claim, Held
 
 HOUR = 3_600_000
+_NOBODY = str(uuid.UUID(int=0))
 
 
 class ClaimRequest(serializers.Serializer):
@@ -36,7 +39,13 @@ class Heartbeat(serializers.Serializer):
 
 
 def frame_url(token: Any) -> str:
-    return reverse("judging:frame", args=[token])
+    return _frame_pattern().replace(_NOBODY, str(token))
+
+
+@functools.cache
+def _frame_pattern() -> str:
+    """Return the address of no frame: to look an address up for each item would take longer than to find the item."""
+    return reverse("judging:frame", args=[_NOBODY])
 
 
 def claim_json(claimed: Claim) -> dict[str, Any]:

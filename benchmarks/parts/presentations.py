@@ -28,6 +28,7 @@ class Seen:
     session: int
     place: int  # in the session, from 0
     topic: str
+    at: float  # when it was delivered
     observed: dict[str, float] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
 
@@ -138,7 +139,7 @@ def through_services(world: World, seconds: float, seed: int, n_sessions: int) -
             continue
         sent = {"token": held.token, "client_token": uuid.uuid4(), "grade": 1}
         _, submit_time = timed(lambda: assign.submit(assessor=assessor, **sent))  # noqa: B023
-        one = Seen(held.item_id in world.gold, session, places[session], held.topic_title)
+        one = Seen(held.item_id in world.gold, session, places[session], held.topic_title, time.monotonic())
         one.milliseconds = {"claim": claim_time, "submit": submit_time}
         one.observed = {**one.milliseconds, "place": places[session]}
         seen.append(one)
@@ -189,6 +190,7 @@ class Browser:
         self.client.force_login(assessor.user)
         self.start = time.monotonic()
         self.answer, self.delivery = self.post("/claim", {"n": 1})
+        self.delivered_at = time.monotonic()
 
     def post(self, path: str, body: dict[str, Any]) -> tuple[Any, float]:
         return timed(lambda: self.client.post(self.api + path, body, content_type="application/json"))
@@ -200,7 +202,7 @@ class Browser:
             return None
         item, token = body["items"][0], body["items"][0]["token"]
         frame, frame_time = timed(lambda: self.client.get(item["document"]["frame_url"]))
-        seen = Seen(False, self.session, self.place, item["topic"]["title"])
+        seen = Seen(False, self.session, self.place, item["topic"]["title"], self.delivered_at)
         bits = uuid.UUID(token).int
         seen.observed = {
             "delivery": self.delivery,
@@ -231,7 +233,7 @@ class Browser:
             "submit headers": hash(tuple(self.answer.headers)) % 1000,
         }
         seen.milliseconds = {"delivery": self.delivery, "frame": frame_time, "submit": took}
-        self.delivery, self.place = took, self.place + 1
+        self.delivery, self.delivered_at, self.place = took, time.monotonic(), self.place + 1
         return seen, uuid.UUID(token)
 
 
@@ -272,6 +274,11 @@ def sessions_of(seen: list[Seen]) -> dict[int, list[Seen]]:
     return sessions
 
 
+def in_order(seen: list[Seen], name: str) -> list[Seen]:
+    """Return the presentations in the order in which this was timed: an item is judged some time after its delivery."""
+    return sorted(seen, key=lambda one: one.at) if name == "delivery" else seen
+
+
 def add_context(seen: list[Seen]) -> None:
     """Add what an assessor sees in a row of presentations: topic changes, and times against those around."""
     for session in sessions_of(seen).values():
@@ -286,8 +293,9 @@ def add_context(seen: list[Seen]) -> None:
                 "last of topic": is_last,
             }
     for name in seen[0].milliseconds:
-        times = np.array([one.milliseconds[name] for one in seen])
-        for place, one in enumerate(seen):
+        ordered = in_order(seen, name)
+        times = np.array([one.milliseconds[name] for one in ordered])
+        for place, one in enumerate(ordered):
             around = times[max(0, place - 5) : place + 6]
             one.observed[f"{name} against those around"] = times[place] - float(np.median(around))
 

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -51,6 +52,16 @@ class TokenAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str | None:
         brought = get_authorization_header(request).partition(b" ")[0].lower() == SCHEME
         return 'Bearer realm="Touchstone"' if brought else None
+
+
+class OneRenderer(BaseContentNegotiation):
+    """The API speaks JSON, whatever a request would like to hear."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return DefaultContentNegotiation().select_parser(request, parsers)
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
 
 
 def problem(error: Exception, context: dict[str, Any]) -> Response | None:

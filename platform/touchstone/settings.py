@@ -204,6 +204,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "touchstone.authentication.OneRenderer",
     "DEFAULT_PARSER_CLASSES": ["touchstone.uploads.LimitedJSONParser"],
     "EXCEPTION_HANDLER": "touchstone.authentication.problem",
 }
