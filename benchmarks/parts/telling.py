@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-BLOCK = 10  # presentations that are near in time
+BLOCK = 20  # presentations that are near in time
 
 
 def cross_validated_auc(features: Floats, is_gold: Bools, seed: int) -> float:

@@ -49,7 +49,7 @@ from judging.services.errors import (
 from touchstone.models import User
 
 IS_NIGHTLY = os.environ.get("NIGHTLY") == "1"
-PARTS, EXAMPLES, STEPS = (4, 500, 50) if IS_NIGHTLY else (1, 80, 30)  # parts: for several processors
+PARTS, EXAMPLES, STEPS = (4, 500, 50) if IS_NIGHTLY else (1, 60, 30)  # parts: for several processors
 # Bob, Dora and Emil judge, and meet checks; Gold audits.
 PURPOSES = {1: ("judge", "check"), 2: ("judge", "check"), 3: ("judge", "check"), 4: ("audit",)}
 STRANGER = uuid.UUID(int=0)
