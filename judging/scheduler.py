@@ -51,9 +51,10 @@ def plan_checks(
 ) -> CheckPlan:
     """Return how many checks and decoys a topic needs, how often each may be shown, and how often one comes.
 
-    With gold enough a check has as many slots as every other item, so that meeting it twice means nothing. With less
-    gold each check is shown more often, at most `max_exposures` times, among `decoys_per_check` decoys that repeat
-    alike; what the exposures do not allow lowers the rate.
+    With gold enough, in a short topic, or where the cap is k, a check has as many slots as every other item and lies in
+    one queue with them: nothing tells it, to however many assessors who compare notes. With less gold in a long topic
+    each check is shown more often, at most `max_exposures` times, among `decoys_per_check` decoys that repeat alike,
+    and a coin decides when one comes; what the exposures do not allow lowers the rate.
 
     Parameters
     ----------
@@ -69,11 +70,11 @@ def plan_checks(
     --------
     >>> plan_checks(n_items=40, judgments_per_item=1, gold_rate=0.1, n_gold=100, max_exposures=20,
     ...             decoys_per_check=1, n_undrawn=500)
-    CheckPlan(n_checks=6, n_decoys=0, exposures=1, rate=0.1)
-    >>> plan = plan_checks(n_items=40, judgments_per_item=3, gold_rate=0.1, n_gold=2, max_exposures=20,
+    CheckPlan(n_checks=4, n_decoys=0, exposures=1, rate=0.09090909090909091)
+    >>> plan = plan_checks(n_items=400, judgments_per_item=3, gold_rate=0.1, n_gold=2, max_exposures=20,
     ...             decoys_per_check=1, n_undrawn=500)
     >>> plan.n_checks, plan.n_decoys, plan.exposures, round(plan.rate, 3)
-    (2, 2, 9, 0.095)
+    (2, 2, 20, 0.052)
     """
     if not 0 <= gold_rate <= HIGHEST_RATE:
         raise ValueError(f"gold_rate must be in [0, {HIGHEST_RATE}], not {gold_rate}")
@@ -82,6 +83,11 @@ def plan_checks(
     if gold_rate == 0 or n_gold == 0 or n_items == 0:
         return NO_CHECKS
     odds = gold_rate / (1 - gold_rate)
+    wanted = max(1, round(odds * n_items))
+    is_enough = n_gold >= wanted or n_items <= SITTING or max_exposures == judgments_per_item
+    if is_enough and max_exposures >= judgments_per_item:
+        n_checks = min(n_gold, wanted)
+        return CheckPlan(n_checks, 0, judgments_per_item, n_checks / (n_checks + n_items))
     needed = SPARE * odds * n_items * judgments_per_item  # exposures of gold in all, with some to spare
     ordinary = min(judgments_per_item, max_exposures)
     n_checks = min(n_gold, math.ceil(needed / ordinary))
@@ -96,20 +102,20 @@ def plan_checks(
     return CheckPlan(n_checks, n_decoys, exposures, min(rate, HIGHEST_RATE))
 
 
-def coins(key: bytes, assessor_id: int, presentation: int, n: int) -> list[float]:
-    """Return n numbers in [0, 1): presentation number `presentation + i` is a check if its number is below the rate.
+def coins(key: bytes, moment: str, n: int) -> list[float]:
+    """Return n numbers in [0, 1): the i-th item taken at this moment is a check if its number is below the rate.
 
-    They follow from the number of the presentation alone: asking again, in another tab or after a lost answer, throws
-    no new coin. Without the key nobody can foresee them.
+    They follow from the moment alone: asking again, in another tab or after a lost answer, throws no new coin.
+    Without the key nobody can foresee them.
 
     Examples
     --------
-    >>> coins(b"key", 7, 0, 3)[1] == coins(b"key", 7, 1, 1)[0]
+    >>> coins(b"key", "7 after lease x in topic 3", 3)[:2] == coins(b"key", "7 after lease x in topic 3", 2)
     True
-    >>> 0.45 < sum(coins(b"key", 7, 0, 10_000)) / 10_000 < 0.55
+    >>> 0.45 < sum(coins(b"key", "7", 10_000)) / 10_000 < 0.55
     True
     """
-    return [_coin(key, f"presentation {presentation + i} of {assessor_id}") for i in range(n)]
+    return [_coin(key, f"item {i} of {moment}") for i in range(n)]
 
 
 def _coin(key: bytes, message: str) -> float:

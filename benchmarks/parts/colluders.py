@@ -119,7 +119,6 @@ class Campaign:
 
     def claim(self, assessor: int) -> tuple[int, int] | None:
         seen = self.seen[assessor]
-        is_check = self.rng.random() < self.plan.rate
         for turn in range(self.setting.n_topics):
             topic = (self.topic[assessor] + turn) % self.setting.n_topics
             pivot = self.rng.random()
@@ -127,8 +126,8 @@ class Campaign:
             check = self.checks[topic].look(pivot, seen)
             if turn and ordinary is None:  # an assessor goes on to topics with ordinary work only
                 continue
-            slots, place = (self.ordinary[topic].slots, ordinary)
-            if check is not None and is_check:
+            slots, place = self.ordinary[topic].slots, ordinary
+            if check is not None and self._is_check(topic, pivot, ordinary, check):
                 slots, place = self.checks[topic].slots, check
             if place is None:
                 continue
@@ -137,6 +136,15 @@ class Campaign:
             self.topic[assessor] = topic
             return topic, item
         return None
+
+    def _is_check(self, topic: int, pivot: float, ordinary: int | None, check: int) -> bool:
+        """Checks that are shown as often as other items lie in one queue with them; for others a coin is thrown."""
+        if self.plan.exposures > self.setting.judgments_per_item:
+            return self.rng.random() < self.plan.rate
+        if ordinary is None:
+            return True
+        to_check = self.checks[topic].slots[check][0] - pivot
+        return to_check % 1 < (self.ordinary[topic].slots[ordinary][0] - pivot) % 1
 
 
 @dataclass(frozen=True)

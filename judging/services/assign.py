@@ -12,7 +12,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -36,10 +36,9 @@ from judging.services.errors import (
     TokenReused,
     TrainingMissing,
 )
-from judging.services.leases import set_aside
+from judging.services.leases import ASSESSOR_LOCK, set_aside
 
 logger = logging.getLogger(__name__)
-ASSESSOR_LOCK = 7
 AHEAD = 2  # the item to judge and the next one, which the browser fetches beforehand
 MOST_AHEAD = 50
 NO_WORK, QUOTA = "no work", "quota"
@@ -169,8 +168,9 @@ def revise(
             if facts["latest_slot"] is not None:
                 set_aside(Slot.objects.filter(pk=facts["latest_slot"]))
             return _store(statements.STORE_REVISION, facts, sent, slot=None)
-        if facts["latest_slot"] is not None:
-            return _store(statements.STORE_REVISION, facts, sent, slot=facts["latest_slot"])
+        # Also a void one: what a manager wants judged again by others does not count again.
+        if facts["any_slot"] is not None:
+            return _store(statements.STORE_REVISION, facts, sent, slot=facts["any_slot"])
         return _store(statements.STORE_GRADE, facts, sent)
 
 
@@ -321,9 +321,10 @@ def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
     parameters = _claim_parameters(facts, n)
     held: list[Held] = []
     for topic in _topics(facts, parameters):
-        parameters["topic"] = topic
+        parameters |= {"topic": topic, "coins": _coins(facts, topic, n)}
         held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         while took and len(held) < n:
+            parameters["pivot"] = _random.randrange(N_POSITIONS)
             held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         if len(held) >= n:
             break
@@ -335,19 +336,26 @@ def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
 def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
     is_gold = facts["tier"] == Assessor.Tier.GOLD
     return {
-        "assessor": facts["assessor"],
+        "me": facts["assessor"],
         "campaign": facts["campaign"],
         "team": facts["team"],
-        "seconds": facts["lease_seconds"],
+        "lease": timedelta(seconds=facts["lease_seconds"]),
         "n": n,
         "topic": facts["topic"],
         "purpose": Slot.Purpose.AUDIT if is_gold else Slot.Purpose.JUDGE,
         # Who audits is never checked himself.
         "check_rate": 0.0 if is_gold else facts["gold_check_rate"],
         "is_ordinary": not is_gold,
-        "coins": coins(settings.SECRET_KEY.encode(), facts["assessor"], facts["n_judged"], n),
+        "k": facts["judgments_per_item"],
+        "coins": _coins(facts, None, n),
         "pivot": _random.randrange(N_POSITIONS),
     }
+
+
+def _coins(facts: Facts, topic: int | None, n: int) -> list[float]:
+    """Throw for every lease and topic anew: what is given back tells nothing about what comes in its place."""
+    moment = f"{facts['assessor']} {facts['last_lease']} {topic}"
+    return coins(settings.SECRET_KEY.encode(), moment, n)
 
 
 def _take(sql: str, parameters: dict[str, Any]) -> tuple[list[Held], bool]:

@@ -23,7 +23,7 @@ from judging.models import (
 )
 from judging.scheduler import plan_checks, positions
 from judging.services.errors import Refused
-from judging.services.leases import release_all
+from judging.services.leases import lock_requests, release_all
 from touchstone.models import User, record
 
 DEFAULT_GRADES = [
@@ -73,6 +73,7 @@ def add_assessor(
 def set_status(*, assessor: Assessor, status: str, actor: User | None) -> None:
     """Pause or resume an assessor; his judgments stay, and what he has open goes back at once."""
     with transaction.atomic():
+        lock_requests(assessor)  # else one in flight might lease what is released here
         Assessor.objects.filter(pk=assessor.pk).update(status=status)
         if status == Assessor.Status.SUSPENDED:
             release_all(assessor=assessor)

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from judging.models import Assessor, Campaign, Slot
 from touchstone.models import User, record
 
+ASSESSOR_LOCK = 7
 OPEN = {
     "state": Slot.State.OPEN,
     "assessor": None,
@@ -24,6 +25,12 @@ UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs =
   FROM judging_campaign c
  WHERE c.id = s.campaign_id AND s.assessor_id = %s AND s.state = 'leased' AND s.token = ANY(%s) RETURNING s.token
 """
+
+
+def lock_requests(assessor: Assessor) -> None:
+    """Wait for the person's request in flight, and let the next one wait: always before his rows are locked."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ASSESSOR_LOCK, assessor.user_id])
 
 
 def held_leases(*, campaign: Campaign) -> QuerySet[Slot]:
@@ -63,6 +70,7 @@ def requeue(*, assessor: Assessor, actor: User | None) -> int:
     answered on gold checks stays in force: it says how he judges.
     """
     with transaction.atomic():
+        lock_requests(assessor)
         done = Slot.objects.filter(
             assessor=assessor,
             state=Slot.State.DONE,

@@ -9,10 +9,11 @@ SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
        c.id AS campaign, c.state, c.lease_seconds, c.gold_check_rate, c.consent <> '' AS asks_consent,
        EXISTS (SELECT 1 FROM judging_trainingitem t WHERE t.campaign_id = c.id) AS asks_training,
        EXISTS (SELECT 1 FROM judging_assessor_first_topics f WHERE f.assessor_id = a.id) AS has_first_topics,
-       (SELECT s.topic_id FROM judging_lease l JOIN judging_slot s ON s.id = l.slot_id
-         WHERE l.assessor_id = a.id ORDER BY l.leased_at DESC LIMIT 1) AS topic
+       last.topic_id AS topic, last.token AS last_lease, c.judgments_per_item
        {columns}
-  FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id {joins}
+  FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id
+  LEFT JOIN LATERAL (SELECT s.topic_id, l.token FROM judging_lease l JOIN judging_slot s ON s.id = l.slot_id
+                      WHERE l.assessor_id = a.id ORDER BY l.leased_at DESC LIMIT 1) last ON TRUE {joins}
  WHERE a.user_id = %(user)s AND a.campaign_id = %(campaign)s
 """
 FACTS = _FACTS.format(columns="", joins="")
@@ -22,6 +23,7 @@ FACTS_OF_SUBMISSION = _FACTS.format(
     columns=""",
        (SELECT k.id FROM judging_judgment k WHERE k.client_token = %(client_token)s) AS known,
        i.id AS item, d.version AS document_version, j.sequence AS latest_sequence, v.id AS latest_slot,
+       j.slot_id AS any_slot,
        EXISTS (SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id
                   AND g.value = %(grade)s::smallint) AS is_on_scale""",
     joins="""
@@ -76,11 +78,11 @@ STORE_REVISION = "WITH " + _INSERT.format(slot="%(slot)s::bigint")
 
 # A slot this assessor may have: nobody's, or its lease has expired; and he has nothing to do with its item yet.
 # OFFSET 0 and "+ 0" keep these two a look at one item each: else they would read all that the assessor ever judged.
-_FREE = """(s.state = 'open' OR s.lease_until < clock_timestamp())
-     AND NOT EXISTS (SELECT 1 FROM judging_slot t
-                      WHERE t.item_id = s.item_id AND t.assessor_id + 0 = %(assessor)s OFFSET 0)
-     AND NOT EXISTS (SELECT 1 FROM judging_judgment j
-                      WHERE j.item_id = s.item_id AND j.assessor_id + 0 = %(assessor)s OFFSET 0)"""
+_FREE = """(state = 'open' OR lease_until < clock_timestamp())
+     AND NOT EXISTS (SELECT FROM judging_slot t
+                      WHERE t.item_id = s.item_id AND t.assessor_id + 0 = %(me)s OFFSET 0)
+     AND NOT EXISTS (SELECT FROM judging_judgment j
+                      WHERE j.item_id = s.item_id AND j.assessor_id + 0 = %(me)s OFFSET 0)"""
 _NOT_KEPT_FROM_HIM = """NOT EXISTS (SELECT 1 FROM judging_campaigntopic k WHERE k.campaign_id = %(campaign)s
                       AND k.topic_id = {topic} AND k.team NOT IN ('', %(team)s))"""
 
@@ -88,30 +90,30 @@ _NOT_KEPT_FROM_HIM = """NOT EXISTS (SELECT 1 FROM judging_campaigntopic k WHERE 
 # ordinary item and a check that were left open behave alike.
 _HELD = """
 WITH held AS (
-  UPDATE judging_slot SET lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-   WHERE assessor_id = %(assessor)s AND state = 'leased'
+  UPDATE judging_slot SET lease_until = clock_timestamp() + %(lease)s
+   WHERE assessor_id = %(me)s AND state = 'leased'
   RETURNING id, item_id, token, leased_at, lease_until),
 wanted AS MATERIALIZED (
-  SELECT (%(coins)s::float8[])[1 + count(*)] AS coin FROM held HAVING count(*) < %(n)s),
+  SELECT (%(coins)s)[1 + count(*)] AS coin FROM held HAVING count(*) < %(n)s),
 """
-# MATERIALIZED keeps the row lock inside its subquery, so that exactly the row that was locked is leased.
+# A row lock keeps its subquery apart (as MATERIALIZED would), so that exactly the row that was locked is leased.
 _LOOK = """
-{name} AS MATERIALIZED (
-  SELECT s.id FROM judging_slot s
+{name} AS (
+  SELECT id, item_id, position FROM judging_slot s
    WHERE EXISTS (TABLE wanted){only_if}
-     AND s.campaign_id = %(campaign)s AND s.purpose = {purpose} AND s.topic_id = %(topic)s AND s.state <> 'done'
-     AND s.position {side} %(pivot)s AND """ + _FREE + """
-   ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED),
+     AND campaign_id = %(campaign)s AND purpose = {purpose} AND topic_id = %(topic)s AND state <> 'done'
+     AND position {side} %(pivot)s AND """ + _FREE + """
+   ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED),
 """  # fmt: skip
 _TAKE = """
 taken AS (
-  UPDATE judging_slot SET state = 'leased', assessor_id = %(assessor)s, token = gen_random_uuid(),
-         leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-    FROM pick WHERE judging_slot.id = pick.id
-  RETURNING judging_slot.id, item_id, token, leased_at, lease_until),
+  UPDATE judging_slot s SET state = 'leased', assessor_id = %(me)s, token = gen_random_uuid(),
+         leased_at = clock_timestamp(), lease_until = clock_timestamp() + %(lease)s
+    FROM pick WHERE s.id = pick.id
+  RETURNING s.id, item_id, token, leased_at, lease_until),
 recorded AS (
   INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
-  SELECT token, id, %(assessor)s, leased_at FROM taken)
+  SELECT token, id, %(me)s, leased_at FROM taken)
 SELECT h.id AS slot_id, h.item_id, h.token, h.lease_until, t.title AS topic_title,
        t.description AS topic_description, t.narrative AS topic_narrative, d.title AS document_title, h.is_new
   FROM (SELECT *, FALSE AS is_new FROM held UNION ALL SELECT *, TRUE FROM taken) h
@@ -135,7 +137,9 @@ def _look(name: str, purpose: str) -> str:
     return f"{after}{before}{name} AS ({both}),"
 
 
-# Both candidates are always looked up, whichever the coin then takes: else a check would come faster or slower.
+# Both candidates are always looked up, whichever is then taken: else a check would come faster or slower. Checks with
+# as many slots as other items lie in one queue with them: whichever is nearer from the pivot on comes. A check that is
+# shown more often would come too early in that queue: there a coin decides.
 # On one line: psycopg remembers how to read statements of fewer than 4,096 characters only.
 CLAIM_IN_TOPIC = " ".join(
     (
@@ -143,11 +147,17 @@ CLAIM_IN_TOPIC = " ".join(
         + _look("work", "%(purpose)s")
         + _look("checks", "'check'")
         + """
-pick AS MATERIALIZED (
-  SELECT CASE WHEN c.id IS NOT NULL AND w.coin < %(is_ordinary)s::int * coalesce(
-           (SELECT k.check_rate FROM judging_campaigntopic k
-             WHERE k.campaign_id = %(campaign)s AND k.topic_id = %(topic)s), %(check_rate)s::float8)
-         THEN c.id ELSE o.id END AS id
+pick AS (
+  SELECT CASE WHEN c.id IS NULL OR NOT %(is_ordinary)s THEN o.id
+              WHEN EXISTS (SELECT FROM judging_slot r
+                            WHERE r.item_id = c.item_id AND r.purpose = 'check' AND r.number > %(k)s)
+              THEN CASE WHEN w.coin < coalesce(
+                     (SELECT k.check_rate FROM judging_campaigntopic k
+                       WHERE k.campaign_id = %(campaign)s AND k.topic_id = %(topic)s), %(check_rate)s)
+                   THEN c.id ELSE o.id END
+              WHEN o.id IS NULL
+                OR (c.position < %(pivot)s, c.position) < (o.position < %(pivot)s, o.position)
+              THEN c.id ELSE o.id END AS id
     FROM wanted w LEFT JOIN work o ON TRUE LEFT JOIN checks c ON TRUE),"""
         + _TAKE
     ).split()
@@ -206,7 +216,7 @@ SELECT (SELECT min(s.topic_id) FROM judging_slot s WHERE s.campaign_id = %(campa
 TOPICS_GIVEN_FIRST = (
     """
 SELECT f.topic_id FROM judging_assessor_first_topics f
- WHERE f.assessor_id = %(assessor)s AND """
+ WHERE f.assessor_id = %(me)s AND """
     + _HAS_WORK.format(topic="f.topic_id")
     + " ORDER BY f.id"
 )

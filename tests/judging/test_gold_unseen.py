@@ -535,7 +535,6 @@ def make_short_topics(n_topics: int, n_checks: int) -> Campaign:
     return campaign
 
 
-@pytest.mark.xfail(strict=True, reason="the coin that ended one topic is not thrown again in the next one")
 def test_the_first_item_of_a_topic_may_be_a_check_wherever_the_topic_comes():
     """At a rate of 0.5 none of 29 topics begins with a check once in 500 million runs."""
     bob = make_assessor(make_short_topics(n_topics=30, n_checks=15), "bob10")
@@ -546,7 +545,6 @@ def test_the_first_item_of_a_topic_may_be_a_check_wherever_the_topic_comes():
     assert "check" in list(first.values())[1:]
 
 
-@pytest.mark.xfail(strict=True, reason="the coin is that of the number of judgments, not of leases")
 def test_giving_items_back_and_asking_again_tells_nothing_about_the_next_one(campaign):
     """Who could draw again and again at one place would see whether it draws from the few checks or from the rest."""
     bob = make_assessor(campaign, "bob10")
