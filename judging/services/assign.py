@@ -7,6 +7,8 @@ an ordinary item and one of a gold check are the same statements, and both candi
 Ordinary path of `submit_and_claim`: lock, facts, store, claim: four statements between BEGIN and COMMIT.
 """
 
+import hashlib
+import hmac
 import logging
 import random
 import uuid
@@ -355,7 +357,8 @@ def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
 def _coins(facts: Facts, topic: int | None, n: int) -> list[float]:
     """Throw for every lease and topic anew: what is given back tells nothing about what comes in its place."""
     moment = f"{facts['assessor']} {facts['last_lease']} {topic}"
-    return coins(settings.SECRET_KEY.encode(), moment, n)
+    key = hmac.digest(settings.SECRET_KEY.encode(), b"when a check comes", hashlib.sha256)
+    return coins(key, moment, n)
 
 
 def _take(sql: str, parameters: dict[str, Any]) -> tuple[list[Held], bool]:

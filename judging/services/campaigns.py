@@ -155,13 +155,15 @@ def add_check_slots(*, campaign: Campaign, seed: int, undrawn: Callable[[str], S
     """
     rng = random.Random(seed)
     n_items = Counter(campaign.items.values_list("topic_id", flat=True))
-    gold = _gold_by_topic(campaign, rng)
+    gold, told = _gold_by_topic(campaign, rng), _told_by_topic(campaign)
     rules, n_made = [], 0
     with transaction.atomic():
         for topic in campaign.collection.topics.filter(pk__in=n_items).order_by("pk"):
-            answers = gold.get(topic.pk, [])
-            known = set(answers)
-            others = [] if not answers else _documents(campaign, undrawn(topic.topic_id), known, rng)
+            pooled = _pooled(campaign, undrawn(topic.topic_id)) if topic.pk in gold else set()
+            # Documents that no run returned would look odd among the others: they come last.
+            answers = sorted(gold.get(topic.pk, []), key=lambda document: document not in pooled)
+            others = sorted(pooled - told[topic.pk])
+            rng.shuffle(others)
             plan = plan_checks(
                 n_items=n_items[topic.pk],
                 judgments_per_item=campaign.judgments_per_item,
@@ -208,10 +210,18 @@ def _gold_by_topic(campaign: Campaign, rng: random.Random) -> dict[int, list[int
     return in_turn
 
 
-def _documents(campaign: Campaign, doc_ids: Sequence[str], known: set[int], rng: random.Random) -> list[int]:
-    """Return some of these documents, as many as decoys can be wanted, none with a gold answer."""
-    some = rng.sample(list(doc_ids), min(len(doc_ids), 5 * len(known) + len(known)))
-    found = Document.objects.filter(collection=campaign.collection, doc_id__in=some).order_by("doc_id")
-    rest = [pk for pk in found.values_list("pk", flat=True) if pk not in known]
-    rng.shuffle(rest)
-    return rest
+def _told_by_topic(campaign: Campaign) -> dict[int, set[int]]:
+    """Return by topic the documents whose grade somebody knows, on this scale or another: no decoy is one of them."""
+    told: dict[int, set[int]] = defaultdict(set)
+    for known in (
+        GoldAnswer.objects.filter(topic__collection=campaign.collection),
+        TrainingItem.objects.filter(campaign=campaign),
+    ):
+        for topic, document in known.values_list("topic_id", "document_id").iterator():
+            told[topic].add(document)
+    return told
+
+
+def _pooled(campaign: Campaign, doc_ids: Sequence[str]) -> set[int]:
+    found = Document.objects.filter(collection=campaign.collection, doc_id__in=doc_ids)
+    return set(found.values_list("pk", flat=True))
