@@ -95,7 +95,6 @@ def claim(*, assessor: Assessor, n: int = 1) -> Claim:
 def claim_as(*, user_id: int, campaign_id: uuid.UUID, n: int) -> Claim:
     """Claim as `claim` does, for a user of whom only the number is known."""
     with transaction.atomic():
-        _lock(user_id)
         facts = _facts(user_id, campaign_id)
         _check_may_judge(facts)
         return _claim(facts, n, is_patient=True)
@@ -117,7 +116,6 @@ def submit(
     """
     sent = Sent(token, client_token, grade, obstacle, comment, active_milliseconds)
     with transaction.atomic():
-        _lock(assessor.user_id)
         return _submit(_facts_of_submission(assessor.user_id, assessor.campaign_id, sent), sent)
 
 
@@ -125,7 +123,6 @@ def submit_and_claim(*, user_id: int, campaign_id: uuid.UUID, n: int, **sent: An
     """Store a judgment and lease what comes next, in one transaction: one request a judgment."""
     judgment_sent = Sent(**sent)
     with transaction.atomic():
-        _lock(user_id)
         facts = _facts_of_submission(user_id, campaign_id, judgment_sent)
         judgment = _submit(facts, judgment_sent)
         try:
@@ -156,7 +153,6 @@ def revise(
     """Store a change of mind as a new row that takes the place of the assessor's earlier judgment of the item."""
     sent = Sent(token, client_token, grade, obstacle, comment, active_milliseconds)
     with transaction.atomic():
-        _lock(assessor.user_id)
         facts = _facts_of_submission(assessor.user_id, assessor.campaign_id, sent)
         known = _answered_before(facts, sent)
         if known is not None:
@@ -207,23 +203,19 @@ Facts = dict[str, Any]
 
 def _rows(sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     """Run a statement of `statements`: prepared, so that PostgreSQL plans it once a connection and not each time."""
-    connection.ensure_connection()
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    with wrap(Cursor(connection.connection, row_factory=dict_row)) as cursor:
+    with _cursor() as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
 
 
-def _lock(user_id: int) -> None:
-    """One request of a person at a time. Alone in its statement: the next one must see what the last one did."""
-    _rows(statements.LOCK, {"kind": ASSESSOR_LOCK, "user": user_id})
+def _cursor() -> Any:
+    connection.ensure_connection()
+    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    return wrap(Cursor(connection.connection, row_factory=dict_row))
 
 
 def _facts(user_id: int, campaign_id: uuid.UUID) -> Facts:
-    rows = _rows(statements.FACTS, {"user": user_id, "campaign": campaign_id})
-    if not rows:
-        raise NotAnAssessor
-    return rows[0]
+    return _locked_facts(statements.FACTS, {"user": user_id, "campaign": campaign_id})
 
 
 def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> Facts:
@@ -234,10 +226,22 @@ def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> Fa
         "client_token": sent.client_token,
         "grade": sent.grade,
     }
-    rows = _rows(statements.FACTS_OF_SUBMISSION, parameters)
-    if not rows:
+    return _locked_facts(statements.FACTS_OF_SUBMISSION, parameters)
+
+
+def _locked_facts(sql: str, parameters: dict[str, Any]) -> Facts:
+    """Return what the request needs to know, once no other request of this person is under way.
+
+    The lock is alone in its statement: the next one must see what the last request did. Both travel together.
+    """
+    lock = {"kind": ASSESSOR_LOCK, "user": parameters["user"]}
+    with _cursor() as locking, _cursor() as reading, connection.connection.pipeline():
+        locking.execute(statements.LOCK, lock)
+        reading.execute(sql, parameters)
+        facts: Facts | None = reading.fetchone()
+    if facts is None:
         raise NotAnAssessor
-    return rows[0]
+    return facts
 
 
 def _check_may_judge(facts: Facts) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from psycopg import Cursor
 
 from touchstone.models import User
@@ -25,7 +25,22 @@ _NAMES = [field.attname for field in _FIELDS]
 
 
 def _row(sql: str, key: Any) -> tuple[Any, ...] | None:
+    """Return the row. This is a request's first statement: if it fails, the server was restarted, and a new connection
+    answers; that saves asking the old one beforehand whether it still lives (Django's health check).
+    """
     connection.ensure_connection()
+    connection.health_check_done = True
+    try:
+        return _asked(sql, key)
+    except (OperationalError, InterfaceError):
+        if connection.in_atomic_block:
+            raise
+        connection.close()
+        connection.ensure_connection()
+        return _asked(sql, key)
+
+
+def _asked(sql: str, key: Any) -> tuple[Any, ...] | None:
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
     with wrap(Cursor(connection.connection)) as cursor:
         cursor.execute(sql, [key])
