@@ -343,15 +343,14 @@ def sleep_on_gold(world: World) -> Iterator[None]:
 @contextmanager
 def gold_first() -> Iterator[None]:
     """Give the gold checks of a session before all its other items, as Label Studio's scheduler does."""
-    from judging.services import assign
+    from judging.services import statements
 
-    honest = assign.coins
-
-    def eager(key: bytes, assessor_id: int, presentation: int, n: int, *more: Any) -> list[float]:
-        return [0.0 if presentation + i < SESSION // 2 else 0.999999 for i in range(n)]
-
-    assign.coins = eager
+    honest = statements.CLAIM_IN_TOPIC
+    nearer = "(c.position < %(pivot)s, c.position) < (o.position < %(pivot)s, o.position)"
+    assert nearer in honest
+    first = f"(SELECT count(*) FROM judging_lease l WHERE l.assessor_id = %(me)s) < {SESSION // 2}"  # noqa: S608
+    statements.CLAIM_IN_TOPIC = honest.replace(nearer, first)
     try:
         yield
     finally:
-        assign.coins = honest
+        statements.CLAIM_IN_TOPIC = honest
