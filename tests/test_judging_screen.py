@@ -39,6 +39,8 @@ def open_screen(chromium, web, transactional_db) -> Iterator:
         page = context.__enter__()
         page.goto(f"{web}/judge/{campaign.pk}/")
         ready(page)
+        if text:  # keys scroll a document that is there
+            page.wait_for_selector("#frame-place iframe:not(.ahead):not(.loading)")
         return page
 
     yield open_screen
@@ -62,8 +64,8 @@ def shown_frame(page):
 
 
 def scrolled(page) -> tuple[float, float]:
-    """Return how far the document is scrolled, and the height of its window."""
-    page.wait_for_timeout(150)
+    """Return how far the document is scrolled, and the height of its window, once the key has had its effect."""
+    page.wait_for_timeout(300)
     return tuple(shown_frame(page).evaluate("[scrollY, innerHeight]"))
 
 
