@@ -1,11 +1,9 @@
-"""The contract with assessors, on a real PostgreSQL."""
+"""The contract with assessors, one by one, on a real PostgreSQL; many at once: test_contract.py."""
 
-import contextlib
-import threading
 import uuid
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from judging.models import (
     Assessor,
@@ -465,87 +463,3 @@ def test_the_database_refuses_more_than_k_slots_and_a_second_judgment_in_a_slot(
         )
     with pytest.raises(IntegrityError, match="done is done"), transaction.atomic():
         Slot.objects.filter(pk=judgment.slot_id).update(state="open")
-
-
-# --- many at once --------------------------------------------------------------------------------------------------
-
-
-def work_until_empty(assessor_id, claim_one, outcome):
-    try:
-        assessor = Assessor.objects.select_related("campaign__scale", "campaign__collection").get(
-            pk=assessor_id
-        )
-        barrier.wait()
-        while (slot := claim_one(assessor)) is not None:
-            outcome.append((assessor_id, slot))
-    finally:
-        connection.close()
-
-
-barrier = threading.Barrier(1)
-
-
-def storm(campaign, n_assessors, tabs, claim_one):
-    global barrier
-    assessors = [make_assessor(campaign, f"a{n}") for n in range(n_assessors)]
-    barrier, outcome = threading.Barrier(n_assessors * tabs), []
-    threads = [
-        threading.Thread(target=work_until_empty, args=(assessor.pk, claim_one, outcome))
-        for assessor in assessors
-        for _ in range(tabs)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcome
-
-
-def claim_and_submit(assessor):
-    slot = claimed(assessor)
-    if slot is not None:
-        with contextlib.suppress(AlreadyJudged):  # the other tab was faster; it had the same lease
-            submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=1)
-    return slot
-
-
-def naive_claim(assessor):
-    """The usual wrong way, as a control: count, then insert."""
-    item = (
-        Item.objects.extra(
-            where=[
-                "(SELECT count(*) FROM judging_judgment j WHERE j.item_id = judging_item.id) < 3",
-                "judging_item.id NOT IN (SELECT item_id FROM judging_judgment WHERE assessor_id = %s)",
-            ],
-            params=[assessor.pk],
-        )
-        .filter(campaign=assessor.campaign_id)
-        .order_by("topic_id", "id")
-        .first()
-    )
-    if item is not None:
-        with contextlib.suppress(IntegrityError):
-            Judgment.objects.create(
-                item=item, assessor=assessor, grade=1, lease_token=uuid.uuid4(), client_token=uuid.uuid4()
-            )
-    return item
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_sixteen_tabs_fill_every_slot_exactly_once():
-    campaign = make_campaign(items=40, k=3)
-    storm(campaign, n_assessors=8, tabs=2, claim_one=claim_and_submit)
-    per_item = [item.judgments.count() for item in Item.objects.filter(campaign=campaign)]
-    assert per_item == [3] * 40
-    pairs = Judgment.objects.values_list("item_id", "assessor_id")
-    assert len(set(pairs)) == len(pairs) == 120
-    assert not Slot.objects.exclude(state="done").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_the_naive_claim_passes_the_limit_so_the_test_above_can_fail():
-    campaign = make_campaign(items=40, k=3)
-    storm(campaign, n_assessors=8, tabs=1, claim_one=naive_claim)
-    assert sum(item.judgments.count() > 3 for item in Item.objects.filter(campaign=campaign)) > 0
