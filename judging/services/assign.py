@@ -353,7 +353,6 @@ def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
         "check_rate": 0.0 if is_gold else facts["gold_check_rate"],
         "is_ordinary": not is_gold,
         "k": facts["judgments_per_item"],
-        "coins": _coins(facts, None, n),
         "pivot": _random.randrange(N_POSITIONS),
     }
 

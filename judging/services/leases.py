@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from judging.models import Assessor, Campaign, Slot
+from judging.services import statements
 from touchstone.models import User, record
 
 ASSESSOR_LOCK = 7
@@ -30,7 +31,7 @@ UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs =
 def lock_requests(assessor: Assessor) -> None:
     """Wait for the person's request in flight, and let the next one wait: always before his rows are locked."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ASSESSOR_LOCK, assessor.user_id])
+        cursor.execute(statements.LOCK, {"kind": ASSESSOR_LOCK, "user": assessor.user_id})
 
 
 def held_leases(*, campaign: Campaign) -> QuerySet[Slot]:
