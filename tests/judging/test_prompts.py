@@ -119,7 +119,9 @@ def test_a_template_that_cannot_work_is_refused_in_words(template, words):
 
 
 def test_white_space_after_the_document_is_allowed():
-    check_prompt("{document_text}\n\n")
+    template = "{document_text}\n\n"
+    check_prompt(template)
+    assert messages_of(template, fields(), GRADES)
 
 
 # -- the answer ---------------------------------------------------------------------------------------------
