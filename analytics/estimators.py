@@ -3,6 +3,9 @@
 Every function takes one row of weights per target (a run, or the difference of two runs, `w_a - w_b`) and
 returns one result per row: an `Estimate`, or a `Refusal` that says why there is no number. A target is
 ``sum_i w_i u_i`` over the frame, `w` unnormalised. Arrays hold the *drawn* items unless a name says "frame".
+
+Here are the estimators of a Poisson draw, and what all share. A draw of fixed size: `analytics.fixed_size`.
+With replacement: `analytics.importance`. Topics as a sample of many: `analytics.topics`.
 """
 
 import math
@@ -87,6 +90,17 @@ def too_few(n: int, least: int = FEWEST_ITEMS, noun: str = "judged items") -> Re
     return Refusal(f"{n} {noun} with non-zero weight; at least {least} are needed", least - n)
 
 
+def no_spread(n: int) -> Refusal:
+    """Return the refusal for `n` items whose errors are all alike: an interval of no width would be false.
+
+    The usual case: nothing that was judged is relevant, and there is no prior (methods/sampling.md, 4).
+    """
+    return Refusal(
+        f"the {n} judged items with non-zero weight are all alike, so the error cannot be estimated; "
+        "judge more, or use the difference from a prior guess"
+    )
+
+
 # -- validation ---------------------------------------------------------------------------------------------
 
 
@@ -129,6 +143,13 @@ def prior_rows(
     return finite("prior", prior, (shape[1],)), finite("prior_total", totals, (shape[0],))
 
 
+def label_variances(label_variance: ArrayLike | None, n_items: int) -> tuple[Floats, tuple[str, ...]]:
+    """Return nu per item (zeros for None) and the sources of error that the estimate then names."""
+    if label_variance is None:
+        return np.zeros(n_items), ("drawing",)
+    return finite("label_variance", label_variance, (n_items,)), ("drawing", "label noise")
+
+
 # -- support ------------------------------------------------------------------------------------------------
 
 
@@ -148,44 +169,7 @@ def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike
     return share
 
 
-# -- drawn with replacement ---------------------------------------------------------------------------------
-
-
-def importance_sampling(
-    weights: ArrayLike, utility: ArrayLike, draw_probability: ArrayLike, *, fewest: int = FEWEST_ITEMS
-) -> list[Estimate | Refusal]:
-    """Return the mean of ``z = u w / Q`` over n draws with replacement, one result per row of weights.
-
-    Assumption: the draws are independent with probabilities Q (one entry per draw, a pair drawn twice stands
-    twice and was judged twice, or its label is without error). Several batches: Q is the balance heuristic
-    sum_b (n_b/n) Q_b. The interval is value +- 1.96 s/sqrt(n): the paper's, kept for comparison.
-
-    Source: Schnabel et al. (2016), Eq 3, 6 and (with w = w_a - w_b) 7.
-    """
-    rows = weight_rows(weights)
-    n = rows.shape[1]
-    values = finite("utility", utility, (n,))
-    q = probabilities("draw_probability", draw_probability, n)
-    if fewest < 2:
-        raise ValueError(f"fewest must be at least 2, got {fewest}")
-
-    z = rows * values / q
-    results: list[Estimate | Refusal] = []
-    for row, contributions in zip(rows, z, strict=True):
-        used = int(np.count_nonzero(row))
-        if used < fewest or n < 2:
-            results.append(too_few(used, fewest))
-            continue
-        value, error = float(contributions.mean()), float(contributions.std(ddof=1)) / math.sqrt(n)
-        # Eq 6 prints 1.96, not the exact quantile
-        low, high = value - 1.96 * error, value + 1.96 * error
-        warning = few_items_warning(used)
-        parts = (("drawing", error**2),)
-        results.append(Estimate(value, error, low, high, None, n, ("drawing",), parts, warning))
-    return results
-
-
-# -- drawn without replacement ------------------------------------------------------------------------------
+# -- Poisson draws ------------------------------------------------------------------------------------------
 
 
 def poisson_terms(error: Floats, probability: Floats) -> Floats:
@@ -207,6 +191,27 @@ def poisson_degrees_of_freedom(terms: Floats, probability: Floats) -> float | No
     return max(1.0, 2 * total / spread) if spread > 0 and total > 0 else None
 
 
+def _poisson_estimate(
+    value: float, w: Floats, error: Floats, nu: Floats, pi: Floats, sources: tuple[str, ...], fewest: int
+) -> Estimate | Refusal:
+    """Return the interval of `value`, whose sampled part is sum e/pi with the label noise nu w^2/pi."""
+    used = int(np.count_nonzero(w))
+    drawing, noise = poisson_terms(error, pi), nu * w**2 / pi
+    if fewest and not drawing.any() and (pi[w != 0] < 1).any():
+        return no_spread(used)
+    # nu is unbiased but may be negative for single labels; a variance may not
+    parts = [("drawing", float(drawing.sum())), ("label noise", max(0.0, float(noise.sum())))]
+    return estimate(
+        value,
+        sum(part for _, part in parts),
+        degrees_of_freedom=poisson_degrees_of_freedom(drawing + noise, pi),
+        n=used,
+        sources=sources,
+        components=parts[: len(sources)],
+        warning=few_items_warning(used),
+    )
+
+
 def difference_estimator(
     weights: ArrayLike,
     utility: ArrayLike,
@@ -219,10 +224,13 @@ def difference_estimator(
 ) -> list[Estimate | Refusal]:
     """Return ``sum_frame f w + sum_drawn (u - f) w / pi``, one result per row of weights.
 
-    Assumption: Poisson draw with the recorded pi; the prior f was fixed without the item's own inclusion.
-    Without a prior this is Horvitz and Thompson (1952). `label_variance` is nu, an unbiased estimate of the
-    variance of each utility given the truth (corrected noisy labels): it adds ``sum nu w^2/pi``. The interval
-    is t with ``2 V^2 / sum (1-pi) v^2`` degrees of freedom.
+    Assumption: Poisson draw with the recorded pi; the prior f was fixed without the item's own inclusion:
+    before the draw, or cross-fitted (f of an item learned from the labels of other folds only, the folds
+    fixed before the draw). Cross-fitted, the value stays exactly unbiased; the variance leaves out how the
+    folds' parts move together, which is of second order. Without a prior: Horvitz and Thompson (1952).
+    `label_variance` is nu, an unbiased estimate of the variance of each utility given the truth (corrected
+    noisy labels): it adds ``sum nu w^2/pi``. t with ``2 V^2 / sum (1-pi) v^2`` degrees of freedom. Refused
+    below `fewest` items with weight and where all errors are 0; `fewest=0` gives the formula whatever comes.
 
     Source: methods/sampling.md, sections 1 and 5; Cassel, Särndal and Wretman (1976) for the difference form.
     """
@@ -231,30 +239,16 @@ def difference_estimator(
     u = finite("utility", utility, (n_items,))
     pi = probabilities("inclusion_probability", inclusion_probability, n_items)
     f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
-    nu = np.zeros(n_items) if label_variance is None else finite("label_variance", label_variance, (n_items,))
-    sources = ("drawing",) if label_variance is None else ("drawing", "label noise")
+    nu, sources = label_variances(label_variance, n_items)
 
     results: list[Estimate | Refusal] = []
     for w, total in zip(rows, totals, strict=True):
-        used = int(np.count_nonzero(w))
-        if used < fewest:
-            results.append(too_few(used, fewest))
+        if np.count_nonzero(w) < fewest:
+            results.append(too_few(int(np.count_nonzero(w)), fewest))
             continue
         error = w * (u - f)
-        drawing, noise = poisson_terms(error, pi), nu * w**2 / pi
-        # nu is unbiased but may be negative for single labels; a variance may not
-        parts = [("drawing", float(drawing.sum())), ("label noise", max(0.0, float(noise.sum())))]
-        results.append(
-            estimate(
-                float(total + (error / pi).sum()),
-                sum(part for _, part in parts),
-                degrees_of_freedom=poisson_degrees_of_freedom(drawing + noise, pi),
-                n=used,
-                sources=sources,
-                components=parts[: len(sources)],
-                warning=few_items_warning(used),
-            )
-        )
+        value = float(total + (error / pi).sum())
+        results.append(_poisson_estimate(value, w, error, nu, pi, sources, fewest))
     return results
 
 
@@ -268,81 +262,63 @@ def horvitz_thompson(
 ) -> list[Estimate | Refusal]:
     """Return ``sum_drawn u w / pi`` under a Poisson draw, one result per row of weights.
 
+    For a run's own value this has 1.2 to 1.4 times the variance it need have, because the number drawn is
+    random: give `difference_estimator` a prior, use `hajek_ratio`, or draw a fixed size.
+
     >>> horvitz_thompson([1, 2], [1, 1], [.5, 1], fewest=1)[0].value
     4.0
 
-    Source: Horvitz and Thompson (1952); methods/sampling.md, section 1.
+    Source: Horvitz and Thompson (1952); methods/sampling.md, sections 1 and 4.
     """
     return difference_estimator(
         weights, utility, inclusion_probability, label_variance=label_variance, fewest=fewest
     )
 
 
-def fixed_size_variance(error: ArrayLike, inclusion_probability: ArrayLike) -> float:
-    """Return Hajek's variance of ``sum e/pi`` for a draw of fixed size (Pareto, conditional Poisson).
-
-    ``m/(m-1) sum (1-pi) (z-B)^2`` with z = e/pi, B the (1-pi)-weighted mean of z and m the drawn items with
-    pi < 1. Raise ValueError if exactly one item is uncertain: its variance cannot be estimated.
-
-    Source: Hajek (1964); methods/sampling.md, section 1.
-    """
-    errors = finite("error", error)
-    pi = probabilities("inclusion_probability", inclusion_probability, errors.shape[0])
-    open_items = pi < 1
-    m = int(open_items.sum())
-    if m == 0:
-        return 0.0
-    if m == 1:
-        raise ValueError("at least 2 drawn items with inclusion probability below 1 are needed, got 1")
-    z, rest = errors[open_items] / pi[open_items], 1 - pi[open_items]
-    centre = float((rest * z).sum() / rest.sum())
-    return m / (m - 1) * float((rest * (z - centre) ** 2).sum())
-
-
-def fixed_size(
+def hajek_ratio(
     weights: ArrayLike,
     utility: ArrayLike,
     inclusion_probability: ArrayLike,
     *,
-    prior: ArrayLike | None = None,
-    prior_total: ArrayLike | None = None,
+    weight_total: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
 ) -> list[Estimate | Refusal]:
-    """Return the difference (or HT) estimate of a fixed-size draw with Hajek's variance.
+    """Return ``r = (sum_drawn w u / pi) / (sum_drawn w / pi)``, times the known ``sum_frame w`` if given.
 
-    Assumption and arguments as in `difference_estimator`, the draw being Pareto or conditional Poisson.
-    t with (drawn items with pi < 1) - 1 degrees of freedom.
+    Without `weight_total` (one number per target) this estimates the *mean* utility of the frame's items,
+    each counted by its weight: ``sum w u / sum w``, the size of the population itself being estimated. With it
+    it estimates the measure ``sum w u``, and is then better than Horvitz and Thompson whenever utilities are
+    nearer to their mean than to 0. Assumption: Poisson draw. The bias is of order 1/n; the variance is
+    that of the linear part, ``sum (1-pi) (w (u-r)/pi)^2``, scaled. Rows with weights of both signs are
+    refused: the denominator of a difference may be anywhere near 0.
+
+    >>> hajek_ratio([2, 2], [1, 3], [.5, .5], weight_total=[10], fewest=2)[0].value
+    20.0
+
+    Source: Hájek (1971); Särndal, Swensson and Wretman (1992), section 5.7.
     """
     rows = weight_rows(weights)
     n_items = rows.shape[1]
     u = finite("utility", utility, (n_items,))
     pi = probabilities("inclusion_probability", inclusion_probability, n_items)
-    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
-    nu = np.zeros(n_items) if label_variance is None else finite("label_variance", label_variance, (n_items,))
-    sources = ("drawing",) if label_variance is None else ("drawing", "label noise")
+    known = None if weight_total is None else finite("weight_total", weight_total, (rows.shape[0],))
+    if known is not None and (known <= 0).any():
+        raise ValueError(f"weight_total must be above 0, got {known.min()}")
+    nu, sources = label_variances(label_variance, n_items)
 
-    uncertain = int((pi < 1).sum())
     results: list[Estimate | Refusal] = []
-    for w, total in zip(rows, totals, strict=True):
+    for target, w in enumerate(rows):
         used = int(np.count_nonzero(w))
-        if used < fewest or uncertain == 1:
-            results.append(too_few(min(used, uncertain) if uncertain else used, max(fewest, 2)))
+        if used < max(1, fewest):
+            results.append(too_few(used, max(1, fewest)))
             continue
-        error = w * (u - f)
-        parts = [
-            ("drawing", fixed_size_variance(error, pi)),
-            ("label noise", max(0.0, float((nu * w**2 / pi).sum()))),
-        ]
-        results.append(
-            estimate(
-                float(total + (error / pi).sum()),
-                sum(part for _, part in parts),
-                degrees_of_freedom=uncertain - 1 if uncertain else None,
-                n=used,
-                sources=sources,
-                components=parts[: len(sources)],
-                warning=few_items_warning(used),
-            )
-        )
+        if w.min() < 0:
+            results.append(Refusal("a ratio needs weights of one sign; use the difference estimator"))
+            continue
+        size = float((w / pi).sum())
+        scale = (1.0 if known is None else float(known[target])) / size
+        mean = float((w * u / pi).sum()) / size
+        error = scale * w * (u - mean)
+        results.append(_poisson_estimate(scale * size * mean, scale * w, error, nu, pi, sources, fewest))
     return results

@@ -7,7 +7,7 @@ from django import forms
 from judging.models import Campaign
 from sampling.measures import grade_gains, parse_measure
 from sampling.models import AuditSchedule
-from sampling.services.drawing import Design
+from sampling.questions import Design
 
 
 class DesignForm(forms.Form):
@@ -54,7 +54,9 @@ class DesignForm(forms.Form):
         return cleaned
 
     def design(self) -> Design:
-        return Design(**self.cleaned_data)
+        asked = self.cleaned_data
+        runs = (asked["run_a"], asked["run_b"]) if asked["kind"] == "pair" else ()
+        return Design(asked["kind"], runs, asked["measure"], asked["depth"], asked["budget"])
 
 
 class AuditForm(forms.ModelForm):

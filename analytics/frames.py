@@ -8,8 +8,8 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, GoldAnswer, Run
-from sampling.frames import load_frame, ranks_in_frame, ranks_outside
-from sampling.models import AuditEntry
+from sampling.frames import load_frame, newest_draw, ranks_in_frame, ranks_outside
+from sampling.models import AuditEntry, Draw
 from touchstone.models import Event
 
 # One statement, hence one snapshot: the newest grade of every assessor and item, with the purpose of its slot.
@@ -22,11 +22,10 @@ SELECT DISTINCT ON (j.item_id, j.assessor_id)
  ORDER BY j.item_id, j.assessor_id, j.sequence DESC
 """
 ITEM_PLACES = """
-SELECT i.id, t.topic_id, d.doc_id, e.inclusion_probability
+SELECT i.id, t.topic_id, d.doc_id
   FROM judging_item i
   JOIN judging_topic t ON t.id = i.topic_id
   JOIN judging_document d ON d.id = i.document_id
-  LEFT JOIN sampling_drawentry e ON e.item_id = i.id
  WHERE i.campaign_id = %s
 """
 
@@ -38,6 +37,7 @@ Floats = NDArray[np.float64]
 class CampaignArrays:
     """A campaign as arrays. Frame-indexed: every pooled pair. Judged: drawn items with at least one judgment."""
 
+    draw: Draw  # the newest batch: its frame knows of all
     n_topics: int
     n_grades: int
     runs: list[Run]
@@ -47,8 +47,9 @@ class CampaignArrays:
     topic_index: Ints  # [frame]
     gold_grade: Ints  # [frame], -1 where no gold answer is known
     judged: Ints  # [judged], places in the frame
-    inclusion_probability: Floats  # [judged], of the draw
-    n_drawn_by_topic: Ints  # [topic]
+    batch: Ints  # [judged], from 0: the first batch that drew the item
+    batch_probability: Floats  # [batch, judged], the chance that this batch is the first to draw the item
+    n_drawn: Ints  # [batch, topic], items that the batch was the first to draw
     assessors: list[Assessor]
     label_item: Ints  # [label], places in judged
     label_assessor: Ints  # [label], places in assessors
@@ -64,27 +65,37 @@ class CampaignArrays:
     last_judgment_id: int
     n_judgments: int
 
+    @property
+    def inclusion_probability(self) -> Floats:
+        """Return per judged item the chance that any batch draws it."""
+        return np.asarray(self.batch_probability.sum(axis=0))
+
     def draw_probability(self, members: NDArray[np.bool_]) -> Floats:
         """Return per judged item the chance that it is among `members`, a mask over the judged items.
 
-        That is its inclusion probability times the share of its topic's drawn items that are members: what is judged
-        (or open to an audit) so far is within a topic a simple random part, because the order of presentation is
-        random. With all drawn items judged it is the inclusion probability itself.
+        What is judged (or open to an audit) so far is within a topic and batch a simple random part, because the order
+        of presentation is random. So the chance is the sum over batches of the chance that the batch is the first to
+        draw the item, times the share of the batch's items of the topic that are members. With all drawn items judged
+        it is the inclusion probability itself.
         """
         topic = self.topic_index[self.judged]
-        n_members = np.bincount(topic[members], minlength=self.n_topics)
-        share = np.divide(n_members, self.n_drawn_by_topic, out=np.ones(self.n_topics), where=n_members > 0)
-        return self.inclusion_probability * share[topic]
+        return np.asarray((self.batch_probability * self._share(members)[:, topic]).sum(axis=0))
+
+    def _share(self, members: NDArray[np.bool_]) -> Floats:
+        """Return by batch and topic the share of the drawn items that are members; 0 where nothing was drawn."""
+        n = np.zeros(self.n_drawn.shape)
+        np.add.at(n, (self.batch[members], self.topic_index[self.judged][members]), 1)
+        return np.divide(n, self.n_drawn, out=np.zeros_like(n), where=self.n_drawn > 0)
 
     def topics_in_part(self, members: NDArray[np.bool_]) -> int:
         """Return how many topics have some, but not all, of their drawn items among the members."""
         n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
-        return int(np.count_nonzero((n_members > 0) & (n_members < self.n_drawn_by_topic)))
+        return int(np.count_nonzero((n_members > 0) & (n_members < self.n_drawn.sum(axis=0))))
 
     def topics_without(self, members: NDArray[np.bool_]) -> int:
         """Return how many topics have drawn items but none among the members."""
         n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
-        return int(np.count_nonzero((self.n_drawn_by_topic > 0) & (n_members == 0)))
+        return int(np.count_nonzero((self.n_drawn.sum(axis=0) > 0) & (n_members == 0)))
 
 
 def campaign_arrays(campaign: Campaign) -> CampaignArrays:
@@ -94,40 +105,47 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
     )  # before the judgments: an audit can then only look less complete than it is
     newest = _query(NEWEST_JUDGMENTS, campaign)
     places = {row[0]: row[1:] for row in _query(ITEM_PLACES, campaign)}
-    frame = load_frame(campaign.draw)
+    draw = newest_draw(campaign)
+    if draw is None:
+        raise ValueError(f"campaign {campaign} has no draw: there is nothing to estimate from")
+    frame = load_frame(draw)
     runs = list(campaign.collection.runs.all())
     place_of_pair = {pair: index for index, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
-    topic_ids = campaign.draw.parameters["topics"]  # topics that came later are another question
+    topic_ids = draw.parameters["topics"]  # topics that came later are another question
     topic_place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
     topic_index = np.array([topic_place[topic_id] for topic_id in frame["topic_id"]], dtype=np.int64)
-    judges = {assessor for _, _, assessor, _, purpose in newest if purpose == "judge"}
+    drawn_in = frame["drawn_in"].to_numpy().astype(np.int64)
+    # Imported judgments may be of items that were never drawn: those stand for nothing but themselves. A check that a
+    # later batch drew is an item like others, and what was said of it counts.
+    pairs = {item: place_of_pair[place] for item, place in places.items() if place in place_of_pair}
+    drawn = {item: place for item, place in pairs.items() if drawn_in[place] > 0}
+    labels = [
+        (drawn[item], assessor, grade)
+        for _, item, assessor, grade, purpose in newest
+        if purpose in ("judge", "check") and item in drawn
+    ]
+    judges = {assessor for _, assessor, _ in labels}
     people = campaign.assessors.select_related("user")
     assessors = [a for a in people if a.tier != Assessor.Tier.GOLD or a.pk in judges]
 
-    drawn = {item: place_of_pair[place[:2]] for item, place in places.items() if place[2] is not None}
-    labels = [  # imported judgments may be of items that were never drawn: those stand for nothing but themselves
-        (drawn[item], assessor, grade)
-        for _, item, assessor, grade, purpose in newest
-        if purpose == "judge" and item in drawn
-    ]
     judged = np.unique(np.array([label[0] for label in labels], dtype=np.int64))
-    probability = np.zeros(frame.height)
-    for item, place in drawn.items():
-        probability[place] = places[item][2]
-    drawn_places = np.fromiter(drawn.values(), dtype=np.int64)
+    n_drawn = np.zeros((draw.batch, len(topic_ids)), dtype=np.int64)
+    np.add.at(n_drawn, (drawn_in[drawn_in > 0] - 1, topic_index[drawn_in > 0]), 1)
     audit = _audit(entries, newest, drawn, judged)
     return CampaignArrays(
+        draw=draw,
         n_topics=len(topic_ids),
         n_grades=len(campaign.scale.values()),
         runs=runs,
         frame=frame,
-        ranks=ranks_in_frame(frame, runs, campaign.draw.parameters["depth"]),
-        ranks_outside=ranks_outside(frame, runs, campaign.draw.parameters["depth"], topic_ids),
+        ranks=ranks_in_frame(frame, runs, draw.parameters["depth"]),
+        ranks_outside=ranks_outside(frame, runs, draw.parameters["depth"], topic_ids),
         topic_index=topic_index,
         gold_grade=_gold_grades(campaign, place_of_pair, frame.height),
         judged=judged,
-        inclusion_probability=probability[judged],
-        n_drawn_by_topic=np.bincount(topic_index[drawn_places], minlength=len(topic_ids)),
+        batch=drawn_in[judged] - 1,
+        batch_probability=_first_drawn(draw, frame[judged]),
+        n_drawn=n_drawn,
         assessors=assessors,
         **_labels(labels, judged, assessors),
         **audit,
@@ -138,6 +156,20 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         last_judgment_id=max((row[0] for row in newest), default=0),
         n_judgments=len(newest),
     )
+
+
+def _first_drawn(draw: Draw, frame: pl.DataFrame) -> Floats:
+    """Return [batch, item] the chance that this batch is the first to draw the item.
+
+    Batches of one seed are nested: together they draw with the largest of their probabilities. Batches drawn with
+    replacement are independent.
+    """
+    own = frame.select(f"batch_{batch}" for batch in range(1, draw.batch + 1)).to_numpy().T
+    if draw.selection == Draw.Selection.REPLACEMENT:
+        together = 1 - np.cumprod(1 - own, axis=0)
+    else:
+        together = np.maximum.accumulate(own, axis=0)
+    return np.asarray(np.diff(together, axis=0, prepend=0.0))
 
 
 def _query(sql: str, campaign: Campaign) -> list[tuple]:

@@ -97,7 +97,8 @@ def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
     from analytics.services.recomputation import recompute
     from judging.services.campaigns import DEFAULT_GRADES, close_campaign, create_campaign, open_campaign
     from sampling.services.auditing import audit
-    from sampling.services.drawing import Design, draw
+    from sampling.questions import Design
+    from sampling.services.drawing import draw
 
     rng = np.random.default_rng([seed, NOISES.index(noise), number])
     pairs = world.population.pairs()
@@ -114,7 +115,7 @@ def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
     )
     judges = Judges(campaign, world.places, world.population, noise, rng)
     judges.enrol(world.users)
-    design = Design("pair", *pair, measure="DCG@10", depth=POOL_DEPTH, budget=BUDGET)
+    design = Design("pair", tuple(pair), measure="DCG@10", depth=POOL_DEPTH, budget=BUDGET)
     draw(campaign=campaign, design=design, seed=int(rng.integers(2**62)))
     open_campaign(campaign=campaign, actor=None)
     topics = sorted(set(world.population.topic_ids))

@@ -2,29 +2,43 @@
 
 Two families. *With replacement* (Schnabel et al. 2016): a distribution Q over the items, sum Q = 1, from
 which single draws are taken. *Without replacement* (the default): inclusion probabilities pi, sum pi = the
-expected number of judgments, from the sizes of sampling/sizes.py.
+expected number of judgments, from the sizes of sampling/sizes.py. What a design is worth before a judgment is
+spent says sampling/forecasts.py.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
+from sampling.forecasts import (
+    NORMAL_97_5,
+    design_variance,
+    draws_for_distinct,
+    expected_design_variance,
+    forecast_half_width,
+    forecast_naive_half_width,
+    poisson_variance,
+)
 from sampling.measures import FloatArray
 from sampling.sizes import (
     as_distribution,
-    as_finite,
     as_nonnegative,
-    as_probabilities,
+    as_run_weights,
     baseline_contrast,
     pair_contrast,
     ranking_contrast,
     require_same_items,
-    require_support,
 )
+from sampling.sparse import SparseRuns, from_dense
 
-NORMAL_97_5 = 1.959963984540054
+__all__ = [
+    "NORMAL_97_5", "DepthPool", "average_run_design", "baseline_design", "depth_pool", "design_variance",
+    "draws_for_distinct", "expected_design_variance", "forecast_half_width", "forecast_naive_half_width",
+    "inclusion_probabilities", "mixture", "naive_design", "normalised", "pair_design", "poisson_variance",
+    "ranking_design", "single_design", "uniform_design", "union_probability",
+]  # fmt: skip
 
 
 # ---- with replacement: a distribution over the items ---------------------------------------------
@@ -60,7 +74,7 @@ def uniform_design(n_items: int) -> FloatArray:
     return np.full(n_items, 1.0 / n_items)
 
 
-def naive_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
+def naive_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatArray:
     """Return Q proportional to utility * sum of the runs' weights: the heuristic that optimal designs are
     shown against.
 
@@ -72,10 +86,11 @@ def naive_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    weights : array, shape (n_runs, n_items)
+    weights : array, shape (n_runs, n_items), or SparseRuns
     utility : array, shape (n_items,)
     """
-    return _proportional_to(as_nonnegative("weights", weights, 2).sum(axis=0), utility)
+    rows = as_run_weights("weights", weights)
+    return _proportional_to(rows.item_sums(rows.value), utility)
 
 
 def single_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
@@ -106,7 +121,9 @@ def pair_design(weights_a: ArrayLike, weights_b: ArrayLike, utility: ArrayLike) 
     return _proportional_to(pair_contrast(weights_a, weights_b), utility)
 
 
-def baseline_design(candidates: ArrayLike, baseline: ArrayLike, utility: ArrayLike) -> FloatArray:
+def baseline_design(
+    candidates: ArrayLike | SparseRuns, baseline: ArrayLike, utility: ArrayLike
+) -> FloatArray:
     """Return Q proportional to utility * sqrt(sum (w_j - w_0)^2): least summed variance of all candidates'
     differences.
 
@@ -115,7 +132,7 @@ def baseline_design(candidates: ArrayLike, baseline: ArrayLike, utility: ArrayLi
     return _proportional_to(baseline_contrast(candidates, baseline), utility)
 
 
-def ranking_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
+def ranking_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatArray:
     """Return Q proportional to utility * sqrt(sum (w_j - mean w)^2): least summed variance of all pairwise
     differences.
 
@@ -124,7 +141,7 @@ def ranking_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
     return _proportional_to(ranking_contrast(weights), utility)
 
 
-def average_run_design(weights: ArrayLike) -> FloatArray:
+def average_run_design(weights: ArrayLike | SparseRuns) -> FloatArray:
     """Return the mean over runs of w_j/sum(w_j): mixed in at 10 to 20 % it keeps judgments useful for the
     other known runs.
 
@@ -132,19 +149,22 @@ def average_run_design(weights: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    weights : array, shape (n_runs, n_items)
+    weights : array, shape (n_runs, n_items), or SparseRuns
 
     Raises
     ------
     ValueError
         Every run is empty.
     """
-    rows = as_nonnegative("weights", weights, 2)
-    rows = rows[rows.max(axis=1) > 0.0]
-    if rows.shape[0] == 0:
+    rows = as_run_weights("weights", weights)
+    if not rows.value.size:
         raise ValueError("at least 1 run must return an item of the frame, got 0")
-    scaled = rows / rows.max(axis=1, keepdims=True)
-    return np.asarray((scaled / scaled.sum(axis=1, keepdims=True)).mean(axis=0), dtype=np.float64)
+    largest = np.zeros(rows.n_runs)
+    np.maximum.at(largest, rows.run, rows.value)
+    scaled = rows.value / largest[rows.run]
+    total = np.bincount(rows.run, weights=scaled, minlength=rows.n_runs)
+    n_returning = np.count_nonzero(largest)
+    return np.asarray(rows.item_sums(scaled / total[rows.run]) / n_returning, dtype=np.float64)
 
 
 def mixture(design: ArrayLike, others: Sequence[ArrayLike], shares: Sequence[float]) -> FloatArray:
@@ -182,95 +202,6 @@ def mixture(design: ArrayLike, others: Sequence[ArrayLike], shares: Sequence[flo
     return np.asarray(mixed, dtype=np.float64)
 
 
-def design_variance(q: ArrayLike, utility: ArrayLike, weights: ArrayLike) -> float:
-    """Return n * Sigma(Q), the exact variance of one draw's u g/Q: divided by n it is the variance of the
-    mean of n draws.
-
-    n Sigma = sum of u^2 g^2/Q - (sum of u g)^2, for known utilities u (labels without noise).
-
-    Source: Schnabel et al. (2016), Eq 8, in unnormalised weights.
-
-    Parameters
-    ----------
-    q : array, shape (n_items,)
-        A distribution.
-    utility : array, shape (n_items,)
-        True (or assumed) utility, not negative.
-    weights : array, shape (n_items,)
-        w of one run, or the difference g of two; any sign.
-
-    Raises
-    ------
-    UnsupportedWeightError
-        Q is 0 where u g is not: the variance would be infinite in the limit and the estimate biased.
-    """
-    true = as_nonnegative("utility", utility, 1)
-    return expected_design_variance(q, true, np.square(true), weights)
-
-
-def expected_design_variance(
-    q: ArrayLike, mean: ArrayLike, second_moment: ArrayLike, weights: ArrayLike
-) -> float:
-    """Return n * Sigma(Q) when an item's label c has the given mean and second moment: sum E[c^2] g^2/Q -
-    (sum E[c] g)^2.
-
-    For binary relevance of probability p both moments are p. For corrected labels of noisy assessors the
-    second moment is `sampling.sizes.corrected_second_moments`.
-
-    Raises
-    ------
-    UnsupportedWeightError
-        Q is 0 where the second moment and the weight are not.
-    """
-    probability = as_distribution("q", q)
-    moment = as_nonnegative("second_moment", second_moment, 1)
-    require_same_items("second_moment", moment, probability.size)
-    centre = as_finite("mean", mean, probability.size)
-    weight = as_finite("weights", weights, probability.size)
-    require_support(probability, np.where(moment > 0.0, weight, 0.0))
-    drawn = probability > 0.0
-    expected_square = np.square(weight[drawn]) / probability[drawn] * moment[drawn]
-    return float(max(expected_square.sum() - (centre * weight).sum() ** 2, 0.0))
-
-
-def draws_for_distinct(q: ArrayLike, distinct: float) -> float:
-    """Return the number of draws with replacement after which `distinct` different items are expected.
-
-    The expectation is sum of 1 - (1 - Q)^n. A person judges an item once, however often it is drawn:
-    designs with and without replacement compare fairly only at equal numbers of different items.
-
-    Raises
-    ------
-    ValueError
-        distinct not above 0, or not below the number of items that Q can draw.
-
-    Examples
-    --------
-    >>> round(draws_for_distinct([0.5, 0.5], 1.5), 6)
-    2.0
-    """
-    probability = as_distribution("q", q)
-    positive = probability[probability > 0.0]
-    if not 0.0 < distinct < positive.size:
-        raise ValueError(
-            f"distinct must be within (0, {positive.size}), the items that q can draw, got {distinct}"
-        )
-    # log1p(-1) is minus infinity for a certain item; the next smaller double changes nothing reported.
-    miss = np.log1p(-np.minimum(positive, np.nextafter(1.0, 0.0)))
-
-    def excess(log_draws: float) -> float:
-        return float(-np.expm1(np.exp(log_draws) * miss).sum() - distinct)
-
-    high = 1.0
-    while excess(high) < 0.0:
-        high += 5.0
-        if high > 600.0:
-            raise ValueError(
-                f"distinct must be reachable, got {distinct} of {positive.size} items with q down to 0"
-            )
-    return float(np.exp(brentq(excess, -50.0, high, xtol=1e-12)))
-
-
 # ---- without replacement: inclusion probabilities ------------------------------------------------
 
 
@@ -300,101 +231,146 @@ def inclusion_probabilities(sizes: ArrayLike, expected_count: float) -> FloatArr
     scaled = normalised(sizes)
     if not 0.0 < expected_count < np.inf:
         raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
-    positive = np.flatnonzero(np.asarray(sizes, dtype=np.float64) > 0.0)
-    pi = np.zeros(scaled.size)
-    if expected_count >= positive.size:
-        pi[positive] = 1.0
-        return pi
-    order = np.argsort(-scaled[positive], kind="stable")
-    descending = scaled[positive][order]
+    size = np.asarray(sizes, dtype=np.float64)
+    positive = size > 0.0
+    n_positive = int(np.count_nonzero(positive))
+    if expected_count >= n_positive:
+        return positive.astype(np.float64)
+    # No more items than the budget can be certain: only so many of the largest need an order.
+    n_largest = min(int(expected_count) + 1, n_positive)
+    split = np.partition(scaled, scaled.size - n_largest)
+    largest = np.sort(split[scaled.size - n_largest :])[::-1]
     # Sum from the smallest size up, so that a large ratio between sizes does not wipe the small ones out.
-    tail = np.cumsum(descending[::-1])[::-1]
-    certain = np.arange(descending.size)
+    rest = split[: scaled.size - n_largest].sum()
+    tail = np.cumsum(np.append(rest, largest[::-1]))[:0:-1]
     # The certain items are the largest; the first k that leaves nobody above 1 is the right number of them.
-    k = int(np.argmax((expected_count - certain) * descending <= tail))
+    k = int(np.argmax((expected_count - np.arange(n_largest)) * largest <= tail))
+    pi = np.zeros(scaled.size)
     if tail[k] == 0.0:  # the rest are below the smallest double beside the largest size: share evenly
-        descending[k:] = 1.0
-        tail[k] = descending.size - k
-    shared = np.ones(positive.size)
-    shared[order[k:]] = np.clip((expected_count - k) * (descending[k:] / tail[k]), np.finfo(float).tiny, 1.0)
-    pi[positive] = shared
+        pi[positive] = min((expected_count - k) / (n_positive - k), 1.0)
+    else:
+        pi[positive] = np.clip(
+            (expected_count - k) * (scaled[positive] / tail[k]), np.finfo(np.float64).tiny, 1.0
+        )
+    pi[scaled > largest[k]] = 1.0
     return pi
 
 
-def poisson_variance(
-    inclusion_probability: ArrayLike, weights: ArrayLike, second_moment: ArrayLike
-) -> FloatArray:
-    """Return sum of (1 - pi)/pi * g^2 * E[e^2], the variance of a Horvitz-Thompson or difference estimate
-    under Poisson.
+def union_probability(designs: ArrayLike) -> FloatArray:
+    """Return the largest inclusion probability over batches, by item: that of all batches of one seed together.
 
-    Exact for fixed, known e: e = u for Horvitz-Thompson, e = u - prediction for the difference estimator.
-    Under a guess of E[e^2] it is a forecast.
+    Each batch takes the items whose permanent random number lies below its own probability, so together they
+    take those below the largest. Nothing is judged twice. Later probabilities may depend on earlier labels only
+    as methods/sampling.md allows: on fold k, on other folds' labels of the first batch.
 
     Parameters
     ----------
-    inclusion_probability : array, shape (n_items,)
-    weights : array, shape (..., n_items)
-        One target per row, any sign.
-    second_moment : array, shape (n_items,)
-
-    Returns
-    -------
-    array, shape (...,)
-        In the measure's unit, squared.
-
-    Raises
-    ------
-    UnsupportedWeightError
-        pi is 0 where weight and second moment are not.
-    """
-    pi = as_probabilities("inclusion_probability", inclusion_probability)
-    weight = as_finite("weights", weights, pi.size)
-    moment = as_nonnegative("second_moment", second_moment, 1)
-    require_same_items("second_moment", moment, pi.size)
-    require_support(pi, np.where(moment > 0.0, weight, 0.0))
-    drawn = pi > 0.0
-    odds_against = (1.0 - pi[drawn]) / pi[drawn]
-    return np.asarray(
-        (odds_against * np.square(weight[..., drawn]) * moment[drawn]).sum(axis=-1), dtype=np.float64
-    )
-
-
-def forecast_half_width(
-    inclusion_probability: ArrayLike, weights: ArrayLike, variance: ArrayLike
-) -> FloatArray:
-    """Return 1.96 * sqrt(sum of (1 - pi)/pi g^2 var): half the 95 % interval expected before anything is
-    judged.
-
-    Covers the error of judging a sample of these topics' pools, not the choice of topics; as good as the
-    guess of var.
-
-    Parameters
-    ----------
-    variance : array, shape (n_items,)
-        Variance of an item's utility around its prediction, p (1 - p) for binary relevance.
-
-    Raises
-    ------
-    UnsupportedWeightError
-        pi is 0 where the weight is not, whatever the variance: a guess of 0 makes no sample unbiased.
-    """
-    require_support(as_probabilities("inclusion_probability", inclusion_probability), weights)
-    return np.asarray(NORMAL_97_5 * np.sqrt(poisson_variance(inclusion_probability, weights, variance)))
-
-
-def forecast_naive_half_width(
-    q: ArrayLike, weights: ArrayLike, mean: ArrayLike, second_moment: ArrayLike, distinct: float
-) -> float:
-    """Return half the 95 % interval expected from draws with replacement that cost `distinct` different
-    judgments.
-
-    For `naive_design` next to `forecast_half_width`: the ratio of their squares says how many times more
-    judgments the naive design needs. Labels may be reused without harm only if they are free of noise.
+    designs : array, shape (n_batches, n_items)
+        Inclusion probabilities of every batch.
 
     Raises
     ------
     ValueError
-        As `expected_design_variance` and `draws_for_distinct`.
+        No batch, or a probability outside [0, 1].
+
+    Examples
+    --------
+    >>> union_probability([[0.5, 0.1], [0.2, 0.3]]).tolist()
+    [0.5, 0.3]
     """
-    variance = expected_design_variance(q, mean, second_moment, weights)
-    return float(NORMAL_97_5 * np.sqrt(variance / draws_for_distinct(q, distinct)))
+    rows = as_nonnegative("designs", designs, 2)
+    if rows.max() > 1.0:
+        raise ValueError(f"designs must be within [0, 1], got {rows.max()}")
+    return np.asarray(rows.max(axis=0), dtype=np.float64)
+
+
+# ---- the depth pool, for comparison --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DepthPool:
+    """Return of `depth_pool`.
+
+    Attributes
+    ----------
+    depth : int
+        Every document that some run ranks within it is judged.
+    inclusion_probability : array, shape (n_items,)
+        1 inside the depth, 0 outside.
+    n_items : int
+        Judgments it costs.
+    left_out : array, shape (n_runs,)
+        Share of each run's weight on documents that are never judged; 0 for a run without weight.
+    """
+
+    depth: int
+    inclusion_probability: FloatArray
+    n_items: int
+    left_out: FloatArray
+
+
+def depth_pool(
+    ranks: ArrayLike | SparseRuns,
+    weights: ArrayLike | SparseRuns,
+    *,
+    budget: float | None = None,
+    depth: int | None = None,
+) -> DepthPool:
+    """Return the traditional design: judge all that some run ranks within a depth, and nothing else.
+
+    No estimate of a run is unbiased under it unless that run's `left_out` is 0: documents outside count as not
+    relevant, whatever they are. No sample, no standard error.
+
+    Parameters
+    ----------
+    ranks : int array, shape (n_runs, n_items), or SparseRuns
+        0 = not returned.
+    weights : array, shape (n_runs, n_items), or SparseRuns
+        Of the measure.
+    budget : float
+        Judgments that can be afforded: the largest depth that costs no more is taken.
+    depth : int
+        The depth itself. Exactly one of the two is given.
+
+    Raises
+    ------
+    ValueError
+        Both or neither of budget and depth; a depth below 1; a budget that does not pay for depth 1.
+
+    Examples
+    --------
+    >>> depth_pool([[1, 2, 0], [1, 0, 2]], [[0.5, 0.25, 0], [0.5, 0, 0.25]], budget=2).depth
+    1
+    """
+    entries = ranks if isinstance(ranks, SparseRuns) else from_dense(np.asarray(ranks))
+    rows = as_run_weights("weights", weights)
+    if rows.shape != entries.shape:
+        raise ValueError(f"weights must have the shape of ranks, {entries.shape}, got {rows.shape}")
+    if (budget is None) == (depth is None):
+        raise ValueError(f"give either a budget or a depth, got {budget} and {depth}")
+    best = entries.item_extremes(np.minimum, entries.value.astype(np.float64))  # 0: no run returns it
+    if depth is None:
+        depth = _affordable_depth(best[best > 0.0], float(budget))  # type: ignore[arg-type]
+    if depth < 1:
+        raise ValueError(f"depth must be at least 1, got {depth}")
+    inside = (best > 0.0) & (best <= depth)
+    total, outside = (
+        np.bincount(rows.run, weights=values, minlength=rows.n_runs)
+        for values in (rows.value, np.where(inside[rows.item], 0.0, rows.value))
+    )
+    return DepthPool(
+        depth=depth,
+        inclusion_probability=inside.astype(np.float64),
+        n_items=int(np.count_nonzero(inside)),
+        left_out=np.divide(outside, total, out=np.zeros(rows.n_runs), where=total > 0.0),
+    )
+
+
+def _affordable_depth(best: FloatArray, budget: float) -> int:
+    """Return the largest depth, among those at which some document comes in, that costs at most the budget."""
+    depths, new = np.unique(best, return_counts=True)
+    cost = np.cumsum(new)
+    if cost.size == 0 or not budget >= cost[0]:
+        least = int(cost[0]) if cost.size else 0
+        raise ValueError(f"budget must be at least {least}, the cost of depth 1, got {budget}")
+    return int(depths[np.searchsorted(cost, budget, side="right") - 1])

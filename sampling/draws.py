@@ -1,12 +1,14 @@
 """Draws: one execution of a design. All that is random in sampling is here, from a seed or a generator."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from sampling.measures import FloatArray
+from sampling.siphash import hash_texts
 from sampling.sizes import as_distribution, as_nonnegative, as_probabilities, require_same_items
 
 IndexArray = NDArray[np.int64]
@@ -30,41 +32,64 @@ def draw_with_replacement(q: ArrayLike, n_draws: int, rng: np.random.Generator) 
     return np.asarray(drawn, dtype=np.int64)
 
 
-def permanent_random_numbers(topic_ids: Sequence[str], doc_ids: Sequence[str], seed: int) -> FloatArray:
-    """Return one uniform number in (0, 1) per (topic, document): a function of the two ids and the seed only.
+def permanent_random_numbers(
+    topic_ids: Iterable[str], doc_ids: Iterable[str], seed: int, purpose: str = "draw"
+) -> FloatArray:
+    """Return one uniform number in (0, 1) per (topic, document): a function of the ids, seed and purpose only.
 
     The same pair has the same number in every draw of the seed, on every machine, whatever else is in the
     frame. So a larger budget or a second design selects a superset where its probabilities are larger, and
-    nothing is judged twice. The number is the first 52 bits of a BLAKE2b hash, keyed by the topic's own
-    keyed hash (no two pairs of ids can spell the same message), shifted by half a step away from 0 and 1.
+    nothing is judged twice. Numbers of different seeds or purposes are independent.
+
+    Every topic gets a key of 16 bytes: BLAKE2b of its id, keyed by the seed's eight bytes and personalised by the
+    purpose. The number is (k + 1/2) 2^-52, k the first 52 bits of SipHash-2-4 of the document's id under that
+    key. Both hashes take the length of what they are given in, so no two pairs of ids spell the same message.
+
+    Source: Brewer, Early and Joyce (1972) for permanent random numbers; Aumasson and Bernstein (2012) for
+    SipHash; RFC 7693 for BLAKE2b.
 
     Parameters
     ----------
-    topic_ids, doc_ids : sequence of str, length n_items
+    topic_ids, doc_ids : lists, object arrays or polars Series of str, length n_items
     seed : int
-        Within [0, 2^64). Independent selections (an audit after a draw) need different seeds.
+        Within [0, 2^64). Independent selections (an audit after a draw) need different seeds or purposes.
+    purpose : str
+        1 to 16 bytes, without NUL.
 
     Raises
     ------
     ValueError
-        Different lengths, or a seed out of range.
+        Different lengths, an id that is missing, a seed or purpose out of bounds.
     """
-    if len(topic_ids) != len(doc_ids):
-        raise ValueError(f"doc_ids must have one id per topic_id, {len(topic_ids)}, got {len(doc_ids)}")
+    topics, docs = _texts("topic_ids", topic_ids), _texts("doc_ids", doc_ids)
+    if len(topics) != len(docs):
+        raise ValueError(f"doc_ids must have one id per topic_id, {len(topics)}, got {len(docs)}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed must be within [0, 2^64), got {seed}")
+    person = purpose.encode()
+    if not 1 <= len(person) <= 16 or 0 in person:
+        raise ValueError(f"purpose must be 1 to 16 bytes without NUL, got {purpose!r}")
+    if not len(topics):
+        return np.zeros(0)
+    stretches = topics.rle().struct.unnest()  # a frame is sorted by topic: few stretches
     key = int(seed).to_bytes(8, "little")
-    topic_keys = {
-        topic_id: blake2b(topic_id.encode(), key=key, digest_size=32).digest() for topic_id in set(topic_ids)
+    keys = {
+        topic_id: blake2b(topic_id.encode(), key=key, digest_size=16, person=person).digest()
+        for topic_id in stretches["value"].unique()
     }
-    digests = b"".join(
-        [
-            blake2b(doc_id.encode(), key=topic_keys[topic_id], digest_size=8).digest()
-            for topic_id, doc_id in zip(topic_ids, doc_ids, strict=True)
-        ]
-    )
-    bits = np.frombuffer(digests, dtype="<u8") >> np.uint64(12)
+    of_stretch = np.frombuffer(b"".join([keys[topic_id] for topic_id in stretches["value"]]), dtype="<u8")
+    of_item = np.repeat(of_stretch.reshape(-1, 2).astype(np.uint64), stretches["len"].to_numpy(), axis=0)
+    bits = hash_texts(docs, of_item[:, 0], of_item[:, 1]) >> np.uint64(12)
     return np.asarray((bits.astype(np.float64) + 0.5) * 2.0**-52, dtype=np.float64)
+
+
+def _texts(name: str, ids: Iterable[str]) -> pl.Series:
+    texts = ids if isinstance(ids, pl.Series) else pl.Series(name, list(ids), dtype=pl.String)
+    if texts.dtype != pl.String:
+        raise ValueError(f"{name} must be strings, got {texts.dtype}")
+    if texts.null_count():
+        raise ValueError(f"{name} must not be missing, got {texts.null_count()} missing")
+    return texts
 
 
 def _random_numbers(prn: ArrayLike, n_items: int) -> FloatArray:
@@ -132,7 +157,10 @@ def pareto_draw(inclusion_probability: ArrayLike, prn: ArrayLike, count: int) ->
     order[open_] = (
         np.log(numbers[open_]) - np.log1p(-numbers[open_]) - np.log(pi[open_]) + np.log1p(-pi[open_])
     )
-    return np.sort(np.argsort(order, kind="stable")[:count]).astype(np.int64)
+    last = np.partition(order, count - 1)[count - 1]
+    selected = order < last
+    selected[np.flatnonzero(order == last)[: count - int(np.count_nonzero(selected))]] = True
+    return np.flatnonzero(selected).astype(np.int64)
 
 
 def mixture_probability(designs: ArrayLike, counts: ArrayLike) -> FloatArray:
@@ -169,4 +197,7 @@ def mixture_probability(designs: ArrayLike, counts: ArrayLike) -> FloatArray:
         raise ValueError(f"counts must be {rows.shape[0]} integers, one per batch, got {drawn.tolist()}")
     if drawn.min() < 1:
         raise ValueError(f"counts must be at least 1, got {drawn.min()}")
-    return np.asarray((drawn / drawn.sum()) @ rows, dtype=np.float64)
+    mixed = np.zeros(rows.shape[1])
+    for count, row in zip(drawn.tolist(), rows, strict=True):
+        mixed += count / int(drawn.sum()) * row
+    return mixed

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from django.db import connection
 
-from judging.models import Collection, Run
+from judging.models import Campaign, Collection, Run
 from judging.rankings import read_rankings, top
 from sampling.measures import FloatArray, parse_measure, run_weights
-from sampling.models import Draw
+from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool
 
 
@@ -96,3 +97,48 @@ def ranks_outside(
         missing = rows.join(pairs, on=["topic_id", "doc_id"], how="anti")
         outside.append(missing["rank"].to_numpy().astype(np.int64))
     return outside
+
+
+# -- draws and judgments of a campaign ----------------------------------------------------------------------
+
+# The newest grade of every assessor and item. A check that a later batch drew counts like any other judgment of it.
+MEAN_GRADES = """
+SELECT t.topic_id, d.doc_id, g.grade
+  FROM (SELECT DISTINCT ON (j.item_id, j.assessor_id) j.item_id, j.grade
+          FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+         WHERE s.campaign_id = %s AND s.purpose IN ('judge', 'check')
+         ORDER BY j.item_id, j.assessor_id, j.sequence DESC) g
+  JOIN judging_item i ON i.id = g.item_id
+  JOIN judging_topic t ON t.id = i.topic_id
+  JOIN judging_document d ON d.id = i.document_id
+"""
+
+
+def newest_draw(campaign: Campaign) -> Draw | None:
+    """Return the campaign's last batch, whose frame knows of all earlier ones."""
+    return campaign.draws.order_by("-batch").first()
+
+
+def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
+    """Return topic_id, doc_id and the mean gain of the grades given so far, a row per judged item."""
+    with connection.cursor() as cursor:
+        cursor.execute(MEAN_GRADES, [campaign.pk])
+        rows = cursor.fetchall()
+    schema = {"topic_id": pl.String, "doc_id": pl.String, "value": pl.Float64}
+    frame = pl.DataFrame([(topic, doc, float(gains[grade])) for topic, doc, grade in rows], schema, orient="row")
+    return frame.group_by("topic_id", "doc_id").agg(pl.col("value").mean()).sort("topic_id", "doc_id")
+
+
+def item_probabilities(campaign: Campaign) -> dict[int, float]:
+    """Return by item the chance that some batch drew it: of one seed the largest, with replacement 1 - prod(1 - pi)."""
+    known: dict[int, float] = {}
+    rows = DrawEntry.objects.filter(draw__campaign=campaign).values_list(
+        "item_id", "inclusion_probability", "draw__selection"
+    )
+    for item, probability, selection in rows.iterator():
+        before = known.get(item, 0.0)
+        if selection == Draw.Selection.REPLACEMENT:
+            known[item] = before + (1 - before) * probability
+        else:
+            known[item] = max(before, probability)
+    return known

@@ -1,26 +1,31 @@
-"""Linear measures as weights: what one document at one rank adds to a run's score.
+"""Measures by name: linear ones as weights, and ratios (nDCG, AP) that `analytics.ratios` estimates.
 
-Every measure here is a sum over returned documents of lambda(rank) * gain(grade), so that a sample of judged
-documents estimates it without bias. Measures divided by something unknown (nDCG, AP, recall) are refused by
-name.
+A linear measure is a sum over returned documents of lambda(rank) * gain(grade), so that a sample of judged
+documents estimates it without bias: `parse_measure`. nDCG and AP are divided by something unknown, which
+depends on documents nobody has judged: `parse_ratio`. Errors of predicted grades are in `sampling.errors`,
+measures of pairs of documents in `sampling.pairwise`.
 """
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sampling.spelling import canonical, parameters, spelled
+from sampling.spelling import relevant_grade as relevant_grade_of
+
 FloatArray = NDArray[np.float64]
 
-MAX_CUTOFF = 100_000
-_SPELLING = re.compile(r"(?P<family>[A-Za-z_]+)(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>[0-9]{1,7}))?")
-_PARAMETER = re.compile(r"(?P<key>[a-z]+)=(?P<quote>['\"]?)(?P<value>[A-Za-z0-9.]+)(?P=quote)")
 _LOG_BASES = {"log2": 2.0, "ln": math.e}
-_ALLOWED = {"P": {"rel"}, "Gain": set[str](), "DCG": {"dcg"}, "RBP": {"p", "rel"}}
-_RATIOS = frozenset({"nDCG", "NDCG", "AP", "MAP", "R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
+_LINEAR = {"P": {"rel"}, "Gain": set[str](), "DCG": {"dcg"}, "RBP": {"p", "rel"}}
+_RATIOS = {"nDCG": {"dcg"}, "AP": {"rel"}}
+_RATIO_ALIASES = {"NDCG": "nDCG", "MAP": "AP"}  # as ir_measures reads them
+# Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
+_NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
+_EVERY_RATIO = frozenset(_RATIOS) | frozenset(_RATIO_ALIASES) | _NOT_SERVED
 
 
 @dataclass(frozen=True)
@@ -78,25 +83,21 @@ def parse_measure(name: str) -> Measure:
     >>> parse_measure("DCG@10").log_base
     2.0
     """
-    spelled = _SPELLING.fullmatch(name)
-    if spelled is None:
-        raise ValueError(f"measure must be spelled Family(parameter=value)@cutoff, got {name!r}")
-    family = spelled["family"]
-    if family in _RATIOS:
+    parts = spelled(name)
+    family, cutoff = parts.family, parts.cutoff
+    if family in _EVERY_RATIO:
         raise ValueError(
-            f"measure {name!r} is a ratio, not linear in the judgments; use one of {sorted(_ALLOWED)}"
+            f"measure {name!r} is a ratio, not linear in the judgments: parse_measure takes one of "
+            f"{sorted(_LINEAR)}, parse_ratio one of {sorted(_RATIOS)}"
         )
-    if family not in _ALLOWED:
-        raise ValueError(f"measure family must be one of {sorted(_ALLOWED)}, got {family!r}")
-    if spelled["cutoff"] is None:
+    if family not in _LINEAR:
+        raise ValueError(f"measure family must be one of {sorted(_LINEAR)}, got {family!r}")
+    if cutoff is None:
         raise ValueError(f"measure {name!r} needs a cutoff, as in {family}@10")
-    cutoff = int(spelled["cutoff"])
-    if not 1 <= cutoff <= MAX_CUTOFF:
-        raise ValueError(f"cutoff must be within [1, {MAX_CUTOFF}], got {cutoff}")
-    given = _parameters(name, family, spelled["parameters"])
+    given = parameters(parts, _LINEAR[family])
     log_base = _log_base(given.get("dcg", "log2"))
     persistence = _persistence(given.get("p", "0.8"))
-    relevant_grade = _relevant_grade(given["rel"]) if "rel" in given else None
+    relevant_grade = relevant_grade_of(given)
     shown = []
     if log_base != 2.0:
         shown.append("dcg='ln'")
@@ -107,7 +108,7 @@ def parse_measure(name: str) -> Measure:
     if relevant_grade is not None:
         shown.append(f"rel={relevant_grade}")
     return Measure(
-        name=f"{family}({','.join(shown)})@{cutoff}" if shown else f"{family}@{cutoff}",
+        name=canonical(family, shown, cutoff),
         cutoff=cutoff,
         binary=family in {"P", "RBP"},
         family=family,
@@ -117,21 +118,98 @@ def parse_measure(name: str) -> Measure:
     )
 
 
-def _parameters(name: str, family: str, text: str | None) -> dict[str, str]:
-    """Return the named parameters of a measure as text."""
-    given: dict[str, str] = {}
-    for part in [] if text is None else text.split(","):
-        spelled = _PARAMETER.fullmatch(part.strip())
-        if spelled is None:
-            raise ValueError(f"parameter must be spelled key=value, got {part!r} in measure {name!r}")
-        if spelled["key"] not in _ALLOWED[family]:
-            raise ValueError(
-                f"{family} takes the parameters {sorted(_ALLOWED[family])}, got {spelled['key']!r}"
-            )
-        if spelled["key"] in given:
-            raise ValueError(f"parameter {spelled['key']!r} is given twice in measure {name!r}")
-        given[spelled["key"]] = spelled["value"]
-    return given
+@dataclass(frozen=True)
+class RatioMeasure:
+    """Return of `parse_ratio`: a measure of a topic that is a numerator divided by an unknown denominator.
+
+    Attributes
+    ----------
+    name : str
+        Canonical spelling: as ir_measures prints it, with "micro " before it for a ratio of sums.
+    family : str
+        "nDCG" or "AP".
+    cutoff : int or None
+        Ranks beyond it add nothing; None is the whole ranking.
+    averaging : "macro" or "micro"
+        Mean over topics of the ratio, or ratio of the sums over topics.
+    binary : bool
+        True for AP: the gain is 1 from the relevant grade on.
+    relevant_grade : int or None
+        The ``rel`` of the name; None leaves the choice to the campaign's scale.
+    """
+
+    name: str
+    family: str
+    cutoff: int | None
+    averaging: Literal["macro", "micro"]
+    binary: bool
+    relevant_grade: int | None = None
+
+
+def parse_ratio(name: str) -> RatioMeasure:
+    """Return the ratio measure that a name means: ``nDCG@10``, ``AP``, ``AP@20``, ``AP(rel=2)@20``.
+
+    These spell the mean over topics of the ratio (macro), as every tool computes it. ``micro nDCG@10`` is the
+    ratio of the sums over topics, which needs far fewer judgments; the word is Touchstone's own. Without a
+    cutoff the whole ranking counts, as far as it was pooled. AP is divided by the number of relevant
+    documents, not by the smaller of it and the cutoff (trec_eval's ``map_cut``).
+
+    Gains belong to the campaign's scale, hence ``dcg='exp-log2'`` and ``gains=`` are refused: give the scale
+    the gains 2^grade - 1 instead. ``judged_only`` is refused because a sample leaves most documents unjudged.
+    The logarithm's base cancels out of nDCG, so ``dcg='ln'`` is the same measure.
+
+    Raises
+    ------
+    ValueError
+        A linear measure, another family or parameter, a cutoff outside [1, 100000], rel below 1.
+
+    Examples
+    --------
+    >>> parse_ratio("micro nDCG@10").averaging, parse_ratio("MAP(rel=2)@20").name
+    ('micro', 'AP(rel=2)@20')
+    """
+    prefix, space, rest = name.partition(" ")
+    micro = prefix == "micro" and bool(space)
+    parts = spelled(rest.lstrip() if micro or (prefix == "macro" and space) else name)
+    family = _RATIO_ALIASES.get(parts.family, parts.family)
+    if family in _LINEAR:
+        raise ValueError(
+            f"measure {name!r} is linear: parse_ratio takes one of {sorted(_RATIOS)}, parse_measure one of "
+            f"{sorted(_LINEAR)}"
+        )
+    if family not in _RATIOS:
+        raise ValueError(f"ratio measure must be one of {sorted(_RATIOS)}, got {family!r}")
+    if any(word in (parts.parameters or "") for word in ("exp-", "gains")):
+        raise ValueError(
+            f"gains belong to the scale, not to the measure: give the scale the gains, got {name!r}"
+        )
+    given = parameters(parts, _RATIOS[family])
+    _log_base(given.get("dcg", "log2"))
+    relevant_grade = relevant_grade_of(given)
+    shown = [] if relevant_grade is None else [f"rel={relevant_grade}"]
+    plain = canonical(family, shown, parts.cutoff)
+    return RatioMeasure(
+        name=f"micro {plain}" if micro else plain,
+        family=family,
+        cutoff=parts.cutoff,
+        averaging="micro" if micro else "macro",
+        binary=family == "AP",
+        relevant_grade=relevant_grade,
+    )
+
+
+def measure_kind(name: str) -> Literal["linear", "ratio"]:
+    """Return which of `parse_measure` and `parse_ratio` reads the name; ValueError if neither does.
+
+    >>> measure_kind("RBP@100"), measure_kind("micro AP")
+    ('linear', 'ratio')
+    """
+    prefixed = name.startswith(("micro ", "macro "))
+    if prefixed or spelled(name).family in {*_RATIOS, *_RATIO_ALIASES}:
+        parse_ratio(name)
+        return "ratio"
+    parse_measure(name)
+    return "linear"
 
 
 def _log_base(text: str) -> float:
@@ -151,13 +229,6 @@ def _persistence(text: str) -> float:
     if not 0.0 < persistence < 1.0:
         raise ValueError(f"p must be within (0, 1), got {text}")
     return persistence
-
-
-def _relevant_grade(text: str) -> int:
-    """Return the lowest relevant grade."""
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise ValueError(f"rel must be a grade within [1, 1000], got {text!r}")
-    return int(text)
 
 
 def _flat_weights(measure: Measure, rank: FloatArray) -> FloatArray:
@@ -216,7 +287,7 @@ def rank_weights(measure: Measure, depth: int) -> FloatArray:
     return weights
 
 
-def grade_gains(measure: Measure, scale_gains: ArrayLike, relevant_grade: int) -> FloatArray:
+def grade_gains(measure: Measure | RatioMeasure, scale_gains: ArrayLike, relevant_grade: int) -> FloatArray:
     """Return the gain of every grade: 0 or 1 for a binary measure, the scale's own gains otherwise.
 
     Parameters

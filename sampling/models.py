@@ -10,48 +10,93 @@ from judging.models import Campaign, Item
 
 
 class Draw(models.Model):
-    """One execution of a design with a seed. Append-only.
+    """One execution of a design with a seed: a batch of a campaign's items. Append-only.
 
-    `frame` is a Parquet file: every pair that could have been drawn, in frame order, with its inclusion probability,
-    its permanent random number and its prior utility. From it and the runs each number can be computed again.
+    `frame` is a Parquet file: every pair that could have been drawn, in frame order, with the probability that each
+    batch so far gave it, its permanent random number, its fold and its prior utility. From it and the runs each number
+    can be computed again. A later batch keeps the seed, hence every item already drawn (sampling/frames.py).
     """
 
+    class Question(models.TextChoices):
+        PAIR = "pair", "Is run A better than run B?"
+        SYSTEM = "system", "How good is one run?"
+        BASELINE = "baseline", "Which candidates beat the baseline?"
+        RANKING = "ranking", "How do several runs rank?"
+        POOL = "pool", "How good is every run? (evenly over the pool)"
+
+    class Method(models.TextChoices):
+        DEFAULT = "default", "Default: sizes by contrast and doubt, each item at most once"
+        PAPER = "paper", "The paper's Q*, with replacement"
+        NAIVE = "naive", "Naive, with replacement"
+
+    class Selection(models.TextChoices):
+        POISSON = "poisson", "Poisson: can be topped up"
+        PARETO = "pareto", "Pareto: an exact count in every topic"
+        REPLACEMENT = "replacement", "With replacement"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="draw")
-    design = models.CharField(max_length=20)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="draws")
+    batch = models.PositiveSmallIntegerField()
+    question = models.CharField(max_length=20, choices=Question)
+    method = models.CharField(max_length=20, choices=Method)
+    selection = models.CharField(max_length=20, choices=Selection)
     parameters = models.JSONField(default=dict)
+    # Sizes that were learned from judgments: from those of this many batches. All later ones must learn from the same.
+    learned_from = models.PositiveSmallIntegerField(null=True)
     seed = models.BigIntegerField()
     frame = models.FileField(upload_to="frames/", max_length=300)
     frame_sha256 = models.CharField(max_length=64)
     n_frame = models.PositiveIntegerField()
-    n_drawn = models.PositiveIntegerField()
+    n_drawn = models.PositiveIntegerField()  # items that no earlier batch had drawn
     drawn_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        ordering = ["campaign", "batch"]
         constraints = [
+            models.UniqueConstraint(name="sampling_draw_unique", fields=["campaign", "batch"]),
+            models.CheckConstraint(name="sampling_draw_batch", condition=Q(batch__gte=1)),
             models.CheckConstraint(
-                name="sampling_draw_design", condition=Q(design__in=["pair", "pool", "import"])
-            )
+                name="sampling_draw_question",
+                condition=Q(question__in=["pair", "system", "baseline", "ranking", "pool"]),
+            ),
+            models.CheckConstraint(
+                name="sampling_draw_method", condition=Q(method__in=["default", "paper", "naive"])
+            ),
+            models.CheckConstraint(
+                name="sampling_draw_selection",
+                condition=Q(selection__in=["poisson", "pareto", "replacement"]),
+            ),
+            models.CheckConstraint(
+                name="sampling_draw_learned_from",
+                condition=Q(learned_from__isnull=True)
+                | Q(learned_from__gte=1, learned_from__lt=models.F("batch"), selection="poisson"),
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.design} {self.seed}"
+        return f"batch {self.batch} of {self.campaign_id}"
 
 
 class DrawEntry(models.Model):
-    """A drawn item and the probability it had."""
+    """An item that some batch has drawn, and the probability that one batch gave it.
+
+    Every batch has an entry for every item drawn so far: estimates need all batches' probabilities at each of them.
+    """
 
     draw = models.ForeignKey(Draw, on_delete=models.PROTECT, related_name="entries")
-    item = models.OneToOneField(Item, on_delete=models.PROTECT, related_name="draw_entry")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="draw_entries")
     inclusion_probability = models.FloatField()
+    times = models.PositiveIntegerField()  # 0: another batch drew it; above 1: drawn again, with replacement
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(name="sampling_drawentry_unique", fields=["draw", "item"]),
             models.CheckConstraint(
                 name="sampling_drawentry_probability",
-                condition=Q(inclusion_probability__gt=0, inclusion_probability__lte=1),
-            )
+                condition=Q(inclusion_probability__gt=0, inclusion_probability__lte=1)
+                | Q(inclusion_probability=0, times=0),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,15 +1,21 @@
 """Depth pools: the frame of items that a draw may select, and what ranks alone say about their utility."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from judging.rankings import Rankings
 from sampling.measures import FloatArray
+from sampling.siphash import hash_texts
+from sampling.sparse import SparseRuns, from_dense
 
 _COLUMNS = ("topic_id", "doc_id", "rank")
+MAX_RANK = 1_000_000_000
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -23,9 +29,8 @@ class Pool:
     topic_index : int array, shape (n_items,)
         Position of each item's topic in topic_ids.
     doc_ids : object array of str, shape (n_items,)
-    ranks : int array, shape (n_runs, n_items)
-        Each run's own rank of the item, 0 where the run does not return it. An item that another run brought
-        in keeps this run's rank even when that is deeper than the pool.
+    returned : SparseRuns of int32
+        Each run's own rank of the item, where the run returns it.
     depth : int
         Depth of the pool.
     """
@@ -33,13 +38,32 @@ class Pool:
     topic_ids: NDArray[np.object_]
     topic_index: NDArray[np.int64]
     doc_ids: NDArray[np.object_]
-    ranks: NDArray[np.int64]
+    returned: SparseRuns
     depth: int
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int32]:
+        """The same as a dense array [run, item], 0 where a run does not return the item: 4 bytes a cell, made on
+        first use. For large pools take `returned`."""
+        return self.returned.dense()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What one run returns: per row a 64-bit key of the pair, the place of its topic, its rank, its document."""
+
+    keys: NDArray[np.uint64]
+    topic_of: Ints
+    rank: NDArray[np.int32]
+    place: Ints  # of the row's document in docs
 
 
 def pool(run_tops: Sequence[pl.DataFrame], depth: int) -> Pool:
     """Return the union over runs of each topic's first `depth` documents, with every run's rank of every
     item.
+
+    An item that another run brought in keeps this run's rank even when that is deeper than the pool. Rankings as the
+    product stores them are pooled faster by `pool_of_rankings`.
 
     Parameters
     ----------
@@ -55,31 +79,132 @@ def pool(run_tops: Sequence[pl.DataFrame], depth: int) -> Pool:
         No runs, missing columns or values, a rank below 1, a document twice or two documents at one rank in a
         topic, or nothing at all within the depth.
     """
-    if depth < 1:
-        raise ValueError(f"depth must be at least 1, got {depth}")
+    _require_depth(depth)
     if not run_tops:
         raise ValueError("a pool needs at least 1 run, got 0")
     runs = [_checked_run(index, top) for index, top in enumerate(run_tops)]
-    shallow = [run.filter(pl.col("rank") <= depth).select("topic_id", "doc_id") for run in runs]
-    # Polars compares strings by their UTF-8 bytes, so the order does not depend on any locale.
-    frame = pl.concat(shallow).unique().sort("topic_id", "doc_id")
-    if frame.is_empty():
+    topic_ids = sorted({topic_id for run in runs for topic_id in run["topic_id"].unique()})
+    place = pl.DataFrame({"topic_id": topic_ids}, schema={"topic_id": pl.String}).with_row_index("place")
+    rows = []
+    for run in runs:
+        topic_of = run.join(place, on="topic_id", how="left", maintain_order="left")["place"].to_numpy()
+        topic = topic_of.astype(np.uint64)
+        keys = hash_texts(run["doc_id"], topic, np.zeros_like(topic))
+        rank = run["rank"].to_numpy().astype(np.int32)
+        rows.append(_Rows(keys, topic_of.astype(np.int64), rank, np.arange(run.height)))
+    return _pooled(rows, topic_ids, (run["doc_id"] for run in runs), depth)
+
+
+def pool_of_rankings(
+    rankings: Sequence[Rankings], depth: int, topic_ids: Collection[str] | None = None
+) -> Pool:
+    """Return the pool of stored runs: the union of each topic's first `depth` documents, with each run's rank.
+
+    Ranks below the depth are not kept, also of documents that another run brought in. Pairs are told apart by their
+    64-bit hashes in the stored form: two of n pairs are taken for one with chance n^2/2^65, 10^-7 for 1.7 million.
+
+    Parameters
+    ----------
+    rankings : sequence of Rankings
+        One per run.
+    depth : int
+    topic_ids : collection of str, optional
+        Topics to pool; a run's other topics are left out. All topics unless given.
+
+    Raises
+    ------
+    ValueError
+        No runs, a depth outside its bounds, or nothing to pool.
+    """
+    _require_depth(depth)
+    if not rankings:
+        raise ValueError("a pool needs at least 1 run, got 0")
+    named = {topic_id for run in rankings for topic_id in run.topic_ids}
+    wanted = sorted(named if topic_ids is None else named.intersection(topic_ids))
+    rows = [_rows_of_rankings(run, wanted, depth) for run in rankings]
+    return _pooled(rows, wanted, (run.doc_ids for run in rankings), depth)
+
+
+def _rows_of_rankings(run: Rankings, topic_ids: list[str], depth: int) -> _Rows:
+    """Return the rows of a stored run within the depth, in the order of its hashes."""
+    known = {topic_id: index for index, topic_id in enumerate(topic_ids)}
+    topic_place = np.array([known.get(topic_id, -1) for topic_id in run.topic_ids], dtype=np.int64)
+    sizes = np.diff(run.topic_offsets)
+    rank_of_row = np.arange(int(sizes.sum())) - np.repeat(run.topic_offsets[:-1], sizes) + 1
+    topic_of_row = np.repeat(topic_place, sizes)
+    place = run.positions.astype(np.int64)
+    inside = np.flatnonzero((rank_of_row[place] <= depth) & (topic_of_row[place] >= 0))
+    place = place[inside]
+    return _Rows(run.hashes[inside], topic_of_row[place], rank_of_row[place].astype(np.int32), place)
+
+
+def _pooled(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], depth: int) -> Pool:
+    """Return the pool; `docs` gives the documents of one run after the other."""
+    keys = np.concatenate([run.keys for run in rows])
+    rank = np.concatenate([run.rank for run in rows])
+    sizes = np.array([run.keys.size for run in rows])
+    order = np.argsort(keys, kind="stable")  # equal pairs side by side, in the order of the runs
+    keys, rank = keys[order], rank[order]
+    group_starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if keys.size else order
+    group_sizes = np.diff(np.append(group_starts, keys.size))
+    if keys.size:
+        pooled = np.minimum.reduceat(rank, group_starts) <= depth
+        group_starts, group_sizes = group_starts[pooled], group_sizes[pooled]
+    if group_starts.size == 0:
         raise ValueError(
-            f"the pool is empty: none of the {len(runs)} runs returns a document within depth {depth}"
+            f"the pool is empty: none of the {len(rows)} runs returns a document within depth {depth}"
         )
-    ranks = np.zeros((len(runs), frame.height), dtype=np.int64)
-    for index, run in enumerate(runs):
-        joined = frame.join(run, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-        ranks[index] = joined["rank"].fill_null(0).to_numpy()
-    topic_column = frame["topic_id"].to_numpy()
-    topic_ids, topic_index = np.unique(topic_column, return_inverse=True)
+    first = order[group_starts]  # the pair's row in the first run that returns it
+    topic_of = np.concatenate([run.topic_of for run in rows])[first]
+    doc_ids = _documents(rows, first, docs)
+    frame_order = _frame_order(topic_of, doc_ids)
+    group_starts, group_sizes = group_starts[frame_order], group_sizes[frame_order]
+    n_entries = int(group_sizes.sum())
+    # Where the entries of each item stand among the sorted rows, item after item.
+    entries = np.repeat(group_starts - (np.cumsum(group_sizes) - group_sizes), group_sizes) + np.arange(
+        n_entries
+    )
+    run_of = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
+    topics, topic_index = np.unique(topic_of[frame_order], return_inverse=True)
     return Pool(
-        topic_ids=topic_ids.astype(object),
+        topic_ids=np.array([topic_ids[place] for place in topics.tolist()], dtype=object),
         topic_index=topic_index.astype(np.int64),
-        doc_ids=frame["doc_id"].to_numpy().astype(object),
-        ranks=ranks,
+        doc_ids=doc_ids.gather(frame_order).to_numpy().astype(object, copy=False),
+        returned=SparseRuns(
+            n_runs=len(rows),
+            n_items=first.size,
+            run=run_of[order[entries]],
+            item=np.repeat(np.arange(first.size, dtype=np.int32), group_sizes),
+            value=rank[entries],
+        ),
         depth=depth,
     )
+
+
+def _documents(rows: list[_Rows], first: Ints, docs: Iterator[pl.Series]) -> pl.Series:
+    """Return the document of every pair, given the place of its first row among the rows of all runs."""
+    order = np.argsort(first, kind="stable")
+    ends = np.cumsum([run.keys.size for run in rows])
+    bounds = np.searchsorted(first[order], np.concatenate(([0], ends)))
+    parts = []
+    for index, (run, texts) in enumerate(zip(rows, docs, strict=True)):
+        mine = first[order[bounds[index] : bounds[index + 1]]] - (ends[index] - run.keys.size)
+        parts.append(texts.cast(pl.String).gather(run.place[mine]))
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    return pl.concat([part.alias("doc_id") for part in parts]).gather(back)
+
+
+def _frame_order(topic_of: Ints, doc_ids: pl.Series) -> Ints:
+    """Return the order by topic, then document. Polars compares strings by their UTF-8 bytes, in any locale."""
+    frame = pl.DataFrame({"topic": topic_of, "doc_id": doc_ids})
+    order: Ints = frame.select(pl.arg_sort_by("topic", "doc_id")).to_series().to_numpy().astype(np.int64)
+    return order
+
+
+def _require_depth(depth: int) -> None:
+    if not 1 <= depth <= MAX_RANK:
+        raise ValueError(f"depth must be within [1, {MAX_RANK}], got {depth}")
 
 
 def _checked_run(index: int, top: pl.DataFrame) -> pl.DataFrame:
@@ -96,10 +221,11 @@ def _checked_run(index: int, top: pl.DataFrame) -> pl.DataFrame:
         return run
     if any(run[column].null_count() for column in _COLUMNS):
         raise ValueError(f"run {index}: topic_id, doc_id and rank must not be missing")
-    if run.select(pl.col("rank").min()).item() < 1:
-        raise ValueError(
-            f"run {index}: rank must be at least 1, got {run.select(pl.col('rank').min()).item()}"
-        )
+    lowest, highest = run.select(low=pl.col("rank").min(), high=pl.col("rank").max()).row(0)
+    if lowest < 1:
+        raise ValueError(f"run {index}: rank must be at least 1, got {lowest}")
+    if highest > MAX_RANK:
+        raise ValueError(f"run {index}: rank must be at most {MAX_RANK}, got {highest}")
     for column, meaning in (("doc_id", "a document twice"), ("rank", "two documents at one rank")):
         repeated = run.filter(run.select("topic_id", column).is_duplicated())
         if not repeated.is_empty():
@@ -109,7 +235,7 @@ def _checked_run(index: int, top: pl.DataFrame) -> pl.DataFrame:
 
 
 def prior_utility(
-    ranks: ArrayLike, depth: int, *, numerator: float = 16.0, offset: float = 34.0
+    ranks: ArrayLike | SparseRuns, depth: int, *, numerator: float = 16.0, offset: float = 34.0
 ) -> FloatArray:
     """Return the utility guessed from ranks alone: numerator/(rank + offset), averaged over the runs given.
 
@@ -123,7 +249,7 @@ def prior_utility(
 
     Parameters
     ----------
-    ranks : int array, shape (n_runs, n_items)
+    ranks : int array, shape (n_runs, n_items), or SparseRuns
         0 = not returned.
     depth : int
         Depth of the pool.
@@ -131,25 +257,42 @@ def prior_utility(
     Raises
     ------
     ValueError
-        Ranks of the wrong shape, type or sign; depth below 1; numerator not positive; offset not above -1.
+        Ranks of the wrong shape, type or sign; depth out of bounds; numerator not positive; offset not above -1.
 
     Examples
     --------
     >>> prior_utility([[1, 0]], depth=3, numerator=4, offset=1).tolist()
     [2.0, 0.8]
     """
-    rank = np.asarray(ranks)
-    if rank.ndim != 2 or rank.shape[0] < 1:
-        raise ValueError(f"ranks must have shape (n_runs, n_items) with at least 1 run, got {rank.shape}")
-    if rank.dtype.kind not in "iu":
-        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
-    if rank.size and int(rank.min()) < 0:
-        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
-    if depth < 1:
-        raise ValueError(f"depth must be at least 1, got {depth}")
+    entries = as_ranks(ranks)
+    _require_depth(depth)
     if not 0.0 < numerator < np.inf:
         raise ValueError(f"numerator must be positive and finite, got {numerator}")
     if not -1.0 < offset < np.inf:
         raise ValueError(f"offset must be above -1 and finite, got {offset}")
-    counted = np.where(rank == 0, depth + 1, np.minimum(rank, depth + 1))
-    return np.asarray((numerator / (counted + offset)).mean(axis=0), dtype=np.float64)
+    guesses = numerator / (np.minimum(entries.value.astype(np.int64), depth + 1) + offset)
+    unranked = numerator / (depth + 1 + offset)
+    total = entries.item_sums(guesses) + (entries.n_runs - entries.counts()) * unranked
+    return np.asarray(total / entries.n_runs, dtype=np.float64)
+
+
+def as_ranks(ranks: ArrayLike | SparseRuns) -> SparseRuns:
+    """Return ranks as entries; ValueError unless they are integers, not negative, of at least one run.
+
+    Examples
+    --------
+    >>> as_ranks([[1, 0], [2, 1]]).item.tolist()
+    [0, 0, 1]
+    """
+    if isinstance(ranks, SparseRuns):
+        shape, values = ranks.shape, ranks.value
+    else:
+        values = np.asarray(ranks)
+        shape = values.shape
+    if len(shape) != 2 or shape[0] < 1:
+        raise ValueError(f"ranks must have shape (n_runs, n_items) with at least 1 run, got {shape}")
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"ranks must be integers, got dtype {values.dtype}")
+    if values.size and int(values.min()) < 0:
+        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(values.min())}")
+    return ranks if isinstance(ranks, SparseRuns) else from_dense(values)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.measures import FloatArray
+from sampling.sparse import SparseRuns, from_dense
 
 MAX_VALUE = 1e100  # squares and sums of anything below stay finite
 
@@ -63,13 +64,24 @@ def as_finite(name: str, values: ArrayLike, n_items: int) -> FloatArray:
     return array
 
 
+def as_run_weights(name: str, weights: ArrayLike | SparseRuns) -> SparseRuns:
+    """Return weights[run, item] as entries; ValueError unless finite, within [0, 1e100] and not an empty table."""
+    if not isinstance(weights, SparseRuns):
+        return from_dense(as_nonnegative(name, weights, 2))
+    if weights.n_runs * weights.n_items == 0:
+        raise ValueError(f"{name} must have 2 axes and at least 1 item, got shape {weights.shape}")
+    if weights.value.size:
+        return weights.with_values(as_nonnegative(name, weights.value, 1))
+    return weights
+
+
 def require_same_items(name: str, array: FloatArray, n_items: int) -> None:
     """Return nothing when the array is about n_items items."""
     if array.shape[-1] != n_items:
         raise ValueError(f"{name} must have {n_items} items, got {array.shape[-1]}")
 
 
-def require_support(probability: ArrayLike, weights: ArrayLike) -> None:
+def require_support(probability: ArrayLike, weights: ArrayLike | SparseRuns) -> None:
     """Return nothing when every item with weight can be drawn; otherwise refuse, naming the share outside.
 
     A pair's design never draws an item on which the two runs agree. Judgments drawn for the pair therefore
@@ -85,8 +97,14 @@ def require_support(probability: ArrayLike, weights: ArrayLike) -> None:
     >>> require_support([0.5, 0.0], [1.0, 0.0])
     """
     array = as_nonnegative("probability", probability, 1)
-    size = np.abs(as_finite("weights", weights, array.size))
-    outside = size[..., array == 0.0].sum()
+    if isinstance(weights, SparseRuns):
+        entries = as_run_weights("weights", weights)
+        if entries.n_items != array.size:
+            raise ValueError(f"weights must have {array.size} items, got {entries.n_items}")
+        size, outside = entries.value, entries.value[array[entries.item] == 0.0].sum()
+    else:
+        size = np.abs(as_finite("weights", weights, array.size))
+        outside = size[..., array == 0.0].sum()
     if outside > 0.0:
         share = outside / size.sum()
         raise UnsupportedWeightError(
@@ -114,7 +132,7 @@ def pair_contrast(weights_a: ArrayLike, weights_b: ArrayLike) -> FloatArray:
     return _refuse_identical(np.abs(first - second), "the two runs")
 
 
-def baseline_contrast(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
+def baseline_contrast(candidates: ArrayLike | SparseRuns, baseline: ArrayLike) -> FloatArray:
     """Return sqrt(sum over candidates j of (w_j - w_0)^2) per item.
 
     Items that only the baseline returns are included: without them the estimate would have no finite
@@ -122,7 +140,7 @@ def baseline_contrast(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    candidates : array, shape (n_runs, n_items)
+    candidates : array, shape (n_runs, n_items), or SparseRuns
     baseline : array, shape (n_items,)
 
     Raises
@@ -130,34 +148,48 @@ def baseline_contrast(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
     IdenticalSystemsError, ValueError
         As `pair_contrast`.
     """
-    rows = as_nonnegative("candidates", candidates, 2)
+    rows = as_run_weights("candidates", candidates)
     reference = as_nonnegative("baseline", baseline, 1)
-    require_same_items("baseline", reference, rows.shape[1])
-    return _refuse_identical(np.hypot.reduce(rows - reference, axis=0), "baseline and candidates")
+    require_same_items("baseline", reference, rows.n_items)
+    return _refuse_identical(_distance(rows, reference), "baseline and candidates")
 
 
-def ranking_contrast(weights: ArrayLike) -> FloatArray:
+def ranking_contrast(weights: ArrayLike | SparseRuns) -> FloatArray:
     """Return sqrt(sum over runs j of (w_j - mean w)^2) per item.
 
     It serves the sum of the variances of all pairwise differences: that sum is n_runs times this objective.
+    The mean is taken first and the deviations from it after: a difference of two sums of squares would call
+    runs different that are alike.
 
     Parameters
     ----------
-    weights : array, shape (n_runs, n_items), n_runs >= 2
+    weights : array, shape (n_runs, n_items), n_runs >= 2, or SparseRuns
 
     Raises
     ------
     IdenticalSystemsError, ValueError
         As `pair_contrast`; fewer than two runs.
     """
-    rows = as_nonnegative("weights", weights, 2)
-    if rows.shape[0] < 2:
-        raise ValueError(f"a ranking needs at least 2 runs, got {rows.shape[0]}")
-    # hypot is the root of a sum of squares that neither overflows nor loses tiny weights.
-    contrast = np.hypot.reduce(rows - rows.mean(axis=0), axis=0)
+    rows = as_run_weights("weights", weights)
+    if rows.n_runs < 2:
+        raise ValueError(f"a ranking needs at least 2 runs, got {rows.n_runs}")
+    contrast = _distance(rows, rows.item_sums(rows.value) / rows.n_runs)
     # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
-    contrast[rows.max(axis=0) == rows.min(axis=0)] = 0.0
+    least, most = (rows.item_extremes(extreme, rows.value) for extreme in (np.minimum, np.maximum))
+    contrast[(most == 0.0) | ((least == most) & (rows.counts() == rows.n_runs))] = 0.0
     return _refuse_identical(contrast, "the runs")
+
+
+def _distance(rows: SparseRuns, centre: FloatArray) -> FloatArray:
+    """Return sqrt(sum over all runs of (w - centre)^2) per item; runs without an entry weigh 0."""
+    deviation = np.abs(rows.value - centre[rows.item])
+    n_absent = rows.n_runs - rows.counts()
+    absent = np.where(n_absent > 0, centre, 0.0)
+    # Dividing by the largest deviation first, squares neither overflow nor lose tiny weights.
+    largest = np.maximum(rows.item_extremes(np.maximum, deviation), absent)
+    scale = np.where(largest > 0.0, largest, 1.0)
+    squares = rows.item_sums(np.square(deviation / scale[rows.item])) + n_absent * np.square(absent / scale)
+    return np.asarray(largest * np.sqrt(squares), dtype=np.float64)
 
 
 def _refuse_identical(contrast: FloatArray, who: str) -> FloatArray:
@@ -219,12 +251,12 @@ def pair_sizes(weights_a: ArrayLike, weights_b: ArrayLike, prior: ArrayLike) -> 
     return design_sizes(pair_contrast(weights_a, weights_b), binary_spread(prior))
 
 
-def baseline_sizes(candidates: ArrayLike, baseline: ArrayLike, prior: ArrayLike) -> FloatArray:
+def baseline_sizes(candidates: ArrayLike | SparseRuns, baseline: ArrayLike, prior: ArrayLike) -> FloatArray:
     """Return sqrt(sum (w_j - w_0)^2) * sqrt(p (1 - p)), sizes for candidates against a baseline."""
     return design_sizes(baseline_contrast(candidates, baseline), binary_spread(prior))
 
 
-def ranking_sizes(weights: ArrayLike, prior: ArrayLike) -> FloatArray:
+def ranking_sizes(weights: ArrayLike | SparseRuns, prior: ArrayLike) -> FloatArray:
     """Return sqrt(sum (w_j - mean w)^2) * sqrt(p (1 - p)), sizes for ranking several runs."""
     return design_sizes(ranking_contrast(weights), binary_spread(prior))
 
@@ -254,3 +286,68 @@ def corrected_second_moments(confusion: ArrayLike, gains: ArrayLike) -> FloatArr
     if not condition < 1e8:
         raise ValueError(f"confusion must have a condition number below 1e8, got {condition:.3g}")
     return np.asarray(matrix @ np.square(np.linalg.solve(matrix, gain)), dtype=np.float64)
+
+
+def expected_second_moment(grade_probability: ArrayLike, moments: ArrayLike) -> FloatArray:
+    """Return sum over grades t of P(t) E[c^2 | t], by item.
+
+    Its root is the spread under which Horvitz-Thompson has its least variance; of c - f it is
+    `corrected_spread`, the difference estimator's.
+
+    Parameters
+    ----------
+    grade_probability : array, shape (n_items, n_grades)
+        What is guessed of each item's true grade; rows sum to 1.
+    moments : array, shape (n_grades,)
+        `corrected_second_moments`, or squared gains where labels are free of noise.
+
+    Raises
+    ------
+    ValueError
+        Probabilities that are negative or do not sum to 1, or moments of another number of grades.
+
+    Examples
+    --------
+    >>> expected_second_moment([[0.75, 0.25]], [0.0, 4.0]).tolist()
+    [1.0]
+    """
+    guess = as_nonnegative("grade_probability", grade_probability, 2)
+    moment = as_nonnegative("moments", moments, 1)
+    require_same_items("moments", moment, guess.shape[1])
+    if np.any(np.abs(guess.sum(axis=1) - 1.0) > 1e-9):
+        wrong = guess.sum(axis=1)[np.abs(guess.sum(axis=1) - 1.0) > 1e-9][0]
+        raise ValueError(f"grade_probability must sum to 1 for every item, got {wrong}")
+    return np.asarray((guess * moment).sum(axis=1), dtype=np.float64)
+
+
+def corrected_spread(
+    grade_probability: ArrayLike, confusion: ArrayLike, gains: ArrayLike, prediction: ArrayLike
+) -> FloatArray:
+    """Return sqrt(E[(c - f)^2]) by item for labels corrected by c = J^-1 v: the noise-aware spread.
+
+    E[(c - f)^2] = sum over grades t of P(t) (E[c^2 | t] - 2 f gain(t) + f^2), because E[c | t] = gain(t). With
+    f = the mean gain under P it is the standard deviation of c, at least that of the gain itself. Never 0
+    where labels err, so that no item is called known before it is judged.
+
+    Source: Schnabel et al. (2016), section 3.7, with the second moment where they plug in the mean.
+
+    Parameters
+    ----------
+    grade_probability : array, shape (n_items, n_grades)
+    confusion : array, shape (n_grades, n_grades)
+        confusion[true_grade, given_grade].
+    gains : array, shape (n_grades,)
+    prediction : float or array, shape (n_items,)
+        f; 0 for Horvitz-Thompson.
+
+    Raises
+    ------
+    ValueError
+        As `corrected_second_moments` and `expected_second_moment`; a prediction that is not finite.
+    """
+    second = expected_second_moment(grade_probability, corrected_second_moments(confusion, gains))
+    mean = expected_second_moment(grade_probability, gains)
+    guess = as_finite("prediction", np.broadcast_to(prediction, mean.shape), mean.size)
+    return np.asarray(
+        np.sqrt(np.maximum(second - 2.0 * guess * mean + np.square(guess), 0.0)), dtype=np.float64
+    )

@@ -1,25 +1,44 @@
-"""Background work of sampling: draws and scheduled audits."""
+"""Background work of sampling: draws, their layout topic by topic, and scheduled audits."""
 
 from judging.models import Campaign
 from sampling.frames import FrameRefused
+from sampling.models import Draw
+from sampling.questions import Design, QuestionRefused
 from sampling.services.auditing import run_scheduled_audit
-from sampling.services.drawing import Design, draw
+from sampling.services.drawing import record_draw
+from sampling.services.layout import lay_out, missing_topics, parts, queue_parts
 from touchstone.jobs import Context, JobRefused, handler
 
 
 @handler("draw")
 def draw_items(context: Context) -> None:
+    """Draw and record; a small draw is laid out at once, a large one by jobs of some topics each."""
     campaign = Campaign.objects.get(pk=context.payload["campaign"])
-    design = Design(**context.payload["design"])
-    context.progress(0, 1, "drawing")
+    context.progress(0, 2, "drawing")
     try:
-        made = draw(
+        design = Design(**context.payload["design"])
+        made = record_draw(
             campaign=campaign, design=design, seed=context.payload.get("seed"), user=context.job.requested_by
         )
-    except FrameRefused as refusal:
+    except (FrameRefused, QuestionRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
-    context.progress(1, 1, f"{made.n_drawn} of {made.n_frame} pooled documents drawn")
-    context.result = {"n_drawn": made.n_drawn, "n_frame": made.n_frame}
+    context.progress(1, 2, f"{made.n_drawn} of {made.n_frame} pooled documents drawn")
+    topics = missing_topics(made)
+    if len(parts(topics)) == 1:
+        lay_out(draw=made, topic_ids=topics)
+        note = f"{made.n_drawn} of {made.n_frame} pooled documents drawn"
+    else:
+        queued = queue_parts(draw=made, user=context.job.requested_by)
+        note = f"{made.n_drawn} of {made.n_frame} pooled documents drawn; {len(queued)} jobs lay them out"
+    context.progress(2, 2, note)
+    context.result = {"n_drawn": made.n_drawn, "n_frame": made.n_frame, "batch": made.batch}
+
+
+@handler("layout")
+def lay_out_topics(context: Context) -> None:
+    draw = Draw.objects.select_related("campaign__collection").get(pk=context.payload["draw"])
+    n_items = lay_out(draw=draw, topic_ids=context.payload["topics"], progress=context.progress)
+    context.result = {"n_items": n_items}
 
 
 @handler("audit")

@@ -14,7 +14,8 @@ from judging.services.assign import submit
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
-from sampling.services.drawing import Design, draw
+from sampling.questions import Design
+from sampling.services.drawing import draw
 from touchstone.models import User
 
 TOPICS, DOCUMENTS, RUNS, DEPTH = ["t0", "t1", "t2"], 14, ["run0", "run1", "run2"], 10
@@ -70,7 +71,7 @@ def make_campaign(
         gold_check_rate=gold_check_rate,
         gold_check_exposures=3,
     )
-    design = Design(kind, *pair, measure="DCG@10", depth=DEPTH, budget=budget)
+    design = Design(kind, pair if kind == "pair" else (), measure="DCG@10", depth=DEPTH, budget=budget)
     draw(campaign=campaign, design=design, seed=20)
     open_campaign(campaign=campaign, actor=None)
     return campaign

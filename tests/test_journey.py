@@ -178,8 +178,8 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     mara.post(design, asked)
     finish(Job.objects.get(kind="draw"))
     campaign.refresh_from_db()
-    assert 110 < campaign.draw.n_drawn < 190
-    assert campaign.draw.entries.count() == campaign.draw.n_drawn
+    assert 110 < campaign.draws.get().n_drawn < 190
+    assert campaign.draws.get().entries.count() == campaign.draws.get().n_drawn
     for name, tier in (("bob", "bronze"), ("dora", "bronze"), ("greta", "gold")):
         mara.post(
             reverse("judging:manage-assessor-add", args=[campaign.pk]), {"username": name, "tier": tier}
@@ -191,7 +191,7 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
         charlie.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").status_code == 404
     )
     n_judged = judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
-    assert n_judged >= 2 * campaign.draw.n_drawn
+    assert n_judged >= 2 * campaign.draws.get().n_drawn
     assert not Slot.objects.filter(campaign=campaign, purpose="judge").exclude(state="done").exists()
 
     # 6. A random audit of what they judged goes to Greta, who sees no earlier grade.
@@ -249,6 +249,6 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     for kind, columns in (("qrels", 4), ("qrels_jg", 4), ("prels", 5)):
         answer = rhea.get(reverse("analytics:export", args=[campaign.pk, kind]))
         lines = b"".join(answer.streaming_content).decode().splitlines()
-        assert len(lines) >= campaign.draw.n_drawn
+        assert len(lines) >= campaign.draws.get().n_drawn
         assert all(len(line.split()) == columns for line in lines)
         assert not any(name in line for line in lines for name in ("bob", "dora", "greta"))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Max, OuterRef, Subquery
+from django.db.models import Exists, Max, OuterRef, Subquery
 from django.utils import timezone
 
 from analytics.confusion import (
@@ -21,7 +21,9 @@ from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.models import Computation, ConfusionEstimate, Estimate, Flag
 from analytics.services.estimates import ConfusionCounts, estimates
 from judging.models import Campaign, Judgment
+from sampling.frames import newest_draw
 from sampling.measures import parse_measure
+from sampling.models import Draw
 from touchstone import jobs
 
 MEASURES = ["P@10", "DCG@10", "RBP@20"]
@@ -33,8 +35,9 @@ Progress = Callable[[int, int, str], None]
 
 def measures_of(campaign: Campaign) -> list[str]:
     """Return the measures that fit the campaign's pool: none may look deeper than was pooled."""
-    depth = campaign.draw.parameters["depth"]
-    asked = [campaign.draw.parameters["measure"], *MEASURES]
+    parameters = newest_draw(campaign).parameters
+    depth = parameters["depth"]
+    asked = [parameters["measure"], *MEASURES]
     names = list(dict.fromkeys(parse_measure(name).name for name in asked))
     return [name for name in names if parse_measure(name).cutoff <= depth]
 
@@ -143,7 +146,7 @@ def start_due_recomputations() -> None:
     """
     newest = Judgment.objects.filter(item__campaign=OuterRef("pk"), slot__isnull=False).order_by("-id")
     latest = Computation.objects.filter(campaign=OuterRef("pk")).order_by("-id")
-    campaigns = Campaign.objects.filter(draw__isnull=False).annotate(
+    campaigns = Campaign.objects.filter(Exists(Draw.objects.filter(campaign=OuterRef("pk")))).annotate(
         newest=Subquery(newest.values("id")[:1]),
         newest_at=Subquery(newest.values("created_at")[:1]),
         seen=Subquery(latest.values("last_judgment_id")[:1]),

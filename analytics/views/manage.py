@@ -19,9 +19,9 @@ from analytics.services.recomputation import latest_computation, queue_recomputa
 from judging.forms import AssessorForm
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.views.access import managers_only
-from sampling.frames import FrameRefused
+from sampling.frames import FrameRefused, newest_draw
 from sampling.models import AuditSchedule
-from sampling.services.drawing import Preview, preview
+from sampling.services.forecasting import Preview, preview
 from touchstone import jobs
 from touchstone.models import Event, Job
 
@@ -37,7 +37,7 @@ EVENT_WORDS = {
     "quota": "quota {}",
     "team": "team {}",
 }
-DESIGN_NAMES = {"pair": "Pair design", "pool": "Even pool", "naive": "Naive"}
+DESIGN_NAMES = {"default": "This design", "paper": "Paper's Q*", "pool": "Even pool", "naive": "Naive"}
 
 
 @managers_only
@@ -53,7 +53,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         .order_by("day")
     )
     days = [day for day in days if day["day"] is not None][-60:]
-    draw = getattr(row, "draw", None)
+    draw = newest_draw(row)
     context = {
         "campaign": row,
         "draw": draw,
@@ -99,7 +99,7 @@ def _event_words(detail: dict[str, Any]) -> str:
 
 
 def _campaign(campaign_id: uuid.UUID) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("collection", "scale", "draw"), pk=campaign_id)
+    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
 
 
 def _last_draw_job(row: Campaign) -> Job | None:
@@ -215,7 +215,7 @@ def _comments(row: Campaign) -> QuerySet[Judgment]:
 def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Choose what to judge. The expected interval is shown before a judgment is spent; a POST draws."""
     row = _campaign(campaign_id)
-    if hasattr(row, "draw"):
+    if newest_draw(row):
         return redirect("analytics:campaign", campaign_id=campaign_id)
     asked = request.POST or (request.GET if "kind" in request.GET else None)
     form = DesignForm(asked, campaign=row)
@@ -249,12 +249,13 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 def _design_payload(form: DesignForm) -> dict[str, Any]:
-    return dict(form.cleaned_data)
+    return form.design().parameters()
 
 
 def _curve(shown: Preview) -> str:
     widths = {
-        DESIGN_NAMES[name]: shown.designs[name] for name in ("naive", "pair", "pool")
+        DESIGN_NAMES[name]: [width or math.nan for width in shown.widths[name]]
+        for name in ("naive", "default", "paper")
     }  # soft, bold, dashed
     if len(shown.budgets) < 2 or not all(math.isfinite(width) for line in widths.values() for width in line):
         return ""  # the table says it
@@ -264,13 +265,13 @@ def _curve(shown: Preview) -> str:
 def _at_budget(shown: Preview, budget: int) -> list[dict[str, Any]]:
     place = shown.budgets.index(min(shown.budgets, key=lambda n: abs(n - budget)))
     return [
-        {"design": DESIGN_NAMES[name], "half_width": values[place]} for name, values in shown.designs.items()
+        {"design": DESIGN_NAMES[name], "half_width": values[place]} for name, values in shown.widths.items()
     ]
 
 
 def _by_budget(shown: Preview) -> list[dict[str, Any]]:
     """Return the numbers behind the curve: a row a budget, a half-width a design."""
-    columns = list(shown.designs.values())
+    columns = list(shown.widths.values())
     return [
         {"budget": budget, "widths": [column[place] for column in columns]}
         for place, budget in enumerate(shown.budgets)

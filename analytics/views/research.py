@@ -5,6 +5,7 @@ import io
 import uuid
 from typing import Any
 
+from django.db.models import Sum
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.safestring import mark_safe
@@ -16,7 +17,7 @@ from analytics.services.recomputation import latest_computation, measures_of
 from judging.models import Campaign, Run
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from judging.views.access import researchers_only
-from sampling.models import DrawEntry
+from sampling.frames import item_probabilities, newest_draw
 
 PLOTTED = {
     Method.NAIVE: "naive",
@@ -31,7 +32,11 @@ SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted 
 @researchers_only
 def results(request: HttpRequest) -> HttpResponse:
     """All campaigns with something to read."""
-    campaigns = Campaign.objects.filter(draw__isnull=False).select_related("collection", "draw")
+    campaigns = (
+        Campaign.objects.annotate(n_drawn=Sum("draws__n_drawn"))
+        .filter(n_drawn__isnull=False)
+        .select_related("collection")
+    )
     rows = [{"campaign": row, "computation": latest_computation(campaign=row)} for row in campaigns]
     return render(request, "analytics/results.html", {"rows": rows})
 
@@ -43,6 +48,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     estimates = _estimates(computation, measure, run_b__isnull=True)
     context = {
         "campaign": row,
+        "draw": newest_draw(row),
         "computation": computation,
         "measure": measure,
         "measures": measures_of(row),
@@ -98,10 +104,7 @@ def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> Streaming
     """qrels, qrels_jg or prels, streamed."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     if kind == "prels":
-        probabilities = dict(
-            DrawEntry.objects.filter(draw__campaign=row).values_list("item_id", "inclusion_probability")
-        )
-        lines = export_prels(campaign=row, probabilities=probabilities)
+        lines = export_prels(campaign=row, probabilities=item_probabilities(row))
     else:
         lines = {"qrels": export_qrels, "qrels_jg": export_qrels_jg}[kind](campaign=row)
     response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
@@ -111,7 +114,7 @@ def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> Streaming
 
 def _asked(request: HttpRequest, campaign_id: uuid.UUID) -> tuple[Campaign, Computation | None, str]:
     row = get_object_or_404(
-        Campaign.objects.select_related("collection", "scale", "draw"), pk=campaign_id, draw__isnull=False
+        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
     )
     measures = measures_of(row)
     measure = request.GET.get("measure", measures[0])

@@ -5,12 +5,11 @@ one an assessor and item, grades on the scale, judgments never changed and never
 """
 
 from judging.models.campaigns import Assessor, Campaign, CampaignTopic, Grade, Scale
-from judging.models.collections import Collection, Document, GoldAnswer, Run, Topic
+from judging.models.collections import Collection, Document, GoldAnswer, Run, ScoreList, Topic
 from judging.models.entry import Invitation, Participant, TrainingAnswer, TrainingGrant, TrainingItem
 from judging.models.judgments import IMPORTED_JUDGMENTS, Item, Judgment, Lease, MachineCall, Slot
 
 __all__ = [
-    "IMPORTED_JUDGMENTS",
     "Assessor",
     "Campaign",
     "CampaignTopic",
@@ -18,6 +17,7 @@ __all__ = [
     "Document",
     "GoldAnswer",
     "Grade",
+    "IMPORTED_JUDGMENTS",
     "Invitation",
     "Item",
     "Judgment",
@@ -26,6 +26,7 @@ __all__ = [
     "Participant",
     "Run",
     "Scale",
+    "ScoreList",
     "Slot",
     "Topic",
     "TrainingAnswer",

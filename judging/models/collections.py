@@ -78,6 +78,26 @@ class Run(models.Model):
         return self.run_id
 
 
+class ScoreList(models.Model):
+    """How surely relevant a program says that documents are, within [0, 1]: a guess that shapes draws, never a grade.
+
+    It is in no pool and no comparison. The scores live in one columnar file, like a run's rankings.
+    """
+
+    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="score_lists")
+    name = models.CharField(max_length=200)
+    scores = models.FileField(upload_to="scores/", max_length=300)
+    n_lines = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(name="judging_scorelist_unique", fields=["collection", "name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class GoldAnswer(models.Model):
     """A grade known beforehand, from whom `source` names. Campaigns show some of these items unannounced."""
 

@@ -147,25 +147,34 @@ def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -
     )
 
 
-def add_check_slots(*, campaign: Campaign, seed: int, undrawn: Callable[[str], Sequence[str]]) -> int:
+def add_check_slots(
+    *, campaign: Campaign, seed: int, new_items: Mapping[int, int], undrawn: Callable[[str], Sequence[str]]
+) -> int:
     """Make unannounced gold checks, and decoys where checks are shown more often than other items.
 
-    Neither are drawn items: whoever met one as a check could not fill a wanted judgment of it. `undrawn` gives the
+    `new_items` says how many items each topic (by its key) has just got; what earlier batches made stays. Checks are
+    never items drawn so far: whoever met one as a check could not fill a wanted judgment of it. `undrawn` gives the
     pooled documents of a topic that were not drawn. Returns how many items.
     """
     rng = random.Random(seed)
-    n_items = Counter(campaign.items.values_list("topic_id", flat=True))
-    gold, told = _gold_by_topic(campaign, rng), _told_by_topic(campaign)
+    topics = list(campaign.collection.topics.filter(pk__in=new_items).order_by("pk"))
+    gold, told = _gold_by_topic(campaign, rng, topics), _told_by_topic(campaign, topics)
+    n_items = Counter(campaign.items.filter(topic__in=topics).values_list("topic_id", flat=True))
+    earlier = dict(
+        CampaignTopic.objects.filter(campaign=campaign, topic__in=topics).values_list("topic_id", "check_rate")
+    )
     rules, n_made = [], 0
     with transaction.atomic():
-        for topic in campaign.collection.topics.filter(pk__in=n_items).order_by("pk"):
+        for topic in topics:
             pooled = _pooled(campaign, undrawn(topic.topic_id)) if topic.pk in gold else set()
             # Documents that no run returned would look odd among the others: they come last.
             answers = sorted(gold.get(topic.pk, []), key=lambda document: document not in pooled)
-            others = sorted(pooled - told[topic.pk])
+            here = set(campaign.items.filter(topic=topic).values_list("document_id", flat=True))
+            others = sorted(pooled - told[topic.pk] - here)
             rng.shuffle(others)
+            n_new = new_items[topic.pk]
             plan = plan_checks(
-                n_items=n_items[topic.pk],
+                n_items=n_new,
                 judgments_per_item=campaign.judgments_per_item,
                 gold_rate=campaign.gold_check_rate,
                 n_gold=len(answers),
@@ -181,7 +190,9 @@ def add_check_slots(*, campaign: Campaign, seed: int, undrawn: Callable[[str], S
                 n_each=plan.exposures,
                 seed=rng.getrandbits(32),
             )
-            rules.append(CampaignTopic(campaign=campaign, topic=topic, check_rate=plan.rate))
+            before = earlier.get(topic.pk, plan.rate)
+            rate = before + (plan.rate - before) * n_new / max(n_new, n_items[topic.pk])
+            rules.append(CampaignTopic(campaign=campaign, topic=topic, check_rate=rate))
             n_made += len(items)
         CampaignTopic.objects.bulk_create(
             rules, update_conflicts=True, unique_fields=["campaign", "topic"], update_fields=["check_rate"]
@@ -189,14 +200,17 @@ def add_check_slots(*, campaign: Campaign, seed: int, undrawn: Callable[[str], S
     return n_made
 
 
-def _gold_by_topic(campaign: Campaign, rng: random.Random) -> dict[int, list[int]]:
+def _gold_by_topic(
+    campaign: Campaign, rng: random.Random, topics: Sequence[Topic]
+) -> dict[int, list[int]]:
     """Return by topic the documents with a gold answer that may be checks, the grades in turn: no row stays empty."""
     grades = set(campaign.scale.values())
     by_topic: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    known = GoldAnswer.objects.filter(topic__collection=campaign.collection, grade__in=grades)
-    taken = set(Item.objects.filter(campaign=campaign).values_list("topic_id", "document_id"))
+    known = GoldAnswer.objects.filter(topic__in=topics, grade__in=grades)
+    mine = {"campaign": campaign, "topic__in": topics}
+    taken = set(Item.objects.filter(**mine).values_list("topic_id", "document_id"))
     # What the training shows with feedback is no secret any more.
-    taken |= set(TrainingItem.objects.filter(campaign=campaign).values_list("topic_id", "document_id"))
+    taken |= set(TrainingItem.objects.filter(**mine).values_list("topic_id", "document_id"))
     rows = known.order_by("topic_id", "document_id").values_list("topic_id", "document_id", "grade")
     for topic, document, grade in rows.iterator():
         if (topic, document) not in taken:
@@ -210,12 +224,12 @@ def _gold_by_topic(campaign: Campaign, rng: random.Random) -> dict[int, list[int
     return in_turn
 
 
-def _told_by_topic(campaign: Campaign) -> dict[int, set[int]]:
+def _told_by_topic(campaign: Campaign, topics: Sequence[Topic]) -> dict[int, set[int]]:
     """Return by topic the documents whose grade somebody knows, on this scale or another: no decoy is one of them."""
     told: dict[int, set[int]] = defaultdict(set)
     for known in (
-        GoldAnswer.objects.filter(topic__collection=campaign.collection),
-        TrainingItem.objects.filter(campaign=campaign),
+        GoldAnswer.objects.filter(topic__in=topics),
+        TrainingItem.objects.filter(campaign=campaign, topic__in=topics),
     ):
         for topic, document in known.values_list("topic_id", "document_id").iterator():
             told[topic].add(document)

@@ -220,7 +220,7 @@ def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
 @managers_only
 def edit_campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Change what may be changed after the draw; the page shows the rest as fixed, and why."""
-    row = get_object_or_404(Campaign.objects.select_related("collection", "scale", "draw"), pk=campaign_id)
+    row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     name = row.name  # validation writes to the form's instance
     form = CampaignEditForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():

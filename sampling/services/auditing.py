@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
-from judging.models import Campaign, Slot
+from judging.models import Campaign, Item, Slot
 from judging.services.campaigns import open_slots
 from sampling.audits import audit_probabilities, simple_audit_probabilities
 from sampling.designs import (
@@ -17,17 +17,21 @@ from sampling.designs import (
 )
 from sampling.draws import permanent_random_numbers
 from sampling.frames import (
+    item_probabilities,
     load_frame,
+    newest_draw,
     ranks_in_frame,
     weights_of_runs,
 )
-from sampling.models import Audit, AuditEntry, AuditSchedule, DrawEntry
-from sampling.services.drawing import BATCH, DrawRefused
+from sampling.models import Audit, AuditEntry, AuditSchedule, Draw, DrawEntry
+from sampling.services.layout import BATCH
+from sampling.services.population import DrawRefused
 from touchstone import jobs
 from touchstone.models import User, record
 
 AUDIT_FLOOR_SHARE = 0.2  # of an audit is spread evenly, so that every judged item can be audited
 NO_FLOOR = 1e-9
+NOT_DRAWN = "the campaign has no draw: nothing can be audited"
 
 
 def audit(
@@ -49,7 +53,8 @@ def audit(
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
         drawn = _judged_items(campaign)
         # The total is spent in step with the judging: what is judged last must be open to an audit too.
-        affordable = items_in_total * len(drawn) / campaign.draw.n_drawn
+        n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
+        affordable = items_in_total * len(drawn) / n_drawn
         already = (
             campaign.audits.order_by("-sequence").values_list("expected_in_total", flat=True).first() or 0.0
         )
@@ -71,11 +76,11 @@ def audit(
             (
                 AuditEntry(
                     audit=made,
-                    item_id=entry.item_id,
+                    item=item,
                     inclusion_probability=float(probability),
                     selected=bool(number < probability),
                 )
-                for entry, probability, number in zip(drawn, pi, numbers, strict=True)
+                for item, probability, number in zip(drawn, pi, numbers, strict=True)
                 if probability > 0
             ),
             batch_size=BATCH,
@@ -85,15 +90,18 @@ def audit(
     return made
 
 
-def _judged_items(campaign: Campaign) -> list[DrawEntry]:
-    """Return the drawn items all of whose wanted judgments are in, in frame order."""
-    complete = Count("item__slots", filter=Q(item__slots__purpose="judge", item__slots__state="done"))
+def _judged_items(campaign: Campaign) -> list[Item]:
+    """Return the drawn items all of whose wanted judgments are in, in frame order.
+
+    A check that a later batch drew has slots of a check that count.
+    """
+    wanted = Q(slots__purpose__in=["judge", "check"], slots__state="done")
     return list(
-        DrawEntry.objects.filter(draw__campaign=campaign)
-        .annotate(n_done=complete)
+        campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
+        .annotate(n_done=Count("slots", filter=wanted))
         .filter(n_done__gte=campaign.judgments_per_item)
-        .select_related("item__topic", "item__document")
-        .order_by("item__topic__topic_id", "item__document__doc_id")
+        .select_related("topic", "document")
+        .order_by("topic__topic_id", "document__doc_id")
     )
 
 
@@ -102,16 +110,18 @@ def _audit_seed(campaign: Campaign, wanted: int | None) -> int:
     first = campaign.audits.order_by("sequence").first()
     if first is not None:
         return first.seed
-    if wanted == campaign.draw.seed:  # the numbers of drawn items all lie below their probability there
+    if campaign.draws.filter(seed=wanted).exists():  # the numbers of drawn items all lie below their probability there
         raise ValueError(f"the audit's seed must differ from the draw's, got {wanted}")
     return secrets.randbits(62) if wanted is None else wanted
 
 
 def _audit_probabilities(
-    campaign: Campaign, drawn: list[DrawEntry], wanted: float, seed: int
+    campaign: Campaign, drawn: list[Item], wanted: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    frame = load_frame(campaign.draw)
-    parameters = campaign.draw.parameters
+    newest = newest_draw(campaign)
+    if newest is None:
+        raise DrawRefused(NOT_DRAWN)
+    frame, parameters = load_frame(newest), newest.parameters
     runs = list(campaign.collection.runs.all())
     weights = weights_of_runs(
         ranks_in_frame(frame, runs, parameters["depth"]),
@@ -119,14 +129,14 @@ def _audit_probabilities(
         len(parameters["topics"]),
     )
     place = {pair: index for index, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
-    topic_ids = [entry.item.topic.topic_id for entry in drawn]
-    doc_ids = [entry.item.document.doc_id for entry in drawn]
+    topic_ids = [item.topic.topic_id for item in drawn]
+    doc_ids = [item.document.doc_id for item in drawn]
     columns = [place[pair] for pair in zip(topic_ids, doc_ids, strict=True)]
-    of_pair = [
-        index for index, run in enumerate(runs) if run.run_id in (parameters["run_a"], parameters["run_b"])
-    ]
-    chosen = of_pair if campaign.draw.design == "pair" else list(range(len(runs)))
-    drawn_with = np.array([entry.inclusion_probability for entry in drawn])
+    asked = [index for index, run in enumerate(runs) if run.run_id in parameters["runs"]]
+    is_pool = newest.question == Draw.Question.POOL
+    chosen = list(range(len(runs))) if is_pool or not asked else asked
+    probability = item_probabilities(campaign)
+    drawn_with = np.array([probability[item.pk] for item in drawn])
     # Two Poisson parts, added: influence on the question, and an even part that keeps every judged item auditable.
     influence = weights[:, columns][chosen]
     sizes = simple_audit_probabilities(len(drawn), AUDIT_FLOOR_SHARE * wanted)
@@ -137,12 +147,12 @@ def _audit_probabilities(
     return pi, permanent_random_numbers(topic_ids, doc_ids, seed)
 
 
-def _earlier_probabilities(campaign: Campaign, drawn: list[DrawEntry]) -> np.ndarray:
+def _earlier_probabilities(campaign: Campaign, drawn: list[Item]) -> np.ndarray:
     best: dict[Any, float] = {}
     rows = AuditEntry.objects.filter(audit__campaign=campaign).values_list("item_id", "inclusion_probability")
     for item_id, probability in rows:
         best[item_id] = max(best.get(item_id, 0.0), probability)
-    return np.array([best.get(entry.item_id, 0.0) for entry in drawn])
+    return np.array([best.get(item.pk, 0.0) for item in drawn])
 
 
 def _open_audit_slots(made: Audit) -> None:
@@ -167,8 +177,8 @@ def start_due_audits() -> None:
 
 def run_scheduled_audit(*, campaign_id: str) -> Audit | None:
     campaign = Campaign.objects.get(pk=campaign_id)
-    if not hasattr(campaign, "draw"):
-        raise DrawRefused("the campaign has no draw: nothing can be audited")
+    if not campaign.draws.exists():
+        raise DrawRefused(NOT_DRAWN)
     schedule = campaign.audit_schedule
     return audit(
         campaign=campaign, items_each_time=schedule.items_each_time, items_in_total=schedule.items_in_total

@@ -1,229 +1,305 @@
-"""Designs and draws: which items a campaign judges, what a budget buys, and the record of every probability."""
+"""Draws: a batch of a campaign's items, with the record of every probability; later batches keep what was drawn."""
 
 import hashlib
+import math
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import polars as pl
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from judging.models import Campaign, Document, Item, Slot, Topic
-from judging.services.campaigns import add_check_slots, open_slots
+from judging.models import Campaign
 from judging.services.sources import store
-from sampling.designs import (
-    average_run_design,
-    forecast_half_width,
-    forecast_naive_half_width,
-    inclusion_probabilities,
-    mixture,
-    naive_design,
-    normalised,
-    pair_design,
-    uniform_design,
+from sampling.designs import draws_for_distinct
+from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
+from sampling.frames import frame_file, load_frame, mean_gains, newest_draw
+from sampling.measures import FloatArray
+from sampling.models import Draw
+from sampling.prediction import cross_fitted, folds, rank_features
+from sampling.questions import Design, nested_probabilities
+from sampling.services.layout import lay_out, missing_topics
+from sampling.services.population import (
+    DrawRefused,
+    Population,
+    population,
+    single_draw_probability,
+    sizes,
 )
-from sampling.draws import permanent_random_numbers, poisson_draw
-from sampling.frames import (
-    FrameRefused,
-    collection_pool,
-    frame_file,
-    weights_of_runs,
-)
-from sampling.measures import grade_gains, parse_measure
-from sampling.models import Draw, DrawEntry
-from sampling.pooling import Pool, prior_utility
-from sampling.sizes import IdenticalSystemsError, pair_sizes
 from touchstone.models import User, record
 
-UNIFORM_SHARE = 0.05  # of the expected judgments, so that every pooled pair can be drawn
-OTHER_RUNS_SHARE = 0.15  # so that runs other than the pair can be scored too
-BATCH = 2000
-
-
-class DrawRefused(FrameRefused):
-    """The design cannot be carried out."""
-
-
-@dataclass(frozen=True)
-class Design:
-    """What to draw for: `kind` is "pair" (two runs, Schnabel et al. Eq 9 with a mixture floor) or "pool" (evenly)."""
-
-    kind: str
-    run_a: str
-    run_b: str
-    measure: str
-    depth: int
-    budget: int
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "run_a": self.run_a,
-            "run_b": self.run_b,
-            "measure": self.measure,
-            "depth": self.depth,
-            "budget": self.budget,
-            "uniform_share": UNIFORM_SHARE,
-            "other_runs_share": OTHER_RUNS_SHARE,
-        }
-
-
-@dataclass(frozen=True)
-class Preview:
-    """Expected half-widths of the difference's 95 % interval at several budgets, before a judgment is spent."""
-
-    n_frame: int
-    n_pair: int
-    budgets: list[int]
-    designs: dict[str, list[float]]
-
-
-def preview(*, campaign: Campaign, design: Design) -> Preview:
-    """Return what a budget buys under the pair design, the even pool design and naive draws with replacement."""
-    _, weights, prior = _population(campaign, design)
-    a, b = _pair_rows(campaign, design)
-    relevant_gain = _relevant_gain(campaign, design.measure)
-    contrast = (weights[a] - weights[b]) * relevant_gain
-    spread = prior * (1 - prior)
-    n_frame = prior.size
-    budgets = sorted({int(n) for n in np.linspace(0.05, 1, 12) * n_frame} | {min(design.budget, n_frame)})
-    budgets = [n for n in budgets if n >= 10]
-    widths: dict[str, list[float]] = {"pair": [], "pool": [], "naive": []}
-    for budget in budgets:
-        for kind in ("pair", "pool"):
-            pi = _probabilities(kind, weights, prior, a, b, budget)
-            widths[kind].append(float(forecast_half_width(pi, contrast, spread)))
-        q = naive_design(weights[[a, b]], np.ones(n_frame))
-        reachable = min(budget, int(np.count_nonzero(q)) - 1)
-        widths["naive"].append(float(forecast_naive_half_width(q, contrast, prior, prior, reachable)))
-    return Preview(n_frame, int(np.count_nonzero(contrast)), budgets, widths)
+FEWEST_TO_LEARN_FROM = 10
 
 
 def draw(*, campaign: Campaign, design: Design, seed: int | None = None, user: User | None = None) -> Draw:
-    """Draw the campaign's items, record every probability, and make their slots. Once a campaign."""
-    seed = secrets.randbits(62) if seed is None else seed
-    all_topics = sorted(campaign.collection.topics.values_list("topic_id", flat=True))
-    pooled, weights, prior = _population(campaign, design)
-    a, b = _pair_rows(campaign, design)
-    pi = _probabilities(design.kind, weights, prior, a, b, design.budget)
-    topic_ids = pooled.topic_ids[pooled.topic_index]
-    numbers = permanent_random_numbers(list(topic_ids), list(pooled.doc_ids), seed)
-    selected = poisson_draw(pi, numbers)
-    if selected.size == 0:
-        raise DrawRefused("nothing was drawn: the budget is too small for this pool")
+    """Draw a batch and lay all of it out, in one transaction. The first seed is kept for all batches of a campaign."""
     with transaction.atomic():
-        Campaign.objects.select_for_update().get(
-            pk=campaign.pk
-        )  # no import and no second draw beside this one
-        if Draw.objects.filter(campaign=campaign).exists():
-            raise DrawRefused("this campaign has been drawn already")
-        if campaign.items.exists():
-            raise DrawRefused("judgments were imported into this campaign; a draw must come first")
-        columns = {"inclusion_probability": pi, "prior": prior, "random_number": numbers}
-        content = frame_file(pooled, columns)
-        made = Draw.objects.create(
-            campaign=campaign,
-            design=design.kind,
-            parameters={**design.parameters(), "topics": all_topics},
-            seed=seed,
-            frame=store("frames", ContentFile(content), ".parquet"),
-            frame_sha256=hashlib.sha256(content).hexdigest(),
-            n_frame=pi.size,
-            n_drawn=selected.size,
-            drawn_by=user,
-        )
-        items = _make_items(campaign, topic_ids[selected], pooled.doc_ids[selected])
-        DrawEntry.objects.bulk_create(
-            (
-                DrawEntry(draw=made, item=item, inclusion_probability=float(pi[index]))
-                for item, index in zip(items, selected, strict=True)
-            ),
-            batch_size=BATCH,
-        )
-        open_slots(
-            items=items,
-            purpose=Slot.Purpose.JUDGE,
-            n_each=campaign.judgments_per_item,
-            seed=seed,
-        )
-        is_drawn = np.zeros(pi.size, dtype=np.bool_)
-        is_drawn[selected] = True
-
-        def undrawn(topic_id: str) -> list[str]:
-            rest = (topic_ids == topic_id) & ~is_drawn
-            return [str(doc_id) for doc_id in pooled.doc_ids[rest]]
-
-        add_check_slots(campaign=campaign, seed=seed + 1, undrawn=undrawn)
-        record("drawn", campaign, actor=user, n_drawn=int(selected.size), design=design.kind)
+        made = record_draw(campaign=campaign, design=design, seed=seed, user=user)
+        lay_out(draw=made, topic_ids=missing_topics(made))
     return made
 
 
-def _population(campaign: Campaign, design: Design) -> tuple[Pool, np.ndarray, np.ndarray]:
-    runs = list(campaign.collection.runs.all())
-    if len(runs) < 2:
-        raise DrawRefused("the collection needs at least two runs")
-    if design.budget < 1:
-        raise DrawRefused(f"the budget must be at least 1, got {design.budget}")
-    pooled = collection_pool(campaign.collection, runs, design.depth)
+def record_draw(
+    *, campaign: Campaign, design: Design, seed: int | None = None, user: User | None = None
+) -> Draw:
+    """Draw a batch and record it with its frame; `sampling.services.layout` makes its items."""
+    with transaction.atomic():
+        # No import and no second draw beside this one; judging goes on.
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        earlier = newest_draw(campaign)
+        if earlier is None:
+            _refuse_first(campaign, design)
+            seed = secrets.randbits(62) if seed is None else seed
+        else:
+            _refuse_later(earlier, design, seed)
+            seed = earlier.seed
+        found = population(campaign, design)
+        before = earlier_columns(earlier, found)
+        batch = 1 if earlier is None else earlier.batch + 1
+        learned_from = _learned_from(campaign, earlier, design)
+        columns, n_new = _columns(found, before, batch, seed, learned_from)
+        content = frame_file(found.pooled, columns)
+        made = Draw.objects.create(
+            campaign=campaign,
+            batch=batch,
+            question=design.question,
+            method=design.method,
+            selection=design.selection,
+            parameters={**design.parameters(), "topics": found.topics},
+            learned_from=learned_from if design.prior == "judgments" else None,
+            seed=seed,
+            frame=store("frames", ContentFile(content), ".parquet"),
+            frame_sha256=hashlib.sha256(content).hexdigest(),
+            n_frame=found.n_items,
+            n_drawn=n_new,
+            drawn_by=user,
+        )
+        record("drawn", campaign, actor=user, n_drawn=n_new, design=design.question, batch=batch)
+    return made
+
+
+# -- what is refused ----------------------------------------------------------------------------------------
+
+
+def _refuse_first(campaign: Campaign, design: Design) -> None:
+    if campaign.items.exists():
+        raise DrawRefused("judgments were imported into this campaign; a draw must come first")
+    if design.prior == "judgments":
+        raise DrawRefused("nothing is judged yet: sizes can be learned from judgments in a later batch only")
+
+
+def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
+    if earlier.selection == Draw.Selection.PARETO:
+        raise DrawRefused(
+            "an exact count cannot grow: the probabilities of a Pareto draw hold for its own count only. "
+            "Campaigns that may be topped up are drawn by Poisson"
+        )
+    if design.selection != earlier.selection:
+        raise DrawRefused(
+            f"the first batch was drawn {earlier.get_selection_display()!r}; later ones must be, too"
+        )
+    if seed is not None and seed != earlier.seed:
+        raise DrawRefused("a later batch keeps the campaign's seed: else earlier items would be drawn anew")
+    if design.depth < earlier.parameters["depth"]:
+        raise DrawRefused(
+            f"the pool depth may grow, not shrink: it was {earlier.parameters['depth']}, got {design.depth}"
+        )
+    waiting = missing_topics(earlier)
+    if waiting:
+        raise DrawRefused(f"batch {earlier.batch} is not laid out yet: {len(waiting)} topics are missing")
+
+
+def _learned_from(campaign: Campaign, earlier: Draw | None, design: Design) -> int | None:
+    """Return how many batches the predictions may learn from: those before the first batch that learned."""
+    if earlier is None:
+        return None
+    learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
+    if learned is not None:
+        return int(learned.learned_from)
+    return earlier.batch if design.prior == "judgments" else None
+
+
+# -- the frame ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What earlier batches have left at every pair of the present frame."""
+
+    columns: dict[str, np.ndarray]
+    probability: FloatArray  # of any of them
+    drawn_in: np.ndarray  # 0: not drawn
+
+
+def earlier_columns(earlier: Draw | None, found: Population) -> Earlier:
+    if earlier is None:
+        return Earlier({}, np.zeros(found.n_items), np.zeros(found.n_items, dtype=np.uint16))
+    frame = load_frame(earlier)
+    names = [c for c in frame.columns if c.startswith(("batch_", "times_", "single_"))]
+    pairs = pl.DataFrame({"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)})
+    kept = frame.select("topic_id", "doc_id", "inclusion_probability", "drawn_in", *names)
+    joined = pairs.join(kept, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    if joined["inclusion_probability"].count() != frame.height:
+        raise DrawRefused("runs that the earlier batch was pooled from are gone: its pairs are not all there")
+    joined = joined.fill_null(0)
+    return Earlier(
+        {name: joined[name].to_numpy() for name in names},
+        joined["inclusion_probability"].to_numpy(),
+        joined["drawn_in"].to_numpy(),
+    )
+
+
+def _columns(
+    found: Population, before: Earlier, batch: int, seed: int, learned_from: int | None
+) -> tuple[dict[str, np.ndarray], int]:
+    """Return the columns of the frame file, and how many items this batch draws that no earlier one has."""
+    topic_ids, doc_ids = list(found.topic_ids), list(found.pooled.doc_ids)
+    numbers = permanent_random_numbers(topic_ids, doc_ids, seed)
+    fold = folds(topic_ids, doc_ids, seed)
+    columns = {"prior": found.prior, "fold": fold.astype(np.uint8), "random_number": numbers}
+    if found.score is not None:
+        columns["score"] = found.score
+    columns |= before.columns
+    if found.design.selection == "replacement":
+        own, times, single = _with_replacement(found, before, batch, seed)
+        columns[f"single_{batch}"] = single
+        union = 1 - (1 - before.probability) * (1 - own)
+    else:
+        own, times = _without_replacement(found, before, numbers, fold, learned_from)
+        union = np.maximum(before.probability, own)
+    new = (times > 0) & (before.drawn_in == 0)
+    n_new = int(np.count_nonzero(new))
+    if n_new == 0:
+        raise DrawRefused(
+            "nothing new was drawn: the budget is too small for this pool"
+            if batch == 1
+            else f"nothing new was drawn: {before.probability.sum():.0f} items were expected already"
+        )
+    columns |= {
+        f"batch_{batch}": own,
+        f"times_{batch}": times.astype(np.uint32),
+        "inclusion_probability": union,
+        "drawn_in": np.where(new, batch, before.drawn_in).astype(np.uint16),
+    }
+    return columns, n_new
+
+
+def _without_replacement(
+    found: Population, before: Earlier, numbers: FloatArray, fold: np.ndarray, learned_from: int | None
+) -> tuple[FloatArray, np.ndarray]:
+    design = found.design
+    if design.prior == "judgments":
+        own = _learned_probabilities(found, before, fold, learned_from)
+    elif design.selection == "pareto":
+        return _pareto(found, numbers)
+    else:
+        own = nested_probabilities(_sizes(found), before.probability, float(min(design.budget, found.n_items)))
+    times = np.zeros(own.size, dtype=np.uint32)
+    times[poisson_draw(own, numbers)] = 1
+    return own, times
+
+
+def _sizes(found: Population) -> FloatArray:
+    if found.design.method == "default":
+        return sizes(found, found.guess)
+    return single_draw_probability(found, found.design.method)
+
+
+def _pareto(found: Population, numbers: FloatArray) -> tuple[FloatArray, np.ndarray]:
+    """Return probabilities with a whole number of items a topic, and the selection of exactly so many."""
+    from sampling.designs import stratified_probabilities
+
+    topic = found.pooled.topic_index
     try:
-        weights = weights_of_runs(pooled.ranks, design.measure, campaign.collection.topics.count())
-        prior = prior_utility(pooled.ranks, design.depth)
-        _relevant_gain(campaign, design.measure)  # refuses a measure whose relevant grade is off the scale
+        own = stratified_probabilities(_sizes(found), topic, min(found.design.budget, found.n_items))
     except ValueError as error:
         raise DrawRefused(str(error)) from error
-    return pooled, weights, prior
+    times = np.zeros(own.size, dtype=np.uint32)
+    for members in _members(topic):
+        count = round(float(own[members].sum()))
+        times[members[pareto_draw(own[members], numbers[members], count)]] = 1
+    return own, times
 
 
-def _relevant_gain(campaign: Campaign, measure: str) -> float:
-    """Return the mean gain of a relevant document: what the prior guess of relevance is worth in the measure."""
-    parsed = parse_measure(measure)
-    relevant = parsed.relevant_grade or campaign.scale.relevant_grade
-    gains = grade_gains(parsed, campaign.scale.gains(), relevant)
-    return float(np.mean(gains[relevant:]))
+def _members(index: np.ndarray) -> list[np.ndarray]:
+    """Return the places of each value of a sorted or unsorted index."""
+    order = np.argsort(index, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(index[order])) + 1)
 
 
-def _pair_rows(campaign: Campaign, design: Design) -> tuple[int, int]:
-    run_ids = list(campaign.collection.runs.values_list("run_id", flat=True))
-    for run_id in (design.run_a, design.run_b):
-        if run_id not in run_ids:
-            raise DrawRefused(f"the collection has no run {run_id!r}")
-    if design.run_a == design.run_b:
-        raise DrawRefused("choose two different runs")
-    return run_ids.index(design.run_a), run_ids.index(design.run_b)
-
-
-def _probabilities(
-    kind: str, weights: np.ndarray, prior: np.ndarray, a: int, b: int, budget: int
-) -> np.ndarray:
-    n_items = prior.size
-    if kind == "pool":
-        return inclusion_probabilities(np.ones(n_items), min(budget, n_items))
-    if kind != "pair":
-        raise DrawRefused(f"unknown design {kind!r}")
-    try:
-        pair_design(weights[a], weights[b], prior)  # refuses identical systems by name
-        question = normalised(pair_sizes(weights[a], weights[b], prior))
-    except IdenticalSystemsError as error:
+def _with_replacement(
+    found: Population, before: Earlier, batch: int, seed: int
+) -> tuple[FloatArray, np.ndarray, FloatArray]:
+    """Return the chance of each item to be among the batch's draws, how often it was drawn, and Q of a single draw."""
+    q = single_draw_probability(found, found.design.method)
+    wanted = found.design.budget - before.probability.sum()
+    if wanted <= 0:
+        raise DrawRefused(f"{before.probability.sum():.0f} items were expected already")
+    n_reachable = int(np.count_nonzero(q))
+    if wanted >= n_reachable:
         raise DrawRefused(
-            "the two runs rank alike: their difference is exactly 0, there is nothing to judge"
-        ) from error
-    sizes = mixture(
-        question, [average_run_design(weights), uniform_design(n_items)], [OTHER_RUNS_SHARE, UNIFORM_SHARE]
-    )
-    return inclusion_probabilities(sizes, min(budget, n_items))
-
-
-def _make_items(campaign: Campaign, topic_ids: np.ndarray, doc_ids: np.ndarray) -> list[Item]:
-    topics = dict(Topic.objects.filter(collection=campaign.collection).values_list("topic_id", "pk"))
-    documents = dict(
-        Document.objects.filter(collection=campaign.collection, doc_id__in=set(doc_ids)).values_list(
-            "doc_id", "pk"
+            f"with replacement a draw reaches fewer than {n_reachable} different items here; the budget asks for "
+            f"{wanted:.0f}"
         )
-    )
-    return Item.objects.bulk_create(
-        (
-            Item(campaign=campaign, topic_id=topics[topic_id], document_id=documents[doc_id])
-            for topic_id, doc_id in zip(topic_ids, doc_ids, strict=True)
-        ),
-        batch_size=BATCH,
+    n_draws = math.ceil(draws_for_distinct(q, wanted))
+    times = np.random.default_rng([seed, batch]).multinomial(n_draws, q / q.sum())
+    own = -np.expm1(n_draws * np.log1p(-np.minimum(q, np.nextafter(1.0, 0.0))))
+    return own, times, q
+
+
+def _learned_probabilities(
+    found: Population, before: Earlier, fold: np.ndarray, learned_from: int | None
+) -> FloatArray:
+    """Return probabilities whose sizes use what earlier judgments predict, each fold from the labels of the others.
+
+    Every fold gets a part of the budget that the frame alone determines: so an item's probability never depends on a
+    label of its own fold, and estimates stay exactly unbiased (methods/sampling.md, section 1).
+    """
+    guess = learned_guess(found, before.drawn_in, fold, learned_from)
+    own = before.probability.copy()
+    share = np.bincount(fold, weights=sizes(found, found.guess))
+    learned = sizes_by_fold(found, guess, fold)
+    for number in np.unique(fold):
+        members = fold == number
+        floor = before.probability[members]
+        budget = max(found.design.budget * share[number], float(floor.sum()))
+        own[members] = nested_probabilities(learned[members], floor, min(budget, float(members.sum())))
+    return own
+
+
+def sizes_by_fold(found: Population, guess: FloatArray, fold: np.ndarray) -> FloatArray:
+    """Return the default sizes with the question's part normalised within each fold, never across folds."""
+    if found.design.question == "pool":
+        return np.ones(found.n_items)
+    question = np.sqrt(found.says.squared_contrast * guess * (1 - guess))
+    total = np.bincount(fold, weights=question)
+    other, floor = found.design.other_runs_share, found.design.uniform_share
+    frame_only = sizes(found, found.guess)
+    share = np.bincount(fold, weights=frame_only)
+    question *= np.divide(share, total, out=np.zeros_like(total), where=total > 0)[fold]
+    return np.asarray((1 - other - floor) * question + other * found.says.average_run + floor / found.n_items)
+
+
+def learned_guess(
+    found: Population, drawn_in: np.ndarray, fold: np.ndarray, learned_from: int | None
+) -> FloatArray:
+    """Return the cross-fitted prediction of every item's gain, as a share of the largest gain."""
+    labels = mean_gains(found.campaign, found.gains)
+    pairs = pl.DataFrame({"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)})
+    value = pairs.join(labels, on=["topic_id", "doc_id"], how="left", maintain_order="left")["value"]
+    label = value.fill_null(float("nan")).to_numpy()
+    usable = ~np.isnan(label) & (drawn_in > 0) & (drawn_in <= (learned_from or 0))
+    labelled = np.flatnonzero(usable)
+    if labelled.size < FEWEST_TO_LEARN_FROM:
+        raise DrawRefused(
+            f"{labelled.size} items are judged; sizes can be learned from {FEWEST_TO_LEARN_FROM} or more"
+        )
+    return cross_fitted(
+        features=rank_features(found.pooled.ranks, found.design.depth),
+        topic_index=found.pooled.topic_index,
+        fold=fold,
+        prior=found.guess,
+        labelled=labelled,
+        label=label[labelled] / found.gains.max(),
     )

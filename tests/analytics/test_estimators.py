@@ -9,13 +9,12 @@ from analytics.estimators import (
     Estimate,
     Refusal,
     difference_estimator,
-    fixed_size,
-    fixed_size_variance,
     horvitz_thompson,
-    importance_sampling,
     poisson_degrees_of_freedom,
     unsupported_share,
 )
+from analytics.fixed_size import fixed_size, fixed_size_variance
+from analytics.importance import importance_sampling
 
 W = np.array([0.7, -0.4, 0.2, 1.0])
 U = np.array([2.0, 1.0, 3.0, 0.0])

@@ -125,7 +125,7 @@ def test_in_a_partly_judged_topic_the_chance_is_the_draws_times_the_share_judged
         give(people[0], slot, 1)
 
     arrays = campaign_arrays(campaign)
-    assert arrays.n_drawn_by_topic.tolist() == [n_drawn[topic] for topic in TOPICS]
+    assert arrays.n_drawn.tolist() == [[n_drawn[topic] for topic in TOPICS]]
     judged = [arrays.frame.row(int(place))[:2] for place in arrays.judged]
     assert (
         judged
@@ -250,7 +250,7 @@ def test_gold_checks_are_the_answers_on_items_chosen_for_checking_and_no_labels(
     assert sorted(found) == [("ann", truth_of(check), 3), ("ben", truth_of(other), 2)]
     assert list(labels(arrays).values()) == [{"cay": 1}]
     assert arrays.n_judgments == 3
-    assert arrays.n_drawn_by_topic.sum() == DrawEntry.objects.filter(draw__campaign=campaign).count()
+    assert arrays.n_drawn.sum() == DrawEntry.objects.filter(draw__campaign=campaign).count()
 
 
 def test_what_assessors_answer_to_wanted_judgments_of_a_check_item_is_a_gold_check_too(tmp_path):

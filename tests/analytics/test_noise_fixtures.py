@@ -7,13 +7,8 @@ import pytest
 
 from analytics.comparison import welch
 from analytics.confusion import audit_counts, confusion_from_counts
-from analytics.estimators import (
-    Refusal,
-    difference_estimator,
-    fixed_size_variance,
-    horvitz_thompson,
-    importance_sampling,
-)
+from analytics.estimators import Refusal, difference_estimator, horvitz_thompson
+from analytics.fixed_size import fixed_size_variance
 from analytics.goldberg import (
     corrected_value,
     corrected_variance,
@@ -21,6 +16,7 @@ from analytics.goldberg import (
     proportion_error,
     shared_audit_difference,
 )
+from analytics.importance import importance_sampling
 from analytics.inverse import label_noise, label_scores, matrix_inverse_with_replacement, score_variance
 
 # S1: abc | abc, S2: bad | abd, DCG@3 with natural logarithms, two topics; order 1a 1b 1c 1d 2a 2b 2c 2d
@@ -65,7 +61,7 @@ def test_balance_heuristic_over_two_batches():
 
 def test_variance_of_three_draws_with_replacement():
     rows = [
-        (importance_sampling(G[list(d)], U[list(d)], EQ9[list(d)], fewest=2)[0].value, np.prod(EQ9[list(d)]))
+        (importance_sampling(G[list(d)], U[list(d)], EQ9[list(d)], fewest=0)[0].value, np.prod(EQ9[list(d)]))
         for d in product(np.flatnonzero(EQ9), repeat=3)
     ]
     mean = sum(v * p for v, p in rows)

@@ -28,7 +28,10 @@ from judging.services.files import import_runs, import_topics
 from judging.services.judgment_files import import_judgments
 from sampling.models import Draw
 from sampling.services.auditing import audit
-from sampling.services.drawing import Design, DrawRefused, draw, preview
+from sampling.questions import Design
+from sampling.services.drawing import draw
+from sampling.services.forecasting import preview
+from sampling.services.population import DrawRefused
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +67,7 @@ def undrawn(folder):
 
 
 def design_of(measure, kind="pool", budget=N_FRAME):
-    return Design(kind, "run0", "run2", measure=measure, depth=DEPTH, budget=budget)
+    return Design(kind, ("run0", "run2") if kind == "pair" else (), measure=measure, depth=DEPTH, budget=budget)
 
 
 def drawn_for(folder, measure):

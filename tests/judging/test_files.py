@@ -764,9 +764,19 @@ def test_export_writes_each_kind_to_a_file_or_to_standard_output(tmp_path, capsy
     assert capsys.readouterr().out == "10 0 d1 1\n10 0 d2 2\n9 0 d1 1\n"
     with pytest.raises(CommandError, match="have no inclusion probabilities"):
         call_command("export", str(campaign.pk), "prels")
-    draw = Draw.objects.create(campaign=campaign, design="pool", seed=1, frame="f", n_frame=9, n_drawn=1)
+    draw = Draw.objects.create(
+        campaign=campaign,
+        batch=1,
+        question="pool",
+        method="default",
+        selection="poisson",
+        seed=1,
+        frame="f",
+        n_frame=9,
+        n_drawn=1,
+    )
     item = campaign.items.get(topic__topic_id="10", document__doc_id="d2")
-    DrawEntry.objects.create(draw=draw, item=item, inclusion_probability=0.25)
+    DrawEntry.objects.create(draw=draw, item=item, inclusion_probability=0.25, times=1)
     target = tmp_path / "out"
     call_command("export", str(campaign.pk), "prels", "-o", str(target))
     assert target.read_bytes() == b"10 d2 2 1 0.25\n"

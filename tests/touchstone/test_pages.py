@@ -21,12 +21,13 @@ from judging.services import campaigns
 from judging.services.assign import claim, submit
 from sampling.models import AuditSchedule
 from sampling.services.auditing import audit
-from sampling.services.drawing import Design, draw
+from sampling.questions import Design
+from sampling.services.drawing import draw
 from touchstone import jobs
 from touchstone.models import Event, Job, User, WorkerHeartbeat
 
 N_TOPICS, N_DOCUMENTS = 4, 30
-DESIGN = Design(kind="pool", run_a="alpha", run_b="beta", measure="P@5", depth=10, budget=40)
+DESIGN = Design(question="pool", runs=(), measure="P@5", depth=10, budget=40)
 SIMULATED = "these assessors are programs of the demo"
 
 
@@ -390,10 +391,10 @@ def test_a_campaign_at_a_glance_shows_tiles_assessors_audits_draw_and_events(pag
     assert f"{Judgment.objects.count()} judgments, all on" in text
     assert '<span class="tag ok">complete</span>' in text
     assert "pool, evenly" in text
-    assert str(judged.draw.seed) in text
+    assert str(judged.draws.get().seed) in text
     assert "audited" in text
     assert "the standard" in text  # the gold assessor
-    assert f"{judged.draw.n_drawn} of {judged.draw.n_frame} pooled pairs" in text
+    assert f"{judged.draws.get().n_drawn} of {judged.draws.get().n_frame} pooled pairs" in text
 
 
 def test_accuracy_is_shown_with_its_interval_and_a_flag_with_its_evidence(page, judged):

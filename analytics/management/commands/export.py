@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.models import Campaign
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
-from sampling.models import DrawEntry
+from sampling.frames import item_probabilities
 
 
 class Command(BaseCommand):
@@ -60,12 +60,12 @@ def _lines(campaign: Campaign, kind: str, prefer_gold: bool) -> Iterator[str]:
         return export_qrels(campaign=campaign, prefer_gold=prefer_gold)
     if kind == "qrels_jg":
         return export_qrels_jg(campaign=campaign)
-    drawn = DrawEntry.objects.filter(draw__campaign=campaign).values_list("item_id", "inclusion_probability")
-    if not drawn.exists():
+    probabilities = item_probabilities(campaign)
+    if not probabilities:
         raise CommandError(
             f"the items of {campaign.name} were not drawn: they have no inclusion probabilities"
         )
-    return export_prels(campaign=campaign, probabilities=drawn.iterator(), prefer_gold=prefer_gold)
+    return export_prels(campaign=campaign, probabilities=probabilities, prefer_gold=prefer_gold)
 
 
 def _write(lines: Iterator[str], path: Path) -> None:

@@ -28,7 +28,8 @@ from judging.services.judgment_files import import_judgments
 from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
 from sampling.models import AuditSchedule
 from sampling.services.auditing import audit
-from sampling.services.drawing import Design, draw
+from sampling.questions import Design
+from sampling.services.drawing import draw
 from touchstone.demo import docstrings, simulated, systems
 from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.models import User
@@ -245,7 +246,7 @@ class Command(BaseCommand):
         return wanted if set(wanted) <= set(runs) else (runs[0], runs[1])
 
     def _draw(self, campaign: Campaign, pair: tuple[str, str], budget: int, user: User) -> None:
-        design = Design("pair", *pair, measure="DCG@10", depth=DEPTH, budget=budget)
+        design = Design("pair", tuple(pair), measure="DCG@10", depth=DEPTH, budget=budget)
         made = draw(campaign=campaign, design=design, seed=SEED, user=user)
         open_campaign(campaign=campaign, actor=user)
         self._say(f"{campaign.name}: {made.n_drawn} of {made.n_frame} pooled documents drawn")

@@ -1,0 +1,322 @@
+"""Estimates from draws with replacement: the paper's (Eq 3, 5, 6, 7), and what repairs their traps.
+
+Arrays hold one entry per *draw*: a pair that was drawn twice stands twice. Only `distinct_items` has one entry per
+item. One row of weights per target (w of a run, or w_a - w_b of two), one result per row.
+
+Labels. `label_variance=None` says that labels are without error, or that a pair drawn twice was judged twice.
+If labels are noisy (corrected scores) and a pair's one label is used for all of its draws, give nu and `item`:
+the noise of a repeated label does not average out over its draws, and s^2/n sees none of it between them.
+What is missing is ``sum_frame nu w^2``, whatever the draws: given all labels that assessors would give, s^2/n is
+the variance around the sum of these labels, and that sum has itself this variance around the truth. It is
+estimated without bias by the mean over draws of ``nu w^2/Q``.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.estimators import (
+    FEWEST_ITEMS,
+    Estimate,
+    Floats,
+    Refusal,
+    estimate,
+    few_items_warning,
+    finite,
+    label_variances,
+    no_spread,
+    prior_rows,
+    probabilities,
+    too_few,
+    weight_rows,
+)
+from analytics.labels import Ints, integers
+
+PAPERS_Z = 1.96  # Eq 6 prints 1.96, not the exact quantile and not t
+BLOCK = 512  # items for which all joint probabilities are held at once
+
+
+def importance_sampling(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    draw_probability: ArrayLike,
+    *,
+    batch: ArrayLike | None = None,
+    item: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return the mean of ``z = u w / Q`` over n draws with replacement, one result per row of weights.
+
+    Assumption: the draws are independent with probabilities Q, one entry per draw; several batches:
+    `balance_heuristic`, or `adaptive_batches` where a design saw labels. The interval is value +- 1.96 times
+    s/sqrt(n): the paper's, kept for comparison. With `batch` (0, 1, ...) the variance is taken within batches:
+    ``sum_b (n_b/n)^2 s_b^2/n_b``, which is unbiased where the batches' designs differ; Eq 6, which pools them,
+    is then too large. `item` (any integers, one per draw) and `label_variance`: top of the module.
+
+    Source: Schnabel et al. (2016), Eq 3, 6 and (with w = w_a - w_b) 7; the term for repeated labels is ours.
+    """
+    rows = weight_rows(weights)
+    n = rows.shape[1]
+    values = finite("utility", utility, (n,))
+    q = probabilities("draw_probability", draw_probability, n)
+    if fewest < 0:
+        raise ValueError(f"fewest must be at least 0, got {fewest}")
+    batches = np.zeros(n, dtype=np.int64) if batch is None else integers("batch", batch, 0)
+    if batches.shape != (n,):
+        raise ValueError(f"batch must have length {n}, got {batches.size}")
+    nu, sources = label_variances(label_variance, n)
+    items = _items(item, values, n, needed=label_variance is not None)
+    single = np.flatnonzero(np.bincount(batches) == 1).tolist()
+
+    results: list[Estimate | Refusal] = []
+    for w in rows:
+        used = int(np.unique(items[w != 0]).size)
+        if used < fewest or n < 2:
+            results.append(too_few(used, max(2, fewest)))
+            continue
+        if single:
+            results.append(Refusal(f"batches of 1 draw have no variance of their own: {single}", len(single)))
+            continue
+        z = w * values / q
+        drawing = _within_batches(z, batches)
+        if fewest and drawing == 0:
+            results.append(no_spread(used))
+            continue
+        noise = max(0.0, float((nu * w**2 / q).mean()))
+        parts = (("drawing", drawing), ("label noise", noise))
+        value, error = float(z.mean()), math.sqrt(drawing + noise)
+        low, high = value - PAPERS_Z * error, value + PAPERS_Z * error
+        warning = few_items_warning(used)
+        results.append(Estimate(value, error, low, high, None, n, sources, parts[: len(sources)], warning))
+    return results
+
+
+def _items(item: ArrayLike | None, values: Floats, n: int, *, needed: bool) -> Ints:
+    """Return which item each draw is of; without `item` every draw counts as an item of its own."""
+    if item is None:
+        if needed:
+            raise ValueError("label_variance needs item: which draws share one label")
+        return np.arange(n)
+    items = integers("item", item)
+    if items.shape != (n,):
+        raise ValueError(f"item must have length {n}, got {items.size}")
+    _, first, index = np.unique(items, return_index=True, return_inverse=True)
+    unlike = np.flatnonzero(values != values[first][index])
+    if needed and unlike.size:
+        raise ValueError(
+            f"draws of one item must share one utility, got {values[first][index][unlike[0]]} and "
+            f"{values[unlike[0]]} for item {items[unlike[0]]}; without label_variance each draw has its own label"
+        )
+    return items
+
+
+def _within_batches(z: Floats, batch: Ints) -> float:
+    """Return ``sum_b (n_b/n)^2 s_b^2/n_b``; for one batch s^2/n."""
+    count = np.bincount(batch)
+    present = count > 0
+    mean = np.bincount(batch, z) / np.maximum(1, count)
+    squares = np.bincount(batch, (z - mean[batch]) ** 2)
+    # equal z of one batch may differ from their mean in the last bit
+    squares[squares <= count * (1e-15 * np.abs(z).max()) ** 2] = 0.0
+    within = squares[present] * count[present] / np.maximum(1, count[present] - 1)
+    return float(within.sum()) / z.size**2
+
+
+def balance_heuristic(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    batch_probability: ArrayLike,
+    batch: ArrayLike,
+    *,
+    item: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return the estimate from several batches with ``Q(t) = sum_b (n_b/n) Q_b(t)`` at every draw.
+
+    `batch_probability[b, draw]` is the probability of *every* batch's design at every draw, not only of the
+    batch it came from; `batch[draw]` says which that was. Assumption: no design depends on labels of an earlier
+    batch (the pooled estimate is then biased: `adaptive_batches`). Variance within batches, exactly unbiased;
+    for Eq 6 as printed, pass the pooled Q to `importance_sampling` without `batch`.
+
+    Source: Schnabel et al. (2016), Eq 5; Veach and Guibas (1995).
+    """
+    designs = finite("batch_probability", batch_probability)
+    if designs.ndim != 2 or designs.size == 0:
+        raise ValueError(f"batch_probability must be [batch, draw], got shape {designs.shape}")
+    if ((designs < 0) | (designs > 1)).any():
+        raise ValueError(f"batch_probability must be in [0, 1], got {designs.min()} to {designs.max()}")
+    n_batches, n = designs.shape
+    batches = integers("batch", batch, 0, n_batches - 1)
+    if batches.shape != (n,):
+        raise ValueError(f"batch must have length {n}, got {batches.size}")
+    own = designs[batches, np.arange(n)]
+    if (own == 0).any():
+        raise ValueError(
+            f"a draw must be possible in its own batch, got probability 0 at draw {own.argmin()}"
+        )
+    count = np.bincount(batches, minlength=n_batches)
+    if (count == 0).any():
+        raise ValueError(f"every batch must have at least 1 draw, got 0 in batch {int(count.argmin())}")
+
+    mixture = ((count / n)[:, None] * designs).sum(axis=0)
+    return importance_sampling(
+        weights, utility, mixture, batch=batches, item=item, label_variance=label_variance, fewest=fewest
+    )
+
+
+def adaptive_batches(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    own_probability: ArrayLike,
+    batch: ArrayLike,
+    *,
+    item: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return the mean of the batches' own estimates, weighted n_b/n, each with its own batch's Q.
+
+    Exactly unbiased also if a batch's design was chosen after seeing all labels before it: given these, each batch
+    by itself is. For the same reason errors of batches are uncorrelated, and the variance within batches is
+    unbiased. `own_probability[draw]` is Q of the batch the draw came from.
+
+    Source: methods/sampling.md, section 3 (erratum 10).
+    """
+    return importance_sampling(
+        weights,
+        utility,
+        own_probability,
+        batch=batch,
+        item=item,
+        label_variance=label_variance,
+        fewest=fewest,
+    )
+
+
+# -- what was drawn with replacement, each item counted once -----------------------------------------------
+
+
+def distinct_inclusion(draw_probability: ArrayLike, n_draws: ArrayLike) -> Floats:
+    """Return ``pi = 1 - prod_b (1 - Q_b)^n_b``, the chance that an item is among the draws at all.
+
+    `draw_probability` is Q [item] of one batch of `n_draws`, or [batch, item] with one number per batch.
+
+    >>> distinct_inclusion([.5, .5], 2).tolist()
+    [0.75, 0.75]
+    """
+    designs, draws = _designs(draw_probability, n_draws)
+    return np.asarray(-np.expm1((draws[:, None] * np.log1p(-designs)).sum(axis=0)))
+
+
+def _designs(draw_probability: ArrayLike, n_draws: ArrayLike) -> tuple[Floats, Floats]:
+    designs = np.atleast_2d(finite("draw_probability", draw_probability))
+    draws = np.atleast_1d(finite("n_draws", n_draws))
+    if draws.shape != (designs.shape[0],) or (draws < 1).any() or (draws % 1).any():
+        raise ValueError(f"n_draws must be {designs.shape[0]} whole numbers >= 1, got {draws.tolist()}")
+    if ((designs < 0) | (designs > 1)).any() or (designs.sum(axis=1) > 1 + 1e-9).any():
+        raise ValueError(
+            f"draw_probability must be in [0, 1] and sum to at most 1 over different items, got "
+            f"{designs.min(initial=0)} to {designs.max(initial=0)}, sum {designs.sum(axis=1).max()}"
+        )
+    # log1p(-1) is minus infinity; the next smaller double changes nothing that is reported
+    return np.minimum(designs, np.nextafter(1.0, 0.0)), draws
+
+
+def distinct_variances(error: ArrayLike, draw_probability: ArrayLike, n_draws: ArrayLike) -> Floats:
+    """Return Horvitz and Thompson's variance of ``sum e/pi`` over the distinct items, per row of errors.
+
+    ``sum_i (1-pi_i) z_i^2 + sum_{i!=j} (pi_ij - pi_i pi_j)/pi_ij z_i z_j`` with z = e/pi: exactly unbiased, and for
+    that reason now and then not positive. Draws compete, so pi_ij < pi_i pi_j: nearly a sample of fixed size.
+    Time grows with the square of the number of distinct items, memory does not.
+
+    Source: Horvitz and Thompson (1952), their second variance.
+    """
+    errors = np.atleast_2d(finite("error", error))
+    designs, draws = _designs(draw_probability, n_draws)
+    if designs.shape[1] != errors.shape[1]:
+        raise ValueError(f"draw_probability must be of {errors.shape[1]} items, got {designs.shape[1]}")
+    pi = distinct_inclusion(designs, draws)
+    if (pi <= 0).any():
+        raise ValueError("draw_probability of a drawn item must be above 0 in some batch, got 0")
+
+    z = errors / pi
+    total = (z**2 * (1 - pi)).sum(axis=1)
+    odds = designs / (1 - designs)
+    for start in range(0, pi.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        # (1-Qi-Qj) = (1-Qi)(1-Qj) (1 - oi oj): no difference of nearly equal numbers is ever taken
+        log_ratio = np.zeros((pi[part].size, pi.size))
+        for one, n in zip(odds, draws, strict=True):
+            log_ratio += n * np.log1p(-np.minimum(one[part, None] * one[None, :], np.nextafter(1.0, 0.0)))
+        excess = np.expm1(log_ratio) * ((1 - pi[part])[:, None] * (1 - pi)[None, :])
+        joint = pi[part][:, None] * pi[None, :] + excess
+        kernel = np.divide(excess, joint, out=np.zeros_like(excess), where=joint > 0)
+        kernel[np.arange(pi[part].size), np.arange(start, start + pi[part].size)] = 0.0
+        total += np.einsum("ti,ij,tj->t", z[:, part], kernel, z, optimize=True)
+    return np.asarray(total)
+
+
+def distinct_items(
+    weights: ArrayLike,
+    utility: ArrayLike,
+    draw_probability: ArrayLike,
+    n_draws: ArrayLike,
+    *,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    fewest: int = FEWEST_ITEMS,
+) -> list[Estimate | Refusal]:
+    """Return ``sum_frame f w + sum_distinct (u - f) w / pi``: the rescue for what was drawn with replacement.
+
+    One entry per *distinct* drawn item; Q and `n_draws` as in `distinct_inclusion` (designs that did not see
+    labels). It counts each judgment once, needs no second label, and its variance is nearly that of a draw without
+    replacement, so its interval is far shorter than Eq 6's once items repeat. The variance is
+    `distinct_variances`, or where that is not positive its first sum, which leaves out that draws compete and
+    is too large (the warning says so), plus ``sum nu w^2/pi``; t with one degree of freedom less than there are
+    uncertain items.
+
+    Source: methods/sampling.md, section 5 (rescue); Horvitz and Thompson (1952).
+    """
+    rows = weight_rows(weights)
+    n_items = rows.shape[1]
+    u = finite("utility", utility, (n_items,))
+    designs, draws = _designs(draw_probability, n_draws)
+    if designs.shape[1] != n_items:
+        raise ValueError(f"draw_probability must be of {n_items} items, got {designs.shape[1]}")
+    pi = probabilities("the chance to be drawn", distinct_inclusion(designs, draws), n_items)
+    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
+    nu, sources = label_variances(label_variance, n_items)
+
+    errors = rows * (u - f)
+    variances = distinct_variances(errors, designs, draws)
+    largest = ((1 - pi) * (errors / pi) ** 2).sum(axis=1)
+    uncertain = int(np.count_nonzero(pi < 1))
+    results: list[Estimate | Refusal] = []
+    for target, w in enumerate(rows):
+        used = int(np.count_nonzero(w))
+        if used < fewest:
+            results.append(too_few(used, fewest))
+            continue
+        if fewest and not errors[target].any() and uncertain:
+            results.append(no_spread(used))
+            continue
+        replaced = variances[target] <= 0 < largest[target]
+        drawing = float(largest[target] if replaced else max(0.0, variances[target]))
+        parts = [("drawing", drawing), ("label noise", max(0.0, float((nu * w**2 / pi).sum())))]
+        notes = [few_items_warning(used), "the variance is taken too large" if replaced else ""]
+        results.append(
+            estimate(
+                float(totals[target] + (errors[target] / pi).sum()),
+                sum(part for _, part in parts),
+                degrees_of_freedom=max(1, uncertain - 1) if uncertain else None,
+                n=used,
+                sources=sources,
+                components=parts[: len(sources)],
+                warning="; ".join(note for note in notes if note),
+            )
+        )
+    return results

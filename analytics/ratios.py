@@ -1,0 +1,358 @@
+"""nDCG and AP from a sample of judgments: ratios of two estimates, with a bootstrap interval.
+
+The numerator is unbiased, the denominator (the ideal ranking, the number of relevant documents) is unbiased up
+to a bend, so the ratio carries a bias that vanishes with more judgments. Half of what is done here is to see
+that bias: the bootstrap's mean lies from the estimate where the estimate lies from the truth, and it is taken
+off. What is left is why macro ratios are refused until about a fifth of the pool is judged.
+
+How to call it: make `analytics.pseudolabels.PseudoLabels` from the draw, its judgments and, for corrected
+numbers, the audit; then `ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=...)` gives one result a
+run and one a pair of runs, all from the same replicates.
+
+Memory: about 100 MB of replicates, however many items are judged, and a float per run and replicate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.estimators import (
+    FEWEST_ITEMS,
+    Estimate,
+    Floats,
+    Refusal,
+    estimate,
+    few_items_warning,
+    too_few,
+)
+from analytics.labels import Ints
+from analytics.pseudolabels import PseudoLabels
+from sampling.measures import RatioMeasure
+
+REPLICATES = 1000
+CHUNK_NUMBERS = 2_000_000  # of one array of replicates: 16 MB
+MACRO_PER_TOPIC = 100
+MACRO_SHARE = 0.2
+ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
+
+
+# -- the two halves of a ratio ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """One run's items within the cutoff, ordered by topic and rank."""
+
+    topic: Ints
+    rank: Ints
+    weight: Floats  # discount (nDCG) or 1/rank (AP)
+    utility: Floats
+    place: Ints  # of the item among the judged ones, -1 where not judged
+
+
+def _listed(measure: RatioMeasure, labels: PseudoLabels, ranks: Ints) -> _Listed:
+    cutoff = np.iinfo(np.int64).max if measure.cutoff is None else measure.cutoff
+    item = np.flatnonzero((ranks > 0) & (ranks <= cutoff))
+    item = item[np.lexsort((ranks[item], labels.topic_index[item]))]
+    topic, rank = labels.topic_index[item], ranks[item]
+    twice = (np.diff(topic) == 0) & (np.diff(rank) == 0)
+    if twice.any():
+        raise ValueError(
+            f"a run must have one item at a rank of a topic, got two at rank {rank[1:][twice][0]}"
+        )
+    place = np.full(labels.topic_index.size, -1, dtype=np.int64)
+    place[labels.judged] = np.arange(labels.judged.size)
+    weight = 1 / rank if measure.family == "AP" else 1 / np.log2(rank + 1.0)
+    return _Listed(topic, rank, weight, labels.utility[item], place[item])
+
+
+def _before(values: Floats, topic: Ints) -> Floats:
+    """Return the sum of the values before each row within its topic; rows are sorted by topic."""
+    if topic.size == 0:
+        return values
+    total = np.cumsum(values, axis=0)
+    exclusive = total - values
+    first = np.flatnonzero(np.diff(topic, prepend=-1))
+    start = exclusive[first]
+    return np.asarray(exclusive - np.repeat(start, np.diff(first, append=topic.size), axis=0))
+
+
+def _by_topic(values: Floats, topic: Ints, n_topics: int) -> Floats:
+    """Return [topic, replicate], the sums of the rows of each topic; rows are sorted by topic."""
+    sums = np.zeros((n_topics, values.shape[1]))
+    if topic.size:
+        first = np.flatnonzero(np.diff(topic, prepend=-1))
+        sums[topic[first]] = np.add.reduceat(values, first, axis=0)
+    return sums
+
+
+@dataclass(frozen=True)
+class _Numerator:
+    """A run's numerator as a polynomial in the noise e of its judged items, of degree 1 (nDCG) or 2 (AP).
+
+    ``value[topic] + sum slope_i e_i + sum_{j before i} weight_i e_i e_j``. Unjudged items have no noise, so a
+    replicate costs what the judged items of the run cost.
+    """
+
+    value: Floats  # [topic]
+    place: Ints
+    topic: Ints
+    slope: Floats
+    weight: Floats | None  # None: linear
+
+    def replicates(self, noise: Floats) -> Floats:
+        """Return [topic, replicate] for noise[judged, replicate]."""
+        mine = noise[self.place]
+        terms = mine * self.slope[:, None]
+        if self.weight is not None:
+            terms += mine * self.weight[:, None] * _before(mine, self.topic)
+        return self.value[:, None] + _by_topic(terms, self.topic, self.value.size)
+
+
+def _numerator(measure: RatioMeasure, labels: PseudoLabels, run: _Listed) -> _Numerator:
+    judged = run.place >= 0
+    place, topic = run.place[judged], run.topic[judged]
+    weighted = run.weight * run.utility
+    if measure.family == "nDCG":
+        value = np.bincount(run.topic, weights=weighted, minlength=labels.n_topics)
+        return _Numerator(value, place, topic, run.weight[judged], None)
+    above = _before(run.utility, run.topic)
+    value = np.bincount(run.topic, weights=weighted * (1 + above), minlength=labels.n_topics)
+    total = np.bincount(run.topic, weights=weighted, minlength=labels.n_topics)
+    below = total[run.topic] - _before(weighted, run.topic) - weighted
+    slope = run.weight * (1 + above) + below
+    return _Numerator(value, place, topic, slope[judged], run.weight[judged])
+
+
+class _Denominator:
+    """R, or the gain of the ideal ranking, per topic, from the numbers of items on the stairs."""
+
+    def __init__(self, measure: RatioMeasure, labels: PseudoLabels):
+        self.labels, self.measure = labels, measure
+        self.order = np.argsort(labels.topic_index[labels.judged], kind="stable")
+        self.topic = labels.topic_index[labels.judged][self.order]
+        pooled = int(np.bincount(labels.topic_index, minlength=1).max(initial=1))
+        depth = pooled if measure.cutoff is None else min(measure.cutoff, max(pooled, 1))
+        self.ideal = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(1, depth + 1) + 1.0))))
+
+    def values(self, stair_noise: Sequence[Floats] | None) -> tuple[Floats, Floats]:
+        """Return ([topic, replicate] for macro, [replicate] for micro) under noise[judged, replicate] a stair.
+
+        At least what was found, and for macro at least one relevant document a topic: without one its
+        numerator is 0 whatever the denominator, and the tools count it as 0.
+        """
+        totals = [
+            self.labels.stair_total[stair][:, None]
+            if stair_noise is None
+            else self.labels.stair_total[stair][:, None]
+            + _by_topic(stair_noise[stair][self.order], self.topic, self.labels.n_topics)
+            for stair in range(self.labels.steps.size)
+        ]
+        found = self.labels.stair_found[:, :, None]
+        if self.measure.family == "AP":
+            sums = totals[0].sum(axis=0)
+            return np.maximum(np.maximum(totals[0], found[0]), 1.0), np.maximum(sums, found[0].sum())
+        macro, micro = np.zeros_like(totals[0]), np.zeros_like(totals[0])
+        steps = np.arange(self.ideal.size, dtype=np.float64)
+        for stair, (step, total) in enumerate(zip(self.labels.steps, totals, strict=True)):
+            count = np.maximum(total, found[stair])
+            micro += step * np.interp(count, steps, self.ideal)
+            macro += step * np.interp(np.maximum(count, 1.0) if stair == 0 else count, steps, self.ideal)
+        return macro, micro.sum(axis=0)
+
+
+# -- the bootstrap ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Replicated:
+    """Estimates [run] and replicates [run, replicate] of both averages; `micro_total` is the denominator."""
+
+    macro: Floats
+    micro: Floats
+    macro_replicates: Floats
+    micro_replicates: Floats
+    micro_total: float
+    total_replicates: Floats
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, 0 where both are 0 (nothing is relevant)."""
+    return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))
+
+
+def _replicated(
+    measure: RatioMeasure, labels: PseudoLabels, ranks: Ints, replicates: int, seed: int
+) -> _Replicated:
+    numerators = [_numerator(measure, labels, _listed(measure, labels, row)) for row in ranks]
+    denominator = _Denominator(measure, labels)
+    by_topic, total = denominator.values(None)
+    value = np.stack([one.value for one in numerators])
+    macro = _ratio(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
+    micro = _ratio(value.sum(axis=1), np.broadcast_to(total, macro.shape))
+    macro_b, micro_b = np.zeros((2, len(numerators), replicates))
+    total_b = np.zeros(replicates)
+    n_judged = labels.judged.size
+    chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, 2 * n_judged)))
+    rng = np.random.default_rng(seed)
+    for start in range(0, replicates, chunk):
+        part = slice(start, min(start + chunk, replicates))
+        # one row a replicate: the stream is the same however the replicates are cut into chunks
+        multiplier = rng.standard_exponential((part.stop - part.start, 2 * n_judged)).T - 1
+        draw, audit = multiplier[:n_judged], multiplier[n_judged:]
+        stair_noise = [
+            a[:, None] * draw + b[:, None] * audit
+            for a, b in zip(labels.draw_noise, labels.audit_noise, strict=True)
+        ]
+        noise = sum(
+            (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
+            start=np.zeros((n_judged, 1)),
+        )
+        by_topic, total = denominator.values(stair_noise)
+        total_b[part] = total
+        for run, one in enumerate(numerators):
+            drawn = one.replicates(noise)
+            macro_b[run, part] = _ratio(drawn, by_topic).mean(axis=0)
+            micro_b[run, part] = _ratio(drawn.sum(axis=0), total)
+    return _Replicated(macro, micro, macro_b, micro_b, float(denominator.values(None)[1][0]), total_b)
+
+
+# -- results ------------------------------------------------------------------------------------------------
+
+
+def ratio_estimates(
+    measure: RatioMeasure,
+    labels: PseudoLabels,
+    ranks: ArrayLike,
+    *,
+    seed: int,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    replicates: int = REPLICATES,
+) -> list[Estimate | Refusal]:
+    """Return the ratio of every run, then the difference of every pair of runs, with 95 % intervals.
+
+    Parameters
+    ----------
+    measure : RatioMeasure
+        Of `sampling.measures.parse_ratio`.
+    labels : PseudoLabels
+        For AP of one stair of step 1: make them with gains of 0 and 1.
+    ranks : int array [run, frame]
+        A run's rank of each item, 0 where it does not return it. Documents outside the frame count as not
+        relevant, as in every pooled evaluation.
+    pairs : pairs of runs, default all in the order of `analytics.comparison.pairs_of_runs`
+    replicates : int
+        Of the multiplier bootstrap: the k-th uses the same random numbers for every run and pair.
+
+    Raises
+    ------
+    ValueError
+        Ranks of the wrong shape or type, negative, or two items at one rank; AP of graded pseudo-labels; fewer
+        than 100 replicates.
+
+    Notes
+    -----
+    Assumption: Poisson draw with the recorded probabilities, a prediction fixed without the item's own
+    inclusion, and (corrected pseudo-labels) a Poisson audit whose gold grades are right. The topics are the
+    campaign's; the interval does not hold the choice of topics.
+
+    Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
+    standard deviation, normal quantile. A topic without a relevant document, or for which a run returns
+    nothing, counts 0 in the mean, as in ir_measures and ``trec_eval -c``.
+
+    Source: methods/sampling.md, section 6; Schnabel et al. (2016), section 3.3 for the ratio of estimates;
+    Chiquet and others on multiplier bootstraps are not needed: on a linear statistic its variance is the
+    Poisson variance term by term.
+    """
+    rank = _checked_ranks(labels, ranks)
+    if measure.family == "AP" and labels.steps.tolist() != [1.0]:
+        raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
+    if replicates < 100:
+        raise ValueError(f"replicates must be at least 100, got {replicates}")
+    first, second = np.triu_indices(rank.shape[0], 1)
+    wanted = list(zip(first.tolist(), second.tolist(), strict=True)) if pairs is None else list(pairs)
+
+    made = _replicated(measure, labels, rank, replicates, seed)
+    inside = np.where(rank <= (measure.cutoff or np.iinfo(np.int64).max), rank, 0)
+    known = inside[:, labels.judged[labels.counted]]
+    results = [
+        _result(measure, labels, made, (run,), int((known[run] > 0).sum())) for run in range(len(rank))
+    ]
+    for a, b in wanted:
+        if np.array_equal(inside[a], inside[b]):
+            same = "the two runs are the same inside the cutoff"
+            results.append(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same))
+        else:
+            results.append(_result(measure, labels, made, (a, b), int((known[a] != known[b]).sum())))
+    return results
+
+
+def _checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
+    rank = np.atleast_2d(np.asarray(ranks))
+    if rank.dtype.kind not in "iu":
+        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
+    if rank.ndim != 2 or rank.shape[1] != labels.topic_index.size:
+        raise ValueError(f"ranks must have shape (runs, {labels.topic_index.size}), got {rank.shape}")
+    if rank.size and int(rank.min()) < 0:
+        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
+    return rank.astype(np.int64, copy=False)
+
+
+def _result(
+    measure: RatioMeasure, labels: PseudoLabels, made: _Replicated, runs: tuple[int, ...], used: int
+) -> Estimate | Refusal:
+    """Return the answer for a run, or for the difference of two."""
+    if used < FEWEST_ITEMS and not labels.is_census:
+        return too_few(used)
+    micro = _corrected(made.micro, made.micro_replicates, runs, labels, used)
+    if made.micro_total <= 0:
+        micro = Refusal("no relevant document is known, so there is nothing to divide by")
+    if measure.averaging == "micro":
+        return micro
+    missing = _missing_for_macro(labels)
+    if not missing:
+        return _corrected(made.macro, made.macro_replicates, runs, labels, used)
+    n, share = labels.counted.sum() / labels.n_topics, labels.counted.sum() / labels.topic_index.size
+    instead = (
+        micro.reason
+        if isinstance(micro, Refusal)
+        else f"micro {measure.name} (the ratio of the sums) is {micro.value:.4f} [{micro.low:.4f}, {micro.high:.4f}]"
+    )
+    return Refusal(
+        f"too few judged items for the mean of {measure.name} over topics: {n:.0f} a topic, {share:.0%} of the "
+        f"pool; about {MACRO_PER_TOPIC} a topic or {MACRO_SHARE:.0%} of the pool are needed, and some in every "
+        f"topic. {instead}",
+        missing,
+    )
+
+
+def _missing_for_macro(labels: PseudoLabels) -> int:
+    """Return how many more judged items a macro ratio needs, 0 if there are enough."""
+    if labels.is_census:
+        return 0
+    known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
+    pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
+    enough = min(MACRO_PER_TOPIC * labels.n_topics, MACRO_SHARE * labels.topic_index.size)
+    missing = int(np.ceil(enough - known.sum())) if known.sum() < ABOUT * enough else 0
+    return max(missing, int(np.count_nonzero((pooled > 0) & (known == 0))))
+
+
+def _corrected(
+    values: Floats, replicates: Floats, runs: tuple[int, ...], labels: PseudoLabels, used: int
+) -> Estimate | Refusal:
+    """Return 2 * estimate - bootstrap mean, with the bootstrap's variance."""
+    value = float(values[runs[0]]) - (float(values[runs[1]]) if len(runs) > 1 else 0.0)
+    spread = replicates[runs[0]] - (replicates[runs[1]] if len(runs) > 1 else 0.0)
+    exact = labels.is_census
+    variance = 0.0 if exact else float(spread.var(ddof=1))
+    return estimate(
+        value if exact else 2 * value - float(spread.mean()),
+        variance,
+        degrees_of_freedom=None,
+        n=used,
+        sources=labels.sources,
+        components=(("+".join(labels.sources), variance),),
+        warning="" if exact else few_items_warning(used),
+    )

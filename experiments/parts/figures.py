@@ -1,0 +1,179 @@
+"""Figures 1 to 3 of the paper: how often a sample of n judgments gets the order of systems right."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from analytics import charts
+from experiments.parts import paper
+from experiments.parts.designs import (
+    Comparison,
+    baseline_comparison,
+    draw_estimates,
+    pair_comparisons,
+    ranking_comparison,
+)
+from experiments.parts.rows import Row, row
+from experiments.parts.tables import Data
+from sampling.measures import FloatArray
+
+DESIGNS = ("naive", "Q*")
+TITLES = {
+    "figure1": "Which of two systems is better?",
+    "figure2": "Which of four systems beat the fifth?",
+    "figure3": "Five systems, ranked",
+}
+SCORES = {
+    "figure1": "share of right verdicts",
+    "figure2": "share of right verdicts",
+    "figure3": "Kendall's tau with the true order",
+}
+NO_PAPER_VALUE = "the paper's figure is an image"
+
+
+def curves(on: Data) -> dict[str, list[Row]]:
+    """Return the rows of the three figures, naive and Q* at six budgets, both designed with u~."""
+    drawn = on.drawn
+    wanted: dict[str, tuple[list[Comparison], Callable[[FloatArray, FloatArray], float]]] = {
+        "figure1": (pair_comparisons(drawn, paper.SYSTEMS), right_signs),
+        "figure2": ([baseline_comparison(drawn)], right_signs),
+        "figure3": ([ranking_comparison(drawn)], kendall_tau),
+    }
+    return {figure: _rows(on, figure, *parts) for figure, parts in wanted.items()}
+
+
+def right_signs(estimated: FloatArray, true: FloatArray) -> float:
+    """Return the part of the differences with the right sign; no difference is no verdict, and wrong.
+
+    >>> right_signs(np.array([0.1, 0.0, 2.0]), np.array([1.0, 1.0, -1.0]))
+    0.3333333333333333
+    """
+    return float(np.mean(estimated * true > 0))
+
+
+def kendall_tau(estimated: FloatArray, true: FloatArray) -> float:
+    """Return Kendall's tau: pairs in the right order minus pairs in the wrong one, by all pairs.
+
+    >>> kendall_tau(np.array([1.0, 3.0, 2.0]), np.array([1.0, 2.0, 3.0]))
+    0.3333333333333333
+    """
+    first, second = np.triu_indices(true.size, k=1)
+    agree = np.sign(estimated[first] - estimated[second]) * np.sign(true[first] - true[second])
+    return float(agree.mean())
+
+
+def _rows(
+    on: Data, figure: str, comparisons: list[Comparison], score: Callable[[FloatArray, FloatArray], float]
+) -> list[Row]:
+    sizes = [round(budget * on.grades.shape[0]) for budget in paper.BUDGETS]
+    lines = []
+    for d, design in enumerate(DESIGNS):
+        scores = np.array(
+            [
+                _scores(on, comparison, d, sizes, score, [int(figure[-1]), k])
+                for k, comparison in enumerate(comparisons)
+            ]
+        ).mean(axis=0)  # [trial, budget]: mean over comparisons
+        for b, budget in enumerate(paper.BUDGETS):
+            expected = paper.EXPECTED_CURVES[figure][d][b]
+            error = float(scores[:, b].std(ddof=1)) / np.sqrt(on.trials)
+            lines.append(
+                row(
+                    f"n/|X| = {budget:g}: {design}",
+                    None,
+                    float(scores[:, b].mean()),
+                    expected=expected,
+                    tolerance=max(0.02, 4 * error),
+                    note=NO_PAPER_VALUE,
+                )
+            )
+    return lines
+
+
+def _scores(
+    on: Data,
+    comparison: Comparison,
+    d: int,
+    sizes: list[int],
+    score: Callable[[FloatArray, FloatArray], float],
+    stream: list[int],
+) -> FloatArray:
+    """Return the score of every trial at every budget; the smaller samples are the beginnings of the largest."""
+    rng = np.random.default_rng([on.seed, 30, d, *stream])
+    q = (comparison.naive, comparison.optimal)[d][0]
+    true = (comparison.targets * on.drawn.grade).sum(axis=1)
+    scores = np.empty((on.trials, len(sizes)))
+    for trial in range(on.trials):
+        for b, results in enumerate(draw_estimates(on.drawn, q, comparison.targets, sizes, rng)):
+            values = np.array([result.value for result in results])
+            scores[trial, b] = score(values, true)
+    return scores
+
+
+def picture(figure: str, rows: list[Row]) -> str:
+    """Return a figure as SVG text on white: the score against the budget, one line a design."""
+    values = [
+        {"budget": budget, "score": line.computed, "design": design}
+        for design in DESIGNS
+        for budget in paper.BUDGETS
+        for line in rows
+        if line.name == f"n/|X| = {budget:g}: {design}"
+    ]
+    text = {"labelColor": charts.INK, "labelFontSize": 13, "titleColor": charts.INK_SOFT, "titleFontSize": 13}
+    lines = {"domainColor": charts.LINE_STRONG, "tickColor": charts.LINE_STRONG, "gridColor": charts.LINE}
+    encoding = {
+        "x": {
+            "field": "budget",
+            "type": "quantitative",
+            "scale": {"type": "log", "domain": [paper.BUDGETS[0], paper.BUDGETS[-1]]},
+            "axis": {
+                "title": "judgments per user, n/|X|",
+                "values": list(paper.BUDGETS),
+                "format": "~g",
+                "grid": False,
+            },
+        },
+        "y": {
+            "field": "score",
+            "type": "quantitative",
+            "scale": {"domain": [0.4, 1.0]},
+            "axis": {"title": SCORES[figure], "tickCount": 6},
+        },
+    }
+    looks = {
+        "stroke": [charts.INK_SOFT, charts.GOLD],
+        "strokeDash": [[4, 3], [1, 0]],
+        "shape": ["circle", "square"],
+    }
+    for channel, look in looks.items():
+        encoding[channel] = {
+            "field": "design",
+            "type": "nominal",
+            "scale": {"domain": list(DESIGNS), "range": look},
+            "legend": {"orient": "bottom", "title": None, "symbolSize": 120},
+        }
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": "white",
+        "padding": 8,
+        "width": charts.WIDTH,
+        "height": 260,
+        "title": {"text": TITLES[figure], "anchor": "start", "fontSize": 14, "color": charts.INK},
+        "data": {"values": values},
+        "mark": {"type": "line", "strokeWidth": 2.5, "point": {"filled": False, "fill": "white", "size": 60}},
+        "encoding": encoding,
+        "config": {
+            "aria": False,
+            "font": "sans-serif",
+            "view": {"stroke": None},
+            "axis": text | lines | {"titleFontWeight": "normal"},
+            "legend": text,
+        },
+    }
+    told = "; ".join(
+        f"{design} " + ", ".join(f"{v['score']:.3f}" for v in values if v["design"] == design)
+        for design in DESIGNS
+    )
+    at = ", ".join(f"{budget:g}" for budget in paper.BUDGETS)
+    described = f"{SCORES[figure]} at {at} judgments per user: {told}."
+    return charts.standalone_svg(charts.svg(spec, TITLES[figure], described))

@@ -1,0 +1,315 @@
+"""Questions: what a campaign is to find out, and how much each item of a frame says about it.
+
+A question is about some of the known runs. Its *contrast* is how far an item's utility moves the answers, its
+*comparisons* are the numbers to estimate; a forecast speaks of their root mean square half-width.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sampling.designs import normalised
+from sampling.measures import FloatArray, Measure, run_weights
+from sampling.pooling import prior_utility
+from sampling.sizes import IdenticalSystemsError, as_nonnegative, as_probabilities, require_same_items
+
+BLOCK = 4_000_000  # weights held at a time: a large frame never needs a dense matrix [run, item] of them
+QUESTIONS = ("pair", "system", "baseline", "ranking", "pool")
+METHODS = ("default", "paper", "naive")
+SELECTIONS = ("poisson", "pareto", "replacement")
+PRIORS = ("runs", "scores", "judgments")
+
+
+class QuestionRefused(ValueError):
+    """The question cannot be asked of these runs, for a reason the user can act on."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What to draw for.
+
+    Attributes
+    ----------
+    question : str
+        "pair" (run A, run B), "system" (one run), "baseline" (the baseline, then its candidates), "ranking" (two or
+        more runs; none named means all), "pool" (every run, evenly).
+    runs : tuple of str
+    measure : str
+        A linear measure.
+    depth : int
+        Depth of the pool.
+    budget : int
+        Items to be judged in all, earlier batches included, in expectation.
+    method : str
+        "default" (sizes by contrast and doubt with a mixture), "paper" (Schnabel et al.: Q proportional to utility
+        times contrast), "naive" (Q proportional to utility times summed weights).
+    selection : str
+        "poisson", "pareto" (an exact count in every topic) or "replacement" (the paper's).
+    prior : str
+        Whence the guess of relevance: "runs" (all known runs), "scores" (imported scores as well) or "judgments" (those
+        of earlier batches as well).
+    scores : str
+        Name of the imported scores.
+    sensitivity, specificity : float
+        What is assumed of the program that gave the scores; a wrong guess costs width, never truth.
+    other_runs_share, uniform_share : float
+        Parts of the draw that serve other known runs, and a floor under every pooled item.
+    """
+
+    question: str
+    runs: tuple[str, ...]
+    measure: str
+    depth: int
+    budget: int
+    method: str = "default"
+    selection: str = "poisson"
+    prior: str = "runs"
+    scores: str = ""
+    sensitivity: float = 0.75
+    specificity: float = 0.95
+    other_runs_share: float = 0.15
+    uniform_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", tuple(self.runs))
+        for name, known in (
+            ("question", QUESTIONS),
+            ("method", METHODS),
+            ("selection", SELECTIONS),
+            ("prior", PRIORS),
+        ):
+            if getattr(self, name) not in known:
+                raise QuestionRefused(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
+        if self.budget < 1:
+            raise QuestionRefused(f"the budget must be at least 1, got {self.budget}")
+        shares = (self.other_runs_share, self.uniform_share)
+        if not (all(0 <= share < 1 for share in shares) and sum(shares) < 1):
+            raise QuestionRefused(
+                f"shares must be at least 0 and sum to less than 1, got {shares[0]} and {shares[1]}"
+            )
+        if not 0 < self.sensitivity < 1 or not 0 < self.specificity < 1:
+            raise QuestionRefused("sensitivity and specificity must be within (0, 1)")
+        if self.sensitivity + self.specificity <= 1:
+            raise QuestionRefused(
+                "sensitivity + specificity must be above 1: else the scores say the opposite"
+            )
+        if self.method == "default" and self.selection == "replacement":
+            raise QuestionRefused("the default design is drawn without replacement")
+        if self.prior == "scores" and not self.scores:
+            raise QuestionRefused("name the imported scores that the prior is to use")
+        if self.prior == "judgments" and self.selection != "poisson":
+            raise QuestionRefused("sizes learned from judgments need a Poisson draw")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the design as JSON values; ``Design(**parameters)`` is equal to it."""
+        return {**asdict(self), "runs": list(self.runs)}
+
+
+def question_rows(design: Design, run_ids: Sequence[str]) -> list[int]:
+    """Return the places in `run_ids` of the runs the question is about, in the question's order.
+
+    Raises
+    ------
+    QuestionRefused
+        A run that is not there, one named twice, or too few for the question.
+
+    Examples
+    --------
+    >>> question_rows(Design("pair", ("b", "a"), "P@1", 1, 10), ["a", "b", "c"])
+    [1, 0]
+    """
+    for run_id in design.runs:
+        if run_id not in run_ids:
+            raise QuestionRefused(f"the collection has no run {run_id!r}")
+        if design.runs.count(run_id) > 1:
+            raise QuestionRefused(f"run {run_id!r} is named twice: choose different runs")
+    if design.question == "pool" or (design.question == "ranking" and not design.runs):
+        rows = list(range(len(run_ids)))
+    else:
+        rows = [run_ids.index(run_id) for run_id in design.runs]
+    least = {"pair": 2, "system": 1, "baseline": 2, "ranking": 2, "pool": 1}[design.question]
+    most = {"pair": 2, "system": 1}.get(design.question, len(run_ids))
+    if not least <= len(rows) <= most:
+        wanted = f"{least}" if least == most else f"at least {least}"
+        raise QuestionRefused(f"the question {design.question!r} takes {wanted} run(s), got {len(rows)}")
+    return rows
+
+
+# ---- how much an item says -----------------------------------------------------------------------
+
+
+def squared_contrast(question: str, weights: ArrayLike) -> FloatArray:
+    """Return the mean over the question's comparisons of the squared weight of every item.
+
+    Its root is the contrast: the comparisons' mean variance under a Poisson design is
+    ``sum (1 - pi)/pi * squared_contrast * Var(u - f)``. system: w^2. pair: (w_A - w_B)^2. baseline (first row): mean of
+    (w_j - w_0)^2. ranking: mean over all pairs, 2/(k-1) sum_j (w_j - mean w)^2. pool: mean of w_j^2.
+
+    Source: Schnabel et al. (2016), Eq 4, 9, 11 and 13; methods/sampling.md, section 1, for the sum over pairs.
+
+    Parameters
+    ----------
+    weights : array, shape (n_runs, n_items), rows in the question's order
+
+    Examples
+    --------
+    >>> squared_contrast("pair", [[1.0, 0.5], [0.5, 0.5]]).tolist()
+    [0.25, 0.0]
+    """
+    rows = as_nonnegative("weights", weights, 2)
+    if question == "pair":
+        return np.asarray(np.square(rows[0] - rows[1]))
+    if question == "baseline":
+        return np.asarray(np.square(rows[1:] - rows[0]).mean(axis=0))
+    if question == "ranking":
+        spread = np.square(rows - rows.mean(axis=0)).sum(axis=0) * (2 / (rows.shape[0] - 1))
+        # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
+        spread[rows.max(axis=0) == rows.min(axis=0)] = 0.0
+        return np.asarray(spread)
+    return np.asarray(np.square(rows).mean(axis=0))
+
+
+def mean_square_total(question: str, totals: ArrayLike) -> float:
+    """Return the mean over the question's comparisons of the squared value, from the value of every run.
+
+    >>> mean_square_total("ranking", [1.0, 3.0])
+    4.0
+    """
+    return float(squared_contrast(question, np.asarray(totals, dtype=np.float64)[:, None])[0])
+
+
+def item_blocks(n_runs: int, n_items: int, block: int = BLOCK) -> Iterator[slice]:
+    """Yield slices of the items such that a matrix [run, item] of one slice has at most `block` numbers.
+
+    >>> list(item_blocks(2, 5, block=6))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    step = max(1, block // max(1, n_runs))
+    for start in range(0, n_items, step):
+        yield slice(start, min(start + step, n_items))
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What the runs say about every item of a frame under one question and measure.
+
+    Attributes
+    ----------
+    squared_contrast : array, shape (n_items,)
+        See `squared_contrast`.
+    summed_weights : array, shape (n_items,)
+        Of the question's runs: the naive design's.
+    average_run : array, shape (n_items,)
+        Mean over all known runs of w/sum(w): a distribution.
+    """
+
+    squared_contrast: FloatArray
+    summed_weights: FloatArray
+    average_run: FloatArray
+
+
+def importance(
+    question: str, measure: Measure, ranks: ArrayLike, rows: Sequence[int], n_topics: int
+) -> Importance:
+    """Return what the runs' ranks say about every item, in blocks: memory grows with the items, not with items x runs.
+
+    Parameters
+    ----------
+    ranks : int array, shape (n_runs, n_items), 0 = not returned
+    rows : the question's runs, see `question_rows`
+
+    Raises
+    ------
+    IdenticalSystemsError
+        The runs of the question weigh every item alike: each difference is exactly 0 and there is nothing to judge.
+    QuestionRefused
+        No run returns anything inside the measure's cutoff.
+    """
+    rank = np.asarray(ranks)
+    n_runs, n_items = rank.shape
+    blocks = list(item_blocks(n_runs, n_items))
+    totals = np.zeros(n_runs)
+    for block in blocks:
+        totals += run_weights(measure, rank[:, block], n_topics).sum(axis=1)
+    if not totals[list(rows)].any():
+        raise QuestionRefused(
+            f"no run of the question returns a document inside the cutoff of {measure.name}"
+        )
+    share = np.divide(1.0, totals, out=np.zeros(n_runs), where=totals > 0) / np.count_nonzero(totals)
+    contrast, summed, average = np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)
+    for block in blocks:
+        weights = run_weights(measure, rank[:, block], n_topics)
+        asked = weights[list(rows)]
+        contrast[block] = squared_contrast(question, asked)
+        summed[block] = asked.sum(axis=0)
+        average[block] = (weights * share[:, None]).sum(axis=0)
+    if not contrast.any():
+        raise IdenticalSystemsError(
+            "the runs rank alike inside the cutoff: every difference is exactly 0, there is nothing to judge"
+        )
+    return Importance(contrast, summed, average)
+
+
+def run_totals(
+    measure: Measure, ranks: ArrayLike, rows: Sequence[int], n_topics: int, values: ArrayLike
+) -> FloatArray:
+    """Return sum of w * value over the items for every run in `rows`: its measure if the values were the gains."""
+    rank, value = np.asarray(ranks), np.asarray(values, dtype=np.float64)
+    totals = np.zeros(len(rows))
+    for block in item_blocks(len(rows), rank.shape[1]):
+        totals += (run_weights(measure, rank[list(rows), block], n_topics) * value[block]).sum(axis=1)
+    return totals
+
+
+def prior_of_runs(ranks: ArrayLike, depth: int) -> FloatArray:
+    """Return the utility guessed from the ranks of the given runs, in (0, 1), block by block: see `prior_utility`."""
+    rank = np.asarray(ranks)
+    prior = np.zeros(rank.shape[1])
+    for block in item_blocks(*rank.shape):
+        prior[block] = prior_utility(rank[:, block], depth)
+    return prior
+
+
+# ---- later batches -------------------------------------------------------------------------------
+
+
+def nested_probabilities(sizes: ArrayLike, earlier: ArrayLike, expected_count: float) -> FloatArray:
+    """Return pi >= earlier, pi = max(earlier, min(1, c * size)), with sum pi = expected_count.
+
+    With one permanent random number an item, a draw of these probabilities contains the earlier one: nothing is judged
+    twice. Nothing is added where the earlier draw already has the count; then pi = earlier. With a budget of at least
+    all items that have a size these are certain.
+
+    Raises
+    ------
+    ValueError
+        As `sampling.designs.inclusion_probabilities`; probabilities outside [0, 1].
+
+    Examples
+    --------
+    >>> nested_probabilities([1, 1, 2], [0.5, 0.0, 0.0], 1.5).round(9).tolist()
+    [0.5, 0.333333333, 0.666666667]
+    """
+    before = as_probabilities("earlier", earlier)
+    size = as_nonnegative("sizes", sizes, 1)
+    require_same_items("sizes", size, before.size)
+    if expected_count <= before.sum():
+        return before
+    wanted = normalised(size)
+    most = np.where(wanted > 0, 1.0, before)
+    if expected_count >= most.sum():
+        return most
+    # The sum grows with c. Halving exponents first finds its size, halving the interval then its digits.
+    low, high = 0.0, float(1 / wanted[wanted > 0].min())
+    for _ in range(200):
+        middle = (low + high) / 2 if high < 4 * low else float(np.sqrt(max(low, 1e-300) * high))
+        if np.maximum(before, np.minimum(1.0, middle * wanted)).sum() < expected_count:
+            low = middle
+        else:
+            high = middle
+        if high <= low * (1 + 1e-15):
+            break
+    return np.asarray(np.maximum(before, np.minimum(1.0, high * wanted)))

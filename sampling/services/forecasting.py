@@ -1,0 +1,129 @@
+"""What a budget buys under several designs, before a judgment is spent."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from judging.models import Campaign
+from sampling.designs import NORMAL_97_5, draws_for_distinct, inclusion_probabilities, normalised
+from sampling.frames import newest_draw
+from sampling.measures import FloatArray
+from sampling.questions import Design, mean_square_total, nested_probabilities, run_totals
+from sampling.services.drawing import earlier_columns
+from sampling.services.population import Population, doubt, population, single_draw_probability, sizes
+
+N_BUDGETS = 12
+FEWEST_ITEMS = 10  # below, no interval is given
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Expected half-widths of the 95 % intervals at several budgets, under the guess of what is relevant.
+
+    For a question with several comparisons the root of their mean square. `widths[design][budget]` is None where the
+    design cannot reach the budget. "default" is the design as asked for; "paper" and "naive" are drawn with
+    replacement and compared at the same number of different items; "pool" is every pooled pair alike.
+    """
+
+    n_frame: int
+    n_question: int  # pairs that say anything about the question
+    n_comparisons: int
+    already: float  # expected number of items that earlier batches draw
+    budgets: list[int]
+    widths: dict[str, list[float | None]]
+    same_width: dict[str, float | None]  # judgments that each design needs for the default's width at the budget
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.__dict__}
+
+
+def preview(*, campaign: Campaign, design: Design) -> Preview:
+    """Return what a budget buys; a campaign that was drawn already starts from its present probabilities."""
+    found = population(campaign, design)
+    earlier = newest_draw(campaign)
+    before = earlier_columns(earlier, found).probability
+    n_frame, already = found.n_items, float(before.sum())
+    first = max(FEWEST_ITEMS, already)
+    spread = np.geomspace(max(first, 0.02 * n_frame), n_frame, N_BUDGETS) if first < n_frame else [n_frame]
+    budgets = sorted({int(n) for n in spread} | {min(design.budget, n_frame)})
+    budgets = [n for n in budgets if n >= FEWEST_ITEMS]
+    curves = {
+        name: _Curve(found, name, before)
+        for name in ("naive", "paper", "pool", "default")
+        if not (name == "pool" and design.question == "pool")
+    }
+    widths = {name: [curve.half_width(n) for n in budgets] for name, curve in curves.items()}
+    wanted = curves["default"].half_width(min(design.budget, n_frame))
+    return Preview(
+        n_frame=n_frame,
+        n_question=int(np.count_nonzero(found.says.squared_contrast)),
+        n_comparisons=_n_comparisons(design.question, len(found.rows)),
+        already=already,
+        budgets=budgets,
+        widths=widths,
+        same_width={name: curve.budget_for(wanted) for name, curve in curves.items()},
+    )
+
+
+def _n_comparisons(question: str, n_runs: int) -> int:
+    return {"pair": 1, "system": 1, "baseline": n_runs - 1, "ranking": n_runs * (n_runs - 1) // 2}.get(
+        question, n_runs
+    )
+
+
+class _Curve:
+    """Half-width against budget of one design; what does not depend on the budget is computed once."""
+
+    def __init__(self, found: Population, name: str, before: FloatArray) -> None:
+        self.found, self.name, self.before = found, name, before
+        says, guess, gain = found.says, found.guess, found.relevant_gain
+        self.squares = says.squared_contrast * gain**2
+        if name in ("naive", "paper"):
+            self.q = single_draw_probability(found, name)
+            reached = self.q > 0
+            self.is_unbiased = not np.any(self.squares[~reached] > 0)
+            self.second_moment = float(
+                (self.squares[reached] * guess[reached] / self.q[reached]).sum()
+            )
+            totals = run_totals(found.measure, found.pooled.ranks, found.rows, len(found.topics), guess * gain)
+            self.squared_mean = mean_square_total(found.design.question, totals)
+        else:
+            asked = found.design if name == "default" else replace(found.design, question="pool")
+            self.sizes = normalised(
+                sizes(found, guess) if asked.question != "pool" else np.ones(found.n_items)
+            )
+            self.variance = self.squares * doubt(guess) ** 2
+
+    def half_width(self, budget: float) -> float | None:
+        if self.name in ("naive", "paper"):
+            n_reachable = int(np.count_nonzero(self.q))
+            if budget >= n_reachable or not self.is_unbiased:
+                return None
+            n_draws = draws_for_distinct(self.q, budget)
+            return float(
+                NORMAL_97_5 * np.sqrt(max(self.second_moment - self.squared_mean, 0.0) / n_draws)
+            )
+        if self.before.any():
+            pi = nested_probabilities(self.sizes, self.before, budget)
+        else:
+            pi = inclusion_probabilities(self.sizes, min(budget, float(self.found.n_items)))
+        told = self.variance > 0
+        if np.any(pi[told] == 0):
+            return None
+        return float(NORMAL_97_5 * np.sqrt(((1 - pi[told]) / pi[told] * self.variance[told]).sum()))
+
+    def budget_for(self, half_width: float | None) -> float | None:
+        """Return the judgments for the half-width, or None where the design never reaches it."""
+        if half_width is None or half_width <= 0:
+            return None
+        low, high = float(FEWEST_ITEMS), float(self.found.n_items)
+        for _ in range(30):
+            middle = np.sqrt(low * high)
+            reached = self.half_width(middle)
+            if reached is not None and reached > half_width:
+                low = middle
+            else:
+                high = middle
+        reached = self.half_width(high)
+        return None if reached is None or reached > half_width * 1.01 else float(np.ceil(high))
