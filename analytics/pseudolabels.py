@@ -56,6 +56,16 @@ def on_stairs(gains: ArrayLike, grades: ArrayLike) -> Floats:
     return np.asarray(scale[grade][None, :] >= levels[:, None], dtype=np.float64)
 
 
+def topic_sums(topic: Ints, rows: Floats, n_topics: int) -> Floats:
+    """Return [row, topic], the sum of each row's values over the items of each topic.
+
+    >>> topic_sums(np.array([0, 2, 2]), np.ones((1, 3)), 3).tolist()
+    [[1.0, 0.0, 2.0]]
+    """
+    sums = [np.bincount(topic, weights=row, minlength=n_topics) for row in rows]
+    return np.asarray(sums, dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class PseudoLabels:
     """Return of `pseudo_labels`: what `analytics.ratios` needs to know about labels; nothing about runs.
@@ -137,8 +147,7 @@ def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple
     guess = share[:, None] * phases.prediction[phases.judged]
     gap = (observed - guess) / pi
     topic = phases.topic[phases.judged]
-    guessed = np.bincount(phases.topic, weights=phases.prediction, minlength=n_topics)
-    by_topic = np.stack([np.bincount(topic, weights=row, minlength=n_topics) for row in gap])
+    guessed = topic_sums(phases.topic, phases.prediction[None], n_topics)
     known = np.where(phases.audited, phases.gold, 0.0)
     utility = phases.prediction.copy()
     utility[phases.judged] += (steps[:, None] * gap).sum(axis=0)
@@ -147,8 +156,8 @@ def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple
         topic_index=phases.topic,
         utility=utility,
         steps=steps,
-        stair_total=share[:, None] * guessed + by_topic,
-        stair_found=np.stack([np.bincount(topic, weights=row, minlength=n_topics) for row in known]),
+        stair_total=share[:, None] * guessed + topic_sums(topic, gap, n_topics),
+        stair_found=topic_sums(topic, known, n_topics),
         judged=phases.judged,
         draw_noise=gap * np.sqrt(1 - pi),
         audit_noise=surprise * np.sqrt(pi * (1 - pi_a)) / pi,

@@ -28,7 +28,7 @@ from analytics.estimators import (
     too_few,
 )
 from analytics.labels import Ints
-from analytics.pseudolabels import PseudoLabels
+from analytics.pseudolabels import PseudoLabels, topic_sums
 from sampling.measures import RatioMeasure
 
 REPLICATES = 1000
@@ -116,11 +116,11 @@ def _numerator(measure: RatioMeasure, labels: PseudoLabels, run: _Listed) -> _Nu
     place, topic = run.place[judged], run.topic[judged]
     weighted = run.weight * run.utility
     if measure.family == "nDCG":
-        value = np.bincount(run.topic, weights=weighted, minlength=labels.n_topics)
+        value = topic_sums(run.topic, weighted[None], labels.n_topics)[0]
         return _Numerator(value, place, topic, run.weight[judged], None)
     above = _before(run.utility, run.topic)
-    value = np.bincount(run.topic, weights=weighted * (1 + above), minlength=labels.n_topics)
-    total = np.bincount(run.topic, weights=weighted, minlength=labels.n_topics)
+    terms = np.stack([weighted * (1 + above), weighted])
+    value, total = topic_sums(run.topic, terms, labels.n_topics)
     below = total[run.topic] - _before(weighted, run.topic) - weighted
     slope = run.weight * (1 + above) + below
     return _Numerator(value, place, topic, slope[judged], run.weight[judged])
@@ -195,17 +195,17 @@ def _replicated(
     macro_b, micro_b = np.zeros((2, len(numerators), replicates))
     total_b = np.zeros(replicates)
     n_judged = labels.judged.size
-    chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, 2 * n_judged)))
+    audited = np.flatnonzero(labels.audit_noise.any(axis=0))
+    n_multipliers = n_judged + audited.size
+    chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, n_multipliers)))
     rng = np.random.default_rng(seed)
     for start in range(0, replicates, chunk):
         part = slice(start, min(start + chunk, replicates))
         # one row a replicate: the stream is the same however the replicates are cut into chunks
-        multiplier = rng.standard_exponential((part.stop - part.start, 2 * n_judged)).T - 1
-        draw, audit = multiplier[:n_judged], multiplier[n_judged:]
-        stair_noise = [
-            a[:, None] * draw + b[:, None] * audit
-            for a, b in zip(labels.draw_noise, labels.audit_noise, strict=True)
-        ]
+        multiplier = rng.standard_exponential((part.stop - part.start, n_multipliers)).T - 1
+        stair_noise = [row[:, None] * multiplier[:n_judged] for row in labels.draw_noise]
+        for row, one in zip(labels.audit_noise, stair_noise, strict=True):
+            one[audited] += row[audited][:, None] * multiplier[n_judged:]
         noise = sum(
             (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
             start=np.zeros((n_judged, 1)),

@@ -4,16 +4,20 @@ import hashlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import polars as pl
 from django.db import connection
 
 from judging.models import Campaign, Collection, Run
-from judging.rankings import read_rankings, top
+from judging.rankings import Rankings, read_rankings
 from sampling.measures import FloatArray, parse_measure, run_weights
 from sampling.models import Draw, DrawEntry
-from sampling.pooling import Pool, pool
+from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
+from sampling.sparse import SparseRuns
+
+ASKED_AT_ONCE = 20_000  # documents in one query
 
 
 class FrameRefused(ValueError):
@@ -22,22 +26,23 @@ class FrameRefused(ValueError):
 
 def collection_pool(collection: Collection, runs: Sequence[Run], depth: int) -> Pool:
     """Return the depth pool of the runs over the collection's topics; every pooled document must be there to read."""
-    topic_ids = pl.Series(list(collection.topics.values_list("topic_id", flat=True)), dtype=pl.String)
-    tops = [
-        top(read_rankings(Path(run.rankings.path)), depth).filter(
-            pl.col("topic_id").is_in(topic_ids.implode())
-        )
-        for run in runs
-    ]
-    pooled = pool(tops, depth)
+    topic_ids = set(collection.topics.values_list("topic_id", flat=True))
+    pooled = pool_of_rankings([_rankings(run) for run in runs], depth, topic_ids)
     _require_documents(collection, pooled)
     return pooled
 
 
+def _rankings(run: Run) -> Rankings:
+    return read_rankings(Path(run.rankings.path))
+
+
 def _require_documents(collection: Collection, pooled: Pool) -> None:
-    wanted = set(pooled.doc_ids)
-    known = set(collection.documents.filter(doc_id__in=wanted).values_list("doc_id", flat=True))
-    missing = sorted(wanted - known)
+    wanted = list(dict.fromkeys(pooled.doc_ids))
+    known: set[str] = set()
+    for start in range(0, len(wanted), ASKED_AT_ONCE):
+        part = wanted[start : start + ASKED_AT_ONCE]
+        known.update(collection.documents.filter(doc_id__in=part).values_list("doc_id", flat=True))
+    missing = sorted(doc_id for doc_id in wanted if doc_id not in known)
     if missing:
         raise FrameRefused(
             f"{len(missing)} pooled documents are not in the collection, for example {missing[0]!r}: "
@@ -45,18 +50,25 @@ def _require_documents(collection: Collection, pooled: Pool) -> None:
         )
 
 
-def weights_of_runs(ranks: np.ndarray, measure: str, n_topics: int) -> FloatArray:
-    """Return w[run, item] of the measure."""
+@overload
+def weights_of_runs(ranks: SparseRuns, measure: str, n_topics: int) -> SparseRuns: ...
+@overload
+def weights_of_runs(ranks: np.ndarray, measure: str, n_topics: int) -> FloatArray: ...
+def weights_of_runs(ranks: SparseRuns | np.ndarray, measure: str, n_topics: int) -> SparseRuns | FloatArray:
+    """Return w[run, item] of the measure, in the form in which the ranks are given."""
     parsed = parse_measure(measure)
+    if isinstance(ranks, SparseRuns):
+        return ranks.with_values(run_weights(parsed, ranks.value, n_topics))
     return np.stack([run_weights(parsed, row, n_topics) for row in ranks])
 
 
 def frame_file(pooled: Pool, columns: dict[str, np.ndarray]) -> bytes:
     """Return the frame with the given columns as the bytes of a Parquet file."""
+    topic_ids = pl.Series(list(pooled.topic_ids), dtype=pl.String)
     frame = pl.DataFrame(
         {
-            "topic_id": pooled.topic_ids[pooled.topic_index].astype(str),
-            "doc_id": pooled.doc_ids.astype(str),
+            "topic_id": topic_ids.gather(pooled.topic_index),
+            "doc_id": pl.Series(list(pooled.doc_ids), dtype=pl.String),
             **columns,
         }
     )
@@ -73,30 +85,22 @@ def load_frame(draw: Draw) -> pl.DataFrame:
     return pl.read_parquet(content)
 
 
+def returned_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> SparseRuns:
+    """Return the ranks of the frame's items, where a run returns the item within the depth."""
+    return ranks_in_pairs([_rankings(run) for run in runs], frame["topic_id"], frame["doc_id"], depth)[0]
+
+
 def ranks_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> np.ndarray:
     """Return ranks[run, item] of the frame's items, 0 where a run does not return the item within the depth."""
-    pairs = frame.select("topic_id", "doc_id")
-    ranks = np.zeros((len(runs), frame.height), dtype=np.int64)
-    for index, run in enumerate(runs):
-        rows = top(read_rankings(Path(run.rankings.path)), depth)
-        joined = pairs.join(rows, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-        ranks[index] = joined["rank"].fill_null(0).to_numpy()
-    return ranks
+    return returned_in_frame(frame, runs, depth).dense()
 
 
 def ranks_outside(
     frame: pl.DataFrame, runs: Sequence[Run], depth: int, topic_ids: Sequence[str]
 ) -> list[np.ndarray]:
     """Return per run the ranks, down to the depth, at which it returns documents that the draw could not select."""
-    pairs = frame.select("topic_id", "doc_id")
-    outside = []
-    for run in runs:
-        rows = top(read_rankings(Path(run.rankings.path)), depth).filter(
-            pl.col("topic_id").is_in(list(topic_ids))
-        )
-        missing = rows.join(pairs, on=["topic_id", "doc_id"], how="anti")
-        outside.append(missing["rank"].to_numpy().astype(np.int64))
-    return outside
+    rankings = [_rankings(run) for run in runs]
+    return ranks_in_pairs(rankings, frame["topic_id"], frame["doc_id"], depth, topic_ids)[1]
 
 
 # -- draws and judgments of a campaign ----------------------------------------------------------------------
@@ -125,7 +129,9 @@ def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
         cursor.execute(MEAN_GRADES, [campaign.pk])
         rows = cursor.fetchall()
     schema = {"topic_id": pl.String, "doc_id": pl.String, "value": pl.Float64}
-    frame = pl.DataFrame([(topic, doc, float(gains[grade])) for topic, doc, grade in rows], schema, orient="row")
+    frame = pl.DataFrame(
+        [(topic, doc, float(gains[grade])) for topic, doc, grade in rows], schema, orient="row"
+    )
     return frame.group_by("topic_id", "doc_id").agg(pl.col("value").mean()).sort("topic_id", "doc_id")
 
 

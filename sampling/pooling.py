@@ -1,6 +1,6 @@
 """Depth pools: the frame of items that a draw may select, and what ranks alone say about their utility."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,8 +9,9 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from judging.rankings import Rankings
+from judging.runs import PADDING, hash_tokens
 from sampling.measures import FloatArray
-from sampling.siphash import hash_texts
+from sampling.siphash import TEXT_BLOCK, hash_texts, laid_out
 from sampling.sparse import SparseRuns, from_dense
 
 _COLUMNS = ("topic_id", "doc_id", "rank")
@@ -136,6 +137,70 @@ def _rows_of_rankings(run: Rankings, topic_ids: list[str], depth: int) -> _Rows:
     inside = np.flatnonzero((rank_of_row[place] <= depth) & (topic_of_row[place] >= 0))
     place = place[inside]
     return _Rows(run.hashes[inside], topic_of_row[place], rank_of_row[place].astype(np.int32), place)
+
+
+def ranks_in_pairs(
+    rankings: Sequence[Rankings],
+    topic_ids: pl.Series,
+    doc_ids: pl.Series,
+    depth: int,
+    among: Iterable[str] | None = None,
+) -> tuple[SparseRuns, list[Ints]]:
+    """Return the ranks of stored runs for given (topic, document) pairs, and those of documents that are not among
+    them.
+
+    Parameters
+    ----------
+    rankings : sequence of Rankings
+    topic_ids, doc_ids : Series of str, length n_items
+        Pairs that are all different, in any order.
+    depth : int
+        Ranks below it are left out.
+    among : collection of str, optional
+        Topics whose other documents are told; the pairs' topics unless given.
+
+    Returns
+    -------
+    SparseRuns of int32, shape (n_runs, n_items)
+    list of int arrays
+        Per run the ranks, in the order of its rows, of documents of those topics that are not among the pairs.
+    """
+    _require_depth(depth)
+    topics = sorted({*topic_ids.unique(), *(among or ())})
+    hashes = _stored_hashes(topic_ids, doc_ids)
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    runs, items, values, outside = [], [], [], []
+    for index, run in enumerate(rankings):
+        rows = _rows_of_rankings(run, topics, depth)
+        place = np.minimum(np.searchsorted(hashes, rows.keys), max(hashes.size - 1, 0))
+        found = hashes[place] == rows.keys if hashes.size else np.zeros(rows.keys.size, dtype=np.bool_)
+        items.append(order[place[found]])
+        values.append(rows.rank[found])
+        runs.append(np.full(items[-1].size, index, dtype=np.int32))
+        outside.append(rows.rank[~found][np.argsort(rows.place[~found])].astype(np.int64))
+    item, run_of = np.concatenate(items), np.concatenate(runs)
+    by_item = np.argsort(item, kind="stable")  # runs stay ascending within an item
+    table = SparseRuns(
+        n_runs=len(rankings),
+        n_items=len(doc_ids),
+        run=run_of[by_item],
+        item=item[by_item].astype(np.int32),
+        value=np.concatenate(values)[by_item],
+    )
+    return table, outside
+
+
+def _stored_hashes(topic_ids: pl.Series, doc_ids: pl.Series) -> NDArray[np.uint64]:
+    """Return `judging.runs.hash_pairs` of many pairs, without a Python object a pair."""
+    hashes = np.empty(len(doc_ids), dtype=np.uint64)
+    for start in range(0, len(doc_ids), TEXT_BLOCK):
+        seeds = np.zeros(len(doc_ids.slice(start, TEXT_BLOCK)), dtype=np.uint64)
+        for texts in (topic_ids.slice(start, TEXT_BLOCK), doc_ids.slice(start, TEXT_BLOCK)):
+            data, lengths = laid_out(texts)
+            seeds = hash_tokens(data + PADDING, np.cumsum(lengths) - lengths, lengths, seeds)
+        hashes[start : start + TEXT_BLOCK] = seeds
+    return hashes
 
 
 def _pooled(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], depth: int) -> Pool:

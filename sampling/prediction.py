@@ -1,69 +1,83 @@
 """Predictions of items' gains for the difference estimator, each fitted without the item's own label.
 
-The estimator ``sum_frame f w + sum_drawn (u - f) w / pi`` is exactly unbiased under Poisson sampling for any f
+The estimator ``sum_frame f w + sum_drawn (u - f) w / pi`` is exactly unbiased under Poisson sampling for every f
 that does not depend on the item's own inclusion and label. So the frame is cut into folds by a hash before
-anything is drawn, and f on a fold is fitted on the labels of the other folds (cross-fitting). A good f makes
-the interval narrow; a bad one only makes it wide.
+anything is drawn, and f on a fold is fitted on the labels of the other folds (cross-fitting). A good f makes the
+interval narrow, a bad one makes it wide; neither moves its centre.
 
-The model is a logistic regression of label / largest gain on the prior guess and on what the ranks of all known
-runs say, with an intercept per topic. All its coefficients are shrunk towards "the prior is right": without
-labels f is the prior itself, a few labels calibrate it, many labels replace it. Nothing here is random.
+The model is a logistic regression of gain / largest gain on what the ranks of all known runs say, with an
+intercept per topic, around the prior guess. Every coefficient is shrunk towards 0, where f is the prior: without
+labels f is the prior, few labels calibrate it, many labels replace it. Nothing here is random.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from sampling.designs import normalised
 from sampling.draws import IndexArray, permanent_random_numbers
+from sampling.logistic import LogisticProblem, minimised
 from sampling.measures import FloatArray
-from sampling.sizes import as_finite, as_nonnegative, as_probabilities, require_same_items
+from sampling.pooling import as_ranks
+from sampling.questions import nested_probabilities
+from sampling.sizes import as_nonnegative, as_probabilities
+from sampling.sparse import SparseRuns
 
 N_FOLDS = 10
-RIDGE = 3.0
-TOPIC_RIDGE = 2.0
+# Precisions before any label, in logits: a standardised feature's coefficient has sd .32, a topic's intercept
+# sd 1, the shift and the change of slope of the prior sd 1.8.
+FEATURE_RIDGE = 10.0
+TOPIC_RIDGE = 1.0
 CALIBRATION_RIDGE = 0.3
-_FARTHEST = 30.0  # logits beyond it are as certain as a double can say
+_FARTHEST = 30.0  # beyond this logit a probability rounds to 1
 
 
-# ---- folds and features: from the frame only ------------------------------------------------------
+# ---- folds and features: from the frame alone ------------------------------------------------------
 
 
-def folds(topic_ids: ArrayLike, doc_ids: ArrayLike, seed: int, n_folds: int = N_FOLDS) -> IndexArray:
-    """Return the fold of each (topic, document), 0 to n_folds - 1: a function of the two ids and the seed only.
+def folds(topic_ids: Sequence[str], doc_ids: Sequence[str], seed: int, n_folds: int = N_FOLDS) -> IndexArray:
+    """Return the fold, 0 to n_folds - 1, of each (topic, document): a function of the two ids and the seed only.
 
-    The numbers are those of a seed derived from `seed`, so folds say nothing about which items the draw of the
-    same seed selects.
+    The hash has a seed derived from `seed`, so that folds and the numbers that decide the draw of the same seed
+    are independent.
 
     Raises
     ------
     ValueError
         Fewer than 2 folds, or as `permanent_random_numbers`.
+
+    Examples
+    --------
+    >>> folds(["1", "1", "2"], ["a", "b", "a"], seed=1).shape
+    (3,)
     """
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2, got {n_folds}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed must be within [0, 2^64), got {seed}")
-    digest = blake2b(b"folds", key=int(seed).to_bytes(8, "little"), digest_size=8).digest()
-    numbers = permanent_random_numbers(list(topic_ids), list(doc_ids), int.from_bytes(digest, "little"))  # type: ignore[arg-type]
-    return np.minimum(np.floor(numbers * n_folds), n_folds - 1).astype(np.int64)
+    derived = blake2b(b"folds", key=int(seed).to_bytes(8, "little"), digest_size=8).digest()
+    numbers = permanent_random_numbers(topic_ids, doc_ids, int.from_bytes(derived, "little"))
+    return np.asarray(np.minimum(np.floor(numbers * n_folds), n_folds - 1), dtype=np.int64)
 
 
-def rank_features(ranks: ArrayLike, depth: int) -> FloatArray:
-    """Return what the ranks of all known runs say about each item, array [n_items, n_features].
+def rank_features(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
+    """Return what the ranks of all known runs say about each item: array [n_items, n_features], standardised.
 
-    Counts enter as the log odds of being returned, (count + 1/2)/(n_runs - count + 1/2), at cutoffs 10, 30 and
-    the depth; ranks as the mean over runs of 1/rank and of 1/(rank + 60), and as the logarithm of the best
-    rank. Every column is standardised over the frame; one that says nothing is 0. The same columns for
-    any number of runs, and their order does not matter.
+    In this order: the logarithm of (count + 1/2)/(n_runs - count + 1/2) for the number of runs that return the
+    item within 10, within the depth and at all; the mean over runs of 1/rank, of 1/(rank + 60), and the
+    logarithm of the best rank. The order of the runs does not matter, and their number does not change the
+    columns. A column that is the same for all items is 0.
+
+    Source: methods/sampling.md, section 5 (what real pools teach); 1/(rank + 60) is the reciprocal rank fusion of
+    Cormack, Clarke and Buettcher (2009).
 
     Parameters
     ----------
-    ranks : int array, shape (n_runs, n_items)
-        0 = not returned. Ranks below the depth count as not returned.
+    ranks : int array, shape (n_runs, n_items), or SparseRuns
+        0 = not returned; ranks below the depth count where a feature can use them.
     depth : int
         Depth of the pool.
 
@@ -72,38 +86,41 @@ def rank_features(ranks: ArrayLike, depth: int) -> FloatArray:
     ValueError
         Ranks of the wrong shape, type or sign; depth below 1.
     """
-    rank = np.asarray(ranks)
-    if rank.ndim != 2 or rank.shape[0] < 1:
-        raise ValueError(f"ranks must have shape (n_runs, n_items) with at least 1 run, got {rank.shape}")
-    if rank.dtype.kind not in "iu":
-        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
-    if rank.size and int(rank.min()) < 0:
-        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
     if depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")
-    n_runs, n_items = rank.shape
-    cutoffs = sorted({min(10, depth), min(30, depth), depth})
-    counts = np.zeros((len(cutoffs), n_items))
-    reciprocal, fused = np.zeros(n_items), np.zeros(n_items)
-    best = np.full(n_items, depth + 1.0)
-    for run in rank:  # one run at a time: memory stays at a few rows, however many runs there are
-        returned = np.where((run == 0) | (run > depth), depth + 1, run).astype(np.float64)
-        inside = returned <= depth
-        counts += returned[None, :] <= np.array(cutoffs)[:, None]
-        reciprocal += inside / returned
-        fused += inside / (returned + 60.0)
-        np.minimum(best, returned, out=best)
-    odds = np.log((counts + 0.5) / (n_runs - counts + 0.5))
-    columns = [*odds, reciprocal / n_runs, fused / n_runs, np.log(best)]
+    entries = as_ranks(ranks)
+
+    # Only returned items have entries, in the order of the items, so that a long list of runs costs what they return.
+    rank = entries.value.astype(np.float64)
+    deepest = float(rank.max(initial=depth))
+    counts = np.stack(
+        [
+            entries.item_sums((rank <= cutoff).astype(np.float64))
+            for cutoff in (min(10, depth), depth, deepest)
+        ]
+    )
+    odds = np.log((counts + 0.5) / (entries.n_runs - counts + 0.5))
+    best = entries.item_extremes(np.minimum, rank)
+    columns = [
+        *odds,
+        entries.item_sums(1.0 / rank) / entries.n_runs,
+        entries.item_sums(1.0 / (rank + 60.0)) / entries.n_runs,
+        np.log(np.where(best == 0.0, deepest + 1.0, best)),
+    ]
     return standardised(np.stack(columns, axis=1))
 
 
 def standardised(features: ArrayLike) -> FloatArray:
-    """Return the columns with mean 0 and standard deviation 1 over the items; constant columns become 0.
+    """Return the columns with mean 0 and standard deviation 1 over the items; a constant column becomes 0.
+
+    Raises
+    ------
+    ValueError
+        Not two axes, or a value that is not finite.
 
     Examples
     --------
-    >>> standardised([[1.0, 7.0], [3.0, 7.0]]).tolist()
+    >>> standardised([[0.0, 7.0], [2.0, 7.0]]).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     columns = np.array(features, dtype=np.float64)
@@ -117,17 +134,17 @@ def standardised(features: ArrayLike) -> FloatArray:
     columns /= np.where(largest > 0.0, largest, 1.0)
     columns -= columns.mean(axis=0)
     spread = np.sqrt(np.square(columns).mean(axis=0))
-    told = spread > 1e-9
-    columns /= np.where(told, spread, 1.0)
-    return np.where(told, columns, 0.0)
+    varies = spread > 1e-9  # what is left of a constant is rounding
+    return np.where(varies, columns / np.where(varies, spread, 1.0), 0.0)
 
 
 def posterior_prior(
     prior: ArrayLike, score: ArrayLike, *, sensitivity: float, specificity: float
 ) -> FloatArray:
-    """Return the probability of relevance after a machine judge of assumed quality has spoken (Bayes' rule).
+    """Return the probability of relevance after a machine judge of assumed quality has spoken, by Bayes' rule.
 
-    It serves the sizes of a design and as prior of `cross_fitted`, which corrects what the assumption gets wrong.
+    It serves the sizes of a design, and as the prior of `cross_fitted`, which corrects what the assumption gets
+    wrong. A raw label of a machine judge never enters an estimate.
 
     Parameters
     ----------
@@ -136,7 +153,7 @@ def posterior_prior(
     score : array, shape (n_items,)
         How surely the machine says relevant, within [0, 1]; 1/2 says nothing.
     sensitivity, specificity : float
-        Within (0, 1): certainty would leave items that can never be drawn.
+        Within (0, 1): a judge believed to be infallible would leave items that can never be drawn.
 
     Raises
     ------
@@ -150,13 +167,98 @@ def posterior_prior(
     """
     guess = _open_probabilities("prior", prior)
     says = as_probabilities("score", score)
-    require_same_items("score", says, guess.size)
+    _require_length("score", says.shape[0], guess.size)
     for name, value in (("sensitivity", sensitivity), ("specificity", specificity)):
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be within (0, 1), got {value}")
     if_relevant = guess * (says * sensitivity + (1.0 - says) * (1.0 - sensitivity))
     if_not = (1.0 - guess) * (says * (1.0 - specificity) + (1.0 - says) * specificity)
     return np.asarray(if_relevant / (if_relevant + if_not), dtype=np.float64)
+
+
+# ---- predictions -----------------------------------------------------------------------------------
+
+
+def cross_fitted(
+    *,
+    features: ArrayLike,
+    topic_index: ArrayLike,
+    fold: ArrayLike,
+    prior: ArrayLike,
+    labelled: ArrayLike,
+    label: ArrayLike,
+    feature_ridge: ArrayLike = FEATURE_RIDGE,
+    topic_ridge: float = TOPIC_RIDGE,
+) -> FloatArray:
+    """Return f, the predicted share of the largest gain of every item, within (0, 1).
+
+    f of an item never uses a label of the item's own fold. The model is logit f = logit(prior) + shift + slope *
+    (logit(prior) - its mean) + features * b + topic's intercept, every term shrunk towards 0. Without labels f
+    is the prior.
+
+    Parameters
+    ----------
+    features : array, shape (n_items, n_features)
+        `rank_features`, and whatever else is known of the whole frame, such as a machine judge's scores. They are
+        standardised here. About 30 columns at most.
+    topic_index, fold : int arrays, shape (n_items,)
+    prior : array, shape (n_items,)
+        Within (0, 1): `sampling.pooling.prior_utility` or `posterior_prior`.
+    labelled : int array, shape (n_labels,)
+        Places of items with a label. An item with two labels comes twice.
+    label : array, shape (n_labels,)
+        Gain / largest gain, within [0, 1].
+    feature_ridge : float or array, shape (n_features,)
+        Precision of the coefficients of the standardised features around 0, before any label. Less for a
+        column that is expected to say much: a column's coefficient has sd 1/sqrt(feature_ridge).
+    topic_ridge : float
+        The same of the topics' intercepts.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together, or values outside these bounds.
+    """
+    guess = _open_probabilities("prior", prior)
+    n_items = guess.size
+    told = standardised(features)
+    topic, part = _whole_numbers("topic_index", topic_index), _whole_numbers("fold", fold)
+    place, share = _whole_numbers("labelled", labelled), np.asarray(label, dtype=np.float64)
+    for name, length in (("features", told.shape[0]), ("topic_index", topic.size), ("fold", part.size)):
+        _require_length(name, length, n_items)
+    if place.size and place.max() >= n_items:
+        raise ValueError(f"labelled must be below {n_items}, the number of items, got {place.max()}")
+    if share.shape != place.shape:
+        raise ValueError(
+            f"label must have one value per labelled item, {place.size}, got shape {share.shape}"
+        )
+    if not np.all((share >= 0.0) & (share <= 1.0)):
+        raise ValueError(f"label must be within [0, 1], got {share[~((share >= 0.0) & (share <= 1.0))][0]}")
+    ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (told.shape[1],))
+    if not (np.all((ridge > 0.0) & (ridge < np.inf)) and 0.0 < topic_ridge < np.inf):
+        raise ValueError(f"ridges must be positive and finite, got {ridge.tolist()} and {topic_ridge}")
+
+    before = logit(guess)
+    columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], told.T])
+    ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
+    topics, group = np.unique(topic, return_inverse=True)
+    eta = before.copy()
+    for k in np.unique(part):
+        used, here = part[place] != k, part == k
+        others = place[used]
+        fit = minimised(
+            LogisticProblem(
+                columns[:, others],
+                share[used],
+                before[others],
+                group[others],
+                topics.size,
+                ridges,
+                topic_ridge,
+            )
+        )
+        eta[here] += (fit.coefficients[:, None] * columns[:, here]).sum(axis=0) + fit.effects[group[here]]
+    return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
 
 
 def _open_probabilities(name: str, values: ArrayLike) -> FloatArray:
@@ -168,224 +270,22 @@ def _open_probabilities(name: str, values: ArrayLike) -> FloatArray:
     return array
 
 
-# ---- the fit ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LogisticFit:
-    """Return of `penalised_logistic`.
-
-    Attributes
-    ----------
-    coefficients : array, shape (n_columns,)
-    group_effects : array, shape (n_groups,)
-        0 for groups without labels.
-    steepness : float
-        Largest absolute entry of the gradient: 0 at the optimum.
-    steps : int
-        Newton steps taken.
-    """
-
-    coefficients: FloatArray
-    group_effects: FloatArray
-    steepness: float
-    steps: int
-
-
-def penalised_logistic(
-    columns: FloatArray,
-    target: FloatArray,
-    weight: FloatArray,
-    group: IndexArray,
-    n_groups: int,
-    *,
-    centre: FloatArray,
-    ridge: FloatArray,
-    group_ridge: float,
-    most_steps: int = 60,
-    damped: bool = True,
-) -> LogisticFit:
-    """Return the coefficients b and group effects a that minimise the penalised fractional logistic loss,
-
-    sum_i weight_i [log(1 + exp(eta_i)) - y_i eta_i] + 1/2 sum_j ridge_j (b_j - centre_j)^2 + 1/2 group_ridge
-    sum a^2, with eta_i = sum_j b_j x_ji + a_group(i) and y in [0, 1].
-
-    Newton's method with step halving: every step lowers the loss, which is strictly convex, so it ends at the
-    optimum also for separable labels. Group effects are eliminated by their Schur complement, so the cost is
-    linear in the labels and in the groups. `damped` False takes full steps, for the test that shows why not.
-
-    Source: Papke and Wooldridge (1996) for the fractional response; McCullagh and Nelder (1989) for the steps.
-
-    Parameters
-    ----------
-    columns : array, shape (n_columns, n_labels)
-    target, weight, group : arrays, shape (n_labels,)
-    centre, ridge : arrays, shape (n_columns,)
-        ridge positive.
-    """
-    coefficients, effects = centre.copy(), np.zeros(n_groups)
-
-    def logits(b: FloatArray, a: FloatArray) -> FloatArray:
-        eta = a[group]
-        for row, value in zip(columns, b, strict=True):
-            eta = eta + value * row
-        return eta
-
-    def loss(eta: FloatArray, b: FloatArray, a: FloatArray) -> float:
-        fitted = (weight * (np.logaddexp(0.0, eta) - target * eta)).sum()
-        return float(fitted + 0.5 * ((ridge * (b - centre) ** 2).sum() + group_ridge * (a**2).sum()))
-
-    eta = logits(coefficients, effects)
-    now = loss(eta, coefficients, effects)
-    tolerance = 1e-9 * (1.0 + float(weight.sum()))
-    steepness, step = np.inf, 0
-    while True:
-        mean = expit(eta)
-        residual = weight * (mean - target)
-        down = np.einsum("ji,i->j", columns, residual) + ridge * (coefficients - centre)
-        down_groups = np.bincount(group, residual, n_groups) + group_ridge * effects
-        steepness = float(max(np.abs(down).max(initial=0.0), np.abs(down_groups).max(initial=0.0)))
-        if steepness <= tolerance or step == most_steps:
-            break
-        move, move_groups = _newton_step(
-            columns, weight * mean * (1.0 - mean), group, n_groups, ridge, group_ridge, down, down_groups
-        )
-        slope = float((move * down).sum() + (move_groups * down_groups).sum())
-        length = 1.0
-        while True:
-            b, a = coefficients - length * move, effects - length * move_groups
-            eta_new = logits(b, a)
-            value = loss(eta_new, b, a)
-            if not damped or value <= now - 1e-4 * length * slope or length < 1e-10:
-                break
-            length /= 2.0
-        step += 1
-        if damped and value > now:
-            break  # rounding: no lower loss can be told from here
-        coefficients, effects, eta, now = b, a, eta_new, value
-    return LogisticFit(coefficients, effects, steepness, step)
-
-
-def _newton_step(
-    columns: FloatArray,
-    curvature: FloatArray,
-    group: IndexArray,
-    n_groups: int,
-    ridge: FloatArray,
-    group_ridge: float,
-    down: FloatArray,
-    down_groups: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the solution of Hessian * move = gradient, group effects eliminated first."""
-    curved = columns * curvature
-    hessian = np.einsum("ji,ki->jk", curved, columns) + np.diag(ridge)
-    crossed = np.stack([np.bincount(group, row, n_groups) for row in curved])
-    own = np.bincount(group, curvature, n_groups) + group_ridge
-    schur = hessian - np.einsum("jt,kt->jk", crossed / own, crossed)
-    move = np.linalg.solve(schur, down - (crossed * (down_groups / own)).sum(axis=1))
-    return move, (down_groups - (crossed * move[:, None]).sum(axis=0)) / own
-
-
-# ---- cross-fitted predictions ----------------------------------------------------------------------
-
-
-def cross_fitted(
-    *,
-    features: ArrayLike,
-    topic_index: ArrayLike,
-    fold: ArrayLike,
-    prior: ArrayLike,
-    labelled: ArrayLike,
-    label: ArrayLike,
-    weight: ArrayLike | None = None,
-    ridge: float = RIDGE,
-    topic_ridge: float = TOPIC_RIDGE,
-) -> FloatArray:
-    """Return f, the predicted share of the largest gain of every item, within (0, 1).
-
-    f of an item never uses a label of its own fold. Every fold's model starts from "logit f = logit prior" and is
-    moved by the labels of the other folds: intercept and slope of logit(prior), features, topic intercepts.
-
-    Parameters
-    ----------
-    features : array, shape (n_items, n_features)
-        `rank_features`, and any other columns known for the whole frame (a machine judge's scores). Standardised
-        here. At most about 30.
-    topic_index, fold : int arrays, shape (n_items,)
-    prior : array, shape (n_items,)
-        Within (0, 1): `prior_utility`, `posterior_prior`.
-    labelled : int array, shape (n_labels,)
-        Places of items with a label. An item may come more than once.
-    label : array, shape (n_labels,)
-        Gain / largest gain, within [0, 1].
-    weight : array, shape (n_labels,), optional
-        Relative importance of the labels; only its proportions within a fit matter.
-    ridge, topic_ridge : float
-        Precision that the features' coefficients and the topics' intercepts have before any label.
-
-    Raises
-    ------
-    ValueError
-        Arrays that do not fit together, or values outside these bounds.
-    """
-    guess = _open_probabilities("prior", prior)
-    n_items = guess.size
-    told = standardised(features)
-    topic, part = _places("topic_index", topic_index, None), _places("fold", fold, None)
-    place, share = _places("labelled", labelled, n_items), np.asarray(label, dtype=np.float64)
-    for name, array in (("features", told.T), ("topic_index", topic), ("fold", part)):
-        require_same_items(name, array, n_items)
-    if share.shape != place.shape:
-        raise ValueError(
-            f"label must have one value per labelled item, {place.size}, got shape {share.shape}"
-        )
-    if share.size and not (share.min() >= 0.0 and share.max() <= 1.0):
-        raise ValueError(f"label must be within [0, 1], got {share.min()} to {share.max()}")
-    importance = np.ones(place.size) if weight is None else as_finite("weight", weight, place.size)
-    if importance.size and importance.min() <= 0.0:
-        raise ValueError(f"weight must be positive, got {importance.min()}")
-    if not (0.0 < ridge < np.inf and 0.0 < topic_ridge < np.inf):
-        raise ValueError(f"ridge and topic_ridge must be positive and finite, got {ridge} and {topic_ridge}")
-
-    columns = np.concatenate([np.ones((1, n_items)), logit(guess)[None, :], told.T])
-    n_topics = int(topic.max()) + 1
-    centre = np.zeros(columns.shape[0])
-    centre[1] = 1.0
-    ridges = np.full(columns.shape[0], ridge)
-    ridges[:2] = CALIBRATION_RIDGE
-    predicted = np.empty(n_items)
-    for k in np.unique(part):
-        used = part[place] != k
-        here, mine = place[used], part == k
-        scale = importance[used].mean() if used.any() else 1.0
-        fit = penalised_logistic(
-            columns[:, here],
-            share[used],
-            importance[used] / scale,
-            topic[here],
-            n_topics,
-            centre=centre,
-            ridge=ridges,
-            group_ridge=topic_ridge,
-        )
-        eta = (fit.coefficients[:, None] * columns[:, mine]).sum(axis=0) + fit.group_effects[topic[mine]]
-        predicted[mine] = expit(np.clip(eta, -_FARTHEST, _FARTHEST))
-    return predicted
-
-
-def _places(name: str, values: ArrayLike, n_items: int | None) -> NDArray[np.int64]:
-    """Return the values as integers of one axis; ValueError unless they are at least 0 and below n_items."""
+def _whole_numbers(name: str, values: ArrayLike) -> IndexArray:
+    """Return the values as integers; ValueError unless they are integers of one axis, at least 0."""
     array = np.asarray(values)
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be integers of one axis, got dtype {array.dtype}, shape {array.shape}")
-    if array.size and (array.min() < 0 or (n_items is not None and array.max() >= n_items)):
-        raise ValueError(f"{name} must be within [0, {n_items}), got {array.min()} to {array.max()}")
-    return array.astype(np.int64)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise ValueError(f"{name} must be integers of one axis, got {array.dtype} of shape {array.shape}")
+    if array.size and array.min() < 0:
+        raise ValueError(f"{name} must be at least 0, got {array.min()}")
+    return np.asarray(array, dtype=np.int64)
 
 
-# ---- sizes of a later batch ---------------------------------------------------------------------------
+def _require_length(name: str, length: int, n_items: int) -> None:
+    if length != n_items:
+        raise ValueError(f"{name} must have {n_items} items, got {length}")
+
+
+# ---- sizes of a later batch --------------------------------------------------------------------------
 
 
 def learned_inclusion(
@@ -397,63 +297,59 @@ def learned_inclusion(
     earlier: ArrayLike,
     expected_count: float,
 ) -> FloatArray:
-    """Return pi after an adaptive batch: at least the earlier pi, and sum pi = expected_count.
+    """Return pi of an adaptive batch together with those before it: pi >= earlier, sum pi = expected_count.
 
-    Sizes are contrast * sqrt(f (1 - f)). What a fold may spend is fixed by the frame alone, and within a fold the
-    scale uses that fold's predictions only, which know the other folds' labels only. So an item's pi does not
-    depend on its own fold's labels, and the difference estimator stays exactly unbiased under Poisson, provided
-    that f, here and in the estimate, uses labels of batches before this one.
+    pi = max(earlier, min(1, c_k * contrast * sqrt(f (1 - f)))), where c_k of fold k gives the fold the share of new
+    judgments that `frame_sizes` have in it. So an item's pi depends on the other folds' labels only, and under
+    Poisson the difference estimator stays exactly unbiased, provided that the labels behind f, here and in the
+    estimate, are of batches before the first adaptive one. One c for all folds would spoil that.
+
+    A fold whose every item is certain cannot spend its share; the sum is then smaller.
 
     Parameters
     ----------
     contrast : array, shape (n_items,)
         As for `sampling.sizes.design_sizes`.
     prediction : array, shape (n_items,)
-        `cross_fitted` on the labels so far.
+        f of `cross_fitted` with the same folds.
     fold : int array, shape (n_items,)
     frame_sizes : array, shape (n_items,)
-        Sizes that were fixed before any label; new judgments are shared out among folds in proportion to them.
+        Sizes fixed before any label, for instance those of the first batch.
     earlier : array, shape (n_items,)
-        pi of the batches so far.
+        pi of the batches so far: of the design, before any label.
     expected_count : float
-        Judgments in all, earlier ones included.
+        Judgments in all, those expected of the earlier batches included.
 
     Raises
     ------
     ValueError
-        Arrays that do not fit together, or a count below what the earlier batches expect already.
+        Arrays that do not fit together, or a count below what the earlier batches expect.
+
+    Examples
+    --------
+    >>> start = {"frame_sizes": [1.0, 1.0], "earlier": [0.25, 0.25]}
+    >>> learned_inclusion([1.0, 1.0], [0.5, 0.1], [0, 1], **start, expected_count=1.0).tolist()
+    [0.5, 0.5]
     """
     moves = as_nonnegative("contrast", contrast, 1)
     f = _open_probabilities("prediction", prediction)
-    part = _places("fold", fold, None)
-    fixed = normalised(frame_sizes)
-    before = as_probabilities("earlier", earlier)
-    for name, array in (("prediction", f), ("fold", part), ("frame_sizes", fixed), ("earlier", before)):
-        require_same_items(name, array, moves.size)
+    part = _whole_numbers("fold", fold)
+    fixed, before = normalised(frame_sizes), as_probabilities("earlier", earlier)
+    for name, array in (("prediction", f), ("frame_sizes", fixed), ("earlier", before)):
+        _require_length(name, array.size, moves.size)
+    _require_length("fold", part.size, moves.size)
     if not before.sum() - 1e-9 <= expected_count < np.inf:
         raise ValueError(
-            f"expected_count must be at least {before.sum()}, as expected so far, got {expected_count}"
+            f"expected_count must be at least {before.sum()}, already expected, got {expected_count}"
         )
 
     sizes = moves * np.sqrt(f * (1.0 - f))
+    new = max(expected_count - float(before.sum()), 0.0)
     pi = before.copy()
     for k in np.unique(part):
-        mine = part == k
-        wanted = before[mine].sum() + (expected_count - before.sum()) * fixed[mine].sum()
-        pi[mine] = _raised(before[mine], sizes[mine], float(wanted))
+        here = part == k
+        wanted = float(before[here].sum() + new * fixed[here].sum())
+        pi[here] = (
+            nested_probabilities(sizes[here], before[here], wanted) if sizes[here].any() else before[here]
+        )
     return pi
-
-
-def _raised(before: FloatArray, sizes: FloatArray, wanted: float) -> FloatArray:
-    """Return max(before, min(1, c * sizes)) with the c at which the sum is `wanted`, or as near as it can be."""
-    if not np.any(sizes > 0.0):
-        return before
-    scaled = sizes / sizes.max()
-    low, high = 0.0, 1.0 / scaled[scaled > 0.0].min()
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if np.maximum(before, np.minimum(1.0, middle * scaled)).sum() < wanted:
-            low = middle
-        else:
-            high = middle
-    return np.maximum(before, np.minimum(1.0, high * scaled))

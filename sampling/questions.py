@@ -4,19 +4,27 @@ A question is about some of the known runs. Its *contrast* is how far an item's 
 *comparisons* are the numbers to estimate; a forecast speaks of their root mean square half-width.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.designs import normalised
+from sampling.designs import average_run_design, inclusion_probabilities, normalised
 from sampling.measures import FloatArray, Measure, run_weights
-from sampling.pooling import prior_utility
-from sampling.sizes import IdenticalSystemsError, as_nonnegative, as_probabilities, require_same_items
+from sampling.pooling import as_ranks, prior_utility
+from sampling.sizes import (
+    IdenticalSystemsError,
+    as_nonnegative,
+    as_probabilities,
+    as_run_weights,
+    distance_from,
+    distance_from_mean,
+    require_same_items,
+)
+from sampling.sparse import SparseRuns
 
-BLOCK = 4_000_000  # weights held at a time: a large frame never needs a dense matrix [run, item] of them
 QUESTIONS = ("pair", "system", "baseline", "ranking", "pool")
 METHODS = ("default", "paper", "naive")
 SELECTIONS = ("poisson", "pareto", "replacement")
@@ -141,7 +149,7 @@ def question_rows(design: Design, run_ids: Sequence[str]) -> list[int]:
 # ---- how much an item says -----------------------------------------------------------------------
 
 
-def squared_contrast(question: str, weights: ArrayLike) -> FloatArray:
+def squared_contrast(question: str, weights: ArrayLike | SparseRuns) -> FloatArray:
     """Return the mean over the question's comparisons of the squared weight of every item.
 
     Its root is the contrast: the comparisons' mean variance under a Poisson design is
@@ -159,17 +167,16 @@ def squared_contrast(question: str, weights: ArrayLike) -> FloatArray:
     >>> squared_contrast("pair", [[1.0, 0.5], [0.5, 0.5]]).tolist()
     [0.25, 0.0]
     """
-    rows = as_nonnegative("weights", weights, 2)
+    rows = as_run_weights("weights", weights)
+    n_others = max(rows.n_runs - 1, 1)
     if question == "pair":
-        return np.asarray(np.square(rows[0] - rows[1]))
+        return np.square(rows.row(0) - rows.row(1))
     if question == "baseline":
-        return np.asarray(np.square(rows[1:] - rows[0]).mean(axis=0))
+        others = rows.rows(range(1, rows.n_runs))
+        return np.asarray(distance_from(others, rows.row(0), squared=True) / n_others)
     if question == "ranking":
-        spread = np.square(rows - rows.mean(axis=0)).sum(axis=0) * (2 / (rows.shape[0] - 1))
-        # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
-        spread[rows.max(axis=0) == rows.min(axis=0)] = 0.0
-        return np.asarray(spread)
-    return np.asarray(np.square(rows).mean(axis=0))
+        return np.asarray(distance_from_mean(rows, squared=True) * (2 / n_others))
+    return np.asarray(rows.item_sums(np.square(rows.value)) / rows.n_runs)
 
 
 def mean_square_total(question: str, totals: ArrayLike) -> float:
@@ -179,17 +186,6 @@ def mean_square_total(question: str, totals: ArrayLike) -> float:
     4.0
     """
     return float(squared_contrast(question, np.asarray(totals, dtype=np.float64)[:, None])[0])
-
-
-def item_blocks(n_runs: int, n_items: int, block: int = BLOCK) -> Iterator[slice]:
-    """Yield slices of the items such that a matrix [run, item] of one slice has at most `block` numbers.
-
-    >>> list(item_blocks(2, 5, block=6))
-    [slice(0, 3, None), slice(3, 5, None)]
-    """
-    step = max(1, block // max(1, n_runs))
-    for start in range(0, n_items, step):
-        yield slice(start, min(start + step, n_items))
 
 
 @dataclass(frozen=True)
@@ -212,13 +208,13 @@ class Importance:
 
 
 def importance(
-    question: str, measure: Measure, ranks: ArrayLike, rows: Sequence[int], n_topics: int
+    question: str, measure: Measure, ranks: ArrayLike | SparseRuns, rows: Sequence[int], n_topics: int
 ) -> Importance:
-    """Return what the runs' ranks say about every item, in blocks: memory grows with the items, not with items x runs.
+    """Return what the runs' ranks say about every item.
 
     Parameters
     ----------
-    ranks : int array, shape (n_runs, n_items), 0 = not returned
+    ranks : int array, shape (n_runs, n_items), 0 = not returned, or `Pool.returned`
     rows : the question's runs, see `question_rows`
 
     Raises
@@ -228,49 +224,39 @@ def importance(
     QuestionRefused
         No run returns anything inside the measure's cutoff.
     """
-    rank = np.asarray(ranks)
-    n_runs, n_items = rank.shape
-    blocks = list(item_blocks(n_runs, n_items))
-    totals = np.zeros(n_runs)
-    for block in blocks:
-        totals += run_weights(measure, rank[:, block], n_topics).sum(axis=1)
-    if not totals[list(rows)].any():
+    weights = _weights(measure, ranks, n_topics)
+    asked = weights.rows(rows)
+    if not asked.value.size:
         raise QuestionRefused(
             f"no run of the question returns a document inside the cutoff of {measure.name}"
         )
-    share = np.divide(1.0, totals, out=np.zeros(n_runs), where=totals > 0) / np.count_nonzero(totals)
-    contrast, summed, average = np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)
-    for block in blocks:
-        weights = run_weights(measure, rank[:, block], n_topics)
-        asked = weights[list(rows)]
-        contrast[block] = squared_contrast(question, asked)
-        summed[block] = asked.sum(axis=0)
-        average[block] = (weights * share[:, None]).sum(axis=0)
+    contrast = squared_contrast(question, asked)
     if not contrast.any():
         raise IdenticalSystemsError(
             "the runs rank alike inside the cutoff: every difference is exactly 0, there is nothing to judge"
         )
-    return Importance(contrast, summed, average)
+    return Importance(contrast, asked.item_sums(asked.value), average_run_design(weights))
+
+
+def _weights(measure: Measure, ranks: ArrayLike | SparseRuns, n_topics: int) -> SparseRuns:
+    entries = as_ranks(ranks)
+    return entries.with_values(run_weights(measure, entries.value, n_topics))
 
 
 def run_totals(
-    measure: Measure, ranks: ArrayLike, rows: Sequence[int], n_topics: int, values: ArrayLike
+    measure: Measure, ranks: ArrayLike | SparseRuns, rows: Sequence[int], n_topics: int, values: ArrayLike
 ) -> FloatArray:
     """Return sum of w * value over the items for every run in `rows`: its measure if the values were the gains."""
-    rank, value = np.asarray(ranks), np.asarray(values, dtype=np.float64)
-    totals = np.zeros(len(rows))
-    for block in item_blocks(len(rows), rank.shape[1]):
-        totals += (run_weights(measure, rank[list(rows), block], n_topics) * value[block]).sum(axis=1)
-    return totals
+    weights = _weights(measure, ranks, n_topics).rows(rows)
+    value = np.asarray(values, dtype=np.float64)
+    return np.bincount(weights.run, weights.value * value[weights.item], minlength=len(rows)).astype(
+        np.float64
+    )
 
 
-def prior_of_runs(ranks: ArrayLike, depth: int) -> FloatArray:
-    """Return the utility guessed from the ranks of the given runs, in (0, 1), block by block: see `prior_utility`."""
-    rank = np.asarray(ranks)
-    prior = np.zeros(rank.shape[1])
-    for block in item_blocks(*rank.shape):
-        prior[block] = prior_utility(rank[:, block], depth)
-    return prior
+def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
+    """Return the utility guessed from the ranks of the given runs, in (0, 1): see `prior_utility`."""
+    return prior_utility(ranks, depth)
 
 
 # ---- later batches -------------------------------------------------------------------------------
@@ -298,6 +284,8 @@ def nested_probabilities(sizes: ArrayLike, earlier: ArrayLike, expected_count: f
     require_same_items("sizes", size, before.size)
     if expected_count <= before.sum():
         return before
+    if not before.any():
+        return inclusion_probabilities(size, expected_count)
     wanted = normalised(size)
     most = np.where(wanted > 0, 1.0, before)
     if expected_count >= most.sum():

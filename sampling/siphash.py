@@ -117,7 +117,7 @@ def hash_messages(data: bytes, lengths: Ints, first: Words, second: Words) -> Wo
 
 def _blocks(n_whole: Ints) -> Iterator[Ints]:
     """Yield the places of messages with equally many whole words, a block at a time."""
-    for size in np.unique(n_whole):
+    for size in np.flatnonzero(np.bincount(n_whole)):
         places = np.flatnonzero(n_whole == size)
         for start in range(0, places.size, BLOCK):
             yield places[start : start + BLOCK]
@@ -142,6 +142,11 @@ def hash_texts(texts: pl.Series, first: Words, second: Words) -> Words:
     for start in range(0, len(texts), TEXT_BLOCK):
         part = texts.slice(start, TEXT_BLOCK)
         rows = slice(start, start + len(part))
-        lengths = part.str.len_bytes().to_numpy().astype(np.int64)
-        hashes[rows] = hash_messages(part.str.join("").item().encode(), lengths, first[rows], second[rows])
+        data, lengths = laid_out(part)
+        hashes[rows] = hash_messages(data, lengths, first[rows], second[rows])
     return hashes
+
+
+def laid_out(texts: pl.Series) -> tuple[bytes, Ints]:
+    """Return the UTF-8 bytes of all texts one after the other, and the length of each."""
+    return texts.str.join("").item().encode(), texts.str.len_bytes().to_numpy().astype(np.int64)

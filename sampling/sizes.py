@@ -151,15 +151,13 @@ def baseline_contrast(candidates: ArrayLike | SparseRuns, baseline: ArrayLike) -
     rows = as_run_weights("candidates", candidates)
     reference = as_nonnegative("baseline", baseline, 1)
     require_same_items("baseline", reference, rows.n_items)
-    return _refuse_identical(_distance(rows, reference), "baseline and candidates")
+    return _refuse_identical(distance_from(rows, reference), "baseline and candidates")
 
 
 def ranking_contrast(weights: ArrayLike | SparseRuns) -> FloatArray:
     """Return sqrt(sum over runs j of (w_j - mean w)^2) per item.
 
     It serves the sum of the variances of all pairwise differences: that sum is n_runs times this objective.
-    The mean is taken first and the deviations from it after: a difference of two sums of squares would call
-    runs different that are alike.
 
     Parameters
     ----------
@@ -173,15 +171,11 @@ def ranking_contrast(weights: ArrayLike | SparseRuns) -> FloatArray:
     rows = as_run_weights("weights", weights)
     if rows.n_runs < 2:
         raise ValueError(f"a ranking needs at least 2 runs, got {rows.n_runs}")
-    contrast = _distance(rows, rows.item_sums(rows.value) / rows.n_runs)
-    # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
-    least, most = (rows.item_extremes(extreme, rows.value) for extreme in (np.minimum, np.maximum))
-    contrast[(most == 0.0) | ((least == most) & (rows.counts() == rows.n_runs))] = 0.0
-    return _refuse_identical(contrast, "the runs")
+    return _refuse_identical(distance_from_mean(rows), "the runs")
 
 
-def _distance(rows: SparseRuns, centre: FloatArray) -> FloatArray:
-    """Return sqrt(sum over all runs of (w - centre)^2) per item; runs without an entry weigh 0."""
+def distance_from(rows: SparseRuns, centre: FloatArray, *, squared: bool = False) -> FloatArray:
+    """Return sqrt(sum over all runs of (w - centre)^2) per item, or its square; runs without an entry weigh 0."""
     deviation = np.abs(rows.value - centre[rows.item])
     n_absent = rows.n_runs - rows.counts()
     absent = np.where(n_absent > 0, centre, 0.0)
@@ -189,7 +183,22 @@ def _distance(rows: SparseRuns, centre: FloatArray) -> FloatArray:
     largest = np.maximum(rows.item_extremes(np.maximum, deviation), absent)
     scale = np.where(largest > 0.0, largest, 1.0)
     squares = rows.item_sums(np.square(deviation / scale[rows.item])) + n_absent * np.square(absent / scale)
-    return np.asarray(largest * np.sqrt(squares), dtype=np.float64)
+    return np.asarray(
+        np.square(largest) * squares if squared else largest * np.sqrt(squares), dtype=np.float64
+    )
+
+
+def distance_from_mean(rows: SparseRuns, *, squared: bool = False) -> FloatArray:
+    """Return sqrt(sum over all runs of (w - mean w)^2) per item, or its square; exactly 0 where all runs weigh alike.
+
+    The mean is taken first and the deviations from it after: a difference of two sums of squares would call
+    runs different that are alike.
+    """
+    distance = distance_from(rows, rows.item_sums(rows.value) / rows.n_runs, squared=squared)
+    # The mean of equal numbers may differ from them in the last bit; such a difference is not information.
+    least, most = (rows.item_extremes(extreme, rows.value) for extreme in (np.minimum, np.maximum))
+    distance[(most == 0.0) | ((least == most) & (rows.counts() == rows.n_runs))] = 0.0
+    return distance
 
 
 def _refuse_identical(contrast: FloatArray, who: str) -> FloatArray:

@@ -4,6 +4,8 @@ A run's score adds over topics, and topics differ far more than documents of a t
 fixed number of judgments, the luck of which topics are drawn often is gone; differences of two runs gain little by it.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -68,7 +70,8 @@ def topic_counts(
         )
     if count >= most.sum():
         return most.astype(np.int64)
-    shares = _bounded_shares(np.bincount(topic, weights=size / size.max()), lower, most, count)
+    total = np.bincount(topic, weights=size / size.max(), minlength=n_topics).astype(np.float64)
+    shares = _bounded_shares(total, lower, most, count)
     whole = np.floor(shares).astype(np.int64)
     remainder = np.where(whole < most, shares - whole, -1.0)
     order = np.argsort(-remainder, kind="stable")
@@ -76,7 +79,7 @@ def topic_counts(
     return whole
 
 
-def _bounded_shares(total: FloatArray, lower: IndexArray, upper: IndexArray, count: int) -> FloatArray:
+def _bounded_shares(total: FloatArray, lower: NDArray[Any], upper: NDArray[Any], count: int) -> FloatArray:
     """Return min(upper, max(lower, c * total)) with the c that makes the sum count."""
     known = upper > 0
     # A total that vanishes beside the largest one still has a share: its bounds.
@@ -97,55 +100,56 @@ def _bounded_shares(total: FloatArray, lower: IndexArray, upper: IndexArray, cou
     return np.asarray(np.clip(left + part * (right - left), lower, upper), dtype=np.float64)
 
 
-def stratified_probabilities(sizes: ArrayLike, topic_index: ArrayLike, counts: ArrayLike) -> FloatArray:
-    """Return inclusion probabilities that are proportional to sizes within a topic and sum to its count.
+def stratified_probabilities(
+    sizes: ArrayLike, topic_index: ArrayLike, count: int, least: int = LEAST_PER_TOPIC
+) -> FloatArray:
+    """Return inclusion probabilities proportional to sizes within a topic that sum to its `topic_counts`.
 
     Raises
     ------
     ValueError
-        Sizes or topics as in `topic_counts`; counts that are negative or beyond a topic's items with a size.
+        As `topic_counts`.
 
     Examples
     --------
-    >>> stratified_probabilities([3.0, 1.0, 1.0, 1.0], [0, 0, 1, 1], [1, 1]).tolist()
+    >>> stratified_probabilities([3.0, 1.0, 2.0, 2.0], [0, 0, 1, 1], 2, least=1).tolist()
     [0.75, 0.25, 0.5, 0.5]
     """
+    counts = topic_counts(sizes, topic_index, count, least)
     size = as_nonnegative("sizes", sizes, 1)
-    topic = _topics(topic_index, size.size)
-    wanted = _counts(counts, np.bincount(topic[size > 0.0], minlength=int(topic.max()) + 1))
     pi = np.zeros(size.size)
-    for index, items in _by_topic(topic):
-        if wanted[index]:
-            pi[items] = inclusion_probabilities(size[items], int(wanted[index]))
+    for topic, items in _by_topic(_topics(topic_index, size.size)):
+        if counts[topic]:
+            pi[items] = inclusion_probabilities(size[items], int(counts[topic]))
     return pi
 
 
 def stratified_pareto_draw(
-    inclusion_probability: ArrayLike, prn: ArrayLike, topic_index: ArrayLike, counts: ArrayLike
+    inclusion_probability: ArrayLike, prn: ArrayLike, topic_index: ArrayLike
 ) -> IndexArray:
-    """Return exactly counts[topic] items of every topic, in frame order: `pareto_draw` topic by topic.
+    """Return as many items of every topic as its probabilities sum to, in frame order: `pareto_draw` by topic.
 
     Raises
     ------
     ValueError
-        As `pareto_draw` and `stratified_probabilities`.
+        As `pareto_draw`; probabilities of a topic that do not sum to a whole number (to 1e-6).
 
     Examples
     --------
-    >>> stratified_pareto_draw([0.5, 0.5, 1.0], [0.9, 0.1, 0.5], [0, 0, 1], [1, 1]).tolist()
+    >>> stratified_pareto_draw([0.5, 0.5, 1.0], [0.9, 0.1, 0.5], [0, 0, 1]).tolist()
     [1, 2]
     """
     pi = as_probabilities("inclusion_probability", inclusion_probability)
     numbers = as_probabilities("prn", prn)
     require_same_items("prn", numbers, pi.size)
-    topic = _topics(topic_index, pi.size)
-    wanted = _counts(counts, np.bincount(topic[pi > 0.0], minlength=int(topic.max()) + 1))
-    drawn = [
-        items[pareto_draw(pi[items], numbers[items], int(wanted[index]))]
-        for index, items in _by_topic(topic)
-        if wanted[index]
-    ]
-    return np.sort(np.concatenate(drawn)) if drawn else np.zeros(0, dtype=np.int64)
+    drawn = [np.zeros(0, dtype=np.int64)]
+    for topic, items in _by_topic(_topics(topic_index, pi.size)):
+        total = float(pi[items].sum())
+        if abs(total - round(total)) > 1e-6:
+            raise ValueError(f"probabilities of topic {topic} must sum to a whole number, got {total}")
+        if round(total):
+            drawn.append(items[pareto_draw(pi[items], numbers[items], round(total))])
+    return np.sort(np.concatenate(drawn))
 
 
 def _topics(topic_index: ArrayLike, n_items: int) -> IndexArray:
@@ -155,19 +159,6 @@ def _topics(topic_index: ArrayLike, n_items: int) -> IndexArray:
     if int(topic.min()) < 0:
         raise ValueError(f"topic_index must be at least 0, got {topic.min()}")
     return topic.astype(np.int64)
-
-
-def _counts(counts: ArrayLike, most: IndexArray) -> IndexArray:
-    """Return the counts of the topics, at least 0 and at most what each topic can give."""
-    wanted = np.asarray(counts)
-    if wanted.dtype.kind not in "iu" or wanted.shape != most.shape:
-        raise ValueError(f"counts must be {most.size} integers, one per topic, got {wanted.tolist()}")
-    wrong = np.flatnonzero((wanted < 0) | (wanted > most))
-    if wrong.size:
-        raise ValueError(
-            f"counts must be within [0, {most[wrong[0]]}] for topic {wrong[0]}, got {wanted[wrong[0]]}"
-        )
-    return wanted.astype(np.int64)
 
 
 def _by_topic(topic: IndexArray) -> list[tuple[int, IndexArray]]:

@@ -26,7 +26,7 @@ VARIANCES = {
 }
 
 # ---- the paper's TREC rows: not checkable, the twenty systems it drew at random are not named -----------------
-TREC_REASON = "not checkable: the paper does not say which TREC-8 systems it drew"
+TREC_REASON = "not checkable: which of the TREC-8 systems were drawn is not said"
 TREC = {
     "table2": {
         "mds08a3: true U": 6.96,

@@ -61,7 +61,7 @@ def unchecked(values: Mapping[str, float], reason: str) -> list[Row]:
 def failures(report: Report) -> list[str]:
     """Return a sentence for every row that is not what it must be."""
     return [
-        f"{part}, {line.name}: computed {line.computed:.6g}, must be {_demand(line)}"
+        f"{part}, {line.name}: computed {line.computed:.7g}, must be {_demand(line)}"
         for part, lines in report.items()
         for line in lines
         if line.ok is False
@@ -80,7 +80,7 @@ def as_text(titles: Mapping[str, str], report: Report) -> str:
         width = max(len(line.name) for line in lines)
         head = f"{'':{width}}  {'paper':>9}  {'computed':>9}"
         body = [
-            f"{line.name:{width}}  {_number(line.paper):>9}  {_number(line.computed):>9}  {_remark(line)}".rstrip()
+            f"{line.name:{width}}  {_number(line.paper, 2):>9}  {_number(line.computed, 4):>9}  {_remark(line)}".rstrip()
             for line in lines
         ]
         blocks.append("\n".join([titles[part], head, *body]))
@@ -92,16 +92,14 @@ def within(values: Sequence[float], share: float) -> list[float]:
     return [share * abs(value) for value in values]
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if abs(value) >= 100 else f"{value:.4f}"
+def _number(value: float | None, decimals: int) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
 
 
 def _demand(line: Row) -> str:
     parts = []
     if line.expected is not None and line.tolerance is not None:
-        parts.append(f"{line.expected:.6g} +- {line.tolerance:.2g}")
+        parts.append(f"{line.expected:.7g} +- {line.tolerance:.2g}")
     if line.paper_tolerance is not None:
         parts.append(f"{line.paper:.6g} +- {line.paper_tolerance:.2g} (the paper's)")
     return " and ".join(parts)

@@ -90,6 +90,12 @@ def deep_pool_sd(scores: FloatArray) -> FloatArray:
     return np.asarray(scores.std(axis=1, ddof=1) * np.sqrt((1 - chosen / n_users) / chosen))
 
 
+def _sd(q: FloatArray, synth: Synth, system: int, n_users: int) -> float:
+    """Return the exact sd of U^ from n = 5 |X| draws."""
+    variance = mean_variance(q, synth.weights[[system]], synth, n_users)
+    return float(np.sqrt(variance / DRAWS_PER_USER))
+
+
 def table2(on: Data) -> list[Row]:
     """Return true scores, both deterministic pools, and sampling from Q*."""
     exact, drawn = true_scores(on.expected), true_scores(on.drawn)
@@ -159,10 +165,7 @@ def _deep_pool_rows(on: Data, s: int, exact_sd: float) -> list[Row]:
 
 def _sampling_rows(on: Data, s: int) -> list[Row]:
     trials = _trials(on, s, "Q*", 22)
-    n = DRAWS_PER_USER * on.grades.shape[0]
-    exact_sd = float(
-        np.sqrt(mean_variance(single_designs(on.drawn, s)["Q*"], on.drawn.weights[[s]], on.drawn, n))
-    )
+    exact_sd = _sd(single_designs(on.drawn, s)["Q*"], on.drawn, s, on.grades.shape[0])
     mean, sd = paper.SAMPLING[s]
     name = paper.SYSTEMS[s]
     return [
@@ -189,16 +192,7 @@ def table3(on: Data) -> list[Row]:
     rows = []
     for s, name in enumerate(paper.SYSTEMS):
         designs = single_designs(on.expected, s)
-        sds = {
-            design: float(
-                np.sqrt(
-                    mean_variance(
-                        designs[design], on.expected.weights[[s]], on.expected, DRAWS_PER_USER * USERS
-                    )
-                )
-            )
-            for design in paper.SD_BY_DESIGN
-        }
+        sds = {design: _sd(designs[design], on.expected, s, USERS) for design in paper.SD_BY_DESIGN}
         for design, sd in sds.items():
             printed, wanted = paper.SD_BY_DESIGN[design][s], paper.EXPECTED_SD[design][s]
             share = {"Q*": 0.15, "Q^P": None, "Q^unif": 0.10}[design]
@@ -225,12 +219,12 @@ def _last_rank_rows(synth: Synth) -> list[Row]:
     guess = 4.0 * (1.0 - np.arange(1, ITEMS + 1) / ITEMS)
     never = float(unsupported_share(weights, single_design(weights, guess))[0])
     positive = single_design(synth.weights[0], 4.0 * (1.0 - (synth.ranks[0] - 1) / ITEMS))
-    sd = np.sqrt(mean_variance(positive, synth.weights[[0]], synth, DRAWS_PER_USER * USERS))
+    sd = _sd(positive, synth, 0, USERS)
     return [
         row(
             "OPT: sd Q*, guess 4 (1 - (rank - 1)/2000)",
             None,
-            float(sd),
+            sd,
             note="a guess that is 0 nowhere costs nothing",
         ),
         row(
@@ -249,15 +243,7 @@ def table4(on: Data) -> list[Row]:
     slack = max(0.0, 4 * np.sqrt(0.95 * 0.05 / on.trials) - 4 * np.sqrt(0.95 * 0.05 / 1000))
     for s, name in enumerate(paper.SYSTEMS):
         designs = single_designs(on.expected, s)
-        half, pure = (
-            1.96
-            * float(
-                np.sqrt(
-                    mean_variance(designs[d], on.expected.weights[[s]], on.expected, DRAWS_PER_USER * USERS)
-                )
-            )
-            for d in ("mixture", "Q*")
-        )
+        half, pure = (1.96 * _sd(designs[design], on.expected, s, USERS) for design in ("mixture", "Q*"))
         trials = _trials(on, s, "mixture", 4)
         rows += [
             row(

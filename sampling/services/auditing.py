@@ -110,7 +110,9 @@ def _audit_seed(campaign: Campaign, wanted: int | None) -> int:
     first = campaign.audits.order_by("sequence").first()
     if first is not None:
         return first.seed
-    if campaign.draws.filter(seed=wanted).exists():  # the numbers of drawn items all lie below their probability there
+    if campaign.draws.filter(
+        seed=wanted
+    ).exists():  # the numbers of drawn items all lie below their probability there
         raise ValueError(f"the audit's seed must differ from the draw's, got {wanted}")
     return secrets.randbits(62) if wanted is None else wanted
 

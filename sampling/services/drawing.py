@@ -13,7 +13,7 @@ from django.db import transaction
 from judging.models import Campaign
 from judging.services.sources import store
 from sampling.designs import draws_for_distinct
-from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
+from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.frames import frame_file, load_frame, mean_gains, newest_draw
 from sampling.measures import FloatArray
 from sampling.models import Draw
@@ -27,6 +27,7 @@ from sampling.services.population import (
     single_draw_probability,
     sizes,
 )
+from sampling.strata import stratified_pareto_draw, stratified_probabilities
 from touchstone.models import User, record
 
 FEWEST_TO_LEARN_FROM = 10
@@ -137,7 +138,9 @@ def earlier_columns(earlier: Draw | None, found: Population) -> Earlier:
         return Earlier({}, np.zeros(found.n_items), np.zeros(found.n_items, dtype=np.uint16))
     frame = load_frame(earlier)
     names = [c for c in frame.columns if c.startswith(("batch_", "times_", "single_"))]
-    pairs = pl.DataFrame({"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)})
+    pairs = pl.DataFrame(
+        {"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)}
+    )
     kept = frame.select("topic_id", "doc_id", "inclusion_probability", "drawn_in", *names)
     joined = pairs.join(kept, on=["topic_id", "doc_id"], how="left", maintain_order="left")
     if joined["inclusion_probability"].count() != frame.height:
@@ -194,7 +197,9 @@ def _without_replacement(
     elif design.selection == "pareto":
         return _pareto(found, numbers)
     else:
-        own = nested_probabilities(_sizes(found), before.probability, float(min(design.budget, found.n_items)))
+        own = nested_probabilities(
+            _sizes(found), before.probability, float(min(design.budget, found.n_items))
+        )
     times = np.zeros(own.size, dtype=np.uint32)
     times[poisson_draw(own, numbers)] = 1
     return own, times
@@ -208,24 +213,14 @@ def _sizes(found: Population) -> FloatArray:
 
 def _pareto(found: Population, numbers: FloatArray) -> tuple[FloatArray, np.ndarray]:
     """Return probabilities with a whole number of items a topic, and the selection of exactly so many."""
-    from sampling.designs import stratified_probabilities
-
     topic = found.pooled.topic_index
     try:
         own = stratified_probabilities(_sizes(found), topic, min(found.design.budget, found.n_items))
     except ValueError as error:
         raise DrawRefused(str(error)) from error
     times = np.zeros(own.size, dtype=np.uint32)
-    for members in _members(topic):
-        count = round(float(own[members].sum()))
-        times[members[pareto_draw(own[members], numbers[members], count)]] = 1
+    times[stratified_pareto_draw(own, numbers, topic)] = 1
     return own, times
-
-
-def _members(index: np.ndarray) -> list[np.ndarray]:
-    """Return the places of each value of a sorted or unsorted index."""
-    order = np.argsort(index, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(index[order])) + 1)
 
 
 def _with_replacement(
@@ -286,7 +281,9 @@ def learned_guess(
 ) -> FloatArray:
     """Return the cross-fitted prediction of every item's gain, as a share of the largest gain."""
     labels = mean_gains(found.campaign, found.gains)
-    pairs = pl.DataFrame({"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)})
+    pairs = pl.DataFrame(
+        {"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)}
+    )
     value = pairs.join(labels, on=["topic_id", "doc_id"], how="left", maintain_order="left")["value"]
     label = value.fill_null(float("nan")).to_numpy()
     usable = ~np.isnan(label) & (drawn_in > 0) & (drawn_in <= (learned_from or 0))
@@ -296,7 +293,7 @@ def learned_guess(
             f"{labelled.size} items are judged; sizes can be learned from {FEWEST_TO_LEARN_FROM} or more"
         )
     return cross_fitted(
-        features=rank_features(found.pooled.ranks, found.design.depth),
+        features=rank_features(found.pooled.returned, found.design.depth),
         topic_index=found.pooled.topic_index,
         fold=fold,
         prior=found.guess,

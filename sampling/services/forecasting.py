@@ -32,7 +32,9 @@ class Preview:
     already: float  # expected number of items that earlier batches draw
     budgets: list[int]
     widths: dict[str, list[float | None]]
-    same_width: dict[str, float | None]  # judgments that each design needs for the default's width at the budget
+    same_width: dict[
+        str, float | None
+    ]  # judgments that each design needs for the default's width at the budget
 
     def as_json(self) -> dict[str, Any]:
         return {**self.__dict__}
@@ -83,10 +85,10 @@ class _Curve:
             self.q = single_draw_probability(found, name)
             reached = self.q > 0
             self.is_unbiased = not np.any(self.squares[~reached] > 0)
-            self.second_moment = float(
-                (self.squares[reached] * guess[reached] / self.q[reached]).sum()
+            self.second_moment = float((self.squares[reached] * guess[reached] / self.q[reached]).sum())
+            totals = run_totals(
+                found.measure, found.pooled.returned, found.rows, len(found.topics), guess * gain
             )
-            totals = run_totals(found.measure, found.pooled.ranks, found.rows, len(found.topics), guess * gain)
             self.squared_mean = mean_square_total(found.design.question, totals)
         else:
             asked = found.design if name == "default" else replace(found.design, question="pool")
@@ -101,9 +103,7 @@ class _Curve:
             if budget >= n_reachable or not self.is_unbiased:
                 return None
             n_draws = draws_for_distinct(self.q, budget)
-            return float(
-                NORMAL_97_5 * np.sqrt(max(self.second_moment - self.squared_mean, 0.0) / n_draws)
-            )
+            return float(NORMAL_97_5 * np.sqrt(max(self.second_moment - self.squared_mean, 0.0) / n_draws))
         if self.before.any():
             pi = nested_probabilities(self.sizes, self.before, budget)
         else:

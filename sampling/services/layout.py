@@ -29,7 +29,9 @@ def missing_topics(draw: Draw) -> dict[str, int]:
     """Return the topics of the draw that are not laid out, with how many new items each will have."""
     new = load_frame(draw).filter(pl.col("drawn_in") == draw.batch)
     wanted = dict(new.group_by("topic_id").len().sort("topic_id").iter_rows())
-    made = draw.entries.filter(item__campaign=draw.campaign_id).values_list("item__topic__topic_id", flat=True)
+    made = draw.entries.filter(item__campaign=draw.campaign_id).values_list(
+        "item__topic__topic_id", flat=True
+    )
     for topic_id in set(made.distinct()):
         wanted.pop(topic_id, None)
     return wanted
@@ -112,7 +114,9 @@ def _existing(campaign: Campaign, topic: Topic, doc_ids: Sequence[str]) -> list[
 def _items(campaign: Campaign, topic: Topic, doc_ids: Sequence[str]) -> list[Item]:
     """Return the items of the documents, made where they are not there (as checks of an earlier batch are)."""
     documents = dict(
-        Document.objects.filter(collection=campaign.collection, doc_id__in=doc_ids).values_list("doc_id", "pk")
+        Document.objects.filter(collection=campaign.collection, doc_id__in=doc_ids).values_list(
+            "doc_id", "pk"
+        )
     )
     rows = [Item(campaign=campaign, topic=topic, document_id=documents[doc_id]) for doc_id in doc_ids]
     Item.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)

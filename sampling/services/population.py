@@ -41,7 +41,9 @@ class Population:
     score: FloatArray | None
     guess: FloatArray
     gains: FloatArray  # of the measure, by grade
-    relevant_gain: float  # mean gain of a relevant document: what the guess of relevance is worth in the measure
+    relevant_gain: (
+        float  # mean gain of a relevant document: what the guess of relevance is worth in the measure
+    )
 
     @property
     def n_items(self) -> int:
@@ -69,14 +71,14 @@ def population(campaign: Campaign, design: Design) -> Population:
         relevant = measure.relevant_grade or campaign.scale.relevant_grade
         gains = grade_gains(measure, campaign.scale.gains(), relevant)
         pooled = collection_pool(campaign.collection, runs, design.depth)
-        says = importance(design.question, measure, pooled.ranks, rows, len(topics))
+        says = importance(design.question, measure, pooled.returned, rows, len(topics))
     except IdenticalSystemsError as error:
         raise DrawRefused(str(error)) from error
     except FrameRefused:
         raise
     except ValueError as error:
         raise DrawRefused(str(error)) from error
-    prior = prior_of_runs(pooled.ranks, design.depth)
+    prior = prior_of_runs(pooled.returned, design.depth)
     score = imported_scores(campaign, design, pooled)
     guess = prior
     if score is not None and design.prior == "scores":
@@ -148,7 +150,7 @@ def utility_of_the_questions_runs(population: Population) -> FloatArray:
     """Return u~ as the paper has it: guessed from the ranks in the question's runs alone."""
     if population.design.prior == "scores":
         return population.guess
-    return prior_of_runs(population.pooled.ranks[population.rows], population.design.depth)
+    return prior_of_runs(population.pooled.returned.rows(population.rows), population.design.depth)
 
 
 def single_draw_probability(population: Population, method: str) -> FloatArray:
