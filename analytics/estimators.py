@@ -289,9 +289,9 @@ def hajek_ratio(
     Without `weight_total` (one number per target) this estimates the *mean* utility of the frame's items,
     each counted by its weight: ``sum w u / sum w``, the size of the population itself being estimated. With it
     it estimates the measure ``sum w u``, and is then better than Horvitz and Thompson whenever utilities are
-    nearer to their mean than to 0. Assumption: Poisson draw. The bias is of order 1/n; the variance is
-    that of the linear part, ``sum (1-pi) (w (u-r)/pi)^2``, scaled. Rows with weights of both signs are
-    refused: the denominator of a difference may be anywhere near 0.
+    nearer to their mean than to 0. Assumption: Poisson draw. The bias is of order 1/n; the variance is that of
+    the linear part, ``n/(n-1) sum (1-pi) (w (u-r)/pi)^2``, scaled; n/(n-1) because r was fitted. Rows with
+    weights of both signs are refused: the denominator of a difference may be anywhere near 0.
 
     >>> hajek_ratio([2, 2], [1, 3], [.5, .5], weight_total=[10], fewest=2)[0].value
     20.0
@@ -310,8 +310,8 @@ def hajek_ratio(
     results: list[Estimate | Refusal] = []
     for target, w in enumerate(rows):
         used = int(np.count_nonzero(w))
-        if used < max(1, fewest):
-            results.append(too_few(used, max(1, fewest)))
+        if used < max(2, fewest):
+            results.append(too_few(used, max(2, fewest)))
             continue
         if w.min() < 0:
             results.append(Refusal("a ratio needs weights of one sign; use the difference estimator"))
@@ -319,6 +319,6 @@ def hajek_ratio(
         size = float((w / pi).sum())
         scale = (1.0 if known is None else float(known[target])) / size
         mean = float((w * u / pi).sum()) / size
-        error = scale * w * (u - mean)
+        error = scale * w * (u - mean) * math.sqrt(used / (used - 1))
         results.append(_poisson_estimate(scale * size * mean, scale * w, error, nu, pi, sources, fewest))
     return results

@@ -50,6 +50,9 @@ class CampaignArrays:
     batch: Ints  # [judged], from 0: the first batch that drew the item
     batch_probability: Floats  # [batch, judged], the chance that this batch is the first to draw the item
     n_drawn: Ints  # [batch, topic], items that the batch was the first to draw
+    n_learned: (
+        int  # predictions may use the labels of so many batches: later ones have seen these in their sizes
+    )
     assessors: list[Assessor]
     label_item: Ints  # [label], places in judged
     label_assessor: Ints  # [label], places in assessors
@@ -146,6 +149,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         batch=drawn_in[judged] - 1,
         batch_probability=_first_drawn(draw, frame[judged]),
         n_drawn=n_drawn,
+        n_learned=_n_learned(campaign, draw),
         assessors=assessors,
         **_labels(labels, judged, assessors),
         **audit,
@@ -156,6 +160,12 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         last_judgment_id=max((row[0] for row in newest), default=0),
         n_judgments=len(newest),
     )
+
+
+def _n_learned(campaign: Campaign, draw: Draw) -> int:
+    """Return from how many batches predictions may learn; fitted on more they would bias what learned batches drew."""
+    learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
+    return draw.batch if learned is None else int(learned.learned_from)
 
 
 def _first_drawn(draw: Draw, frame: pl.DataFrame) -> Floats:

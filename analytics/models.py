@@ -65,6 +65,7 @@ class Method(models.TextChoices):
     NAIVE = "naive", "Naive (grades as given)"
     CORRECTED = "corrected", "Corrected by the audit"
     MATRIX_INVERSE = "matrix-inverse", "Matrix inverse (the papers' method)"
+    IMPORTANCE = "importance", "Importance sampling (the paper's Eq 3 to 6)"
     TRUE = "true", "True value (all gold known)"
 
 
@@ -82,6 +83,11 @@ class Estimate(models.Model):
     high = models.FloatField(null=True)
     p_value = models.FloatField(null=True)
     degrees_of_freedom = models.FloatField(null=True)
+    # The second interval: the topics as a sample of those that could have been asked. The first is for these topics.
+    topics_standard_error = models.FloatField(null=True)
+    topics_low = models.FloatField(null=True)
+    topics_high = models.FloatField(null=True)
+    topics_refusal = models.TextField(blank=True)
     n = models.PositiveIntegerField()
     sources = models.JSONField(default=list)
     refusal = models.TextField(blank=True)
@@ -100,7 +106,17 @@ class Estimate(models.Model):
             ),
             models.CheckConstraint(
                 name="analytics_estimate_finite",
-                condition=finite("value", "standard_error", "low", "high", "p_value", "degrees_of_freedom"),
+                condition=finite(
+                    "value",
+                    "standard_error",
+                    "low",
+                    "high",
+                    "p_value",
+                    "degrees_of_freedom",
+                    "topics_standard_error",
+                    "topics_low",
+                    "topics_high",
+                ),
             ),
         ]
 

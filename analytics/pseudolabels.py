@@ -86,7 +86,10 @@ class PseudoLabels:
         unbiased estimate of the Poisson variance of any sum of u*.
     counted : bool array [judged]
         Items whose label is known: all judged ones, or the audited ones where there is an audit.
+    predicted : bool
+        Whether there is a prediction: False is Horvitz-Thompson.
     sources : tuple of str
+        The errors that the noise contains.
     """
 
     n_topics: int
@@ -99,7 +102,13 @@ class PseudoLabels:
     draw_noise: Floats
     audit_noise: Floats
     counted: NDArray[np.bool_]
+    predicted: bool
     sources: tuple[str, ...]
+
+    @property
+    def known_noun(self) -> str:
+        """What an item with a known label is called."""
+        return "audited" if "gold" in self.sources else "judged"
 
     @property
     def is_census(self) -> bool:
@@ -162,6 +171,7 @@ def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple
         draw_noise=gap * np.sqrt(1 - pi),
         audit_noise=surprise * np.sqrt(pi * (1 - pi_a)) / pi,
         counted=phases.audited,
+        predicted=bool(phases.prediction.any()),
         sources=sources,
     )
 
@@ -225,6 +235,37 @@ def _frame(
         raise ValueError(f"steps must be flat and above 0, got {step.tolist()}")
     places = _places(judged, topic.size)
     return step, f, topic, places, probabilities("draw_probability", draw_probability, places.size)
+
+
+def mean_on_stairs(gains: ArrayLike, label_item: ArrayLike, label_grade: ArrayLike, n_items: int) -> Floats:
+    """Return [stair, item]: the share of the item's labels that reach the stair. Every item needs a label.
+
+    >>> mean_on_stairs([0, 1, 3], [0, 0, 1], [2, 1, 0], 2).tolist()
+    [[1.0, 0.0], [0.5, 0.0]]
+    """
+    item = integers("label_item", label_item, 0, n_items - 1)
+    rows = on_stairs(gains, label_grade)
+    if rows.shape[1] != item.size:
+        raise ValueError(f"label_grade must have length {item.size}, got {rows.shape[1]}")
+    count = np.bincount(item, minlength=n_items)
+    if (count == 0).any():
+        raise ValueError(f"every item needs a label, got none for item {int(np.flatnonzero(count == 0)[0])}")
+    return topic_sums(item, rows, n_items) / count
+
+
+def census(*, topic_index: ArrayLike, n_topics: int, grades: ArrayLike, gains: ArrayLike) -> PseudoLabels:
+    """Return the pseudo-labels of a frame of which every grade is known: the true value, nothing estimated."""
+    rows = on_stairs(gains, grades)
+    everything = np.arange(rows.shape[1])
+    return pseudo_labels(
+        prediction=np.zeros(everything.size),
+        topic_index=topic_index,
+        n_topics=n_topics,
+        judged=everything,
+        draw_probability=np.ones(everything.size),
+        label=rows,
+        steps=stairs(gains).steps,
+    )
 
 
 def corrected_pseudo_labels(

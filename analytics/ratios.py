@@ -1,19 +1,22 @@
 """nDCG and AP from a sample of judgments: ratios of two estimates, with a bootstrap interval.
 
-The numerator is unbiased, the denominator (the ideal ranking, the number of relevant documents) is unbiased up
-to a bend, so the ratio carries a bias that vanishes with more judgments. Half of what is done here is to see
-that bias: the bootstrap's mean lies from the estimate where the estimate lies from the truth, and it is taken
-off. What is left is why macro ratios are refused until about a fifth of the pool is judged.
+The numerator is unbiased, the denominator (the number of relevant documents, or the gain of the ideal ranking) is
+unbiased up to a bend, so their ratio has a bias that vanishes as judgments are added. The bootstrap repeats the
+drawing around the estimate; as far as its mean lies from the estimate, so far is the estimate taken to lie from
+the truth, and that is taken off. It does not remove all: hence the refusals below a number of judgments.
 
-How to call it: make `analytics.pseudolabels.PseudoLabels` from the draw, its judgments and, for corrected
-numbers, the audit; then `ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=...)` gives one result a
-run and one a pair of runs, all from the same replicates.
+How to call it: make `analytics.pseudolabels.PseudoLabels` of the draw, its judgments and, for corrected numbers,
+the audit; then ``ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=...)`` gives one result a run and one
+a pair of runs, all from the same replicates.
 
-Memory: about 100 MB of replicates, however many items are judged, and a float per run and replicate.
+Memory: at most about six arrays of CHUNK_NUMBERS floats, two floats per run and replicate, and what all runs
+return within the cutoff.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,8 +36,11 @@ from sampling.measures import RatioMeasure
 
 REPLICATES = 1000
 CHUNK_NUMBERS = 2_000_000  # of one array of replicates: 16 MB
+# Known items that a ratio needs, by simulation (benchmarks/ratios.py): a topic on average, or a share of the pool.
 MACRO_PER_TOPIC = 100
-MACRO_SHARE = 0.2
+MICRO_PER_TOPIC = 8
+MICRO_PER_TOPIC_UNPREDICTED = 30  # without a prediction whatever was not drawn counts as not relevant
+ENOUGH_SHARE = 0.2
 ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
 
 
@@ -45,6 +51,7 @@ ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
 class _Listed:
     """One run's items within the cutoff, ordered by topic and rank."""
 
+    item: Ints
     topic: Ints
     rank: Ints
     weight: Floats  # discount (nDCG) or 1/rank (AP)
@@ -65,7 +72,7 @@ def _listed(measure: RatioMeasure, labels: PseudoLabels, ranks: Ints) -> _Listed
     place = np.full(labels.topic_index.size, -1, dtype=np.int64)
     place[labels.judged] = np.arange(labels.judged.size)
     weight = 1 / rank if measure.family == "AP" else 1 / np.log2(rank + 1.0)
-    return _Listed(topic, rank, weight, labels.utility[item], place[item])
+    return _Listed(item, topic, rank, weight, labels.utility[item], place[item])
 
 
 def _before(values: Floats, topic: Ints) -> Floats:
@@ -168,14 +175,13 @@ class _Denominator:
 
 @dataclass(frozen=True)
 class _Replicated:
-    """Estimates [run] and replicates [run, replicate] of both averages; `micro_total` is the denominator."""
+    """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator."""
 
     macro: Floats
     micro: Floats
     macro_replicates: Floats
     micro_replicates: Floats
-    micro_total: float
-    total_replicates: Floats
+    total: float
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
@@ -184,16 +190,15 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def _replicated(
-    measure: RatioMeasure, labels: PseudoLabels, ranks: Ints, replicates: int, seed: int
+    measure: RatioMeasure, labels: PseudoLabels, runs: Sequence[_Listed], replicates: int, seed: int
 ) -> _Replicated:
-    numerators = [_numerator(measure, labels, _listed(measure, labels, row)) for row in ranks]
+    numerators = [_numerator(measure, labels, run) for run in runs]
     denominator = _Denominator(measure, labels)
-    by_topic, total = denominator.values(None)
+    by_topic, whole = denominator.values(None)
     value = np.stack([one.value for one in numerators])
     macro = _ratio(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
-    micro = _ratio(value.sum(axis=1), np.broadcast_to(total, macro.shape))
+    micro = _ratio(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
     macro_b, micro_b = np.zeros((2, len(numerators), replicates))
-    total_b = np.zeros(replicates)
     n_judged = labels.judged.size
     audited = np.flatnonzero(labels.audit_noise.any(axis=0))
     n_multipliers = n_judged + audited.size
@@ -211,12 +216,11 @@ def _replicated(
             start=np.zeros((n_judged, 1)),
         )
         by_topic, total = denominator.values(stair_noise)
-        total_b[part] = total
         for run, one in enumerate(numerators):
             drawn = one.replicates(noise)
             macro_b[run, part] = _ratio(drawn, by_topic).mean(axis=0)
             micro_b[run, part] = _ratio(drawn.sum(axis=0), total)
-    return _Replicated(macro, micro, macro_b, micro_b, float(denominator.values(None)[1][0]), total_b)
+    return _Replicated(macro, micro, macro_b, micro_b, float(whole[0]))
 
 
 # -- results ------------------------------------------------------------------------------------------------
@@ -233,6 +237,20 @@ def ratio_estimates(
 ) -> list[Estimate | Refusal]:
     """Return the ratio of every run, then the difference of every pair of runs, with 95 % intervals.
 
+    Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
+    standard deviation, with the normal quantile. A topic without a relevant document, or for which a run
+    returns nothing, counts 0 in the mean over topics, as in ir_measures and ``trec_eval -c``; in the ratio of
+    sums it adds what it has, nothing, to both sums. Documents outside the frame count as not relevant, as in
+    every pooled evaluation.
+
+    Assumption: Poisson draw with the recorded probabilities, a prediction fixed without the item's own
+    inclusion, and (corrected pseudo-labels) a Poisson audit whose gold grades are right. These topics: the
+    interval does not contain the choice of topics.
+
+    Refused: fewer than 10 known items that the target ranks; macro below about 100 known items a topic or 20 %
+    of the pool, or with a topic that has none (the words carry the micro value); micro below 8 a topic (30
+    without a prediction) or 20 % of the pool; nothing relevant known.
+
     Parameters
     ----------
     measure : RatioMeasure
@@ -240,52 +258,46 @@ def ratio_estimates(
     labels : PseudoLabels
         For AP of one stair of step 1: make them with gains of 0 and 1.
     ranks : int array [run, frame]
-        A run's rank of each item, 0 where it does not return it. Documents outside the frame count as not
-        relevant, as in every pooled evaluation.
-    pairs : pairs of runs, default all in the order of `analytics.comparison.pairs_of_runs`
-    replicates : int
-        Of the multiplier bootstrap: the k-th uses the same random numbers for every run and pair.
+        A run's rank of each item, 0 where it does not return it.
+    pairs : pairs of runs, default all, in the order of `analytics.comparison.pairs_of_runs`
+    seed, replicates : int
+        Of the multiplier bootstrap. Every run and pair is computed from the same replicates.
 
     Raises
     ------
     ValueError
         Ranks of the wrong shape or type, negative, or two items at one rank; AP of graded pseudo-labels; fewer
-        than 100 replicates.
+        than 100 replicates; a pair that names a run that is not there.
 
-    Notes
-    -----
-    Assumption: Poisson draw with the recorded probabilities, a prediction fixed without the item's own
-    inclusion, and (corrected pseudo-labels) a Poisson audit whose gold grades are right. The topics are the
-    campaign's; the interval does not hold the choice of topics.
-
-    Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
-    standard deviation, normal quantile. A topic without a relevant document, or for which a run returns
-    nothing, counts 0 in the mean, as in ir_measures and ``trec_eval -c``.
-
-    Source: methods/sampling.md, section 6; Schnabel et al. (2016), section 3.3 for the ratio of estimates;
-    Chiquet and others on multiplier bootstraps are not needed: on a linear statistic its variance is the
-    Poisson variance term by term.
+    Source: methods/sampling.md, section 6; Schnabel et al. (2016), section 3.3 for ratios of estimates;
+    Jarvelin and Kekalainen (2002) for nDCG; Efron and Tibshirani (1993), chapter 10 for the bias.
     """
     rank = _checked_ranks(labels, ranks)
     if measure.family == "AP" and labels.steps.tolist() != [1.0]:
         raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
     if replicates < 100:
         raise ValueError(f"replicates must be at least 100, got {replicates}")
-    first, second = np.triu_indices(rank.shape[0], 1)
-    wanted = list(zip(first.tolist(), second.tolist(), strict=True)) if pairs is None else list(pairs)
+    wanted = list(combinations(range(len(rank)), 2)) if pairs is None else list(pairs)
+    for pair in wanted:
+        if not all(0 <= run < len(rank) for run in pair):
+            raise ValueError(f"pairs must name runs within [0, {len(rank) - 1}], got {pair}")
 
-    made = _replicated(measure, labels, rank, replicates, seed)
-    inside = np.where(rank <= (measure.cutoff or np.iinfo(np.int64).max), rank, 0)
-    known = inside[:, labels.judged[labels.counted]]
+    runs = [_listed(measure, labels, row) for row in rank]
+    made = _replicated(measure, labels, runs, replicates, seed)
+    ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
+    known = rank[:, labels.judged[labels.counted]]
+    known = known * (known <= (measure.cutoff or np.iinfo(np.int64).max))
     results = [
-        _result(measure, labels, made, (run,), int((known[run] > 0).sum())) for run in range(len(rank))
+        _result(measure, labels, made, (run,), int(np.count_nonzero(known[run]))) for run in range(len(rank))
     ]
     for a, b in wanted:
-        if np.array_equal(inside[a], inside[b]):
+        if ranking[a] == ranking[b]:
             same = "the two runs are the same inside the cutoff"
             results.append(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same))
         else:
-            results.append(_result(measure, labels, made, (a, b), int((known[a] != known[b]).sum())))
+            results.append(
+                _result(measure, labels, made, (a, b), int(np.count_nonzero(known[a] != known[b])))
+            )
     return results
 
 
@@ -305,54 +317,74 @@ def _result(
 ) -> Estimate | Refusal:
     """Return the answer for a run, or for the difference of two."""
     if used < FEWEST_ITEMS and not labels.is_census:
-        return too_few(used)
-    micro = _corrected(made.micro, made.micro_replicates, runs, labels, used)
-    if made.micro_total <= 0:
-        micro = Refusal("no relevant document is known, so there is nothing to divide by")
+        return too_few(used, noun=f"{labels.known_noun} items")
     if measure.averaging == "micro":
-        return micro
-    missing = _missing_for_macro(labels)
+        return _micro(measure, labels, made, runs, used)
+    missing = _missing(labels, MACRO_PER_TOPIC, every_topic=True)
     if not missing:
-        return _corrected(made.macro, made.macro_replicates, runs, labels, used)
-    n, share = labels.counted.sum() / labels.n_topics, labels.counted.sum() / labels.topic_index.size
-    instead = (
-        micro.reason
-        if isinstance(micro, Refusal)
-        else f"micro {measure.name} (the ratio of the sums) is {micro.value:.4f} [{micro.low:.4f}, {micro.high:.4f}]"
+        return _estimate(made.macro, made.macro_replicates, runs, labels, used)
+    instead = _micro(measure, labels, made, runs, used)
+    words = (
+        f"Its micro form is refused too: {instead.reason}"
+        if isinstance(instead, Refusal)
+        else f"Its micro form, the ratio of the sums over topics, is {instead.value:.4f} "
+        f"[{instead.low:.4f}, {instead.high:.4f}]"
     )
-    return Refusal(
-        f"too few judged items for the mean of {measure.name} over topics: {n:.0f} a topic, {share:.0%} of the "
-        f"pool; about {MACRO_PER_TOPIC} a topic or {MACRO_SHARE:.0%} of the pool are needed, and some in every "
-        f"topic. {instead}",
-        missing,
+    reason = _too_few_words(labels, f"the mean of {measure.name} over topics", MACRO_PER_TOPIC)
+    return Refusal(f"{reason}, and some in every topic. {words}", missing)
+
+
+def _micro(
+    measure: RatioMeasure, labels: PseudoLabels, made: _Replicated, runs: tuple[int, ...], used: int
+) -> Estimate | Refusal:
+    """Return the ratio of the sums over topics, or why there is none."""
+    per_topic = MICRO_PER_TOPIC if labels.predicted else MICRO_PER_TOPIC_UNPREDICTED
+    missing = _missing(labels, per_topic, every_topic=False)
+    if missing:
+        return Refusal(_too_few_words(labels, f"a ratio of sums ({measure.name})", per_topic), missing)
+    if made.total <= 0:
+        return Refusal("nothing relevant is known, so there is nothing to divide by")
+    return _estimate(made.micro, made.micro_replicates, runs, labels, used)
+
+
+def _too_few_words(labels: PseudoLabels, what: str, per_topic: int) -> str:
+    known, pooled = int(labels.counted.sum()), labels.topic_index.size
+    return (
+        f"too few {labels.known_noun} items for {what}: {known / labels.n_topics:.1f} a topic, {known / pooled:.1%} "
+        f"of the pool; about {per_topic} a topic or {ENOUGH_SHARE:.0%} of the pool are needed"
     )
 
 
-def _missing_for_macro(labels: PseudoLabels) -> int:
-    """Return how many more judged items a macro ratio needs, 0 if there are enough."""
+def _missing(labels: PseudoLabels, per_topic: int, *, every_topic: bool) -> int:
+    """Return how many more known items are needed, 0 if there are enough."""
     if labels.is_census:
         return 0
     known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
     pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
-    enough = min(MACRO_PER_TOPIC * labels.n_topics, MACRO_SHARE * labels.topic_index.size)
-    missing = int(np.ceil(enough - known.sum())) if known.sum() < ABOUT * enough else 0
-    return max(missing, int(np.count_nonzero((pooled > 0) & (known == 0))))
+    enough = min(per_topic * labels.n_topics, ENOUGH_SHARE * labels.topic_index.size)
+    missing = math.ceil(enough - known.sum()) if known.sum() < ABOUT * enough else 0
+    return max(missing, int(np.count_nonzero((pooled > 0) & (known == 0)))) if every_topic else missing
 
 
-def _corrected(
+def _estimate(
     values: Floats, replicates: Floats, runs: tuple[int, ...], labels: PseudoLabels, used: int
-) -> Estimate | Refusal:
-    """Return 2 * estimate - bootstrap mean, with the bootstrap's variance."""
-    value = float(values[runs[0]]) - (float(values[runs[1]]) if len(runs) > 1 else 0.0)
-    spread = replicates[runs[0]] - (replicates[runs[1]] if len(runs) > 1 else 0.0)
-    exact = labels.is_census
-    variance = 0.0 if exact else float(spread.var(ddof=1))
+) -> Estimate:
+    """Return 2 * estimate - bootstrap mean, with the bootstrap's variance; the value itself if all is known."""
+    value, drawn = float(values[runs[0]]), replicates[runs[0]]
+    if len(runs) == 2:
+        value, drawn = value - float(values[runs[1]]), drawn - replicates[runs[1]]
+    if labels.is_census:
+        return estimate(value, 0.0, degrees_of_freedom=None, n=used, sources=labels.sources)
+    bias, variance = float(drawn.mean()) - value, float(drawn.var(ddof=1))
+    warnings = [few_items_warning(used, f"{labels.known_noun} items")]
+    if bias**2 > variance / 4:
+        warnings.append("the correction for bias is more than half the standard error")
     return estimate(
-        value if exact else 2 * value - float(spread.mean()),
+        value - bias,
         variance,
         degrees_of_freedom=None,
         n=used,
         sources=labels.sources,
-        components=(("+".join(labels.sources), variance),),
-        warning="" if exact else few_items_warning(used),
+        components=(("drawing", variance),) if labels.sources == ("drawing",) else (),
+        warning="; ".join(filter(None, warnings)),
     )

@@ -220,6 +220,8 @@ def _pooled(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], 
             f"the pool is empty: none of the {len(rows)} runs returns a document within depth {depth}"
         )
     first = order[group_starts]  # the pair's row in the first run that returns it
+    by_run = np.argsort(first, kind="stable")
+    first, group_starts, group_sizes = first[by_run], group_starts[by_run], group_sizes[by_run]
     topic_of = np.concatenate([run.topic_of for run in rows])[first]
     doc_ids = _documents(rows, first, docs)
     frame_order = _frame_order(topic_of, doc_ids)
@@ -234,7 +236,7 @@ def _pooled(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], 
     return Pool(
         topic_ids=np.array([topic_ids[place] for place in topics.tolist()], dtype=object),
         topic_index=topic_index.astype(np.int64),
-        doc_ids=doc_ids.gather(frame_order).to_numpy().astype(object, copy=False),
+        doc_ids=doc_ids.to_numpy().astype(object, copy=False)[frame_order],
         returned=SparseRuns(
             n_runs=len(rows),
             n_items=first.size,
@@ -247,24 +249,26 @@ def _pooled(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], 
 
 
 def _documents(rows: list[_Rows], first: Ints, docs: Iterator[pl.Series]) -> pl.Series:
-    """Return the document of every pair, given the place of its first row among the rows of all runs."""
-    order = np.argsort(first, kind="stable")
+    """Return the document of every pair, given the ascending places of first rows among the rows of all runs."""
     ends = np.cumsum([run.keys.size for run in rows])
-    bounds = np.searchsorted(first[order], np.concatenate(([0], ends)))
+    bounds = np.searchsorted(first, np.concatenate(([0], ends)))
     parts = []
     for index, (run, texts) in enumerate(zip(rows, docs, strict=True)):
-        mine = first[order[bounds[index] : bounds[index + 1]]] - (ends[index] - run.keys.size)
-        parts.append(texts.cast(pl.String).gather(run.place[mine]))
-    back = np.empty_like(order)
-    back[order] = np.arange(order.size)
-    return pl.concat([part.alias("doc_id") for part in parts]).gather(back)
+        mine = first[bounds[index] : bounds[index + 1]] - (ends[index] - run.keys.size)
+        parts.append(texts.cast(pl.String).gather(run.place[mine]).alias("doc_id"))
+    return pl.concat(parts)
 
 
 def _frame_order(topic_of: Ints, doc_ids: pl.Series) -> Ints:
     """Return the order by topic, then document. Polars compares strings by their UTF-8 bytes, in any locale."""
-    frame = pl.DataFrame({"topic": topic_of, "doc_id": doc_ids})
-    order: Ints = frame.select(pl.arg_sort_by("topic", "doc_id")).to_series().to_numpy().astype(np.int64)
-    return order
+    order = np.argsort(topic_of.astype(np.min_scalar_type(int(topic_of.max()))), kind="stable")
+    starts = np.flatnonzero(np.diff(topic_of[order], prepend=-1))
+    in_order = doc_ids.gather(order)
+    parts = [
+        order[start:stop][in_order.slice(start, stop - start).arg_sort().to_numpy()]
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), order.size], strict=True)
+    ]
+    return np.concatenate(parts)
 
 
 def _require_depth(depth: int) -> None:

@@ -8,16 +8,20 @@ import numpy as np
 
 from analytics.comparison import Comparison, compare, pairs_of_runs
 from analytics.confusion import shrink
-from analytics.correction import greg_label, labels_needed
+from analytics.correction import greg_label, greg_label_by_topic, labels_needed
 from analytics.estimators import Estimate as Value
 from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays
 from analytics.inverse import matrix_inverse
-from analytics.labels import naive, vote_classes
+from analytics.labels import item_means, vote_classes
 from analytics.models import Estimate, Method
+from analytics.services.predictions import Predictions
+from analytics.services.raw_estimates import importance, naive
+from analytics.topics import population_of_topics
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
 from sampling.measures import grade_gains, parse_measure, run_weights
+from sampling.models import Draw
 
 ROUNDING = 1e-12
 MATRICES_UNUSABLE = "matrices cannot be used"  # of matrix_inverse's refusal
@@ -45,10 +49,12 @@ class Targets:
     gains: np.ndarray  # [grade]
     binary: bool
     relevant_grade: int
+    prediction: np.ndarray  # [frame], f in gains
+    prediction_by_topic: np.ndarray  # [target, topic], sum of f w: known before anything is judged
     settled: list[Value | Refusal | None]  # what no judgment can change: equal runs, runs outside the frame
 
 
-def _targets(campaign: Campaign, arrays: CampaignArrays, measure: str) -> Targets:
+def _targets(campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, measure: str) -> Targets:
     parsed = parse_measure(measure)
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     weights = weights_of_runs(arrays.ranks, measure, arrays.n_topics)
@@ -56,17 +62,26 @@ def _targets(campaign: Campaign, arrays: CampaignArrays, measure: str) -> Target
     runs: list[tuple[int, int | None]] = [*((index, None) for index in range(len(arrays.runs))), *pairs]
     frame_weights = np.concatenate([weights, pair_weights])
     outside = [float(run_weights(parsed, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
+    gains = grade_gains(parsed, campaign.scale.gains(), relevant)
+    prediction = predictions.of_gains(gains, relevant)
     return Targets(
         runs=runs,
         frame_weights=frame_weights,
-        gains=grade_gains(parsed, campaign.scale.gains(), relevant),
+        gains=gains,
         binary=parsed.binary,
         relevant_grade=relevant,
+        prediction=prediction,
+        prediction_by_topic=_by_topic(frame_weights * prediction, arrays),
         settled=[
             _settled(arrays, measure, target, row, outside)
             for target, row in zip(runs, frame_weights, strict=True)
         ],
     )
+
+
+def _by_topic(values: np.ndarray, arrays: CampaignArrays) -> np.ndarray:
+    """Return the sums over each topic's items, [target, topic]."""
+    return np.stack([np.bincount(arrays.topic_index, row, arrays.n_topics) for row in values])
 
 
 def _settled(
@@ -93,14 +108,24 @@ def _settled(
 
 
 def estimates(
-    campaign: Campaign, arrays: CampaignArrays, counts: ConfusionCounts, measure: str
+    campaign: Campaign,
+    arrays: CampaignArrays,
+    predictions: Predictions,
+    counts: ConfusionCounts,
+    measure: str,
 ) -> list[Estimate]:
     """Return the unsaved estimates of the measure: naive, corrected, matrix inverse and, if known, the true values."""
-    targets = _targets(campaign, arrays, measure)
+    targets = _targets(campaign, arrays, predictions, measure)
     methods = {
         Method.NAIVE: _naive(arrays, targets),
         Method.CORRECTED: _corrected(arrays, targets),
         Method.MATRIX_INVERSE: _matrix_inverse(arrays, targets, counts),
+    }
+    if arrays.draw.selection == Draw.Selection.REPLACEMENT:
+        methods[Method.IMPORTANCE] = importance(arrays, targets.frame_weights, targets.gains)
+    over_topics = {
+        Method.NAIVE: _naive_over_topics(arrays, targets),
+        Method.CORRECTED: _corrected_over_topics(arrays, targets),
     }
     truth = _truth(arrays, targets)
     if truth is not None:
@@ -110,17 +135,34 @@ def estimates(
         # Only the corrected difference is tested: grades as given say nothing of how judges err, and the inverse of
         # confusion matrices has no valid p on real judges.
         is_reported = method == Method.CORRECTED
-        for (run, run_b), settled, result in zip(targets.runs, targets.settled, results, strict=True):
+        wider = over_topics.get(method, [None] * len(results))
+        for (run, run_b), settled, result, topics in zip(
+            targets.runs, targets.settled, results, wider, strict=True
+        ):
+            columns = _columns(settled or result, tested=is_reported and run_b is not None)
+            if settled is None and topics is not None and "value" in columns:
+                columns |= topics_columns(topics)
             rows.append(
                 Estimate(
                     run=arrays.runs[run],
                     run_b=None if run_b is None else arrays.runs[run_b],
                     measure=measure,
                     method=method,
-                    **_columns(settled or result, tested=is_reported and run_b is not None),
+                    **columns,
                 )
             )
     return rows
+
+
+def topics_columns(result: Value | Refusal) -> dict:
+    """Return the second interval: the topics as a sample."""
+    if isinstance(result, Refusal):
+        return {"topics_refusal": result.reason}
+    return {
+        "topics_standard_error": result.standard_error,
+        "topics_low": result.low,
+        "topics_high": result.high,
+    }
 
 
 def _columns(result: Value | Refusal, *, tested: bool) -> dict:
@@ -150,10 +192,8 @@ def _p_value(result: Value, value: float) -> float | None:
 
 
 def _prior(arrays: CampaignArrays, targets: Targets) -> tuple[np.ndarray, np.ndarray]:
-    """Return f per judged item and sum f w over the frame: the recorded guess of relevance times a relevant gain."""
-    relevant_gain = float(np.mean(targets.gains[targets.relevant_grade :]))
-    f = arrays.frame["prior"].to_numpy() * relevant_gain
-    return f[arrays.judged], targets.frame_weights @ f
+    """Return f per judged item and sum f w over the frame."""
+    return targets.prediction[arrays.judged], targets.prediction_by_topic.sum(axis=1)
 
 
 def _covered(arrays: CampaignArrays, members: np.ndarray, what: str) -> Refusal | None:
@@ -173,20 +213,27 @@ def _naive(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal
     refused = _covered(arrays, everything, "judgment")
     if refused is not None:
         return [refused] * len(targets.runs)
-    prior, total = _prior(arrays, targets)
-    return naive(
+    return naive(arrays, targets.frame_weights, targets.gains, *_prior(arrays, targets))
+
+
+def _naive_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
+    everything = np.ones(arrays.judged.size, dtype=bool)
+    refused = _covered(arrays, everything, "judgment")
+    if refused is not None:
+        return [refused] * len(targets.runs)
+    return population_of_topics(
         targets.frame_weights[:, arrays.judged],
-        draw_probability=arrays.draw_probability(everything),
-        label_item=arrays.label_item,
-        label_grade=arrays.label_grade,
-        gains=targets.gains,
-        prior=prior,
-        prior_total=total,
+        item_means(arrays.label_item, targets.gains[arrays.label_grade], arrays.judged.size),
+        arrays.draw_probability(everything),
+        topic_index=arrays.topic_index[arrays.judged],
+        n_topics=arrays.n_topics,
+        prior=targets.prediction[arrays.judged],
+        prior_total_by_topic=targets.prediction_by_topic,
     )
 
 
-def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
-    """GREG-label over the items that were open to the completed audits."""
+def _audited(arrays: CampaignArrays, targets: Targets) -> dict | Refusal:
+    """Return GREG-label's arguments but the totals: the items that were open to the completed audits."""
     eligible = arrays.audit_probability > 0
     if not eligible.any():
         waiting = (
@@ -194,29 +241,47 @@ def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Ref
             if arrays.n_audit_pending
             else ""
         )
-        return [Refusal(f"no audit is complete yet{waiting}", None)] * len(targets.runs)
+        return Refusal(f"no audit is complete yet{waiting}", None)
     refused = _covered(arrays, eligible, "item that an audit could select")
     if refused is not None:
-        return [refused] * len(targets.runs)
-    prior, total = _prior(arrays, targets)
+        return refused
     classes = vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size)
-    weights = targets.frame_weights[:, arrays.judged[eligible]]
-    results = greg_label(
-        weights,
-        draw_probability=arrays.draw_probability(eligible)[eligible],
-        bronze_class=classes[eligible],
-        audited=arrays.audited[eligible],
-        gold_grade=arrays.audit_grade[eligible],
-        audit_probability=arrays.audit_probability[eligible],
-        gains=targets.gains,
-        prior=prior[eligible],
-        prior_total=total,
-    )
+    return {
+        "weights": targets.frame_weights[:, arrays.judged[eligible]],
+        "draw_probability": arrays.draw_probability(eligible)[eligible],
+        "bronze_class": classes[eligible],
+        "audited": arrays.audited[eligible],
+        "gold_grade": arrays.audit_grade[eligible],
+        "audit_probability": arrays.audit_probability[eligible],
+        "gains": targets.gains,
+        "prior": targets.prediction[arrays.judged[eligible]],
+    }
+
+
+def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
+    """GREG-label over the items that were open to the completed audits."""
+    given = _audited(arrays, targets)
+    if isinstance(given, Refusal):
+        return [given] * len(targets.runs)
+    results = greg_label(**given, prior_total=targets.prediction_by_topic.sum(axis=1))
     is_pair = [run_b is not None for _, run_b in targets.runs]
     return [
         _with_advice(result, int(np.count_nonzero(row))) if pair else result
-        for result, row, pair in zip(results, weights, is_pair, strict=True)
+        for result, row, pair in zip(results, given["weights"], is_pair, strict=True)
     ]
+
+
+def _corrected_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
+    given = _audited(arrays, targets)
+    if isinstance(given, Refusal):
+        return [given] * len(targets.runs)
+    eligible = arrays.audit_probability > 0
+    return greg_label_by_topic(
+        **given,
+        topic_index=arrays.topic_index[arrays.judged[eligible]],
+        n_topics=arrays.n_topics,
+        prior_total_by_topic=targets.prediction_by_topic,
+    )
 
 
 def _with_advice(result: Value | Refusal, n_items: int) -> Value | Refusal:

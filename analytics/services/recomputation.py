@@ -20,6 +20,7 @@ from analytics.confusion import (
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.models import Computation, ConfusionEstimate, Estimate, Flag
 from analytics.services.estimates import ConfusionCounts, estimates
+from analytics.services.predictions import Predictions
 from judging.models import Campaign, Judgment
 from sampling.frames import newest_draw
 from sampling.measures import parse_measure
@@ -50,9 +51,10 @@ def recompute(*, campaign: Campaign, progress: Progress = lambda *_: None) -> Co
     measures = measures_of(campaign)
     progress(1, 3, "estimating")
     counts = assessor_confusion_counts(arrays)
+    predictions = Predictions(arrays)
     rows: list[Estimate] = []
     for number, measure in enumerate(measures):
-        rows += estimates(campaign, arrays, counts, measure)
+        rows += estimates(campaign, arrays, predictions, counts, measure)
         progress(1 + number, 1 + len(measures), f"estimating {measure}")
     with transaction.atomic():
         computation = Computation.objects.create(

@@ -1,6 +1,8 @@
 """Figures 1 to 3 of the paper: how often a sample of n judgments gets the order of systems right."""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -123,68 +125,68 @@ def _scores(
 
 def picture(figure: str, rows: list[Row]) -> str:
     """Return a figure as SVG text on white: the score against the budget, one line a design."""
+    scores = {line.name: line.computed for line in rows}
     values = [
-        {"budget": budget, "score": line.computed, "design": design}
+        {"budget": budget, "score": scores[f"n/|X| = {budget:g}: {design}"], "design": design}
         for design in DESIGNS
         for budget in paper.BUDGETS
-        for line in rows
-        if line.name == f"n/|X| = {budget:g}: {design}"
     ]
+    title = f"Figure {figure[-1]} on SYNTH: {TITLES[figure]}"
+    told = "; ".join(
+        f"{design} " + ", ".join(f"{value['score']:.3f}" for value in values if value["design"] == design)
+        for design in DESIGNS
+    )
+    at = ", ".join(f"{budget:g}" for budget in paper.BUDGETS)
+    described = f"{SCORES[figure]} at {at} judgments per user: {told}."
+    return charts.standalone_svg(charts.svg(_spec(title, SCORES[figure], values), title, described))
+
+
+def _spec(title: str, score: str, values: list[dict[str, Any]]) -> charts.Spec:
+    """Return the Vega-Lite specification: lines by design, the points drawn solid above them."""
     text = {"labelColor": charts.INK, "labelFontSize": 13, "titleColor": charts.INK_SOFT, "titleFontSize": 13}
-    lines = {"domainColor": charts.LINE_STRONG, "tickColor": charts.LINE_STRONG, "gridColor": charts.LINE}
-    encoding = {
-        "x": {
-            "field": "budget",
-            "type": "quantitative",
-            "scale": {"type": "log", "domain": [paper.BUDGETS[0], paper.BUDGETS[-1]]},
-            "axis": {
-                "title": "judgments per user, n/|X|",
-                "values": list(paper.BUDGETS),
-                "format": "~g",
-                "grid": False,
-            },
-        },
-        "y": {
-            "field": "score",
-            "type": "quantitative",
-            "scale": {"domain": [0.4, 1.0]},
-            "axis": {"title": SCORES[figure], "tickCount": 6},
-        },
-    }
-    looks = {
-        "stroke": [charts.INK_SOFT, charts.GOLD],
-        "strokeDash": [[4, 3], [1, 0]],
-        "shape": ["circle", "square"],
-    }
-    for channel, look in looks.items():
-        encoding[channel] = {
-            "field": "design",
-            "type": "nominal",
-            "scale": {"domain": list(DESIGNS), "range": look},
-            "legend": {"orient": "bottom", "title": None, "symbolSize": 120},
-        }
-    spec = {
+    quiet = {"domainColor": charts.LINE_STRONG, "tickColor": charts.LINE_STRONG, "gridColor": charts.LINE}
+    lowest = min(0.4, math.floor(10 * min(value["score"] for value in values)) / 10)
+    x = {"title": "judgments per user, n/|X| (logarithmic)", "values": list(paper.BUDGETS), "format": "~g"}
+    x_scale = {"type": "log", "domain": [paper.BUDGETS[0], paper.BUDGETS[-1]]}
+    legend = {"orient": "bottom", "title": None, "symbolSize": 300}
+
+    def by_design(look: list[Any], shown: charts.Spec | None) -> charts.Spec:
+        scale = {"domain": list(DESIGNS), "range": look}
+        return {"field": "design", "type": "nominal", "scale": scale, "legend": shown}
+
+    stroke = by_design([charts.INK_SOFT, charts.GOLD], legend)
+    dash = by_design([[3, 3], [1, 0]], legend)
+    shape = by_design(["circle", "square"], None)
+    return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "background": "white",
         "padding": 8,
         "width": charts.WIDTH,
         "height": 260,
-        "title": {"text": TITLES[figure], "anchor": "start", "fontSize": 14, "color": charts.INK},
+        "title": {"text": title, "anchor": "start", "fontSize": 14, "color": charts.INK, "offset": 12},
         "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 2.5, "point": {"filled": False, "fill": "white", "size": 60}},
-        "encoding": encoding,
+        "encoding": {
+            "x": {"field": "budget", "type": "quantitative", "scale": x_scale, "axis": x | {"grid": False}},
+            "y": {
+                "field": "score",
+                "type": "quantitative",
+                "scale": {"domain": [lowest, 1.0]},
+                "axis": {"title": score, "tickCount": 6},
+            },
+            "stroke": stroke,
+        },
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2.5}, "encoding": {"strokeDash": dash}},
+            {
+                "mark": {"type": "point", "fill": "white", "size": 60, "opacity": 1, "strokeWidth": 2},
+                "encoding": {"shape": shape},
+            },
+        ],
         "config": {
             "aria": False,
             "font": "sans-serif",
             "view": {"stroke": None},
-            "axis": text | lines | {"titleFontWeight": "normal"},
+            "axis": text | quiet | {"titleFontWeight": "normal", "labelFlush": False},
             "legend": text,
         },
     }
-    told = "; ".join(
-        f"{design} " + ", ".join(f"{v['score']:.3f}" for v in values if v["design"] == design)
-        for design in DESIGNS
-    )
-    at = ", ".join(f"{budget:g}" for budget in paper.BUDGETS)
-    described = f"{SCORES[figure]} at {at} judgments per user: {told}."
-    return charts.standalone_svg(charts.svg(spec, TITLES[figure], described))

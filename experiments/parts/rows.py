@@ -79,9 +79,10 @@ def as_text(titles: Mapping[str, str], report: Report) -> str:
     for part, lines in report.items():
         width = max(len(line.name) for line in lines)
         head = f"{'':{width}}  {'paper':>9}  {'computed':>9}"
+        numbers = [f"{_number(line.paper, 2):>9}  {_number(line.computed, 4):>9}" for line in lines]
         body = [
-            f"{line.name:{width}}  {_number(line.paper, 2):>9}  {_number(line.computed, 4):>9}  {_remark(line)}".rstrip()
-            for line in lines
+            f"{line.name:{width}}  {number}  {_remark(line)}".rstrip()
+            for line, number in zip(lines, numbers, strict=True)
         ]
         blocks.append("\n".join([titles[part], head, *body]))
     return "\n\n".join(blocks)

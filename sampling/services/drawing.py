@@ -160,7 +160,7 @@ def _columns(
     topic_ids, doc_ids = list(found.topic_ids), list(found.pooled.doc_ids)
     numbers = permanent_random_numbers(topic_ids, doc_ids, seed)
     fold = folds(topic_ids, doc_ids, seed)
-    columns = {"prior": found.prior, "fold": fold.astype(np.uint8), "random_number": numbers}
+    columns = {"prior": found.guess, "fold": fold.astype(np.uint8), "random_number": numbers}
     if found.score is not None:
         columns["score"] = found.score
     columns |= before.columns

@@ -1,6 +1,4 @@
-"""Design-based estimators: exact enumeration of all samples of a tiny frame, and inputs that must be refused."""
-
-from itertools import product
+"""Estimators of Poisson draws: what an estimate holds, and what is refused. Unbiasedness: test_exact.py."""
 
 import numpy as np
 import pytest
@@ -9,95 +7,17 @@ from analytics.estimators import (
     Estimate,
     Refusal,
     difference_estimator,
+    hajek_ratio,
     horvitz_thompson,
     poisson_degrees_of_freedom,
     unsupported_share,
 )
-from analytics.fixed_size import fixed_size, fixed_size_variance
-from analytics.importance import importance_sampling
+from analytics.fixed_size import fixed_size_forecast
 
 W = np.array([0.7, -0.4, 0.2, 1.0])
 U = np.array([2.0, 1.0, 3.0, 0.0])
 PI = np.array([0.9, 0.3, 0.5, 0.2])
 PRIOR = np.array([1.5, 0.5, 1.0, 1.0])
-
-
-def poisson_samples(pi):
-    """Yield every sample of a Poisson draw with its chance."""
-    for taken in product([False, True], repeat=len(pi)):
-        mask = np.array(taken)
-        yield mask, float(np.prod(np.where(mask, pi, 1 - pi)))
-
-
-def moments(rows):
-    """Return mean and variance of (value, chance) rows."""
-    values, chances = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
-    mean = (values * chances).sum()
-    return mean, ((values - mean) ** 2 * chances).sum()
-
-
-def test_horvitz_thompson_and_its_variance_are_unbiased_over_all_poisson_samples():
-    found = [(horvitz_thompson(W[m], U[m], PI[m], fewest=0)[0], p) for m, p in poisson_samples(PI)]
-    mean, variance = moments([(e.value, p) for e, p in found])
-    assert mean == pytest.approx((W * U).sum(), abs=1e-12)
-    assert sum(e.standard_error**2 * p for e, p in found) == pytest.approx(variance, abs=1e-12)
-
-
-def test_difference_estimator_and_its_variance_are_unbiased_over_all_poisson_samples():
-    total = [(PRIOR * W).sum()]
-    found = [
-        (difference_estimator(W[m], U[m], PI[m], prior=PRIOR[m], prior_total=total, fewest=0)[0], p)
-        for m, p in poisson_samples(PI)
-    ]
-    mean, variance = moments([(e.value, p) for e, p in found])
-    assert mean == pytest.approx((W * U).sum(), abs=1e-12)
-    assert sum(e.standard_error**2 * p for e, p in found) == pytest.approx(variance, abs=1e-12)
-
-
-def test_the_label_noise_term_makes_the_variance_unbiased_for_noisy_labels():
-    # sensitivity .8, specificity .9: scores c and their variance estimates nu (methods/sampling.md, section 8)
-    c, nu = np.array([-1 / 7, 9 / 7]), np.array([8 / 49, 18 / 49])
-    grade, chance_of_one = np.array([1, 0, 1]), np.array([0.1, 0.8])
-    w, pi = W[:3], PI[:3]
-    rows, expected = [], 0.0
-    for mask, p in poisson_samples(pi):
-        for label in product([0, 1], repeat=3):
-            given = np.array(label)
-            q = p * np.prod(np.where(given == 1, chance_of_one[grade], 1 - chance_of_one[grade]))
-            e = horvitz_thompson(w[mask], c[given][mask], pi[mask], label_variance=nu[given][mask], fewest=0)[
-                0
-            ]
-            rows.append((e.value, q))
-            expected += e.standard_error**2 * q
-    mean, variance = moments(rows)
-    assert mean == pytest.approx((w * grade).sum(), abs=1e-12)
-    assert expected == pytest.approx(variance, abs=1e-12)
-
-
-def test_importance_sampling_and_its_variance_are_unbiased_over_all_pairs_of_draws():
-    q = np.array([0.4, 0.3, 0.2, 0.1])
-    found = []
-    for i, j in product(range(4), repeat=2):
-        drawn = [i, j]
-        found.append((importance_sampling(W[drawn], U[drawn], q[drawn], fewest=2)[0], q[i] * q[j]))
-    mean, variance = moments([(e.value, p) for e, p in found])
-    assert mean == pytest.approx((W * U).sum(), abs=1e-12)
-    assert sum(e.standard_error**2 * p for e, p in found) == pytest.approx(variance, abs=1e-12)
-
-
-def test_fixed_size_variance_of_a_simple_random_sample_is_the_textbook_one():
-    # N = 10, m = 4 of equal chance: N^2 (1 - m/N) s^2 / m
-    e = np.array([1.0, 4.0, 2.0, 5.0])
-    assert fixed_size_variance(e, np.full(4, 0.4)) == pytest.approx(100 * 0.6 * e.var(ddof=1) / 4)
-
-
-def test_fixed_size_leaves_certain_items_out_of_the_variance():
-    pi = np.array([1.0] * 6 + [0.5] * 6)
-    u = np.array([9.0] * 6 + [2.0] * 6)
-    result = fixed_size(np.ones(12), u, pi)[0]
-    assert result.value == 78.0
-    assert result.standard_error == 0.0
-    assert result.degrees_of_freedom == 5
 
 
 def test_several_targets_are_estimated_as_if_each_stood_alone():
@@ -152,15 +72,89 @@ def test_infinite_weights_and_half_a_prior_are_errors():
         difference_estimator([1.0], [1.0], [0.5], prior=[1.0])
 
 
-def test_one_uncertain_item_of_a_fixed_size_draw_has_no_variance():
-    with pytest.raises(ValueError, match="got 1"):
-        fixed_size_variance([1.0, 2.0], [0.5, 1.0])
-    assert isinstance(fixed_size(np.ones(12), np.ones(12), [0.5] + [1.0] * 11)[0], Refusal)
-
-
 def test_no_input_is_changed():
     w, u, pi = W.copy(), U.copy(), PI.copy()
     difference_estimator(w, u, pi, fewest=0)
     assert (w == W).all()
     assert (u == U).all()
     assert (pi == PI).all()
+
+
+# -- traps ---------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_without_anything_relevant_has_no_interval_of_width_zero_and_with_a_prior_it_has_a_real_one():
+    w, nothing, pi = np.ones(20), np.zeros(20), np.full(20, 0.5)
+    refused = horvitz_thompson(w, nothing, pi)[0]
+    assert isinstance(refused, Refusal)
+    assert "all alike" in refused.reason
+    found = difference_estimator(w, nothing, pi, prior=np.full(20, 0.1), prior_total=[4.0])[0]
+    assert found.low < found.high
+
+
+def test_labels_all_predicted_right_have_no_interval_of_width_zero_either():
+    prior = np.linspace(0, 1, 20)
+    result = difference_estimator(np.ones(20), prior, np.full(20, 0.5), prior=prior, prior_total=[20.0])[0]
+    assert isinstance(result, Refusal)
+
+
+def test_a_random_number_of_judgments_inflates_horvitz_thompson_for_a_runs_own_value():
+    """Exact variances: a run whose documents are nearly alike has most of its variance from the number drawn."""
+    rng = np.random.default_rng(8)
+    w, u = 1 / np.log2(np.arange(2, 102)), rng.uniform(0.8, 1, 100)
+    pi = np.minimum(1, 20 * w / w.sum())
+    poisson = ((1 - pi) / pi * (u * w) ** 2).sum()
+    assert poisson > 20 * fixed_size_forecast(u * w, pi)
+    assert poisson > 20 * ((1 - pi) / pi * ((u - 0.9) * w) ** 2).sum()
+
+
+def test_systems_that_are_identical_have_no_estimate_but_a_named_reason():
+    result = horvitz_thompson(np.zeros(20), np.ones(20), np.full(20, 0.5))[0]
+    assert isinstance(result, Refusal)
+    assert "0 judged items with non-zero weight" in result.reason
+
+
+def test_negative_corrected_labels_are_values_like_others():
+    u = np.tile([-1 / 7, 9 / 7], 10)
+    result = horvitz_thompson(np.ones(20), u, np.full(20, 0.5))[0]
+    assert result.value == pytest.approx(2 * u.sum())
+
+
+def test_a_noise_estimate_that_is_negative_in_sum_does_not_make_the_variance_smaller():
+    u, pi = np.arange(12.0), np.full(12, 0.5)
+    plain = horvitz_thompson(np.ones(12), u, pi)[0]
+    noisy = horvitz_thompson(np.ones(12), u, pi, label_variance=np.full(12, -0.1))[0]
+    assert noisy.standard_error == plain.standard_error
+    assert dict(noisy.components)["label noise"] == 0.0
+
+
+# -- the ratio -----------------------------------------------------------------------------------------------
+
+
+def test_the_ratio_of_items_of_equal_chance_and_weight_is_their_mean_and_its_error_the_textbooks():
+    u = np.array([1.0, 4, 2, 5, 3, 0, 2, 2, 1, 6])
+    mean = hajek_ratio(np.ones(10), u, np.full(10, 0.25))[0]
+    total = hajek_ratio(np.ones(10), u, np.full(10, 0.25), weight_total=[40.0])[0]
+    assert mean.value == pytest.approx(u.mean())
+    assert mean.standard_error**2 == pytest.approx(0.75 * u.var(ddof=1) / 10)
+    assert (total.value, total.standard_error) == pytest.approx((40 * u.mean(), 40 * mean.standard_error))
+
+
+def test_the_noise_of_labels_enters_the_ratio_scaled_like_its_value():
+    rng = np.random.default_rng(9)
+    w, u, pi, nu = rng.uniform(0.2, 0.9, (4, 15))
+    result = hajek_ratio(w, u, pi, weight_total=[7.0], label_variance=nu)[0]
+    scale = 7 / (w / pi).sum()
+    assert dict(result.components)["label noise"] == pytest.approx(scale**2 * (nu * w**2 / pi).sum())
+
+
+def test_a_difference_of_runs_has_no_ratio():
+    result = hajek_ratio(np.tile([1.0, -1.0], 10), np.arange(20.0), np.full(20, 0.5))[0]
+    assert result == Refusal("a ratio needs weights of one sign; use the difference estimator")
+
+
+def test_few_items_and_a_total_that_is_not_positive_are_refused():
+    assert isinstance(hajek_ratio(np.ones(9), np.arange(9.0), np.full(9, 0.5))[0], Refusal)
+    assert isinstance(hajek_ratio([1.0], [1.0], [0.5], fewest=0)[0], Refusal)
+    with pytest.raises(ValueError, match="weight_total must be above 0, got 0"):
+        hajek_ratio([1.0], [1.0], [0.5], weight_total=[0.0])

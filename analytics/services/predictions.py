@@ -1,0 +1,56 @@
+"""What judgments so far predict of every item of the frame, each item without its own label."""
+
+import numpy as np
+
+from analytics.frames import CampaignArrays, Floats
+from analytics.labels import item_means
+from sampling.models import Draw
+from sampling.prediction import cross_fitted, rank_features
+
+
+class Predictions:
+    """The predictions of a campaign, by the gains of a measure; each is fitted once."""
+
+    def __init__(self, arrays: CampaignArrays) -> None:
+        self.arrays = arrays
+        self._features: Floats | None = None
+        self._fitted: dict[tuple[float, ...], Floats] = {}
+
+    def of_gains(self, gains: Floats, relevant_grade: int) -> Floats:
+        """Return f [frame]: the predicted gain of every item, cross-fitted.
+
+        Draws with replacement keep the guess that was there before anything was judged: their items are not selected
+        independently, so that labels of other folds would tell a little about an item's own selection.
+        """
+        key = tuple(gains.tolist())
+        if key not in self._fitted:
+            self._fitted[key] = self._fit(gains, relevant_grade)
+        return self._fitted[key]
+
+    def _fit(self, gains: Floats, relevant_grade: int) -> Floats:
+        arrays = self.arrays
+        prior = arrays.frame["prior"].to_numpy()
+        usable = arrays.batch < arrays.n_learned
+        if arrays.draw.selection == Draw.Selection.REPLACEMENT or not usable.any() or not gains.any():
+            return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
+        label = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size) / gains.max()
+        share = cross_fitted(
+            features=self._all_features(),
+            topic_index=arrays.topic_index,
+            fold=arrays.frame["fold"].to_numpy().astype(np.int64),
+            prior=prior,
+            labelled=arrays.judged[usable],
+            label=label[usable],
+        )
+        return np.asarray(share * gains.max())
+
+    def _all_features(self) -> Floats:
+        """Return what all runs say of each item, and the imported scores with which the draw was made."""
+        if self._features is None:
+            columns = [rank_features(self.arrays.ranks, self.arrays.draw.parameters["depth"])]
+            if "score" in self.arrays.frame.columns:
+                score = self.arrays.frame["score"].to_numpy()
+                missing = np.isnan(score)
+                columns += [np.where(missing, 0.5, score)[:, None], missing[:, None].astype(float)]
+            self._features = np.concatenate(columns, axis=1)
+        return self._features
