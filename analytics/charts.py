@@ -8,7 +8,6 @@ Content-Security-Policy gives: no script, no style attribute, no address.
 import datetime
 import hashlib
 import html
-import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -35,12 +34,10 @@ OK = "var(--ok, #2f6b45)"
 WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px high
 LANE = 18  # height of one method of one run in a forest plot
 
-# Colour is never the only difference: each method has its own shape, each design its own dash.
+# Colour is never the only difference: each method has its own shape.
 METHOD_FILL = {"naive": SURFACE, "corrected": GOLD, "matrix inverse": BRONZE, "true value": INK}
 METHOD_STROKE = {"naive": INK_SOFT, "corrected": GOLD, "matrix inverse": BRONZE, "true value": INK}
 METHOD_SHAPE = {"naive": "circle", "corrected": "circle", "matrix inverse": "square", "true value": "diamond"}
-LINE_COLOURS = (INK_SOFT, GOLD, BRONZE, INFO, OK, INK)
-LINE_DASHES = ([2, 2], [1, 0], [6, 3], [8, 3, 2, 3], [4, 4], [10, 4])
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ def forest_plot_spec(
             "data": {"values": shown},
             "mark": {"type": "rule", "strokeWidth": 2},
             "encoding": {
-                "x": _number("low", x_scale, x_axis),
+                "x": number("low", x_scale, x_axis),
                 "x2": {"field": "high"},
                 "stroke": _by_method(drawn, METHOD_STROKE),
             },
@@ -99,7 +96,7 @@ def forest_plot_spec(
             "data": {"values": shown},
             "mark": {"type": "point", "size": 75, "strokeWidth": 2, "opacity": 1},
             "encoding": {
-                "x": _number("value", x_scale),
+                "x": number("value", x_scale),
                 "fill": _by_method(drawn, METHOD_FILL),
                 "stroke": _by_method(drawn, METHOD_STROKE),
                 "shape": _by_method(drawn, METHOD_SHAPE),
@@ -114,7 +111,7 @@ def forest_plot_spec(
     if reference is not None:
         ruler = {"type": "rule", "stroke": INK, "strokeDash": [4, 3]}
         at = {"values": [{"at": float(reference)}]}
-        layers.insert(0, {"data": at, "mark": ruler, "encoding": {"x": _number("at", x_scale)}})
+        layers.insert(0, {"data": at, "mark": ruler, "encoding": {"x": number("at", x_scale)}})
     labels = list(dict.fromkeys(printable(row.label) for row in rows))
     lanes = {
         "y": {
@@ -127,7 +124,7 @@ def forest_plot_spec(
     }
     for layer in layers[-3:]:
         layer["encoding"].update(lanes)
-    return _page(title) | {"height": {"step": LANE, "for": "offset"}, "layer": layers}
+    return page(title) | {"height": {"step": LANE, "for": "offset"}, "layer": layers}
 
 
 def forest_plot(
@@ -167,7 +164,7 @@ def confusion_heat_map(
         for i, j in np.ndindex(size, size)
     ]
     axis = {"ticks": False, "domain": False, "labelLimit": 110, "labelPadding": 6}
-    spec = _page(title) | {
+    spec = page(title) | {
         "height": {"step": 52},
         "data": {"values": cells},
         "encoding": {
@@ -206,51 +203,17 @@ def progress_timeline(
         raise ValueError(f"counts must be at least 0, got {min(counts)}")
     x_axis = {"title": None, "grid": False, "format": "%-d %b", "tickCount": min(len(days), 7)}
     values = [{"day": day.isoformat(), "count": int(n)} for day, n in zip(days, counts, strict=True)]
-    spec = _page(title) | {
+    spec = page(title) | {
         "height": 170,
         "data": {"values": values},
         "mark": {"type": "bar", "fill": GOLD_FILL, "stroke": GOLD},
         "encoding": {
             "x": {"field": "day", "type": "temporal", "timeUnit": "utcyearmonthdate", "axis": x_axis},
-            "y": _number("count", axis={"title": "judgments", "tickCount": 4, "tickMinStep": 1}),
+            "y": number("count", axis={"title": "judgments", "tickCount": 4, "tickMinStep": 1}),
         },
     }
     described = f"{sum(counts)} judgments from {min(days)} to {max(days)}, at most {max(counts)} a day."
     return svg(spec, title, described)
-
-
-def half_width_curve(
-    budgets: Sequence[float], widths: Mapping[str, Sequence[float]], title: str = "What a budget buys"
-) -> str:
-    """Return expected half-widths of the 95 % interval against the budget as SVG text: one line a design.
-
-    `budgets` are items that may be judged, rising; `widths` gives each design's half-width at each of
-    them. ValueError: no or more than six designs, lengths that differ, fewer than two budgets or budgets that
-    do not rise, a width that is negative or not finite.
-    """
-    _check_curve(budgets, widths)
-    values = [
-        {"budget": float(budget), "width": float(width), "design": printable(design)}
-        for design, line in widths.items()
-        for budget, width in zip(budgets, line, strict=True)
-    ]
-    names = [printable(design) for design in widths]
-    legend = {"orient": "bottom", "title": None, "symbolSize": 300, "columns": 2, "labelLimit": 200}
-    spec = _page(title) | {
-        "height": 220,
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 2.5},
-        "encoding": {
-            "x": _number("budget", {"zero": False}, {"title": "items judged", "tickCount": 5, "grid": False}),
-            "y": _number("width", {"zero": True}, {"title": "expected half-width", "tickCount": 5}),
-        },
-    }
-    for channel, look in (("stroke", LINE_COLOURS), ("strokeDash", LINE_DASHES)):
-        scale = {"domain": names, "range": list(look[: len(names)])}
-        spec["encoding"][channel] = {"field": "design", "type": "nominal", "scale": scale, "legend": legend}
-    ends = "; ".join(f"{design} {line[0]:.3g} to {line[-1]:.3g}" for design, line in widths.items())
-    span = f"from {budgets[0]:g} to {budgets[-1]:g} items"
-    return svg(spec, title, f"Expected half-width of the interval {span}: {ends}.")
 
 
 def svg(spec: Spec, title: str, description: str) -> str:
@@ -285,7 +248,7 @@ def png(drawn: str) -> bytes:
     return bytes(vl_convert.svg_to_png(standalone_svg(drawn), scale=2))
 
 
-def _page(title: str) -> Spec:
+def page(title: str) -> Spec:
     """Return what all pictures share: size, type, quiet axes; no ARIA inside, the whole is one image."""
     text = {"labelColor": INK, "labelFontSize": 13, "titleColor": INK_SOFT, "titleFontSize": 13}
     lines = {"domainColor": LINE_STRONG, "tickColor": LINE_STRONG, "gridColor": LINE}
@@ -328,19 +291,6 @@ def _check_forest(rows: Sequence[ForestRow], reference: float | None) -> None:
             raise ValueError(f"{row.label!r} needs finite low <= value <= high, got {numbers}")
 
 
-def _check_curve(budgets: Sequence[float], widths: Mapping[str, Sequence[float]]) -> None:
-    """Raise ValueError where a curve cannot be drawn."""
-    if not 1 <= len(widths) <= len(LINE_COLOURS):
-        raise ValueError(f"between 1 and {len(LINE_COLOURS)} designs can be drawn, got {len(widths)}")
-    if len(budgets) < 2 or any(b <= a for a, b in itertools.pairwise(budgets)):
-        raise ValueError(f"budgets must be at least 2 and rise, got {list(budgets)}")
-    for design, line in widths.items():
-        if len(line) != len(budgets):
-            raise ValueError(f"design {design!r} needs {len(budgets)} widths, got {len(line)}")
-        if not all(math.isfinite(width) and width >= 0 for width in line):
-            raise ValueError(f"widths of design {design!r} must be finite and at least 0, got {list(line)}")
-
-
 def _domain(rows: Sequence[ForestRow], reference: float | None) -> list[float]:
     """Return the ends of the axis: every interval, the reference, and a twentieth of air."""
     ends = [end for row in rows if not row.refused for end in (row.low, row.high)]
@@ -365,7 +315,7 @@ def _forest_values(rows: Sequence[ForestRow]) -> tuple[list[Spec], list[Spec]]:
     return shown, refused
 
 
-def _number(field: str, scale: Spec | None = None, axis: Spec | None = None) -> Spec:
+def number(field: str, scale: Spec | None = None, axis: Spec | None = None) -> Spec:
     """Return the encoding of a number by its position."""
     given = {"scale": scale, "axis": axis}
     return {"field": field, "type": "quantitative"} | {k: v for k, v in given.items() if v is not None}

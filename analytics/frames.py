@@ -100,6 +100,24 @@ class CampaignArrays:
         n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
         return int(np.count_nonzero((self.n_drawn.sum(axis=0) > 0) & (n_members == 0)))
 
+    def not_covered(self, members: NDArray[np.bool_], what: str) -> tuple[str, int | None] | None:
+        """Return why the members do not stand for the whole frame, and how many topics are missing; None if they do."""
+        missing = self.topics_without(members)
+        if missing:
+            return f"{missing} of {self.n_topics} topics have no {what} yet", missing
+        partly = 0 if self.order_is_random else self.topics_in_part(members)
+        if partly:
+            words = "topics are judged in part, and judgments were imported: what a file holds is not a random part"
+            return f"{partly} {words}", None
+        return None
+
+    def no_audit(self) -> str:
+        """Return why there is no corrected number while no audit is complete."""
+        waiting = (
+            f"; {self.n_audit_pending} selected items wait for the gold tier" if self.n_audit_pending else ""
+        )
+        return f"no audit is complete yet{waiting}"
+
 
 def campaign_arrays(campaign: Campaign) -> CampaignArrays:
     """Return the arrays of a drawn campaign, from one snapshot of its judgments."""

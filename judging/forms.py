@@ -42,11 +42,21 @@ class UploadForm(forms.Form):
             ("documents", "Documents (JSONL, CSV, TSV, BEIR, TREC <DOC>)"),
             ("runs", "Runs (TREC, several files at once)"),
             ("judgments", "Gold answers (qrels)"),
+            ("scores", "Scores of a program, 0 to 1 (TSV or as a run)"),
         ],
     )  # what the collection lacks most is preselected: see missing_kind
     files = FilesField(label="Files (.gz is fine)")
     html = forms.BooleanField(label="Documents are HTML", required=False)
     source_name = forms.CharField(label="Who gave the gold answers?", required=False, max_length=100)
+    list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("kind") == "scores" and cleaned.get("list_name") and len(cleaned.get("files", ())) > 1:
+            self.add_error(
+                "list_name", "is of one file; leave it empty to name several scores by their files"
+            )
+        return cleaned
 
     def import_options(self) -> dict[str, Any]:
         """Return what the import of this kind of file is told besides the file."""
@@ -54,6 +64,8 @@ class UploadForm(forms.Form):
             return {"is_html": self.cleaned_data["html"]}
         if self.cleaned_data["kind"] == "judgments":
             return {"as_gold": True, "source_name": self.cleaned_data["source_name"]}
+        if self.cleaned_data["kind"] == "scores":
+            return {"list_name": self.cleaned_data["list_name"]}
         return {}
 
 

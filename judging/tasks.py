@@ -9,6 +9,7 @@ from django.db import transaction
 from judging.models import Campaign, Collection
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_judgments, import_runs, import_topics
+from judging.services.scores import import_scores
 from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 
 
@@ -45,6 +46,12 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
             "n_lines": sum(run.n_lines for run in runs),
             "n_unknown_topics": len(unknown),
         }
+    if kind == "scores":
+        lists = [import_scores(source=path, name=name, **common) for path, name in files]
+        unknown = {topic_id for made in lists for topic_id in made.unknown_topics}
+        n_scores = sum(made.n_lines for made in lists)
+        context.note = f"{n_scores:,} scores imported as {', '.join(made.name for made in lists)}"[:200]
+        return {"n_scores": n_scores, "n_unknown_topics": len(unknown)}
     if kind == "judgments" and context.payload["campaign"]:
         common["campaign"] = Campaign.objects.get(pk=context.payload["campaign"])
     notes: list[str] = []

@@ -25,6 +25,8 @@ _RATIOS = {"nDCG": {"dcg"}, "AP": {"rel"}}
 _RATIO_ALIASES = {"NDCG": "nDCG", "MAP": "AP"}  # as ir_measures reads them
 # Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
 _NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
+_ELSEWHERE = dict.fromkeys(("MAE", "MSE"), "sampling.errors")
+_ELSEWHERE |= dict.fromkeys(("Swaps", "wSwaps"), "sampling.pairwise")
 _EVERY_RATIO = frozenset(_RATIOS) | frozenset(_RATIO_ALIASES) | _NOT_SERVED
 
 
@@ -90,6 +92,8 @@ def parse_measure(name: str) -> Measure:
             f"measure {name!r} is a ratio, not linear in the judgments: parse_measure takes one of "
             f"{sorted(_LINEAR)}, parse_ratio one of {sorted(_RATIOS)}"
         )
+    if family in _ELSEWHERE:
+        raise ValueError(f"measure {name!r} is not a sum of gains over ranks: see {_ELSEWHERE[family]}")
     if family not in _LINEAR:
         raise ValueError(f"measure family must be one of {sorted(_LINEAR)}, got {family!r}")
     if cutoff is None:

@@ -304,7 +304,12 @@ def _checked_run(index: int, top: pl.DataFrame) -> pl.DataFrame:
 
 
 def prior_utility(
-    ranks: ArrayLike | SparseRuns, depth: int, *, numerator: float = 16.0, offset: float = 34.0
+    ranks: ArrayLike | SparseRuns,
+    depth: int,
+    *,
+    numerator: float = 16.0,
+    offset: float = 34.0,
+    unreturned_rank: int | None = None,
 ) -> FloatArray:
     """Return the utility guessed from ranks alone: numerator/(rank + offset), averaged over the runs given.
 
@@ -322,11 +327,16 @@ def prior_utility(
         0 = not returned.
     depth : int
         Depth of the pool.
+    unreturned_rank : int, optional
+        The rank that an item counts as where a run does not return it; every deeper rank counts as this one. The
+        paper's depth + 1 unless given. `far_rank` suits guesses from many runs: a run that returns 100
+        documents of a large collection says much more against all others than that they are 101st.
 
     Raises
     ------
     ValueError
-        Ranks of the wrong shape, type or sign; depth out of bounds; numerator not positive; offset not above -1.
+        Ranks of the wrong shape, type or sign; depth out of bounds; numerator not positive; offset not above -1;
+        unreturned_rank not below the depth.
 
     Examples
     --------
@@ -339,10 +349,29 @@ def prior_utility(
         raise ValueError(f"numerator must be positive and finite, got {numerator}")
     if not -1.0 < offset < np.inf:
         raise ValueError(f"offset must be above -1 and finite, got {offset}")
-    guesses = numerator / (np.minimum(entries.value.astype(np.int64), depth + 1) + offset)
-    unranked = numerator / (depth + 1 + offset)
+    last = depth + 1 if unreturned_rank is None else unreturned_rank
+    if last <= depth:
+        raise ValueError(f"unreturned_rank must be above the depth, {depth}, got {last}")
+    guesses = numerator / (np.minimum(entries.value.astype(np.int64), last) + offset)
+    unranked = numerator / (last + offset)
     total = entries.item_sums(guesses) + (entries.n_runs - entries.counts()) * unranked
     return np.asarray(total / entries.n_runs, dtype=np.float64)
+
+
+def far_rank(ranks: ArrayLike | SparseRuns, depth: int) -> int:
+    """Return ten times the deepest rank known (at least the depth): what an item counts as where it is not returned.
+
+    Nobody knows where a run would have ranked what it did not return, only that it is below all it did: typically far
+    below, a collection being much larger than a ranking. Ten times is an order of magnitude, not an estimate;
+    three and thirty times give designs nearly as good (docs/benchmarks.md).
+
+    Examples
+    --------
+    >>> far_rank([[1, 0], [2, 30]], depth=10)
+    300
+    """
+    _require_depth(depth)
+    return 10 * max(depth, int(as_ranks(ranks).value.max(initial=0)))
 
 
 def as_ranks(ranks: ArrayLike | SparseRuns) -> SparseRuns:

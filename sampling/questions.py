@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sampling.designs import average_run_design, inclusion_probabilities, normalised
 from sampling.measures import FloatArray, Measure, run_weights
-from sampling.pooling import as_ranks, prior_utility
+from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.sizes import (
     IdenticalSystemsError,
     as_nonnegative,
@@ -255,8 +255,11 @@ def run_totals(
 
 
 def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
-    """Return the utility guessed from the ranks of the given runs, in (0, 1): see `prior_utility`."""
-    return prior_utility(ranks, depth)
+    """Return the utility guessed from the ranks of all given runs, in (0, 1).
+
+    `prior_utility`, an item that a run does not return counting as far below all that it does.
+    """
+    return prior_utility(ranks, depth, unreturned_rank=far_rank(ranks, depth))
 
 
 # ---- later batches -------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The estimates of one measure: every run and every pair of runs, by every method, or the reason for none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,11 +16,12 @@ from analytics.inverse import matrix_inverse
 from analytics.labels import item_means, vote_classes
 from analytics.models import Estimate, Method
 from analytics.services.predictions import Predictions
+from analytics.services.ratio_estimates import ratio_results
 from analytics.services.raw_estimates import importance, naive
 from analytics.topics import population_of_topics
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
-from sampling.measures import grade_gains, parse_measure, run_weights
+from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ratio, run_weights
 from sampling.models import Draw
 
 ROUNDING = 1e-12
@@ -73,7 +74,7 @@ def _targets(campaign: Campaign, arrays: CampaignArrays, predictions: Prediction
         prediction=prediction,
         prediction_by_topic=_by_topic(frame_weights * prediction, arrays),
         settled=[
-            _settled(arrays, measure, target, row, outside)
+            _settled(arrays, measure, target, outside, not row.any())
             for target, row in zip(runs, frame_weights, strict=True)
         ],
     )
@@ -88,8 +89,8 @@ def _settled(
     arrays: CampaignArrays,
     measure: str,
     target: tuple[int, int | None],
-    weights: np.ndarray,
-    outside: list[float],
+    outside: Sequence[float],
+    is_zero: bool,
 ) -> Value | Refusal | None:
     """Return the answer that does not depend on judgments, or None.
 
@@ -102,9 +103,21 @@ def _settled(
                 f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
                 "(it was imported after the draw)"
             )
-    if target[1] is not None and not weights.any():
+    if target[1] is not None and is_zero:
         return Value(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
     return None
+
+
+def _ratio_targets(
+    arrays: CampaignArrays, measure: str
+) -> list[tuple[tuple[int, int | None], Value | Refusal | None]]:
+    """Return every run and pair with what is settled about it."""
+    cutoff = parse_ratio(measure).cutoff or np.iinfo(np.int64).max
+    outside = [float(np.count_nonzero(ranks <= cutoff)) for ranks in arrays.ranks_outside]
+    n_runs = len(arrays.runs)
+    pairs = [(int(a), int(b)) for a, b in zip(*np.triu_indices(n_runs, 1), strict=True)]
+    targets: list[tuple[int, int | None]] = [*((run, None) for run in range(n_runs)), *pairs]
+    return [(target, _settled(arrays, measure, target, outside, False)) for target in targets]
 
 
 def estimates(
@@ -115,6 +128,14 @@ def estimates(
     measure: str,
 ) -> list[Estimate]:
     """Return the unsaved estimates of the measure: naive, corrected, matrix inverse and, if known, the true values."""
+    if measure_kind(measure) == "ratio":
+        return _rows(
+            arrays,
+            measure,
+            _ratio_targets(arrays, measure),
+            ratio_results(campaign, arrays, predictions, measure),
+            {},
+        )
     targets = _targets(campaign, arrays, predictions, measure)
     methods = {
         Method.NAIVE: _naive(arrays, targets),
@@ -130,15 +151,25 @@ def estimates(
     truth = _truth(arrays, targets)
     if truth is not None:
         methods[Method.TRUE] = truth
+    asked = list(zip(targets.runs, targets.settled, strict=True))
+    return _rows(arrays, measure, asked, methods, over_topics)
+
+
+def _rows(
+    arrays: CampaignArrays,
+    measure: str,
+    asked: Sequence[tuple[tuple[int, int | None], Value | Refusal | None]],
+    methods: Mapping[Method, Sequence[Value | Refusal]],
+    over_topics: Mapping[Method, Sequence[Value | Refusal]],
+) -> list[Estimate]:
+    """Return unsaved rows: a settled answer goes before a method's; the interval over topics comes beside."""
     rows = []
     for method, results in methods.items():
         # Only the corrected difference is tested: grades as given say nothing of how judges err, and the inverse of
         # confusion matrices has no valid p on real judges.
         is_reported = method == Method.CORRECTED
         wider = over_topics.get(method, [None] * len(results))
-        for (run, run_b), settled, result, topics in zip(
-            targets.runs, targets.settled, results, wider, strict=True
-        ):
+        for ((run, run_b), settled), result, topics in zip(asked, results, wider, strict=True):
             columns = _columns(settled or result, tested=is_reported and run_b is not None)
             if settled is None and topics is not None and "value" in columns:
                 columns |= topics_columns(topics)
@@ -197,15 +228,8 @@ def _prior(arrays: CampaignArrays, targets: Targets) -> tuple[np.ndarray, np.nda
 
 
 def _covered(arrays: CampaignArrays, members: np.ndarray, what: str) -> Refusal | None:
-    missing = arrays.topics_without(members)
-    if missing:
-        return Refusal(f"{missing} of {arrays.n_topics} topics have no {what} yet", missing)
-    partly = 0 if arrays.order_is_random else arrays.topics_in_part(members)
-    if partly:
-        return Refusal(
-            f"{partly} topics are judged in part, and judgments were imported: what a file holds is not a random part"
-        )
-    return None
+    refused = arrays.not_covered(members, what)
+    return Refusal(*refused) if refused else None
 
 
 def _naive(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
@@ -236,12 +260,7 @@ def _audited(arrays: CampaignArrays, targets: Targets) -> dict | Refusal:
     """Return GREG-label's arguments but the totals: the items that were open to the completed audits."""
     eligible = arrays.audit_probability > 0
     if not eligible.any():
-        waiting = (
-            f"; {arrays.n_audit_pending} selected items wait for the gold tier"
-            if arrays.n_audit_pending
-            else ""
-        )
-        return Refusal(f"no audit is complete yet{waiting}", None)
+        return Refusal(arrays.no_audit())
     refused = _covered(arrays, eligible, "item that an audit could select")
     if refused is not None:
         return refused

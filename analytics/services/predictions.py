@@ -5,7 +5,9 @@ import numpy as np
 from analytics.frames import CampaignArrays, Floats
 from analytics.labels import item_means
 from sampling.models import Draw
-from sampling.prediction import cross_fitted, rank_features
+from sampling.prediction import FEATURE_RIDGE, cross_fitted, rank_features
+
+SCORE_RIDGE = 1.0
 
 
 class Predictions:
@@ -13,7 +15,7 @@ class Predictions:
 
     def __init__(self, arrays: CampaignArrays) -> None:
         self.arrays = arrays
-        self._features: Floats | None = None
+        self._features: tuple[Floats, Floats] | None = None
         self._fitted: dict[tuple[float, ...], Floats] = {}
 
     def of_gains(self, gains: Floats, relevant_grade: int) -> Floats:
@@ -34,23 +36,30 @@ class Predictions:
         if arrays.draw.selection == Draw.Selection.REPLACEMENT or not usable.any() or not gains.any():
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
         label = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size) / gains.max()
+        features, ridge = self._told()
         share = cross_fitted(
-            features=self._all_features(),
+            features=features,
             topic_index=arrays.topic_index,
             fold=arrays.frame["fold"].to_numpy().astype(np.int64),
             prior=prior,
             labelled=arrays.judged[usable],
             label=label[usable],
+            feature_ridge=ridge,
         )
         return np.asarray(share * gains.max())
 
-    def _all_features(self) -> Floats:
-        """Return what all runs say of each item, and the imported scores with which the draw was made."""
+    def _told(self) -> tuple[Floats, Floats]:
+        """Return what all runs say of each item, and the imported scores with which the draw was made.
+
+        With them how firmly each column is held near 0: what a program said of the documents may count for much.
+        """
         if self._features is None:
             columns = [rank_features(self.arrays.ranks, self.arrays.draw.parameters["depth"])]
+            ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
             if "score" in self.arrays.frame.columns:
                 score = self.arrays.frame["score"].to_numpy()
                 missing = np.isnan(score)
                 columns += [np.where(missing, 0.5, score)[:, None], missing[:, None].astype(float)]
-            self._features = np.concatenate(columns, axis=1)
+                ridge.append(np.array([SCORE_RIDGE, FEATURE_RIDGE]))
+            self._features = np.concatenate(columns, axis=1), np.concatenate(ridge)
         return self._features

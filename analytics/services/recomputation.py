@@ -40,7 +40,9 @@ def measures_of(campaign: Campaign) -> list[str]:
     depth = parameters["depth"]
     asked = [parameters["measure"], *MEASURES]
     names = list(dict.fromkeys(parse_measure(name).name for name in asked))
-    return [name for name in names if parse_measure(name).cutoff <= depth]
+    linear = [name for name in names if parse_measure(name).cutoff <= depth]
+    # AP looks as deep as was pooled: deeper ranks are not judged, and count as not relevant.
+    return [*linear, *(["nDCG@10"] if depth >= 10 else []), f"AP@{depth}"]
 
 
 def recompute(*, campaign: Campaign, progress: Progress = lambda *_: None) -> Computation:

@@ -1,4 +1,4 @@
-"""Files in: topics, documents, runs, judgments. All of a file or nothing; a refusal says `file:line:column: reason`."""
+"""Files in: topics, documents, runs, judgments (scores: services/scores.py). All of a file or nothing; a refusal says `file:line:column: reason`."""
 
 import hashlib
 import shutil
@@ -56,6 +56,7 @@ KINDS = {
     "topics": {"file_format"},
     "documents": {"file_format", "is_html"},
     "runs": {"description"},
+    "scores": {"list_name"},
     "judgments": {"file_format", "as_gold", "source_name", "grade_map", "kind"},
 }
 

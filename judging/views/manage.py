@@ -128,6 +128,7 @@ def _collection_page(
         "edit_form": edit or CollectionForm(instance=row),
         "topics": row.topics.order_by("topic_id")[:200],
         "runs": runs,
+        "score_lists": row.score_lists.all(),
         "campaigns": row.campaigns.all(),
         "jobs": jobs[:8],
     }

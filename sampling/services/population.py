@@ -11,7 +11,7 @@ from judging.rankings import rankings_frame, read_rankings
 from sampling.designs import mixture, normalised, uniform_design
 from sampling.frames import FrameRefused, collection_pool
 from sampling.measures import FloatArray, Measure, grade_gains, parse_measure
-from sampling.pooling import Pool
+from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
 from sampling.questions import Design, Importance, importance, prior_of_runs, question_rows
 from sampling.sizes import IdenticalSystemsError
@@ -150,7 +150,7 @@ def utility_of_the_questions_runs(population: Population) -> FloatArray:
     """Return u~ as the paper has it: guessed from the ranks in the question's runs alone."""
     if population.design.prior == "scores":
         return population.guess
-    return prior_of_runs(population.pooled.returned.rows(population.rows), population.design.depth)
+    return prior_utility(population.pooled.returned.rows(population.rows), population.design.depth)
 
 
 def single_draw_probability(population: Population, method: str) -> FloatArray:

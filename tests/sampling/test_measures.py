@@ -4,7 +4,7 @@ import ir_measures
 import numpy as np
 import pytest
 
-from sampling.measures import grade_gains, parse_measure, rank_weights, run_weights
+from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ratio, rank_weights, run_weights
 
 
 @pytest.mark.parametrize("name", ["P@10", "P(rel=2)@5", "RBP@100", "RBP(p=0.5)@20", "RBP(p=0.95,rel=2)@7"])
@@ -31,7 +31,13 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
     ("name", "reason"),
     [
         ("nDCG@10", "ratio"),
-        ("AP", "ratio"),
+        (
+            "AP",
+            r"parse_measure takes one of \['DCG', 'Gain', 'P', 'RBP'\], parse_ratio one of \['AP', 'nDCG'\]",
+        ),
+        ("Recall@10", "ratio"),
+        ("MAE", "see sampling.errors"),
+        ("wSwaps@5", "see sampling.pairwise"),
         ("DCG", "needs a cutoff"),
         ("P@0", r"cutoff must be within \[1, 100000\], got 0"),
         ("P@9999999", "cutoff must be within"),
@@ -148,3 +154,73 @@ def test_impossible_ranks_are_refused(ranks, n_topics, reason):
 def test_a_depth_below_one_is_refused():
     with pytest.raises(ValueError, match="depth must be within"):
         rank_weights(parse_measure("P@2"), 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["nDCG@10", "nDCG", "AP", "AP@20", "AP(rel=2)@20", "NDCG@5", "MAP@7", "nDCG(dcg='log2')@10"]
+)
+def test_a_ratio_is_spelled_as_ir_measures_spells_it(name):
+    assert parse_ratio(name).name == str(ir_measures.parse_measure(name))
+    assert parse_ratio(name).averaging == "macro"
+    assert parse_ratio(f"macro {name}") == parse_ratio(name)
+
+
+def test_the_ratio_of_sums_is_spelled_with_micro_before_the_name():
+    micro, macro = parse_ratio("micro AP(rel=2)@20"), parse_ratio("AP(rel=2)@20")
+    assert (micro.name, micro.averaging) == ("micro AP(rel=2)@20", "micro")
+    assert (micro.family, micro.cutoff, micro.relevant_grade) == (
+        macro.family,
+        macro.cutoff,
+        macro.relevant_grade,
+    )
+    assert parse_ratio(micro.name) == micro
+
+
+def test_the_base_of_the_logarithm_cancels_out_of_ndcg():
+    assert parse_ratio("nDCG(dcg='ln')@10") == parse_ratio("nDCG@10")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nDCG(dcg='exp-log2')@10", "gains belong to the scale"),
+        ("nDCG(gains={0:0,1:5})@10", "gains belong to the scale"),
+        ("nDCG(judged_only=True)@10", "must be spelled key=value"),
+        ("AP(p=0.5)", r"AP takes the parameters \['rel'\]"),
+        ("AP(rel=0)", "rel must be a grade"),
+        ("AP@0", r"cutoff must be within \[1, 100000\], got 0"),
+        ("P@10", "is linear: parse_ratio takes one of"),
+        ("micro P@10", "is linear"),
+        ("Recall@10", r"ratio measure must be one of \['AP', 'nDCG'\], got 'Recall'"),
+        ("Rprec", "ratio measure must be one of"),
+        ("micro", "got 'micro'"),
+        ("micro micro AP", "must be spelled"),
+        ("", "must be spelled"),
+    ],
+)
+def test_a_ratio_that_is_not_served_is_refused_with_its_reason(name, reason):
+    with pytest.raises(ValueError, match=reason):
+        parse_ratio(name)
+
+
+def test_the_kind_of_a_measure_says_who_reads_its_name():
+    assert [measure_kind(name) for name in ("P@10", "DCG(dcg='ln')@5", "AP", "micro nDCG@10")] == [
+        "linear",
+        "linear",
+        "ratio",
+        "ratio",
+    ]
+    for name, reason in [
+        ("Recall@10", "ratio"),
+        ("ERR@10", "family"),
+        ("micro P@10", "linear"),
+        ("?", "spelled"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            measure_kind(name)
+
+
+def test_ap_has_gains_of_0_and_1_and_ndcg_those_of_the_scale():
+    assert grade_gains(parse_ratio("AP"), [0, 1, 3], 2).tolist() == [0, 0, 1]
+    assert grade_gains(parse_ratio("AP(rel=1)"), [0, 1, 3], 2).tolist() == [0, 1, 1]
+    assert grade_gains(parse_ratio("nDCG@5"), [0, 1, 3], 2).tolist() == [0, 1, 3]

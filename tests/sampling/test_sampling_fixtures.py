@@ -9,6 +9,10 @@ import itertools
 import numpy as np
 import pytest
 
+from analytics.estimators import difference_estimator, horvitz_thompson
+from analytics.fixed_size import fixed_size, fixed_size_forecast
+from analytics.importance import balance_heuristic, importance_sampling
+from analytics.inverse import label_noise, label_scores
 from sampling.designs import (
     baseline_design,
     design_variance,
@@ -129,38 +133,99 @@ def test_exact_variance_of_one_system_under_its_own_design():
     assert design_variance(design("eq4"), U, W[0]) == pytest.approx(6.133679, abs=1e-6)
 
 
-def test_five_draws_from_the_pair_design_have_the_terms_of_the_example():
+def test_five_draws_from_the_pair_design_have_the_terms_estimate_and_interval_of_the_example():
     drawn = [0, 3, 6, 7, 0]
-    terms = (U * G)[drawn] / eq9()[drawn]
-    assert terms == near([2.623022, -7.286173, 4.857449, -9.714897, 2.623022])
-    assert terms.mean() == pytest.approx(-1.379515, abs=5e-7)
-    assert terms.std(ddof=1) == pytest.approx(6.620188, abs=1e-6)
+    assert (U * G)[drawn] / eq9()[drawn] == near([2.623022, -7.286173, 4.857449, -9.714897, 2.623022])
+    result = importance_sampling(G[drawn], U[drawn], eq9()[drawn], fewest=2)[0]
+    assert result.value == pytest.approx(-1.379515, abs=5e-7)
+    assert result.standard_error * np.sqrt(5) == pytest.approx(6.620188, abs=1e-6)
+    assert (result.low, result.high) == near([-7.182366, 4.423335])
 
 
 def test_the_balance_heuristic_of_two_batches_is_that_of_the_example():
-    q = mixture_probability([design("eq4"), eq9()], [3, 2])
-    assert q == near([0.260771, 0.156730, 0.104295, 0.059401, 0.179574, 0.075532, 0.104295, 0.059401])
-    drawn = [0, 1, 4, 3, 6]
-    assert ((U * W[0])[drawn] / q[drawn]).mean() == pytest.approx(3.873936, abs=1e-6)
-    assert ((U * G)[drawn] / q[drawn]).mean() == pytest.approx(-2.191161, abs=1e-6)
+    designs = np.array([design("eq4"), eq9()])
+    mixed = [0.260771, 0.156730, 0.104295, 0.059401, 0.179574, 0.075532, 0.104295, 0.059401]
+    assert mixture_probability(designs, [3, 2]) == near(mixed)
+    drawn, batch = [0, 1, 4, 3, 6], [0, 0, 0, 1, 1]
+    rows = np.array([W[0], G])[:, drawn]
+    one, pair = balance_heuristic(rows, U[drawn], designs[:, drawn], batch, fewest=2)
+    assert one.value == pytest.approx(3.873936, abs=1e-6)
+    assert pair.value == pytest.approx(-2.191161, abs=1e-6)
+
+
+SAMPLE = [0, 3, 6]
 
 
 def test_inclusion_probabilities_of_three_expected_judgments_are_those_of_the_example():
     pi = inclusion_probabilities(eq9(), 3)
     assert pi == near([0.608980, 0.608980, 0.445510, 0.445510, 0, 0, 0.445510, 0.445510])
-    sample = [0, 3, 6]
-    assert ((U * G)[sample] / pi[sample]).sum() == pytest.approx(0.064766, abs=5e-7)
 
 
-def test_exact_poisson_variances_are_those_of_the_example():
+def test_horvitz_thompson_of_the_sample_and_its_two_variances_are_those_of_the_example():
+    pi = inclusion_probabilities(eq9(), 3)[SAMPLE]
+    poisson = horvitz_thompson(G[SAMPLE], U[SAMPLE], pi, fewest=3)[0]
+    assert poisson.value == pytest.approx(0.064766, abs=5e-7)
+    assert poisson.standard_error**2 == pytest.approx(5.023370, abs=1e-6)
+    fixed = fixed_size(G[SAMPLE], U[SAMPLE], pi, fewest=3)[0]
+    assert fixed.value == poisson.value
+    assert fixed.standard_error**2 == pytest.approx(7.523603, abs=1e-6)
+    assert fixed.degrees_of_freedom == pytest.approx(2)
+
+
+def test_the_difference_from_prior_utilities_is_that_of_the_example():
+    pi, f = inclusion_probabilities(eq9(), 3)[SAMPLE], prior(0, 1)
+    known = (f * G).sum()
+    assert known == pytest.approx(0, abs=1e-12)
+    result = difference_estimator(G[SAMPLE], U[SAMPLE], pi, prior=f[SAMPLE], prior_total=[known], fewest=3)[0]
+    assert result.value == pytest.approx(-0.663851, abs=5e-7)
+    assert result.standard_error**2 == pytest.approx(2.050718, abs=1e-6)
+
+
+@pytest.mark.parametrize(("utility", "variance"), [(np.zeros(8), 4.922846), (prior(0, 1), 2.622268)])
+def test_over_all_samples_of_the_example_the_difference_has_the_exact_variance_and_estimates_it(
+    utility, variance
+):
+    support = np.flatnonzero(eq9())
+    pi, values, estimated, chances = inclusion_probabilities(eq9(), 3), [], [], []
+    for taken in itertools.product([False, True], repeat=support.size):
+        drawn = support[list(taken)]
+        found = difference_estimator(
+            G[drawn], U[drawn], pi[drawn], prior=utility[drawn], prior_total=[(utility * G).sum()], fewest=0
+        )[0]
+        values.append(found.value)
+        estimated.append(found.standard_error**2)
+        chances.append(np.prod(np.where(taken, pi[support], 1 - pi[support])))
+    values, chances = np.array(values), np.array(chances)
+    assert (values * chances).sum() == pytest.approx(-1.537141, abs=5e-7)
+    assert ((values + 1.537141) ** 2 * chances).sum() == pytest.approx(variance, abs=1e-6)
+    assert (np.array(estimated) * chances).sum() == pytest.approx(variance, abs=1e-6)
+
+
+def test_over_all_three_draws_with_replacement_the_variance_is_that_of_the_example():
+    q, values, chances = eq9(), [], []
+    for drawn in itertools.product(np.flatnonzero(q), repeat=3):
+        places = list(drawn)
+        values.append(importance_sampling(G[places], U[places], q[places], fewest=0)[0].value)
+        chances.append(np.prod(q[places]))
+    values, chances = np.array(values), np.array(chances)
+    assert (values * chances).sum() == pytest.approx(-1.537141, abs=5e-7)
+    assert ((values + 1.537141) ** 2 * chances).sum() == pytest.approx(8.262113, abs=1e-6)
+
+
+def test_exact_variances_of_three_expected_judgments_are_those_of_the_example():
     pi = inclusion_probabilities(eq9(), 3)
     assert poisson_variance(pi, G, U**2) == pytest.approx(4.922846, abs=1e-6)
     assert poisson_variance(pi, G, (U - prior(0, 1)) ** 2) == pytest.approx(2.622268, abs=1e-6)
+    assert fixed_size_forecast(U * G, pi) == pytest.approx(4.374798, abs=1e-6)
     assert design_variance(eq9(), U, G) / 3 == pytest.approx(8.262113, abs=1e-6)
 
 
-def test_second_moments_of_labels_with_sensitivity_80_and_specificity_90_are_those_of_the_example():
-    assert corrected_second_moments([[0.9, 0.1], [0.2, 0.8]], [0, 1]) == near([0.183673, 1.326531])
+def test_scores_noise_and_second_moments_of_labels_are_those_of_the_example():
+    """Sensitivity .8, specificity .9."""
+    confusion = [[0.9, 0.1], [0.2, 0.8]]
+    assert label_scores(confusion, [0, 1]) == near([-0.142857, 1.285714])
+    assert label_noise(confusion, [0, 1]) == near([0.163265, 0.367347])
+    assert corrected_second_moments(confusion, [0, 1]) == near([0.183673, 1.326531])
 
 
 def test_the_balance_heuristic_is_biased_when_the_second_design_saw_the_first_labels():
@@ -172,8 +237,9 @@ def test_the_balance_heuristic_is_biased_when_the_second_design_saw_the_first_la
     for i, j in itertools.product(range(3), repeat=2):
         probability = first[i] * second[i, j]
         q = mixture_probability([first, second[i]], [1, 1])
-        pooled += probability * (y[i] / q[i] + y[j] / q[j]) / 2
-        separate += probability * (y[i] / first[i] + y[j] / second[i, j]) / 2
+        drawn, own = [i, j], np.array([first[i], second[i, j]])
+        pooled += probability * importance_sampling([1, 1], y[drawn], q[drawn], fewest=0)[0].value
+        separate += probability * importance_sampling([1, 1], y[drawn], own, fewest=0)[0].value
     assert pooled == pytest.approx(1.661270, abs=5e-7)
     assert separate == pytest.approx(2, abs=1e-12)
 

@@ -1,0 +1,93 @@
+"""nDCG and AP of every run and pair: as judged, corrected by the audit and, where all gold is known, true."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analytics.estimators import Estimate as Value
+from analytics.estimators import Refusal
+from analytics.frames import CampaignArrays
+from analytics.labels import vote_classes
+from analytics.models import Method
+from analytics.pseudolabels import (
+    PseudoLabels,
+    census,
+    corrected_pseudo_labels,
+    mean_on_stairs,
+    pseudo_labels,
+    stairs,
+)
+from analytics.ratios import ratio_estimates
+from analytics.services.predictions import Predictions
+from judging.models import Campaign
+from sampling.measures import RatioMeasure, grade_gains, parse_ratio
+
+NO_INVERSE = "the papers' matrix inverse is for sums; a ratio such as {} has none"
+
+
+def ratio_results(
+    campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, measure: str
+) -> dict[Method, Sequence[Value | Refusal]]:
+    """Return the results of every method, runs first, then pairs in the order of `pairs_of_runs`."""
+    parsed = parse_ratio(measure)
+    relevant = parsed.relevant_grade or campaign.scale.relevant_grade
+    gains = grade_gains(parsed, campaign.scale.gains(), relevant)
+    n_targets = len(arrays.runs) * (len(arrays.runs) + 1) // 2
+    shared = {
+        "prediction": predictions.of_gains(gains, relevant),
+        "topic_index": arrays.topic_index,
+        "n_topics": arrays.n_topics,
+    }
+    labels: dict[Method, PseudoLabels | Refusal] = {
+        Method.NAIVE: _as_judged(arrays, gains, shared),
+        Method.CORRECTED: _corrected(arrays, gains, shared),
+        Method.MATRIX_INVERSE: Refusal(NO_INVERSE.format(parsed.name)),
+    }
+    if (arrays.gold_grade >= 0).all():
+        labels[Method.TRUE] = census(
+            topic_index=arrays.topic_index, n_topics=arrays.n_topics, grades=arrays.gold_grade, gains=gains
+        )
+    return {
+        method: [found] * n_targets if isinstance(found, Refusal) else _estimated(arrays, parsed, found)
+        for method, found in labels.items()
+    }
+
+
+def _estimated(
+    arrays: CampaignArrays, measure: RatioMeasure, labels: PseudoLabels
+) -> Sequence[Value | Refusal]:
+    return ratio_estimates(measure, labels, arrays.ranks, seed=arrays.last_judgment_id)
+
+
+def _as_judged(arrays: CampaignArrays, gains: np.ndarray, shared: dict) -> PseudoLabels | Refusal:
+    everything = np.ones(arrays.judged.size, dtype=bool)
+    refused = arrays.not_covered(everything, "judgment")
+    if refused:
+        return Refusal(*refused)
+    return pseudo_labels(
+        **shared,
+        judged=arrays.judged,
+        draw_probability=arrays.draw_probability(everything),
+        label=mean_on_stairs(gains, arrays.label_item, arrays.label_grade, arrays.judged.size),
+        steps=stairs(gains).steps,
+    )
+
+
+def _corrected(arrays: CampaignArrays, gains: np.ndarray, shared: dict) -> PseudoLabels | Refusal:
+    eligible = arrays.audit_probability > 0
+    if not eligible.any():
+        return Refusal(arrays.no_audit())
+    refused = arrays.not_covered(eligible, "item that an audit could select")
+    if refused:
+        return Refusal(*refused)
+    classes = vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size)
+    return corrected_pseudo_labels(
+        **shared,
+        judged=arrays.judged[eligible],
+        draw_probability=arrays.draw_probability(eligible)[eligible],
+        bronze_class=classes[eligible],
+        audited=arrays.audited[eligible],
+        gold_grade=arrays.audit_grade[eligible],
+        audit_probability=arrays.audit_probability[eligible],
+        gains=gains,
+    )

@@ -1,0 +1,89 @@
+"""Imported scores in: what a program says of documents beforehand. They shape draws, and are never grades."""
+
+import hashlib
+import io
+from pathlib import Path
+
+import polars as pl
+from django.core.files.base import ContentFile
+from django.db import transaction
+
+from judging.models import Collection, ScoreList
+from judging.rankings import write_rankings
+from judging.scores import read_scores, rewind
+from judging.services.sources import Progress, begin_import, longest, refuse, refusing, store
+from judging.textfiles import Source, binary
+from touchstone.models import User, record
+
+
+def import_scores(
+    *,
+    collection: Collection,
+    source: Source,
+    name: str,
+    list_name: str = "",
+    progress: Progress | None = None,
+    actor: User | None = None,
+) -> ScoreList:
+    """Keep a file's scores in the collection under a name, which is taken once; unnamed, under the file's.
+
+    Topics the collection lacks are no error: the returned list carries them as `unknown_topics`. Documents it lacks
+    are none either: a draw looks scores up by the documents it pools.
+    """
+    wanted = list_name.strip() or _name_of_file(name)
+    with transaction.atomic(), refusing(), binary(source) as stream:
+        begin_import(collection)
+        fault = _name_fault(wanted, collection)
+        if fault:
+            refuse(name, (1, 1), fault)
+        start = stream.tell()
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        n_bytes = stream.tell() - start
+        rewind(stream, start)
+        if progress:
+            progress(0, n_bytes, "reading scores")
+        found = read_scores(stream, name)
+        if progress:
+            progress(n_bytes, n_bytes, f"{found.height:,} scores read")
+        made = ScoreList.objects.create(
+            collection=collection,
+            name=wanted,
+            scores=store("scores", ContentFile(_columnar(found)), ".rankings"),
+            n_lines=found.height,
+        )
+        known = set(collection.topics.values_list("topic_id", flat=True))
+        made.unknown_topics = sorted(set(found["topic_id"].unique()) - known)
+        facts = {
+            "file": name,
+            "sha256": digest,
+            "n_bytes": n_bytes,
+            "n_unknown_topics": len(made.unknown_topics),
+        }
+        record("imported scores", collection, actor=actor, scores=wanted, n_lines=found.height, **facts)
+    return made
+
+
+def _columnar(scores: pl.DataFrame) -> bytes:
+    target = io.BytesIO()
+    write_rankings(scores.with_columns(run_tag=pl.lit("scores")), target)
+    return target.getvalue()
+
+
+def _name_of_file(name: str) -> str:
+    """Return what a file is called without its folder and endings.
+
+    >>> _name_of_file("judges/llama.tsv.gz")
+    'llama'
+    """
+    return Path(name.removesuffix(".gz")).stem
+
+
+def _name_fault(name: str, collection: Collection) -> str:
+    limit = longest(ScoreList, "name")
+    if len(name) > limit:
+        return f"a name for scores has at most {limit} characters, not {len(name)}"
+    if not name or not name.isprintable():
+        return f"a name for scores is a line of visible characters, not {name!r}"
+    if collection.score_lists.filter(name=name).exists():
+        return f"the collection has scores named {name} already; a name is taken once"
+    return ""
