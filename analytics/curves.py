@@ -49,17 +49,23 @@ def half_width_curve(
         not rise, a width that is negative or not finite, no width at all, a chosen budget that is not among them.
     """
     _check_curve(budgets, widths, chosen)
+    ceiling = _ceiling(widths)
     values = [
-        {"budget": float(budget), "width": None if width is None else float(width), "design": printable(design)}
+        {"budget": budget, "width": width, "design": printable(design)}
         for design, line in widths.items()
-        for budget, width in zip(budgets, line, strict=True)
+        for budget, width in _below(budgets, line, ceiling)
     ]
     names = [printable(design) for design in widths]
     legend = {"orient": "bottom", "title": None, "symbolSize": 300, "columns": 2, "labelLimit": 210}
-    x_axis = {"title": "items judged", "values": _round_numbers(budgets[0], budgets[-1]), "grid": False, "format": ",d"}
+    x_axis = {
+        "title": "items judged",
+        "values": _round_numbers(budgets[0], budgets[-1]),
+        "grid": False,
+        "format": ",d",
+    }
     x_scale = {"type": "log", "domain": [float(budgets[0]), float(budgets[-1])], "nice": False}
     y_axis = {"title": "expected half-width, plus or minus", "tickCount": 5}
-    y_scale = {"domain": [0.0, _ceiling(widths)], "nice": True, "clamp": True}
+    y_scale = {"domain": [0.0, ceiling], "nice": True}
     lines: Spec = {
         "data": {"values": values},
         "mark": {"type": "line", "strokeWidth": 2.5},
@@ -114,6 +120,24 @@ def _ceiling(widths: Mapping[str, Sequence[float | None]]) -> float:
     return min(highest, WIDEST * max(first)) if first and max(first) > 0 else highest or 1.0
 
 
+def _below(
+    budgets: Sequence[float], line: Sequence[float | None], ceiling: float
+) -> list[tuple[float, float | None]]:
+    """Return the points of a line up to the ceiling: above it nothing, and a point where it comes through.
+
+    >>> _below([10, 1000], [3.0, 1.0], 2.0)
+    [(10.0, None), (100.0, 2.0), (1000.0, 1.0)]
+    """
+    points: list[tuple[float, float | None]] = []
+    for place, (budget, width) in enumerate(zip(budgets, line, strict=True)):
+        before = line[place - 1] if place else None
+        if width is not None and before is not None and before > ceiling >= width:
+            share = (before - ceiling) / (before - width)
+            points.append((float(budgets[place - 1] * (budget / budgets[place - 1]) ** share), ceiling))
+        points.append((float(budget), None if width is None or width > ceiling else float(width)))
+    return points
+
+
 def _round_numbers(low: float, high: float) -> list[float]:
     """Return the numbers 1, 2 and 5 times powers of ten from low to high; where these are fewer than two, the ends.
 
@@ -121,7 +145,9 @@ def _round_numbers(low: float, high: float) -> list[float]:
     [50.0, 100.0, 200.0, 500.0]
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
+    found = [
+        step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high
+    ]
     if len(found) > 7:  # five decades: powers of ten are enough
         found = [value for value in found if f"{value:g}".lstrip("0.").startswith("1")]
     return found if len(found) >= 2 else [float(low), float(high)]

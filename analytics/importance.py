@@ -35,6 +35,7 @@ from analytics.labels import Ints, integers
 
 PAPERS_Z = 1.96  # Eq 6 prints 1.96, not the exact quantile and not t
 BLOCK = 512  # items for which all joint probabilities are held at once
+ALMOST = np.nextafter(1.0, 0.0)  # where log1p(-1) or a division by 0 would be infinite
 
 
 def importance_sampling(
@@ -208,7 +209,8 @@ def distinct_inclusion(draw_probability: ArrayLike, n_draws: ArrayLike) -> Float
     [0.75, 0.75]
     """
     designs, draws = _designs(draw_probability, n_draws)
-    return np.asarray(-np.expm1((draws[:, None] * np.log1p(-designs)).sum(axis=0)))
+    never = (draws[:, None] * np.log1p(-np.minimum(designs, ALMOST))).sum(axis=0)
+    return np.asarray(np.where((designs == 1).any(axis=0), 1.0, -np.expm1(never)))
 
 
 def _designs(draw_probability: ArrayLike, n_draws: ArrayLike) -> tuple[Floats, Floats]:
@@ -221,15 +223,14 @@ def _designs(draw_probability: ArrayLike, n_draws: ArrayLike) -> tuple[Floats, F
             f"draw_probability must be in [0, 1] and sum to at most 1 over different items, got "
             f"{designs.min(initial=0)} to {designs.max(initial=0)}, sum {designs.sum(axis=1).max()}"
         )
-    # log1p(-1) is minus infinity; the next smaller double changes nothing that is reported
-    return np.minimum(designs, np.nextafter(1.0, 0.0)), draws
+    return designs, draws
 
 
 def distinct_variances(error: ArrayLike, draw_probability: ArrayLike, n_draws: ArrayLike) -> Floats:
     """Return Horvitz and Thompson's variance of ``sum e/pi`` over the distinct items, per row of errors.
 
-    ``sum_i (1-pi_i) z_i^2 + sum_{i!=j} (pi_ij - pi_i pi_j)/pi_ij z_i z_j`` with z = e/pi: exactly unbiased, and for
-    that reason now and then not positive. Draws compete, so pi_ij < pi_i pi_j: nearly a sample of fixed size.
+    ``sum_i (1-pi_i) z_i^2 + sum_{i!=j} (pi_ij - pi_i pi_j)/pi_ij z_i z_j`` with z = e/pi: exactly unbiased, but
+    with several batches it can come out negative. Draws compete, so pi_ij < pi_i pi_j: nearly a fixed size.
     Time grows with the square of the number of distinct items, memory does not.
 
     Source: Horvitz and Thompson (1952), their second variance.
@@ -244,13 +245,13 @@ def distinct_variances(error: ArrayLike, draw_probability: ArrayLike, n_draws: A
 
     z = errors / pi
     total = (z**2 * (1 - pi)).sum(axis=1)
-    odds = designs / (1 - designs)
+    odds = designs / (1 - np.minimum(designs, ALMOST))
     for start in range(0, pi.size, BLOCK):
         part = slice(start, start + BLOCK)
         # (1-Qi-Qj) = (1-Qi)(1-Qj) (1 - oi oj): no difference of nearly equal numbers is ever taken
         log_ratio = np.zeros((pi[part].size, pi.size))
         for one, n in zip(odds, draws, strict=True):
-            log_ratio += n * np.log1p(-np.minimum(one[part, None] * one[None, :], np.nextafter(1.0, 0.0)))
+            log_ratio += n * np.log1p(-np.minimum(one[part, None] * one[None, :], ALMOST))
         excess = np.expm1(log_ratio) * ((1 - pi[part])[:, None] * (1 - pi)[None, :])
         joint = pi[part][:, None] * pi[None, :] + excess
         kernel = np.divide(excess, joint, out=np.zeros_like(excess), where=joint > 0)

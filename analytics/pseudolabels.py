@@ -12,6 +12,7 @@ the staircase of one stair. The ideal ranking of a topic is known when the numbe
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,11 +111,16 @@ class PseudoLabels:
         """What an item with a known label is called."""
         return "audited" if "gold" in self.sources else "judged"
 
+    @cached_property
+    def noisy(self) -> Ints:
+        """Places among the judged items of those whose u* has noise: not drawn, or not audited, for certain."""
+        return np.flatnonzero((self.draw_noise != 0).any(axis=0) | (self.audit_noise != 0).any(axis=0))
+
     @property
     def is_census(self) -> bool:
         """Whether every item of the frame is known, so that nothing is estimated."""
         everything = self.counted.all() and self.judged.size == self.topic_index.size
-        return bool(everything and not self.draw_noise.any() and not self.audit_noise.any())
+        return bool(everything and self.noisy.size == 0)
 
 
 @dataclass(frozen=True)

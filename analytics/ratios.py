@@ -30,8 +30,8 @@ from analytics.estimators import (
     few_items_warning,
     too_few,
 )
-from analytics.labels import Ints
-from analytics.pseudolabels import PseudoLabels, topic_sums
+from analytics.pseudolabels import PseudoLabels
+from analytics.ratio_parts import Denominator, Listed, checked_ranks, listed, numerator, quotient
 from sampling.measures import RatioMeasure
 
 REPLICATES = 1000
@@ -42,132 +42,6 @@ MICRO_PER_TOPIC = 8
 MICRO_PER_TOPIC_UNPREDICTED = 30  # without a prediction whatever was not drawn counts as not relevant
 ENOUGH_SHARE = 0.2
 ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
-
-
-# -- the two halves of a ratio ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """One run's items within the cutoff, ordered by topic and rank."""
-
-    item: Ints
-    topic: Ints
-    rank: Ints
-    weight: Floats  # discount (nDCG) or 1/rank (AP)
-    utility: Floats
-    place: Ints  # of the item among the judged ones, -1 where not judged
-
-
-def _listed(measure: RatioMeasure, labels: PseudoLabels, ranks: Ints) -> _Listed:
-    cutoff = np.iinfo(np.int64).max if measure.cutoff is None else measure.cutoff
-    item = np.flatnonzero((ranks > 0) & (ranks <= cutoff))
-    item = item[np.lexsort((ranks[item], labels.topic_index[item]))]
-    topic, rank = labels.topic_index[item], ranks[item]
-    twice = (np.diff(topic) == 0) & (np.diff(rank) == 0)
-    if twice.any():
-        raise ValueError(
-            f"a run must have one item at a rank of a topic, got two at rank {rank[1:][twice][0]}"
-        )
-    place = np.full(labels.topic_index.size, -1, dtype=np.int64)
-    place[labels.judged] = np.arange(labels.judged.size)
-    weight = 1 / rank if measure.family == "AP" else 1 / np.log2(rank + 1.0)
-    return _Listed(item, topic, rank, weight, labels.utility[item], place[item])
-
-
-def _before(values: Floats, topic: Ints) -> Floats:
-    """Return the sum of the values before each row within its topic; rows are sorted by topic."""
-    if topic.size == 0:
-        return values
-    total = np.cumsum(values, axis=0)
-    exclusive = total - values
-    first = np.flatnonzero(np.diff(topic, prepend=-1))
-    start = exclusive[first]
-    return np.asarray(exclusive - np.repeat(start, np.diff(first, append=topic.size), axis=0))
-
-
-def _by_topic(values: Floats, topic: Ints, n_topics: int) -> Floats:
-    """Return [topic, replicate], the sums of the rows of each topic; rows are sorted by topic."""
-    sums = np.zeros((n_topics, values.shape[1]))
-    if topic.size:
-        first = np.flatnonzero(np.diff(topic, prepend=-1))
-        sums[topic[first]] = np.add.reduceat(values, first, axis=0)
-    return sums
-
-
-@dataclass(frozen=True)
-class _Numerator:
-    """A run's numerator as a polynomial in the noise e of its judged items, of degree 1 (nDCG) or 2 (AP).
-
-    ``value[topic] + sum slope_i e_i + sum_{j before i} weight_i e_i e_j``. Unjudged items have no noise, so a
-    replicate costs what the judged items of the run cost.
-    """
-
-    value: Floats  # [topic]
-    place: Ints
-    topic: Ints
-    slope: Floats
-    weight: Floats | None  # None: linear
-
-    def replicates(self, noise: Floats) -> Floats:
-        """Return [topic, replicate] for noise[judged, replicate]."""
-        mine = noise[self.place]
-        terms = mine * self.slope[:, None]
-        if self.weight is not None:
-            terms += mine * self.weight[:, None] * _before(mine, self.topic)
-        return self.value[:, None] + _by_topic(terms, self.topic, self.value.size)
-
-
-def _numerator(measure: RatioMeasure, labels: PseudoLabels, run: _Listed) -> _Numerator:
-    judged = run.place >= 0
-    place, topic = run.place[judged], run.topic[judged]
-    weighted = run.weight * run.utility
-    if measure.family == "nDCG":
-        value = topic_sums(run.topic, weighted[None], labels.n_topics)[0]
-        return _Numerator(value, place, topic, run.weight[judged], None)
-    above = _before(run.utility, run.topic)
-    terms = np.stack([weighted * (1 + above), weighted])
-    value, total = topic_sums(run.topic, terms, labels.n_topics)
-    below = total[run.topic] - _before(weighted, run.topic) - weighted
-    slope = run.weight * (1 + above) + below
-    return _Numerator(value, place, topic, slope[judged], run.weight[judged])
-
-
-class _Denominator:
-    """R, or the gain of the ideal ranking, per topic, from the numbers of items on the stairs."""
-
-    def __init__(self, measure: RatioMeasure, labels: PseudoLabels):
-        self.labels, self.measure = labels, measure
-        self.order = np.argsort(labels.topic_index[labels.judged], kind="stable")
-        self.topic = labels.topic_index[labels.judged][self.order]
-        pooled = int(np.bincount(labels.topic_index, minlength=1).max(initial=1))
-        depth = pooled if measure.cutoff is None else min(measure.cutoff, max(pooled, 1))
-        self.ideal = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(1, depth + 1) + 1.0))))
-
-    def values(self, stair_noise: Sequence[Floats] | None) -> tuple[Floats, Floats]:
-        """Return ([topic, replicate] for macro, [replicate] for micro) under noise[judged, replicate] a stair.
-
-        At least what was found, and for macro at least one relevant document a topic: without one its
-        numerator is 0 whatever the denominator, and the tools count it as 0.
-        """
-        totals = [
-            self.labels.stair_total[stair][:, None]
-            if stair_noise is None
-            else self.labels.stair_total[stair][:, None]
-            + _by_topic(stair_noise[stair][self.order], self.topic, self.labels.n_topics)
-            for stair in range(self.labels.steps.size)
-        ]
-        found = self.labels.stair_found[:, :, None]
-        if self.measure.family == "AP":
-            sums = totals[0].sum(axis=0)
-            return np.maximum(np.maximum(totals[0], found[0]), 1.0), np.maximum(sums, found[0].sum())
-        macro, micro = np.zeros_like(totals[0]), np.zeros_like(totals[0])
-        steps = np.arange(self.ideal.size, dtype=np.float64)
-        for stair, (step, total) in enumerate(zip(self.labels.steps, totals, strict=True)):
-            count = np.maximum(total, found[stair])
-            micro += step * np.interp(count, steps, self.ideal)
-            macro += step * np.interp(np.maximum(count, 1.0) if stair == 0 else count, steps, self.ideal)
-        return macro, micro.sum(axis=0)
 
 
 # -- the bootstrap ------------------------------------------------------------------------------------------
@@ -184,42 +58,38 @@ class _Replicated:
     total: float
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Return the quotient, 0 where both are 0 (nothing is relevant)."""
-    return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))
-
-
 def _replicated(
-    measure: RatioMeasure, labels: PseudoLabels, runs: Sequence[_Listed], replicates: int, seed: int
+    measure: RatioMeasure, labels: PseudoLabels, runs: Sequence[Listed], replicates: int, seed: int
 ) -> _Replicated:
-    numerators = [_numerator(measure, labels, run) for run in runs]
-    denominator = _Denominator(measure, labels)
+    numerators = [numerator(measure, labels, run) for run in runs]
+    denominator = Denominator(measure, labels)
     by_topic, whole = denominator.values(None)
     value = np.stack([one.value for one in numerators])
-    macro = _ratio(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
-    micro = _ratio(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
+    macro = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
+    micro = quotient(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
     macro_b, micro_b = np.zeros((2, len(numerators), replicates))
-    n_judged = labels.judged.size
-    audited = np.flatnonzero(labels.audit_noise.any(axis=0))
-    n_multipliers = n_judged + audited.size
+    draw_noise, audit_noise = labels.draw_noise[:, labels.noisy], labels.audit_noise[:, labels.noisy]
+    n_noisy = labels.noisy.size
+    audited = np.flatnonzero(audit_noise.any(axis=0))
+    n_multipliers = n_noisy + audited.size
     chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, n_multipliers)))
     rng = np.random.default_rng(seed)
     for start in range(0, replicates, chunk):
         part = slice(start, min(start + chunk, replicates))
         # one row a replicate: the stream is the same however the replicates are cut into chunks
         multiplier = rng.standard_exponential((part.stop - part.start, n_multipliers)).T - 1
-        stair_noise = [row[:, None] * multiplier[:n_judged] for row in labels.draw_noise]
-        for row, one in zip(labels.audit_noise, stair_noise, strict=True):
-            one[audited] += row[audited][:, None] * multiplier[n_judged:]
+        stair_noise = [row[:, None] * multiplier[:n_noisy] for row in draw_noise]
+        for row, one in zip(audit_noise, stair_noise, strict=True):
+            one[audited] += row[audited][:, None] * multiplier[n_noisy:]
         noise = sum(
             (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
-            start=np.zeros((n_judged, 1)),
+            start=np.zeros((n_noisy, 1)),
         )
         by_topic, total = denominator.values(stair_noise)
         for run, one in enumerate(numerators):
             drawn = one.replicates(noise)
-            macro_b[run, part] = _ratio(drawn, by_topic).mean(axis=0)
-            micro_b[run, part] = _ratio(drawn.sum(axis=0), total)
+            macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)
+            micro_b[run, part] = quotient(drawn.sum(axis=0), total)
     return _Replicated(macro, micro, macro_b, micro_b, float(whole[0]))
 
 
@@ -272,7 +142,7 @@ def ratio_estimates(
     Source: methods/sampling.md, section 6; Schnabel et al. (2016), section 3.3 for ratios of estimates;
     Jarvelin and Kekalainen (2002) for nDCG; Efron and Tibshirani (1993), chapter 10 for the bias.
     """
-    rank = _checked_ranks(labels, ranks)
+    rank = checked_ranks(labels, ranks)
     if measure.family == "AP" and labels.steps.tolist() != [1.0]:
         raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
     if replicates < 100:
@@ -282,7 +152,7 @@ def ratio_estimates(
         if not all(0 <= run < len(rank) for run in pair):
             raise ValueError(f"pairs must name runs within [0, {len(rank) - 1}], got {pair}")
 
-    runs = [_listed(measure, labels, row) for row in rank]
+    runs = [listed(measure, labels, row) for row in rank]
     made = _replicated(measure, labels, runs, replicates, seed)
     ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
     known = rank[:, labels.judged[labels.counted]]
@@ -299,17 +169,6 @@ def ratio_estimates(
                 _result(measure, labels, made, (a, b), int(np.count_nonzero(known[a] != known[b])))
             )
     return results
-
-
-def _checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
-    rank = np.atleast_2d(np.asarray(ranks))
-    if rank.dtype.kind not in "iu":
-        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
-    if rank.ndim != 2 or rank.shape[1] != labels.topic_index.size:
-        raise ValueError(f"ranks must have shape (runs, {labels.topic_index.size}), got {rank.shape}")
-    if rank.size and int(rank.min()) < 0:
-        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
-    return rank.astype(np.int64, copy=False)
 
 
 def _result(

@@ -1,8 +1,11 @@
-"""Background work of analytics: recomputations."""
+"""Background work of analytics: recomputations, and the forecasts of large pools."""
 
+from analytics.services import forecast as forecasts
 from analytics.services.recomputation import recompute
 from judging.models import Campaign
-from touchstone.jobs import Context, handler
+from sampling.frames import FrameRefused
+from sampling.questions import Design, QuestionRefused
+from touchstone.jobs import Context, JobRefused, handler
 
 
 @handler("estimate")
@@ -11,3 +14,16 @@ def estimate(context: Context) -> None:
         campaign=Campaign.objects.get(pk=context.payload["campaign"]), progress=context.progress
     )
     context.result = {"computation": computation.pk}
+
+
+@handler("forecast")
+def forecast(context: Context) -> None:
+    campaign = Campaign.objects.get(pk=context.payload["campaign"])
+    context.progress(0, 1, "looking at what every run returns")
+    try:
+        design = Design(**context.payload["design"])
+        shown, pool = forecasts.compute(campaign=campaign, design=design)
+    except (FrameRefused, QuestionRefused) as refusal:
+        raise JobRefused(forecasts.reason(refusal)) from refusal
+    context.progress(1, 1, f"{shown.n_frame} pooled documents weighed")
+    context.result = forecasts.as_json(shown, pool)

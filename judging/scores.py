@@ -57,13 +57,11 @@ def _width(source: Source, name: str, limits: Limits) -> int:
     """Return how many columns the file has, by its first line."""
     first = next(islice(open_text(source, name, limits), 1), None)
     values = TOKEN.findall(first.text) if first else []
-    if first is None or (not values and not first.text):
-        raise TrecFormatError(
-            name, 1, 1, "no lines in the scores" if first is None else "an empty first line"
-        )
+    if not values:
+        raise TrecFormatError(name, 1, 1, "no lines in the scores, or none in the first line")
     if len(values) not in COLUMNS:
         layouts = f"{WIDTH} columns ({PLAIN_LAYOUT}) or {RUN_WIDTH} ({LAYOUT})"
-        raise TrecFormatError(name, first.number, 1, f"expected {layouts}, found {len(values)}")
+        raise TrecFormatError(name, 1, 1, f"expected {layouts}, found {len(values)}")
     return len(values)
 
 

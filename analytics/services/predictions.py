@@ -54,7 +54,10 @@ class Predictions:
         With them how firmly each column is held near 0: what a program said of the documents may count for much.
         """
         if self._features is None:
-            columns = [rank_features(self.arrays.ranks, self.arrays.draw.parameters["depth"])]
+            parameters = self.arrays.draw.parameters
+            # A run that came after the draw must not move the numbers of the others.
+            pooled = [run.run_id in parameters["pooled"] for run in self.arrays.runs]
+            columns = [rank_features(self.arrays.ranks[pooled], parameters["depth"])]
             ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
             if "score" in self.arrays.frame.columns:
                 score = self.arrays.frame["score"].to_numpy()

@@ -22,13 +22,14 @@ from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.measures import RatioMeasure, grade_gains, parse_ratio
 
-NO_INVERSE = "the papers' matrix inverse is for sums; a ratio such as {} has none"
-
 
 def ratio_results(
     campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, measure: str
 ) -> dict[Method, Sequence[Value | Refusal]]:
-    """Return the results of every method, runs first, then pairs in the order of `pairs_of_runs`."""
+    """Return the results of every method, runs first, then pairs in the order of `pairs_of_runs`.
+
+    The papers' matrix inverse is for sums and has none.
+    """
     parsed = parse_ratio(measure)
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     gains = grade_gains(parsed, campaign.scale.gains(), relevant)
@@ -41,7 +42,6 @@ def ratio_results(
     labels: dict[Method, PseudoLabels | Refusal] = {
         Method.NAIVE: _as_judged(arrays, gains, shared),
         Method.CORRECTED: _corrected(arrays, gains, shared),
-        Method.MATRIX_INVERSE: Refusal(NO_INVERSE.format(parsed.name)),
     }
     if (arrays.gold_grade >= 0).all():
         labels[Method.TRUE] = census(

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from analytics.estimators import Estimate, difference_estimator
-from parts.trec_like import Floats, Ints, JudgedPool, dcg_weights
+from parts.trec_like import Floats, Ints, JudgedPool
 from sampling.designs import (
     average_run_design,
     design_variance,
@@ -22,7 +22,6 @@ from sampling.designs import (
 )
 from sampling.pooling import prior_utility
 from sampling.prediction import (
-    CALIBRATION_RIDGE,
     FEATURE_RIDGE,
     N_FOLDS,
     cross_fitted,
@@ -32,6 +31,7 @@ from sampling.prediction import (
 )
 
 SENSITIVITY, SPECIFICITY = 0.75, 0.95  # of the machine judge: true, and assumed
+POOR_SENSITIVITY, POOR_SPECIFICITY = 0.5, 0.7  # of one that is much worse than assumed
 JUDGE_RIDGE = 1.0
 
 
@@ -49,7 +49,8 @@ class KnownPool:
     """A pool with what all its runs, and a simulated machine judge, say before any label."""
 
     pool: JudgedPool
-    judge: Floats  # the machine's labels, 0 or 1
+    judge: Floats  # a machine's labels, 0 or 1
+    poor_judge: Floats
 
     @cached_property
     def features(self) -> Floats:
@@ -67,16 +68,19 @@ class KnownPool:
     @cached_property
     def paper_prior(self) -> Guess:
         """As `ranks_only`, but an item not returned counts as rank depth + 1."""
-        return Guess(
-            prior_utility(self.pool.ranks, self.pool.depth), self.features, self.ranks_only.ridge
-        )
+        return Guess(prior_utility(self.pool.ranks, self.pool.depth), self.features, self.ranks_only.ridge)
 
     @cached_property
     def with_judge(self) -> Guess:
-        posterior = posterior_prior(
-            self.prior(), self.judge, sensitivity=SENSITIVITY, specificity=SPECIFICITY
-        )
-        features = np.column_stack([self.features, self.judge])
+        return self._with(self.judge)
+
+    @cached_property
+    def with_poor_judge(self) -> Guess:
+        return self._with(self.poor_judge)
+
+    def _with(self, labels: Floats) -> Guess:
+        posterior = posterior_prior(self.prior(), labels, sensitivity=SENSITIVITY, specificity=SPECIFICITY)
+        features = np.column_stack([self.features, labels])
         return Guess(posterior, features, np.append(self.ranks_only.ridge, JUDGE_RIDGE))
 
     @cached_property
@@ -84,23 +88,30 @@ class KnownPool:
         return average_run_design(self.pool.weights)
 
 
-def judged_by_machine(pool: JudgedPool, rng: np.random.Generator) -> Floats:
-    """Return labels that err independently: right with the sensitivity, or the specificity."""
-    right = rng.random(pool.relevant.size) < np.where(pool.relevant > 0, SENSITIVITY, SPECIFICITY)
-    return np.where(right, pool.relevant, 1.0 - pool.relevant)
+def known(pool: JudgedPool, rng: np.random.Generator) -> KnownPool:
+    """Return the pool with two machine judges whose errors are independent of everything else."""
+    luck = rng.random((2, pool.relevant.size))
+    rates = ((SENSITIVITY, SPECIFICITY), (POOR_SENSITIVITY, POOR_SPECIFICITY))
+    labels = [
+        np.where(numbers < np.where(pool.relevant > 0, *rate), pool.relevant, 1.0 - pool.relevant)
+        for numbers, rate in zip(luck, rates, strict=True)
+    ]
+    return KnownPool(pool, *labels)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The difference of two runs of a pool: w_a - w_b, and the paper's guess from these two alone."""
+    """The difference of two runs of a pool (or one run alone), and the paper's guess from these two."""
 
     known: KnownPool
     first: int
-    second: int
+    second: int | None
 
     @cached_property
     def g(self) -> Floats:
-        return np.asarray(self.known.pool.weights[self.first] - self.known.pool.weights[self.second])
+        weights = self.known.pool.weights
+        alone = weights[self.first]
+        return np.asarray(alone if self.second is None else alone - weights[self.second])
 
     @cached_property
     def own_ranks(self) -> Ints:
@@ -182,9 +193,7 @@ class Realised:
 
     def variance(self, pair: Pair) -> float:
         """Return sum of (1 - pi)/pi g^2 (u - f)^2 over the frame, f as it came out."""
-        return float(
-            poisson_variance(self.pi, pair.g, (pair.known.pool.relevant - self.prediction) ** 2)
-        )
+        return float(poisson_variance(self.pi, pair.g, (pair.known.pool.relevant - self.prediction) ** 2))
 
     def estimate(self, pair: Pair) -> Estimate:
         used = self.drawn[pair.g[self.drawn] != 0.0]
@@ -248,6 +257,8 @@ PLANS = {
     "machine judge, without mixture": Plan(lambda pair: pair.known.with_judge),
     "machine judge": Plan(lambda pair: pair.known.with_judge, other_runs=0.15, uniform=0.05),
     "machine judge, two batches, without mixture": Plan(lambda pair: pair.known.with_judge, two_stage=True),
+    "machine judge, much worse than assumed": Plan(
+        lambda pair: pair.known.with_poor_judge, other_runs=0.15, uniform=0.05
+    ),
     "fitted to all labels (not attainable)": Plan(lambda pair: pair.known.ranks_only, all_labels=True),
 }
-_ = (CALIBRATION_RIDGE, dcg_weights)

@@ -33,7 +33,7 @@ SCORES = {
 NO_PAPER_VALUE = "the paper's figure is an image"
 # methods/sampling.md does not say how many trials its curves rest on; the paper's experiments had 100
 EXPECTED_TRIALS = 100
-FEW_TRIALS = 200  # below, two curves may cross by chance
+FEW_TRIALS = 200  # below, two curves may cross by chance, and the trials do not tell their own spread
 
 
 def curves(on: Data) -> dict[str, list[Row]]:
@@ -81,7 +81,7 @@ def _rows(
         ).mean(axis=0)  # [trial, budget]: mean over comparisons
         for b, budget in enumerate(paper.BUDGETS):
             expected = paper.EXPECTED_CURVES[figure][d][b]
-            error = float(scores[:, b].std(ddof=1)) * np.sqrt(1 / on.trials + 1 / EXPECTED_TRIALS)
+            error = _spread(scores[:, b], expected) * np.sqrt(1 / on.trials + 1 / EXPECTED_TRIALS)
             lines.append(
                 row(
                     f"n/|X| = {budget:g}: {design}",
@@ -93,6 +93,13 @@ def _rows(
                 )
             )
     return [*lines, _order(lines, on.trials)]
+
+
+def _spread(scores: FloatArray, expected: float) -> float:
+    """Return the sd of a trial's score; with few trials the largest that a score within [-1, 1] can have."""
+    if scores.size >= FEW_TRIALS:
+        return float(scores.std(ddof=1))
+    return math.sqrt(1 - min(expected, 0.99) ** 2)
 
 
 def _order(lines: list[Row], trials: int) -> Row:

@@ -1,4 +1,4 @@
-"""Files in: topics, documents, runs, judgments (scores: services/scores.py). All of a file or nothing; a refusal says `file:line:column: reason`."""
+"""Files in: topics, documents, runs, judgments. All of a file or nothing; a refusal says `file:line:column: reason`."""
 
 import hashlib
 import shutil

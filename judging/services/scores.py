@@ -1,6 +1,5 @@
 """Imported scores in: what a program says of documents beforehand. They shape draws, and are never grades."""
 
-import hashlib
 import io
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from django.db import transaction
 
 from judging.models import Collection, ScoreList
 from judging.rankings import write_rankings
-from judging.scores import read_scores, rewind
-from judging.services.sources import Progress, begin_import, longest, refuse, refusing, store
-from judging.textfiles import Source, binary
+from judging.scores import read_scores
+from judging.services.sources import Progress, begin_import, longest, refuse, store, watched
+from judging.textfiles import BLOCK_SIZE, Source
 from touchstone.models import User, record
 
 
@@ -31,20 +30,18 @@ def import_scores(
     are none either: a draw looks scores up by the documents it pools.
     """
     wanted = list_name.strip() or _name_of_file(name)
-    with transaction.atomic(), refusing(), binary(source) as stream:
+    with transaction.atomic(), watched(source, name) as stream:
         begin_import(collection)
         fault = _name_fault(wanted, collection)
         if fault:
             refuse(name, (1, 1), fault)
-        start = stream.tell()
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        n_bytes = stream.tell() - start
-        rewind(stream, start)
+        while stream.read(BLOCK_SIZE):
+            pass  # the whole file is counted and hashed before it is read for what it says
         if progress:
-            progress(0, n_bytes, "reading scores")
-        found = read_scores(stream, name)
+            progress(0, stream.total, "reading scores")
+        found = read_scores(stream.again(), name)
         if progress:
-            progress(n_bytes, n_bytes, f"{found.height:,} scores read")
+            progress(stream.total, stream.total, f"{found.height:,} scores read")
         made = ScoreList.objects.create(
             collection=collection,
             name=wanted,
@@ -53,13 +50,9 @@ def import_scores(
         )
         known = set(collection.topics.values_list("topic_id", flat=True))
         made.unknown_topics = sorted(set(found["topic_id"].unique()) - known)
-        facts = {
-            "file": name,
-            "sha256": digest,
-            "n_bytes": n_bytes,
-            "n_unknown_topics": len(made.unknown_topics),
-        }
-        record("imported scores", collection, actor=actor, scores=wanted, n_lines=found.height, **facts)
+        facts = {"file": name, "sha256": stream.digest.hexdigest(), "n_bytes": stream.done}
+        facts |= {"scores": wanted, "n_lines": found.height, "n_unknown_topics": len(made.unknown_topics)}
+        record("imported scores", collection, actor=actor, **facts)
     return made
 
 

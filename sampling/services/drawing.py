@@ -67,7 +67,11 @@ def record_draw(
             question=design.question,
             method=design.method,
             selection=design.selection,
-            parameters={**design.parameters(), "topics": found.topics},
+            parameters={
+                **design.parameters(),
+                "topics": found.topics,
+                "pooled": [run.run_id for run in found.runs],
+            },
             learned_from=learned_from if design.prior == "judgments" else None,
             seed=seed,
             frame=store("frames", ContentFile(content), ".parquet"),

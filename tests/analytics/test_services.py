@@ -35,7 +35,7 @@ from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
 
-MEASURES = ["DCG@10", "P@10"]
+MEASURES, RATIOS = ["DCG@10", "P@10"], ["nDCG@10", "AP@10"]
 METHODS = [method for method in Method if method != Method.IMPORTANCE]  # of a draw with replacement only
 TARGETS = [*((run, None) for run in RUNS), *combinations(RUNS, 2)]
 
@@ -63,11 +63,25 @@ def a_bit_wrong(slot, place):
 
 def true_value(measure, run):
     """Return the mean over topics, from the definition of the measure."""
+    if measure in RATIOS:
+        return sum(true_ratio(measure, run, topic) for topic in TOPICS) / len(TOPICS)
     total = 0.0
     for (topic, document), rank in returned(RUNS.index(run)).items():
         grade = true_grade(topic, document)
         total += (grade >= 1) / 10 if measure == "P@10" else grade / math.log2(rank + 1)
     return total / len(TOPICS)
+
+
+def true_ratio(measure, run, topic):
+    """Return nDCG or AP of one topic, from its definition, with what is relevant in the pool."""
+    pooled = [true_grade(topic, doc_id(TOPICS.index(topic), d)) for d in range(DOCUMENTS)]
+    listed = [true_grade(t, d) for (t, d) in returned(RUNS.index(run)) if t == topic]
+    if measure == "nDCG@10":
+        ideal = sorted(pooled, reverse=True)[:10]
+        discounted = [[grade / math.log2(place + 2) for place, grade in enumerate(g)] for g in (listed, ideal)]
+        return sum(discounted[0]) / sum(discounted[1])
+    hits = [place for place, grade in enumerate(listed, start=1) if grade >= 1]
+    return sum((n + 1) / place for n, place in enumerate(hits)) / sum(grade >= 1 for grade in pooled)
 
 
 def true_target(measure, run, run_b):
@@ -102,10 +116,11 @@ def judged_and_audited(campaign, people, gold, grade=a_bit_wrong, wanted=42):
 def test_every_run_pair_and_measure_has_a_row_of_every_method(campaign, people, gold):
     judged_and_audited(campaign, people, gold, wanted=30)
     computation = recompute(campaign=campaign)
-    expected = {(measure, *target) for measure in MEASURES for target in TARGETS}
-    for method in METHODS:
+    for method in METHODS:  # the matrix inverse is for sums
+        measures = MEASURES if method == Method.MATRIX_INVERSE else MEASURES + RATIOS
+        expected = {(measure, *target) for measure in measures for target in TARGETS}
         assert stored(computation, method).keys() == expected, method
-    assert computation.estimates.count() == len(METHODS) * len(expected)
+    assert set(computation.estimates.values_list("method", flat=True)) == set(METHODS)
     assert (computation.n_items, computation.n_judgments) == (42, 84 + computation.n_audited)
     assert computation.n_audited == len(slots(campaign, "audit"))
     assert computation.confusions.count() == 2
@@ -233,7 +248,7 @@ def test_a_later_judgment_changes_the_next_computation_only(campaign, people, go
 
 
 def test_measures_deeper_than_the_pool_are_left_out(campaign):
-    assert measures_of(campaign) == MEASURES  # pooled to depth 10: RBP@20 would look deeper
+    assert measures_of(campaign) == MEASURES + RATIOS  # pooled to depth 10: RBP@20 would look deeper
 
 
 def test_confusion_counts_come_from_the_audit_and_an_assessor_who_is_wrong_is_flagged(campaign, people, gold):

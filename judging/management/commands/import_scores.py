@@ -16,7 +16,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "file",
-            help="the file, plain or gz: topic document score, or topic Q0 document rank score tag; - is standard input",
+            help="the file, plain or gz: topic document score, or topic Q0 document rank score tag; "
+            "- is standard input",
         )
         parser.add_argument("--collection", required=True, metavar="NAME", help="the collection to add to")
         parser.add_argument(

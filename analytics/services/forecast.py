@@ -1,0 +1,136 @@
+"""The forecast a manager sees before a judgment is spent: at once for small pools, by a job for large ones."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from judging.models import Campaign
+from sampling.designs import depth_pool
+from sampling.frames import FrameRefused, weights_of_runs
+from sampling.questions import Design, QuestionRefused
+from sampling.services.forecasting import Preview, preview
+from sampling.services.population import Population, population
+from sampling.sizes import IdenticalSystemsError
+from touchstone import jobs
+from touchstone.models import Job, User
+
+LARGEST_AT_ONCE = 300_000  # lines of runs that a request may wait for: about two seconds
+
+
+@dataclass(frozen=True)
+class CompletePool:
+    """What the same budget buys in the traditional way: every document down to a depth.
+
+    `left_out` is the largest share of a run's weight, among the runs of the question, that is never judged.
+    """
+
+    depth: int
+    n_items: int
+    left_out: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A preview; or the reason why there is none; or the job that makes it (its newest, in any state)."""
+
+    preview: Preview | None = None
+    complete_pool: CompletePool | None = None
+    refusal: str = ""
+    job: Job | None = None
+    needs_job: bool = False
+
+
+def rank_rows(campaign: Campaign, depth: int) -> int:
+    """Return how many lines of runs a pool of this depth reads, at most."""
+    runs = campaign.collection.runs.values_list("n_lines", "n_topics")
+    return sum(min(n_lines, n_topics * depth) for n_lines, n_topics in runs)
+
+
+def forecast(*, campaign: Campaign, design: Design) -> Forecast:
+    """Return the forecast of a small pool, or what the newest job of a large one says."""
+    if rank_rows(campaign, design.depth) <= LARGEST_AT_ONCE:
+        try:
+            shown, pool = compute(campaign=campaign, design=design)
+        except (FrameRefused, QuestionRefused) as error:
+            return Forecast(refusal=reason(error))
+        return Forecast(preview=shown, complete_pool=pool)
+    job = _newest(campaign, design)
+    if job is None or job.state == Job.State.CANCELLED:
+        return Forecast(needs_job=True)
+    if job.state == Job.State.FAILED:
+        return Forecast(refusal=job.error, job=job, needs_job=True)
+    if job.is_active:
+        return Forecast(job=job, needs_job=True)
+    return _from_json(job.result, job)
+
+
+def compute(*, campaign: Campaign, design: Design) -> tuple[Preview, CompletePool | None]:
+    """Return the preview, and what the budget buys without a sample.
+
+    FrameRefused or QuestionRefused: the design cannot be carried out.
+    """
+    shown = preview(campaign=campaign, design=design)
+    return shown, _complete_pool(population(campaign, design))
+
+
+def _complete_pool(found: Population) -> CompletePool | None:
+    weights = weights_of_runs(found.pooled.returned, found.measure.name, len(found.topics))
+    try:
+        pool = depth_pool(found.pooled.returned, weights, budget=found.design.budget)
+    except ValueError:  # the budget does not pay for the first rank of every run
+        return None
+    return CompletePool(pool.depth, pool.n_items, float(pool.left_out[found.rows].max()))
+
+
+def reason(error: Exception) -> str:
+    """Return why a design is refused, and what to do where the reason itself does not say it."""
+    if isinstance(error.__cause__, IdenticalSystemsError) or isinstance(error, IdenticalSystemsError):
+        return f"{error}. Choose other runs, or a measure that looks deeper"
+    return str(error)
+
+
+# -- by a job -----------------------------------------------------------------------------------------------
+
+
+def queue_forecast(*, campaign: Campaign, design: Design, user: User | None) -> Job | None:
+    """Queue the job of a large pool, or return the one that is there: queued, running or done. None: none is needed."""
+    if rank_rows(campaign, design.depth) <= LARGEST_AT_ONCE:
+        return None
+    newest = _newest(campaign, design)
+    if newest is not None and (newest.is_active or newest.state == Job.State.DONE):
+        return newest
+    payload = _payload(campaign, design)
+    key = hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
+    job = jobs.enqueue(kind="forecast", payload=payload, active_key=key, user=user)
+    return job if job is not None else _newest(campaign, design)
+
+
+def as_json(shown: Preview, pool: CompletePool | None) -> dict[str, Any]:
+    return {"preview": shown.as_json(), "complete_pool": asdict(pool) if pool else None}
+
+
+def _from_json(result: dict[str, Any], job: Job) -> Forecast:
+    try:
+        pool = CompletePool(**result["complete_pool"]) if result["complete_pool"] else None
+        return Forecast(preview=Preview(**result["preview"]), complete_pool=pool, job=job)
+    except (KeyError, TypeError):  # of an older version
+        return Forecast(needs_job=True)
+
+
+def _newest(campaign: Campaign, design: Design) -> Job | None:
+    made = Job.objects.filter(kind="forecast", payload=_payload(campaign, design))
+    return made.order_by("-created_at").first()
+
+
+def _payload(campaign: Campaign, design: Design) -> dict[str, Any]:
+    """Return what the job is told. A forecast holds for the runs, scores and batches there were: they belong to it."""
+    collection = campaign.collection
+    return {
+        "campaign": str(campaign.pk),
+        "design": design.parameters(),
+        "batches": campaign.draws.count(),
+        "runs": list(collection.runs.order_by("pk").values_list("pk", flat=True)),
+        "scores": list(collection.score_lists.filter(name=design.scores).values_list("pk", flat=True)),
+        "topics": collection.topics.count(),
+    }
