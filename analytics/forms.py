@@ -11,6 +11,7 @@ from judging.models import Campaign
 from sampling.measures import grade_gains, parse_measure
 from sampling.models import AuditSchedule, Draw
 from sampling.questions import Design, QuestionRefused
+from sampling.services.drawing import FEWEST_TO_LEARN_FROM
 
 LARGEST_BUDGET = 10_000_000
 QUESTIONS = (
@@ -61,7 +62,7 @@ class Radios(forms.RadioSelect):
     closed: frozenset[str] = frozenset()
 
     def create_option(self, name: str, value: Any, *arguments: Any, **named: Any) -> dict[str, Any]:
-        option = super().create_option(name, value, *arguments, **named)
+        option: dict[str, Any] = super().create_option(name, value, *arguments, **named)
         if str(value) in self.closed:
             option["attrs"]["disabled"] = True
         return option
@@ -162,9 +163,14 @@ class DesignForm(forms.Form):
             self.fields["selection"].disabled = True
             self.fields["selection"].initial = earlier.selection
             self.fields["budget"].label = "Items in all"
-            if not n_judged:
-                closed["judgments"] = "Nobody has judged yet."
+            if n_judged < FEWEST_TO_LEARN_FROM:
+                closed["judgments"] = self.too_few()
         self.fields["prior"].close(closed)
+
+    def too_few(self) -> str:
+        items = "1 item is" if self.n_judged == 1 else f"{self.n_judged} items are"
+        judged = f"{items} judged" if self.n_judged else "Nobody has judged yet"
+        return f"{judged}: learning takes {FEWEST_TO_LEARN_FROM} judged items."
 
     # -- checks ---------------------------------------------------------------------------------------------
 
@@ -234,8 +240,8 @@ class DesignForm(forms.Form):
                     "specificity", "both together must be above 100 %: else the scores say the opposite"
                 )
         if cleaned.get("prior") == "judgments":
-            if not self.n_judged:
-                self.add_error("prior", "nothing is judged yet: choose the ranks of all runs")
+            if self.n_judged < FEWEST_TO_LEARN_FROM:
+                self.add_error("prior", f"{self.too_few()} Choose the ranks of all runs")
             elif cleaned.get("selection") != "poisson":
                 self.add_error("prior", "learning from judgments needs each document drawn by its own chance")
         if cleaned.get("other_runs_share", 0.0) + cleaned.get("uniform_share", 0.0) >= 1:

@@ -1,12 +1,13 @@
 from django.urls import path, re_path
 
-from analytics.views import assessors, manage, research
+from analytics.views import assessors, design, manage, research
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
 urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/", manage.campaign, name="campaign"),
-    path("manage/campaigns/<uuid:campaign_id>/design/", manage.design, name="design"),
+    path("manage/campaigns/<uuid:campaign_id>/design/", design.design, name="design"),
+    path("manage/campaigns/<uuid:campaign_id>/layout/", design.lay_out, name="layout"),
     path("manage/campaigns/<uuid:campaign_id>/audits/", manage.audit_schedule, name="audit-schedule"),
     path("manage/campaigns/<uuid:campaign_id>/recompute/", manage.recompute_now, name="recompute"),
     path(

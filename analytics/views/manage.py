@@ -1,4 +1,4 @@
-"""The manager's pages with numbers: a campaign at a glance, its design, its audits."""
+"""The manager's pages with numbers: a campaign at a glance, its audits."""
 
 import math
 import uuid
@@ -13,17 +13,16 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
-from analytics.charts import half_width_curve, progress_timeline
-from analytics.forms import AuditForm, DesignForm
+from analytics.charts import progress_timeline
+from analytics.forms import AuditForm
 from analytics.services.recomputation import latest_computation, queue_recomputation
+from analytics.views.design import draw_context
 from judging.forms import AssessorForm
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.views.access import managers_only
-from sampling.frames import FrameRefused, newest_draw
 from sampling.models import AuditSchedule
-from sampling.services.forecasting import Preview, preview
 from touchstone import jobs
-from touchstone.models import Event, Job
+from touchstone.models import Event
 
 SHOWN_COMMENTS = 50
 SHOWN_HARD_ITEMS = 10
@@ -37,7 +36,6 @@ EVENT_WORDS = {
     "quota": "quota {}",
     "team": "team {}",
 }
-DESIGN_NAMES = {"default": "This design", "paper": "Paper's Q*", "pool": "Even pool", "naive": "Naive"}
 
 
 @managers_only
@@ -53,11 +51,8 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         .order_by("day")
     )
     days = [day for day in days if day["day"] is not None][-60:]
-    draw = newest_draw(row)
-    context = {
+    context = draw_context(row) | {
         "campaign": row,
-        "draw": draw,
-        "draw_job": None if draw else _last_draw_job(row),
         "computation": computation,
         "progress": _progress(row),
         "timeline": _timeline(days),
@@ -100,11 +95,6 @@ def _event_words(detail: dict[str, Any]) -> str:
 
 def _campaign(campaign_id: uuid.UUID) -> Campaign:
     return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
-
-
-def _last_draw_job(row: Campaign) -> Job | None:
-    """Return the draw that runs, or that failed; a page without items says which."""
-    return Job.objects.filter(kind="draw", payload__campaign=str(row.pk)).order_by("-created_at").first()
 
 
 def _timeline(days: list[dict[str, Any]]) -> str:
@@ -209,73 +199,6 @@ def _comments(row: Campaign) -> QuerySet[Judgment]:
         .select_related("assessor__user", "item__topic", "item__document")
         .order_by("-id")[:SHOWN_COMMENTS]
     )
-
-
-@managers_only
-def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Choose what to judge. The expected interval is shown before a judgment is spent; a POST draws."""
-    row = _campaign(campaign_id)
-    if newest_draw(row):
-        return redirect("analytics:campaign", campaign_id=campaign_id)
-    asked = request.POST or (request.GET if "kind" in request.GET else None)
-    form = DesignForm(asked, campaign=row)
-    shown, refusal = None, ""
-    if asked and form.is_valid():
-        if request.method == "POST":
-            payload = {"campaign": str(row.pk), "design": _design_payload(form)}
-            job = jobs.enqueue(kind="draw", payload=payload, active_key=str(row.pk), user=request.user)
-            if job is None:
-                messages.error(request, "A draw of this campaign is running already.")
-                return redirect("analytics:campaign", campaign_id=campaign_id)
-            back = reverse("analytics:campaign", args=[row.pk])
-            return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
-        try:
-            shown = preview(campaign=row, design=form.design())
-        except FrameRefused as error:
-            refusal = str(error)
-        if shown and not shown.budgets:
-            shown, refusal = None, f"the pool holds {shown.n_frame} pairs only: judge them all"
-    context = {
-        "campaign": row,
-        "form": form,
-        "preview": shown,
-        "refusal": refusal,
-        "curve": _curve(shown) if shown else "",
-        "budgets": _by_budget(shown) if shown else [],
-        "at_budget": _at_budget(shown, form.cleaned_data["budget"]) if shown else [],
-        "runs": row.collection.runs.count(),
-    }
-    return render(request, "analytics/design.html", context, status=400 if form.errors else 200)
-
-
-def _design_payload(form: DesignForm) -> dict[str, Any]:
-    return form.design().parameters()
-
-
-def _curve(shown: Preview) -> str:
-    widths = {
-        DESIGN_NAMES[name]: [width or math.nan for width in shown.widths[name]]
-        for name in ("naive", "default", "paper")
-    }  # soft, bold, dashed
-    if len(shown.budgets) < 2 or not all(math.isfinite(width) for line in widths.values() for width in line):
-        return ""  # the table says it
-    return mark_safe(half_width_curve(shown.budgets, widths, "Expected half-width of the 95 % interval"))
-
-
-def _at_budget(shown: Preview, budget: int) -> list[dict[str, Any]]:
-    place = shown.budgets.index(min(shown.budgets, key=lambda n: abs(n - budget)))
-    return [
-        {"design": DESIGN_NAMES[name], "half_width": values[place]} for name, values in shown.widths.items()
-    ]
-
-
-def _by_budget(shown: Preview) -> list[dict[str, Any]]:
-    """Return the numbers behind the curve: a row a budget, a half-width a design."""
-    columns = list(shown.widths.values())
-    return [
-        {"budget": budget, "widths": [column[place] for column in columns]}
-        for place, budget in enumerate(shown.budgets)
-    ]
 
 
 @require_POST

@@ -18,14 +18,16 @@ from judging.models import Campaign, Run
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from judging.views.access import researchers_only
 from sampling.frames import item_probabilities, newest_draw
+from sampling.measures import measure_kind
 
 PLOTTED = {
     Method.NAIVE: "naive",
     Method.CORRECTED: "corrected",
     Method.MATRIX_INVERSE: "matrix inverse",
+    Method.IMPORTANCE: "importance sampling",
     Method.TRUE: "true value",
 }
-SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.TRUE]
+SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.IMPORTANCE, Method.TRUE]
 SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted p
 
 
@@ -56,6 +58,8 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "plot": mark_safe(_run_forest(estimates, measure)) if estimates else "",
         "pairs": _pairs(computation, measure),
         "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
+        "has_importance": any(estimate.method == Method.IMPORTANCE for estimate in estimates),
+        "measure_is_linear": measure_kind(measure) == "linear",
     }
     return render(request, "analytics/campaign_results.html", context)
 
@@ -178,6 +182,8 @@ def _turned(estimate: Estimate) -> Estimate:
     estimate.run, estimate.run_b = estimate.run_b, estimate.run
     if estimate.value is not None:
         estimate.value, estimate.low, estimate.high = 0 - estimate.value, 0 - estimate.high, 0 - estimate.low
+    if estimate.topics_low is not None:
+        estimate.topics_low, estimate.topics_high = 0 - estimate.topics_high, 0 - estimate.topics_low
     return estimate
 
 
@@ -208,6 +214,7 @@ def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -
         return f"{run_a} and {run_b} are not told apart in {measure}: {corrected.warning}."
     told_apart = corrected.low > 0 or corrected.high < 0
     value, low, high = corrected.value, corrected.low, corrected.high
+    topics = _over_topics(corrected, turned=told_apart and value < 0)
     if told_apart and value < 0:
         run_a, run_b, value, low, high = run_b, run_a, -value, -high, -low
     where = f"95 % interval {low:+.3f} to {high:+.3f}, n = {corrected.n} audited items"
@@ -216,15 +223,27 @@ def _verdict(corrected: Estimate | None, measure: str, run_a: Run, run_b: Run) -
     if not told_apart:
         return (
             f"{run_a} and {run_b} are not told apart in {measure}: difference {value:+.3f} ({where})"
-            f"{': ' + corrected.warning if corrected.warning else ''}."
+            f"{': ' + corrected.warning if corrected.warning else ''}.{topics}"
         )
-    return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where})."
+    return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where}).{topics}"
+
+
+def _over_topics(corrected: Estimate, *, turned: bool) -> str:
+    """Return what holds beyond these topics, as a second sentence."""
+    if corrected.topics_low is None:
+        return ""
+    low, high = corrected.topics_low, corrected.topics_high
+    if turned:
+        low, high = -high, -low
+    sure = "" if low > 0 or high < 0 else ", which does not tell them apart"
+    return f" For other topics of this kind, these taken as a sample: 95 % interval {low:+.3f} to {high:+.3f}{sure}."
 
 
 def _csv(estimates: list[Estimate]) -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     columns = ["measure", "method", "value", "standard_error", "low", "high", "degrees_of_freedom", "n"]
+    columns += ["topics_standard_error", "topics_low", "topics_high"]
     writer.writerow(["run", *columns, "sources", "warning", "refusal"])
     for e in estimates:
         numbers = [getattr(e, column) for column in columns]

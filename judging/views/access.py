@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
 
 from touchstone.models import User
 
@@ -28,3 +30,28 @@ def _only(view: View, may: Callable[[User], bool]) -> View:
         return view(request, *arguments, **named)
 
     return guarded
+
+
+# -- the same for requests of programs ------------------------------------------------------------------------
+
+
+class ManagersOnly(BasePermission):
+    """A request without a valid session or key is told so (401 or 403); to everybody else there is nothing here."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return _known(request) and _exists_for(request.user.may_manage)
+
+
+class ResearchersOnly(BasePermission):
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return _known(request) and _exists_for(request.user.may_research)
+
+
+def _known(request: Request) -> bool:
+    return isinstance(request.user, User)
+
+
+def _exists_for(may: bool) -> bool:
+    if not may:
+        raise Http404
+    return True

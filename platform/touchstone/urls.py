@@ -16,6 +16,7 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/", views.job_page, name="job"),
     path("jobs/<uuid:job_id>/cancel/", views.cancel_job, name="cancel-job"),
     path("", include("judging.urls")),
+    path("", include("sampling.urls")),
     path("", include("analytics.urls")),
 ]
 handler400 = "touchstone.views.bad_request"

@@ -1,0 +1,161 @@
+"""What a program asks of a campaign's designs and draws, checked before a service sees it; and what it gets."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+
+from judging.models import Campaign
+from sampling.measures import grade_gains, parse_measure
+from sampling.models import Draw
+from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design, QuestionRefused, question_rows
+from sampling.services.layout import missing_topics
+from sampling.spelling import MAX_CUTOFF
+from touchstone.models import Job
+
+MOST_RUNS = 1000  # named in one request; no run named means all where the question allows it
+MOST_ITEMS = 10_000_000
+LONGEST_MEASURE = 40
+LARGEST_SEED = 2**63 - 1
+
+
+class StrictSerializer(serializers.Serializer):
+    """A name that nobody knows is an error: a misspelled one would else be passed over in silence."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = [name for name in data if name not in self.fields] if isinstance(data, Mapping) else []
+        if unknown:
+            raise serializers.ValidationError({str(name): ["there is no such field"] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class Word(serializers.CharField):
+    """Text that a database can store: JSON can write half a character."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text: str = super().to_internal_value(data)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise serializers.ValidationError("contains half a character") from None
+        return text
+
+
+class Finite(serializers.FloatField):
+    """A number: neither NaN nor infinite (1e400 is), and neither true nor false."""
+
+    def to_internal_value(self, data: Any) -> float:
+        number: float = super().to_internal_value(data)
+        if isinstance(data, bool) or not math.isfinite(number):
+            raise serializers.ValidationError("must be a finite number")
+        return number
+
+
+class Share(Finite):
+    def __init__(self, **named: Any) -> None:
+        super().__init__(min_value=0.0, max_value=1.0, **named)
+
+
+class DesignRequest(StrictSerializer):
+    """A `sampling.questions.Design` for the campaign in the context; its names must be known there."""
+
+    question = serializers.ChoiceField(QUESTIONS)
+    runs = serializers.ListField(child=Word(max_length=200), max_length=MOST_RUNS, default=list)
+    measure = Word(max_length=LONGEST_MEASURE)
+    depth = serializers.IntegerField(min_value=1, max_value=MAX_CUTOFF)
+    budget = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
+    method = serializers.ChoiceField(METHODS, default=Design.method)
+    selection = serializers.ChoiceField(SELECTIONS, default=Design.selection)
+    prior = serializers.ChoiceField(PRIORS, default=Design.prior)
+    scores = Word(max_length=200, allow_blank=True, default=Design.scores)
+    sensitivity = Share(default=Design.sensitivity)
+    specificity = Share(default=Design.specificity)
+    other_runs_share = Share(default=Design.other_runs_share)
+    uniform_share = Share(default=Design.uniform_share)
+
+    def validate_measure(self, name: str) -> str:
+        scale = self.context["campaign"].scale
+        try:
+            parsed = parse_measure(name)
+            grade_gains(parsed, scale.gains(), parsed.relevant_grade or scale.relevant_grade)
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+        return parsed.name
+
+    def validate_scores(self, name: str) -> str:
+        if name and not self.context["campaign"].collection.score_lists.filter(name=name).exists():
+            raise serializers.ValidationError(f"the collection has no scores named {name!r}")
+        return name
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        """Return what was sent as `design`, and what else there was beside it."""
+        cutoff = parse_measure(sent["measure"]).cutoff
+        if cutoff > sent["depth"]:
+            reason = f"must be at least {cutoff}, the cutoff of {sent['measure']}: deeper ranks would never be judged"
+            raise serializers.ValidationError({"depth": [reason]})
+        own = {field.name: sent[field.name] for field in fields(Design)}
+        run_ids = list(self.context["campaign"].collection.runs.values_list("run_id", flat=True))
+        try:
+            design = Design(**own)
+        except QuestionRefused as error:
+            raise serializers.ValidationError({"design": [str(error)]}) from error
+        try:
+            question_rows(design, run_ids)
+        except QuestionRefused as error:
+            raise serializers.ValidationError({"runs": [str(error)]}) from error
+        return {"design": design, **{name: value for name, value in sent.items() if name not in own}}
+
+
+class DrawRequest(DesignRequest):
+    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
+
+
+# -- answers --------------------------------------------------------------------------------------------------
+
+
+def draw_json(draw: Draw, missing: Mapping[str, int]) -> dict[str, Any]:
+    """Return a batch; `missing` are its topics that are not laid out yet."""
+    parameters = dict(draw.parameters)
+    topics = parameters.pop("topics", [])
+    return {
+        "id": str(draw.pk),
+        "batch": draw.batch,
+        "design": parameters,
+        "topics": topics,
+        "learned_from": draw.learned_from,
+        "seed": draw.seed,
+        "frame": reverse("sampling:api-frame", args=[draw.campaign_id, draw.batch]),
+        "frame_sha256": draw.frame_sha256,
+        "n_frame": draw.n_frame,
+        "n_drawn": draw.n_drawn,
+        "drawn_by": draw.drawn_by.get_username() if draw.drawn_by else None,
+        "drawn_at": draw.created_at.isoformat(),
+        "is_laid_out": not missing,
+        "n_topics_missing": len(missing),
+        "n_items_missing": sum(missing.values()),
+    }
+
+
+def draws_json(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return all batches. Only the newest can be laid out in part: a later one is not drawn before that is done."""
+    draws = list(campaign.draws.select_related("drawn_by").order_by("batch"))
+    return [draw_json(draw, missing_topics(draw) if draw is draws[-1] else {}) for draw in draws]
+
+
+def job_json(job: Job, campaign: Campaign) -> dict[str, Any]:
+    return {
+        "job": str(job.pk),
+        "url": reverse("sampling:api-job", args=[campaign.pk, job.pk]),
+        "page": reverse("job", args=[job.pk]),
+        "kind": job.kind,
+        "state": job.state,
+        "percent": job.percent,
+        "note": job.note,
+        "error": job.error,
+        "result": job.result,
+        "design": job.payload.get("design"),
+        "seed": job.payload.get("seed"),
+    }

@@ -1,0 +1,12 @@
+from django.urls import path
+
+from sampling import views
+
+app_name = "sampling"
+API = "api/v1/campaigns/<uuid:campaign_id>"
+urlpatterns = [
+    path(f"{API}/forecast", views.forecast, name="api-forecast"),
+    path(f"{API}/draws", views.draws, name="api-draws"),
+    path(f"{API}/draws/<int:batch>/frame", views.frame, name="api-frame"),
+    path(f"{API}/draws/jobs/<uuid:job_id>", views.job, name="api-job"),
+]

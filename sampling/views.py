@@ -1,0 +1,117 @@
+"""Requests of managers' programs about designs and draws: forecast, draw, list, fetch the recorded frame."""
+
+import hashlib
+import uuid
+from typing import Any, NoReturn
+
+from django.http import FileResponse, Http404, HttpResponseNotModified
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.http import parse_etags
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from judging.models import Campaign
+from judging.services.errors import Refused
+from judging.views.access import ManagersOnly
+from sampling.frames import FrameRefused
+from sampling.models import Draw
+from sampling.questions import QuestionRefused
+from sampling.serializers import DesignRequest, DrawRequest, draws_json, job_json
+from sampling.services.forecasting import preview
+from sampling.services.queueing import queue_draw
+from touchstone.models import Job
+
+
+class DesignRefused(Refused):
+    status = 409
+    title = "This design cannot be carried out here"
+
+
+class FrameDamaged(Refused):
+    status = 409
+    title = "The recorded frame is not there as it was drawn from"
+
+
+@api_view(["POST"])
+@permission_classes([ManagersOnly])
+def forecast(request: Request, campaign_id: uuid.UUID) -> Response:
+    """What a budget buys under this design and others, before a judgment is spent. Nothing is changed."""
+    campaign = _campaign(campaign_id)
+    design = _valid(DesignRequest, request, campaign)["design"]
+    try:
+        shown = preview(campaign=campaign, design=design)
+    except (FrameRefused, QuestionRefused) as refusal:
+        raise DesignRefused(str(refusal)) from refusal
+    return Response({"design": design.parameters(), **shown.as_json()})
+
+
+@api_view(["GET", "POST"])
+@permission_classes([ManagersOnly])
+def draws(request: Request, campaign_id: uuid.UUID) -> Response:
+    """The campaign's batches; a POST queues the draw of another one."""
+    campaign = _campaign(campaign_id)
+    if request.method == "GET":
+        try:
+            return Response({"campaign": str(campaign.pk), "draws": draws_json(campaign)})
+        except (FrameRefused, FileNotFoundError) as refusal:
+            _damaged(refusal)
+    sent = _valid(DrawRequest, request, campaign)
+    job = queue_draw(campaign=campaign, design=sent["design"], seed=sent["seed"], user=request.user)
+    answer = Response(job_json(job, campaign), status=202 if job.is_active else 200)
+    answer["Location"] = answer.data["url"]
+    return answer
+
+
+@api_view(["GET"])
+@permission_classes([ManagersOnly])
+def job(request: Request, campaign_id: uuid.UUID, job_id: uuid.UUID) -> Response:
+    """How far a draw or its layout is. A job of another campaign, or of another kind, is not there."""
+    campaign = _campaign(campaign_id)
+    of_campaign = Job.objects.filter(kind__in=["draw", "layout"], payload__campaign=str(campaign.pk))
+    return Response(job_json(get_object_or_404(of_campaign, pk=job_id), campaign))
+
+
+@api_view(["GET", "HEAD"])
+@permission_classes([ManagersOnly])
+def frame(request: Request, campaign_id: uuid.UUID, batch: int) -> HttpResponseBase:
+    """The recorded frame of a batch as it was drawn from: a Parquet file whose ETag is its SHA-256."""
+    draw = get_object_or_404(Draw, campaign=_campaign(campaign_id), batch=batch)
+    etag = f'"{draw.frame_sha256}"'
+    if etag in parse_etags(request.headers.get("If-None-Match", "")):
+        answer: HttpResponseBase = HttpResponseNotModified()
+    else:
+        try:
+            stream = draw.frame.open("rb")
+            if hashlib.file_digest(stream, "sha256").hexdigest() != draw.frame_sha256:
+                stream.close()
+                raise FrameRefused("its checksum is another")
+        except (FrameRefused, FileNotFoundError) as refusal:
+            _damaged(refusal)
+        stream.seek(0)
+        answer = FileResponse(
+            stream,
+            as_attachment=True,
+            filename=f"{draw.campaign_id}-batch-{draw.batch}.parquet",
+            content_type="application/vnd.apache.parquet",
+        )
+    answer.headers["ETag"] = etag
+    return answer
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    found = Campaign.objects.select_related("collection", "scale").filter(pk=campaign_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _valid(serializer: type[DesignRequest], request: Request, campaign: Campaign) -> dict[str, Any]:
+    sent = serializer(data=request.data, context={"campaign": campaign})
+    sent.is_valid(raise_exception=True)
+    return dict(sent.validated_data)
+
+
+def _damaged(fault: Exception) -> NoReturn:
+    raise FrameDamaged("the file is gone" if isinstance(fault, FileNotFoundError) else str(fault)) from fault
