@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.designs import average_run_design, inclusion_probabilities, normalised
+from sampling.designs import (
+    average_run_design,
+    inclusion_probabilities,
+    mixture,
+    normalised,
+    uniform_design,
+)
 from sampling.measures import FloatArray, Measure, run_weights
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.sizes import (
@@ -260,6 +266,37 @@ def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
     `prior_utility`, an item that a run does not return counting as far below all that it does.
     """
     return prior_utility(ranks, depth, unreturned_rank=far_rank(ranks, depth))
+
+
+# ---- sizes of a design ---------------------------------------------------------------------------
+
+
+def default_sizes(design: Design, says: Importance, guess: ArrayLike) -> FloatArray:
+    """Return the sizes of the default design, summing to 1: contrast times doubt, mixed with other runs and a floor.
+
+    The question's part is contrast * sqrt(p (1 - p)), p the guess of relevance: what the difference estimator cannot
+    foresee. `design.other_runs_share` goes to the average of all known runs, `design.uniform_share` evenly over the
+    pool. The question "pool" is even.
+
+    Source: methods/sampling.md, section 7.
+    """
+    if design.question == "pool":
+        return uniform_design(says.squared_contrast.size)
+    p = as_probabilities("guess", guess)
+    question = normalised(np.sqrt(says.squared_contrast * p * (1 - p)))
+    others = [says.average_run, uniform_design(question.size)]
+    return mixture(question, others, [design.other_runs_share, design.uniform_share])
+
+
+def single_draw_probability(question: str, method: str, says: Importance, utility: ArrayLike) -> FloatArray:
+    """Return Q of one draw with replacement: proportional to utility times contrast ("paper") or summed weights.
+
+    Source: Schnabel et al. (2016), Eq 4, 9, 11, 13 ("paper"); section 7.3 and Table 6 ("naive").
+    """
+    guess = as_nonnegative("utility", utility, 1)
+    if method == "paper" and question != "pool":
+        return normalised(guess * np.sqrt(says.squared_contrast))
+    return normalised(guess * says.summed_weights)
 
 
 # ---- later batches -------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """Choosing what is judged: the design page of a new campaign and of a top-up, and what was drawn so far."""
 
+import math
 import uuid
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -60,7 +62,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "asked": wanted,
         "pairs": pairs(wanted) if wanted else [],
         "forecast": found,
-        "preview": _shown(found.preview, wanted, form) if found.preview and wanted else None,
+        "preview": _shown(found, wanted, form) if wanted else None,
         "runs": row.collection.runs.count(),
         "suggested_measures": SUGGESTED_MEASURES,
     }
@@ -174,8 +176,11 @@ def lay_out(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 # -- the preview --------------------------------------------------------------------------------------------
 
 
-def _shown(preview: Preview, asked: Design, form: DesignForm) -> dict[str, Any] | None:
+def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] | None:
     """Return the preview in words and pictures; what cannot be had is said beside the form."""
+    preview, pool = found.preview, found.complete_pool
+    if preview is None:
+        return None
     if not preview.budgets:
         form.add_error("depth", f"the pool holds {preview.n_frame} documents only: too few for an interval")
         return None
@@ -193,30 +198,61 @@ def _shown(preview: Preview, asked: Design, form: DesignForm) -> dict[str, Any] 
     if asked.question == "pool":
         order = [name for name in order if name not in ("paper", "pool") or name == chosen]
     labels = NAMES | {chosen: "This design"}
-    rows = [
-        {
-            "key": name,
-            "design": labels[name],
-            "half_width": preview.widths[name][place],
-            "same_width": preview.same_width.get(name),
-        }
-        for name in order
-        if name in preview.widths
-    ]
+    order = [name for name in order if name in preview.widths]
     return {
         "found": preview,
-        "rows": rows,
-        "chosen": rows[0],
-        "others": [row | {"said": SAID[row["key"]]} for row in rows if row["key"] in SAID],
+        "budget": preview.budgets[place],
+        "rows": [
+            {
+                "design": labels[name],
+                "half_width": _plus_or_minus(preview.widths[name][place]),
+                "same_width": _whole(preview.same_width.get(name)),
+            }
+            for name in order
+        ],
+        "chosen": {"half_width": _plus_or_minus(preview.widths[chosen][place])},
+        "same_said": _same_said(preview, asked) if chosen == "default" else "",
         "is_default": chosen == "default",
         "budgets": [
-            {"budget": n, "widths": [preview.widths[row["key"]][at] for row in rows]}
+            {"budget": n, "widths": [_plus_or_minus(preview.widths[name][at]) for name in order]}
             for at, n in enumerate(preview.budgets)
         ],
-        "curve": _curve(preview, rows, preview.budgets[place]),
+        "curve": _curve(
+            preview, {labels[name]: preview.widths[name] for name in order}, preview.budgets[place]
+        ),
         "n_new": max(0, round(asked.budget - preview.already)),
         "is_everything": asked.budget >= preview.n_frame,
+        "left_out": f"{100 * pool.left_out:.2g} %" if pool and pool.left_out > 0 else "",
     }
+
+
+def _plus_or_minus(width: float | None) -> str:
+    """Return a half-width to read: three decimals, or two digits where these would hide it.
+
+    >>> _plus_or_minus(0.02134), _plus_or_minus(0.00063), _plus_or_minus(None)
+    ('0.021', '0.00063', '')
+    """
+    if width is None:
+        return ""
+    return f"{width:.3f}" if width >= 0.01 or width == 0 else f"{width:.2g}"
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else math.ceil(number)
+
+
+def _same_said(preview: Preview, asked: Design) -> str:
+    """Return what the same interval would cost under other designs, in a sentence."""
+    others = [name for name in ("paper", "naive") if not (asked.question == "pool" and name == "paper")]
+    known = [(name, _whole(preview.same_width.get(name))) for name in others]
+    reached = [f"{intcomma(n)} {SAID[name]}" for name, n in known if n]
+    never = [SAID[name] for name, n in known if not n]
+    words = []
+    if reached:
+        words.append(f"The same interval would take about {' and '.join(reached)}.")
+    if never and preview.widths["default"] and asked.budget < preview.n_frame:
+        words.append(f"It is not reached {' or '.join(never)}, however many are judged.")
+    return " ".join(words)
 
 
 def _out_of_reach(asked: Design) -> str:
@@ -228,8 +264,7 @@ def _out_of_reach(asked: Design) -> str:
     return "some documents that matter to the question have no chance in this design: choose another method"
 
 
-def _curve(preview: Preview, rows: list[dict[str, Any]], chosen: int) -> str:
-    lines = {row["design"]: preview.widths[row["key"]] for row in rows}
+def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> str:
     if len(preview.budgets) < 2 or all(width is None for line in lines.values() for width in line):
         return ""  # the table says it
     return mark_safe(half_width_curve(preview.budgets, lines, "What a budget buys", chosen))

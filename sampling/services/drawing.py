@@ -10,9 +10,9 @@ import polars as pl
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from judging.models import Campaign
-from judging.services.sources import store
-from sampling.designs import draws_for_distinct
+from judging.models import Campaign, Slot
+from judging.services.sources import begin_import, store
+from sampling.batches import draws_to_reach, probabilities_by_fold
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.frames import frame_file, load_frame, mean_gains, newest_draw
 from sampling.measures import FloatArray
@@ -46,8 +46,7 @@ def record_draw(
 ) -> Draw:
     """Draw a batch and record it with its frame; `sampling.services.layout` makes its items."""
     with transaction.atomic():
-        # No import and no second draw beside this one; judging goes on.
-        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        begin_import(campaign.collection)  # no import and no second draw beside this one; judging goes on
         earlier = newest_draw(campaign)
         if earlier is None:
             _refuse_first(campaign, design)
@@ -57,6 +56,7 @@ def record_draw(
             seed = earlier.seed
         found = population(campaign, design)
         before = earlier_columns(earlier, found)
+        _refuse_budget(design, before)
         batch = 1 if earlier is None else earlier.batch + 1
         learned_from = _learned_from(campaign, earlier, design)
         columns, n_new = _columns(found, before, batch, seed, learned_from)
@@ -104,6 +104,8 @@ def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
         raise DrawRefused(
             f"the first batch was drawn {earlier.get_selection_display()!r}; later ones must be, too"
         )
+    if design.prior == "judgments" and design.method != Draw.Method.DEFAULT:
+        raise DrawRefused(f"sizes are learned for the default design only, not for {design.method!r}")
     if seed is not None and seed != earlier.seed:
         raise DrawRefused("a later batch keeps the campaign's seed: else earlier items would be drawn anew")
     if design.depth < earlier.parameters["depth"]:
@@ -113,6 +115,14 @@ def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
     waiting = missing_topics(earlier)
     if waiting:
         raise DrawRefused(f"batch {earlier.batch} is not laid out yet: {len(waiting)} topics are missing")
+
+
+def _refuse_budget(design: Design, before: "Earlier") -> None:
+    already = float(before.probability.sum())
+    if design.budget <= already:
+        raise DrawRefused(
+            f"the budget counts all batches: {already:.0f} items are expected already, got {design.budget}"
+        )
 
 
 def _learned_from(campaign: Campaign, earlier: Draw | None, design: Design) -> int | None:
@@ -136,17 +146,19 @@ class Earlier:
     probability: FloatArray  # of any of them
     drawn_in: np.ndarray  # 0: not drawn
 
+    def probability_of_first(self, n_batches: int) -> FloatArray:
+        """Return the probability of any of the first batches: of one seed the largest."""
+        own = [self.columns[f"batch_{batch}"] for batch in range(1, n_batches + 1)]
+        return np.asarray(np.max(own, axis=0), dtype=np.float64)
+
 
 def earlier_columns(earlier: Draw | None, found: Population) -> Earlier:
     if earlier is None:
         return Earlier({}, np.zeros(found.n_items), np.zeros(found.n_items, dtype=np.uint16))
     frame = load_frame(earlier)
     names = [c for c in frame.columns if c.startswith(("batch_", "times_", "single_"))]
-    pairs = pl.DataFrame(
-        {"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)}
-    )
     kept = frame.select("topic_id", "doc_id", "inclusion_probability", "drawn_in", *names)
-    joined = pairs.join(kept, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    joined = found.pairs.join(kept, on=["topic_id", "doc_id"], how="left", maintain_order="left")
     if joined["inclusion_probability"].count() != frame.height:
         raise DrawRefused("runs that the earlier batch was pooled from are gone: its pairs are not all there")
     joined = joined.fill_null(0)
@@ -161,10 +173,10 @@ def _columns(
     found: Population, before: Earlier, batch: int, seed: int, learned_from: int | None
 ) -> tuple[dict[str, np.ndarray], int]:
     """Return the columns of the frame file, and how many items this batch draws that no earlier one has."""
-    topic_ids, doc_ids = list(found.topic_ids), list(found.pooled.doc_ids)
+    topic_ids, doc_ids = found.pairs["topic_id"], found.pairs["doc_id"]
     numbers = permanent_random_numbers(topic_ids, doc_ids, seed)
     fold = folds(topic_ids, doc_ids, seed)
-    columns = {"prior": found.guess, "fold": fold.astype(np.uint8), "random_number": numbers}
+    columns = {"prior": found.prior, "fold": fold.astype(np.uint8), "random_number": numbers}
     if found.score is not None:
         columns["score"] = found.score
     columns |= before.columns
@@ -178,11 +190,7 @@ def _columns(
     new = (times > 0) & (before.drawn_in == 0)
     n_new = int(np.count_nonzero(new))
     if n_new == 0:
-        raise DrawRefused(
-            "nothing new was drawn: the budget is too small for this pool"
-            if batch == 1
-            else f"nothing new was drawn: {before.probability.sum():.0f} items were expected already"
-        )
+        raise DrawRefused("nothing new was drawn: the budget is too small for this pool")
     columns |= {
         f"batch_{batch}": own,
         f"times_{batch}": times.astype(np.uint32),
@@ -195,36 +203,42 @@ def _columns(
 def _without_replacement(
     found: Population, before: Earlier, numbers: FloatArray, fold: np.ndarray, learned_from: int | None
 ) -> tuple[FloatArray, np.ndarray]:
-    design = found.design
-    if design.prior == "judgments":
-        own = _learned_probabilities(found, before, fold, learned_from)
-    elif design.selection == "pareto":
-        return _pareto(found, numbers)
+    """Return the probabilities of the batch, and 1 where its draw selects the item."""
+    budget = min(found.design.budget, found.n_items)
+    frame_sizes = _sizes(found)
+    times = np.zeros(found.n_items, dtype=np.uint32)
+    if found.design.selection == "pareto":
+        topic = found.pooled.topic_index
+        try:
+            own = stratified_probabilities(frame_sizes, topic, budget)
+        except ValueError as error:
+            raise DrawRefused(str(error)) from error
+        times[stratified_pareto_draw(own, numbers, topic)] = 1
+        return own, times
+    if learned_from is None:
+        own = nested_probabilities(frame_sizes, before.probability, float(budget))
     else:
-        own = nested_probabilities(
-            _sizes(found), before.probability, float(min(design.budget, found.n_items))
+        # Also where this batch learns nothing: the earlier probabilities were learned, and a constant common to all
+        # folds would carry what they say from fold to fold.
+        is_learning = found.design.prior == "judgments"
+        guess = learned_guess(found, before.drawn_in, fold, learned_from) if is_learning else found.guess
+        own = probabilities_by_fold(
+            sizes(found, guess, fold) if is_learning else frame_sizes,
+            fold,
+            frame_sizes=frame_sizes,
+            unlearned=before.probability_of_first(learned_from),
+            earlier=before.probability,
+            expected_count=budget,
         )
-    times = np.zeros(own.size, dtype=np.uint32)
     times[poisson_draw(own, numbers)] = 1
     return own, times
 
 
 def _sizes(found: Population) -> FloatArray:
+    """Return the sizes of the design that follow from the frame alone."""
     if found.design.method == "default":
         return sizes(found, found.guess)
     return single_draw_probability(found, found.design.method)
-
-
-def _pareto(found: Population, numbers: FloatArray) -> tuple[FloatArray, np.ndarray]:
-    """Return probabilities with a whole number of items a topic, and the selection of exactly so many."""
-    topic = found.pooled.topic_index
-    try:
-        own = stratified_probabilities(_sizes(found), topic, min(found.design.budget, found.n_items))
-    except ValueError as error:
-        raise DrawRefused(str(error)) from error
-    times = np.zeros(own.size, dtype=np.uint32)
-    times[stratified_pareto_draw(own, numbers, topic)] = 1
-    return own, times
 
 
 def _with_replacement(
@@ -232,69 +246,36 @@ def _with_replacement(
 ) -> tuple[FloatArray, np.ndarray, FloatArray]:
     """Return the chance of each item to be among the batch's draws, how often it was drawn, and Q of a single draw."""
     q = single_draw_probability(found, found.design.method)
-    wanted = found.design.budget - before.probability.sum()
-    if wanted <= 0:
-        raise DrawRefused(f"{before.probability.sum():.0f} items were expected already")
-    n_reachable = int(np.count_nonzero(q))
-    if wanted >= n_reachable:
+    reached = float(np.where(q > 0, 1.0, before.probability).sum())
+    if found.design.budget >= reached:
         raise DrawRefused(
-            f"with replacement a draw reaches fewer than {n_reachable} different items here; the budget asks for "
-            f"{wanted:.0f}"
+            f"with replacement fewer than {reached:.0f} different items can be expected here; the budget asks for "
+            f"{found.design.budget}"
         )
-    n_draws = math.ceil(draws_for_distinct(q, wanted))
+    n_draws = math.ceil(draws_to_reach(q, before.probability, found.design.budget))
     times = np.random.default_rng([seed, batch]).multinomial(n_draws, q / q.sum())
     own = -np.expm1(n_draws * np.log1p(-np.minimum(q, np.nextafter(1.0, 0.0))))
     return own, times, q
 
 
-def _learned_probabilities(
-    found: Population, before: Earlier, fold: np.ndarray, learned_from: int | None
-) -> FloatArray:
-    """Return probabilities whose sizes use what earlier judgments predict, each fold from the labels of the others.
-
-    Every fold gets a part of the budget that the frame alone determines: so an item's probability never depends on a
-    label of its own fold, and estimates stay exactly unbiased (methods/sampling.md, section 1).
-    """
-    guess = learned_guess(found, before.drawn_in, fold, learned_from)
-    own = before.probability.copy()
-    share = np.bincount(fold, weights=sizes(found, found.guess))
-    learned = sizes_by_fold(found, guess, fold)
-    for number in np.unique(fold):
-        members = fold == number
-        floor = before.probability[members]
-        budget = max(found.design.budget * share[number], float(floor.sum()))
-        own[members] = nested_probabilities(learned[members], floor, min(budget, float(members.sum())))
-    return own
+# -- what is learned ----------------------------------------------------------------------------------------
 
 
-def sizes_by_fold(found: Population, guess: FloatArray, fold: np.ndarray) -> FloatArray:
-    """Return the default sizes with the question's part normalised within each fold, never across folds."""
-    if found.design.question == "pool":
-        return np.ones(found.n_items)
-    question = np.sqrt(found.says.squared_contrast * guess * (1 - guess))
-    total = np.bincount(fold, weights=question)
-    other, floor = found.design.other_runs_share, found.design.uniform_share
-    frame_only = sizes(found, found.guess)
-    share = np.bincount(fold, weights=frame_only)
-    question *= np.divide(share, total, out=np.zeros_like(total), where=total > 0)[fold]
-    return np.asarray((1 - other - floor) * question + other * found.says.average_run + floor / found.n_items)
-
-
-def learned_guess(
-    found: Population, drawn_in: np.ndarray, fold: np.ndarray, learned_from: int | None
-) -> FloatArray:
+def learned_guess(found: Population, drawn_in: np.ndarray, fold: np.ndarray, learned_from: int) -> FloatArray:
     """Return the cross-fitted prediction of every item's gain, as a share of the largest gain."""
     labels = mean_gains(found.campaign, found.gains)
-    pairs = pl.DataFrame(
-        {"topic_id": found.topic_ids.astype(str), "doc_id": found.pooled.doc_ids.astype(str)}
-    )
-    value = pairs.join(labels, on=["topic_id", "doc_id"], how="left", maintain_order="left")["value"]
-    label = value.fill_null(float("nan")).to_numpy()
-    usable = ~np.isnan(label) & (drawn_in > 0) & (drawn_in <= (learned_from or 0))
-    labelled = np.flatnonzero(usable)
+    joined = found.pairs.join(labels, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    label = joined["value"].fill_null(float("nan")).to_numpy()
+    labelled = np.flatnonzero(~np.isnan(label) & (drawn_in > 0) & (drawn_in <= learned_from))
     if labelled.size < FEWEST_TO_LEARN_FROM:
         raise DrawRefused(
             f"{labelled.size} items are judged; sizes can be learned from {FEWEST_TO_LEARN_FROM} or more"
+        )
+    waiting = n_waiting(found.campaign, learned_from)
+    if waiting:
+        raise DrawRefused(
+            f"{waiting} items of the batches to learn from wait for judgments: which of them come first must not decide "
+            "what is drawn next"
         )
     return cross_fitted(
         features=rank_features(found.pooled.returned, found.design.depth),
@@ -304,3 +285,17 @@ def learned_guess(
         labelled=labelled,
         label=label[labelled] / found.gains.max(),
     )
+
+
+def n_waiting(campaign: Campaign, learned_from: int) -> int:
+    """Return how many items of the first batches lack a judgment that somebody could give.
+
+    What somebody could not judge waits for nobody: that depends on the item, not on who came first.
+    """
+    wanted = Slot.objects.filter(
+        campaign=campaign,
+        purpose=Slot.Purpose.JUDGE,
+        item__draw_entries__draw__batch__lte=learned_from,
+        item__draw_entries__times__gt=0,
+    ).exclude(state=Slot.State.DONE)
+    return wanted.exclude(item__judgments__grade=None).values("item").distinct().count()

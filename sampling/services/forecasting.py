@@ -11,7 +11,7 @@ from sampling.frames import newest_draw
 from sampling.measures import FloatArray
 from sampling.questions import Design, mean_square_total, nested_probabilities, run_totals
 from sampling.services.drawing import earlier_columns
-from sampling.services.population import Population, doubt, population, single_draw_probability, sizes
+from sampling.services.population import Population, doubt, population, single_draws, sizes
 
 N_BUDGETS = 12
 FEWEST_ITEMS = 10  # below, no interval is given
@@ -82,7 +82,7 @@ class _Curve:
         says, guess, gain = found.says, found.guess, found.relevant_gain
         self.squares = says.squared_contrast * gain**2
         if name in ("naive", "paper"):
-            self.q = single_draw_probability(found, name)
+            self.q = single_draws(found, name)
             reached = self.q > 0
             self.is_unbiased = not np.any(self.squares[~reached] > 0)
             self.second_moment = float((self.squares[reached] * guess[reached] / self.q[reached]).sum())

@@ -1,6 +1,7 @@
 """What a draw can select from: the pooled pairs of a collection, what the runs say of them, and their sizes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,19 @@ import polars as pl
 
 from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
-from sampling.designs import mixture, normalised, uniform_design
 from sampling.frames import FrameRefused, collection_pool
 from sampling.measures import FloatArray, Measure, grade_gains, parse_measure
 from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
-from sampling.questions import Design, Importance, importance, prior_of_runs, question_rows
+from sampling.questions import (
+    Design,
+    Importance,
+    default_sizes,
+    importance,
+    prior_of_runs,
+    question_rows,
+    single_draw_probability,
+)
 from sampling.sizes import IdenticalSystemsError
 
 
@@ -49,9 +57,9 @@ class Population:
     def n_items(self) -> int:
         return int(self.prior.size)
 
-    @property
-    def topic_ids(self) -> np.ndarray:
-        return np.asarray(self.pooled.topic_ids[self.pooled.topic_index])
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        return pooled_pairs(self.pooled)
 
 
 def population(campaign: Campaign, design: Design) -> Population:
@@ -81,7 +89,7 @@ def population(campaign: Campaign, design: Design) -> Population:
     prior = prior_of_runs(pooled.returned, design.depth)
     score = imported_scores(campaign, design, pooled)
     guess = prior
-    if score is not None and design.prior == "scores":
+    if score is not None and design.prior != "runs":
         known = ~np.isnan(score)
         guess = prior.copy()
         guess[known] = posterior_prior(
@@ -104,6 +112,12 @@ def population(campaign: Campaign, design: Design) -> Population:
     )
 
 
+def pooled_pairs(pooled: Pool) -> pl.DataFrame:
+    """Return topic_id and doc_id of every pooled pair, in frame order."""
+    topic_ids = pl.Series("topic_id", list(pooled.topic_ids), dtype=pl.String).gather(pooled.topic_index)
+    return pl.DataFrame([topic_ids, pl.Series("doc_id", list(pooled.doc_ids), dtype=pl.String)])
+
+
 def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatArray | None:
     """Return the scores that the design names, per pooled pair, NaN where there is none."""
     if not design.scores:
@@ -112,10 +126,7 @@ def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatAr
     if found is None:
         raise DrawRefused(f"the collection has no scores named {design.scores!r}")
     scores = rankings_frame(read_rankings(Path(found.scores.path))).select("topic_id", "doc_id", "score")
-    pairs = pl.DataFrame(
-        {"topic_id": pooled.topic_ids[pooled.topic_index].astype(str), "doc_id": pooled.doc_ids.astype(str)}
-    )
-    joined = pairs.join(scores, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    joined = pooled_pairs(pooled).join(scores, on=["topic_id", "doc_id"], how="left", maintain_order="left")
     column = joined["score"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     if np.isnan(column).all():
         raise DrawRefused(f"the scores {design.scores!r} are of none of the {column.size} pooled documents")
@@ -130,15 +141,19 @@ def doubt(guess: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(guess * (1 - guess)))
 
 
-def sizes(population: Population, guess: FloatArray) -> FloatArray:
+def sizes(population: Population, guess: FloatArray, fold: np.ndarray | None = None) -> FloatArray:
     """Return the sizes of the default design, summing to 1: question, other runs and floor mixed.
 
-    `guess` is the prior, or what earlier judgments predict.
+    `guess` is the prior, or what judgments predict, which differs from fold to fold in what it knows: then `fold`
+    keeps the question's part of each fold what it is under the prior.
     """
     design, n_items = population.design, population.n_items
     if design.question == "pool":
         return uniform_design(n_items)
-    question = normalised(np.sqrt(population.says.squared_contrast) * doubt(guess))
+    contrast = np.sqrt(population.says.squared_contrast)
+    question = normalised(contrast * doubt(population.guess if fold is not None else guess))
+    if fold is not None:
+        question = rescaled_by_fold(contrast * doubt(guess), fold, question)
     return mixture(
         question,
         [population.says.average_run, uniform_design(n_items)],
@@ -153,9 +168,7 @@ def utility_of_the_questions_runs(population: Population) -> FloatArray:
     return prior_utility(population.pooled.returned.rows(population.rows), population.design.depth)
 
 
-def single_draw_probability(population: Population, method: str) -> FloatArray:
+def single_draws(population: Population, method: str) -> FloatArray:
     """Return Q of one draw with replacement: the paper's Q*, or the naive design."""
     utility = utility_of_the_questions_runs(population)
-    if method == "paper" and population.design.question != "pool":
-        return normalised(utility * np.sqrt(population.says.squared_contrast))
-    return normalised(utility * population.says.summed_weights)
+    return single_draw_probability(population.design.question, method, population.says, utility)
