@@ -35,16 +35,28 @@ WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px hi
 LANE = 18  # height of one method of one run in a forest plot
 
 # Colour is never the only difference: each method has its own shape.
-METHOD_FILL = {"naive": SURFACE, "corrected": GOLD, "matrix inverse": BRONZE, "true value": INK}
-METHOD_STROKE = {"naive": INK_SOFT, "corrected": GOLD, "matrix inverse": BRONZE, "true value": INK}
-METHOD_SHAPE = {"naive": "circle", "corrected": "circle", "matrix inverse": "square", "true value": "diamond"}
+METHOD_FILL = {
+    "naive": SURFACE,
+    "corrected": GOLD,
+    "matrix inverse": BRONZE,
+    "importance sampling": INFO,
+    "true value": INK,
+}
+METHOD_STROKE = METHOD_FILL | {"naive": INK_SOFT}
+METHOD_SHAPE = {
+    "naive": "circle",
+    "corrected": "circle",
+    "matrix inverse": "square",
+    "importance sampling": "triangle-up",
+    "true value": "diamond",
+}
 
 
 @dataclass(frozen=True)
 class ForestRow:
     """One line of a forest plot: a run's value by one method with its interval, or the reason it has none.
 
-    `method` is one of "naive", "corrected", "matrix inverse", "true value". A row with `refused` text shows
+    `method` is one of "naive", "corrected", "matrix inverse", "importance sampling", "true value". A row with `refused` text shows
     that text in place of the mark; its three numbers are not looked at.
     """
 

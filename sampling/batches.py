@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from sampling.designs import normalised
+from sampling.designs import mixture, normalised, uniform_design
 from sampling.measures import FloatArray
-from sampling.questions import nested_probabilities
+from sampling.questions import Design, Importance, default_sizes, nested_probabilities
 from sampling.sizes import as_distribution, as_nonnegative, as_probabilities, require_same_items
 
 
@@ -45,6 +45,32 @@ def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) 
     total, wanted = np.bincount(part, weights=size), np.bincount(part, weights=fixed)
     factor = np.divide(wanted, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.where(total[part] > 0, size * factor[part], fixed))
+
+
+def learned_sizes(
+    design: Design, says: Importance, *, guess: ArrayLike, learned: ArrayLike, fold: ArrayLike
+) -> FloatArray:
+    """Return the sizes of the default design under what judgments predict, summing to 1.
+
+    As `default_sizes`, but the question's part in every fold keeps the sum that it has there under the guess.
+
+    Parameters
+    ----------
+    guess : array, shape (n_items,)
+        Of relevance, known before anything is judged.
+    learned : array, shape (n_items,)
+        The same after judgments: in a fold from the other folds' only (`sampling.prediction.cross_fitted`).
+    fold : int array, shape (n_items,)
+    """
+    if design.question == "pool":
+        return default_sizes(design, says, guess)
+    before, after = as_probabilities("guess", guess), as_probabilities("learned", learned)
+    contrast = np.sqrt(as_nonnegative("squared_contrast", says.squared_contrast, 1))
+    question = rescaled_by_fold(
+        contrast * np.sqrt(after * (1 - after)), fold, contrast * np.sqrt(before * (1 - before))
+    )
+    others = [says.average_run, uniform_design(question.size)]
+    return mixture(question, others, [design.other_runs_share, design.uniform_share])
 
 
 def probabilities_by_fold(

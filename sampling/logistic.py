@@ -68,25 +68,27 @@ class LogisticFit:
 
 def logits(problem: LogisticProblem, coefficients: FloatArray, effects: FloatArray) -> FloatArray:
     """Return eta = offset + sum_j b_j x_j + a_group, one per label."""
-    eta = problem.offset + effects[problem.group]
-    for value, column in zip(coefficients, problem.columns, strict=True):
-        eta += value * column
-    return eta
+    fitted = np.einsum("j,ji->i", coefficients, problem.columns)
+    return np.asarray(problem.offset + fitted + effects[problem.group], dtype=np.float64)
 
 
-def loss(problem: LogisticProblem, coefficients: FloatArray, effects: FloatArray) -> float:
-    """Return sum [log(1 + exp eta) - y eta] + 1/2 sum_j ridge_j b_j^2 + 1/2 group_ridge sum a^2."""
-    eta = logits(problem, coefficients, effects)
-    fitted = float((np.logaddexp(0.0, eta) - problem.target * eta).sum())
-    penalty = float((problem.ridge * coefficients**2).sum() + problem.group_ridge * (effects**2).sum())
-    return fitted + 0.5 * penalty
+def loss(
+    problem: LogisticProblem, coefficients: FloatArray, effects: FloatArray, eta: FloatArray | None = None
+) -> float:
+    """Return sum [log(1 + exp eta) - y eta] + 1/2 sum_j ridge_j b_j^2 + 1/2 group_ridge sum a^2.
+
+    `eta` are the logits, where they are known already.
+    """
+    at = logits(problem, coefficients, effects) if eta is None else eta
+    penalty = (problem.ridge * coefficients**2).sum() + problem.group_ridge * (effects**2).sum()
+    return float((np.logaddexp(0.0, at) - problem.target * at).sum() + 0.5 * penalty)
 
 
 def gradient(
-    problem: LogisticProblem, coefficients: FloatArray, effects: FloatArray
+    problem: LogisticProblem, coefficients: FloatArray, effects: FloatArray, eta: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the loss's gradient by coefficients and by effects, and the fitted means."""
-    mean = expit(logits(problem, coefficients, effects))
+    mean = expit(logits(problem, coefficients, effects) if eta is None else eta)
     residual = mean - problem.target
     by_column = np.einsum("ji,i->j", problem.columns, residual) + problem.ridge * coefficients
     by_group = np.bincount(problem.group, residual, problem.n_groups) + problem.group_ridge * effects
@@ -102,24 +104,29 @@ def minimised(problem: LogisticProblem, *, most_steps: int = 100, damped: bool =
 
     Source: Papke and Wooldridge (1996) for shares as labels; McCullagh and Nelder (1989) for the steps.
     """
-    coefficients, effects = np.zeros(problem.columns.shape[0]), np.zeros(problem.n_groups)
-    now = loss(problem, coefficients, effects)
+    b, a = np.zeros(problem.columns.shape[0]), np.zeros(problem.n_groups)
+    eta = logits(problem, b, a)
+    now = loss(problem, b, a, eta)
     for step in range(most_steps + 1):
-        by_column, by_group, mean = gradient(problem, coefficients, effects)
+        by_column, by_group, mean = gradient(problem, b, a, eta)
         steepness = float(max(np.abs(by_column).max(initial=0.0), np.abs(by_group).max(initial=0.0)))
         if step == most_steps or steepness <= 1e-10 * (1.0 + mean.size):
             break
         move, move_groups = _newton_direction(problem, mean * (1.0 - mean), by_column, by_group)
         promised = float((move * by_column).sum() + (move_groups * by_group).sum())
         length = 1.0
-        value = loss(problem, coefficients - move, effects - move_groups)
-        while damped and not value <= now - _SUFFICIENT * length * promised and length > _SHORTEST:
+        while True:
+            new_b, new_a = b - length * move, a - length * move_groups
+            new_eta = logits(problem, new_b, new_a)
+            value = loss(problem, new_b, new_a, new_eta)
+            enough = value <= now - _SUFFICIENT * length * promised
+            if enough or not damped or length <= _SHORTEST:
+                break
             length /= 2.0
-            value = loss(problem, coefficients - length * move, effects - length * move_groups)
         if damped and not value < now:
             break  # the loss is flat to the last bit
-        coefficients, effects, now = coefficients - length * move, effects - length * move_groups, value
-    return LogisticFit(coefficients, effects, steepness, step)
+        b, a, eta, now = new_b, new_a, new_eta, value
+    return LogisticFit(b, a, steepness, step)
 
 
 def _newton_direction(
@@ -130,7 +137,7 @@ def _newton_direction(
     """
     curved = problem.columns * curvature
     hessian = np.einsum("ji,ki->jk", curved, problem.columns)
-    hessian[np.diag_indices_from(hessian)] += problem.ridge
+    hessian += np.diag(problem.ridge)
     crossed = np.stack([np.bincount(problem.group, row, problem.n_groups) for row in curved])
     own = np.bincount(problem.group, curvature, problem.n_groups) + problem.group_ridge
     schur = hessian - np.einsum("jt,kt->jk", crossed / own, crossed)

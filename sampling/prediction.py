@@ -242,9 +242,10 @@ def cross_fitted(
     columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], told.T])
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
     topics, group = np.unique(topic, return_inverse=True)
-    eta = before.copy()
-    for k in np.unique(part):
-        used, here = part[place] != k, part == k
+    parts, part = np.unique(part, return_inverse=True)
+    coefficients, effects = np.zeros((ridges.size, parts.size)), np.zeros((parts.size, topics.size))
+    for k in range(parts.size):
+        used = part[place] != k
         others = place[used]
         fit = minimised(
             LogisticProblem(
@@ -257,7 +258,10 @@ def cross_fitted(
                 topic_ridge,
             )
         )
-        eta[here] += (fit.coefficients[:, None] * columns[:, here]).sum(axis=0) + fit.effects[group[here]]
+        coefficients[:, k], effects[k] = fit.coefficients, fit.effects
+    eta = before + effects[part, group]
+    for column, of_fold in zip(columns, coefficients, strict=True):
+        eta += of_fold[part] * column
     return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
 
 

@@ -82,9 +82,9 @@ class SparseRuns:
         place = np.full(self.n_runs, -1, dtype=np.int32)
         place[chosen] = np.arange(chosen.size, dtype=np.int32)
         kept = np.flatnonzero(place[self.run] >= 0)
-        run, item = place[self.run[kept]], self.item[kept]
-        order = np.lexsort((run, item))
-        return SparseRuns(chosen.size, self.n_items, run[order], item[order], self.value[kept][order])
+        if np.any(chosen[1:] < chosen[:-1]):  # else the entries are in their new order already
+            kept = kept[np.lexsort((place[self.run[kept]], self.item[kept]))]
+        return SparseRuns(chosen.size, self.n_items, place[self.run[kept]], self.item[kept], self.value[kept])
 
     def dense(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Return the items from start to stop as an array, shape (n_runs, stop - start)."""

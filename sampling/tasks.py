@@ -23,9 +23,8 @@ def draw_items(context: Context) -> None:
     except (FrameRefused, QuestionRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     context.progress(1, 2, f"{made.n_drawn} of {made.n_frame} pooled documents drawn")
-    topics = missing_topics(made)
-    if len(parts(topics)) == 1:
-        lay_out(draw=made, topic_ids=topics)
+    if len(parts(made)) == 1:
+        lay_out(draw=made, topic_ids=missing_topics(made))
         note = f"{made.n_drawn} of {made.n_frame} pooled documents drawn"
     else:
         queued = queue_parts(draw=made, user=context.job.requested_by)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, norm
+from scipy.stats import binom, kendalltau, norm
 
 from experiments import schnabel_synth
 from experiments.parts import paper, synth, tables
@@ -107,6 +107,24 @@ def test_cells_are_the_pairs_added_up(few_grades: synth.GradeArray) -> None:
     assert design_variance(compared.optimal[0], cells.grade, compared.targets[0]) == pytest.approx(
         design_variance(others, utility, weights[0] - weights[3]), rel=1e-10
     )
+
+
+def test_scores_of_users_vary_as_four_nested_binomials_say() -> None:
+    # a user's DCG is the sum over g of Lambda(N_g), N_g = items of grade >= g; N_h given N_g is binomial again
+    weights = synth.run_weights(synth.DCG, synth.system_ranks()[1], 1)
+    total = np.concatenate([[0.0], np.cumsum(weights)])
+    count, at_least = np.arange(2001), (0.46, 0.21, 0.035, 0.005)
+    chance = [binom.pmf(count, 2000, c) for c in at_least]
+    mean = sum((p * total).sum() for p in chance)
+    square = sum((p * total**2).sum() for p in chance)
+    for g, h in combinations(range(4), 2):
+        for n in np.flatnonzero(chance[g] > 1e-9):
+            inner = (binom.pmf(count[: n + 1], n, at_least[h] / at_least[g]) * total[: n + 1]).sum()
+            square += 2 * chance[g][n] * total[n] * inner
+    grades = synth.draw_grades(2000, np.random.default_rng(6))
+    sd = math.sqrt(square - mean**2)
+    assert mean == pytest.approx(277.8191, abs=1e-4)
+    assert synth.user_scores(grades)[1].std() == pytest.approx(sd, rel=4 / math.sqrt(2 * 2000))
 
 
 # ---- the tables -----------------------------------------------------------------------------------------------

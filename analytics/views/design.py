@@ -137,7 +137,6 @@ def layout_state(draw: Draw) -> dict[str, Any]:
         "is_complete": not missing,
         "n_laid": n_laid,
         "n_topics": n_laid + len(missing),
-        "n_items": sum(missing.values()),
         "job": active,
         "failed": None if active else work.filter(state=Job.State.FAILED).order_by("-finished_at").first(),
     }
@@ -221,7 +220,8 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
             preview, {labels[name]: preview.widths[name] for name in order}, preview.budgets[place]
         ),
         "n_new": max(0, round(asked.budget - preview.already)),
-        "is_everything": asked.budget >= preview.n_frame,
+        "is_everything": asked.budget >= preview.n_frame
+        and (asked.question == "pool" or asked.uniform_share > 0),
         "left_out": f"{100 * pool.left_out:.2g} %" if pool and pool.left_out > 0 else "",
     }
 

@@ -28,6 +28,7 @@ SHOWN_COMMENTS = 50
 SHOWN_HARD_ITEMS = 10
 SHOWN_EVENTS = 12
 EVENT_WORDS = {
+    "batch": "batch {}",
     "n_drawn": "{} items",
     "n_selected": "{} selected",
     "n_slots": "{} places",

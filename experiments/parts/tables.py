@@ -158,7 +158,7 @@ def _deep_pool_rows(on: Data, s: int, exact_sd: float) -> list[Row]:
             sd,
             exact_sd,
             paper_tolerance=0.15 * sd if demanded else None,
-            note="" if demanded else "the paper's is more than 2 of its standard errors lower; not demanded",
+            note="" if demanded else "the paper's is 2 of its standard errors lower; not demanded",
         ),
     ]
 

@@ -55,12 +55,14 @@ CREATE FUNCTION judging_keep_done_slot() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'slot: done is done' USING ERRCODE = 'check_violation', CONSTRAINT = 'judging_slot_done';
 END $$;
--- Only its purpose may still change, to void: the judgment is set aside, and another slot wants it again.
+-- Only its purpose may still change. To void: the judgment is set aside, and another slot wants it again. From check to
+-- judge, with a number among the k: a later batch drew the item.
 CREATE TRIGGER judging_slot_done BEFORE UPDATE ON judging_slot
   FOR EACH ROW WHEN (OLD.state = 'done' AND NOT (
-    OLD.purpose <> 'void' AND NEW.purpose = 'void'
-    AND (NEW.id, NEW.item_id, NEW.number, NEW.state, NEW.assessor_id, NEW.token)
-        IS NOT DISTINCT FROM (OLD.id, OLD.item_id, OLD.number, OLD.state, OLD.assessor_id, OLD.token)))
+    (OLD.purpose <> 'void' AND NEW.purpose = 'void' AND NEW.number = OLD.number
+     OR OLD.purpose = 'check' AND NEW.purpose = 'judge')
+    AND (NEW.id, NEW.item_id, NEW.state, NEW.assessor_id, NEW.token)
+        IS NOT DISTINCT FROM (OLD.id, OLD.item_id, OLD.state, OLD.assessor_id, OLD.token)))
   EXECUTE FUNCTION judging_keep_done_slot();
 
 CREATE FUNCTION judging_keep_k() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,8 +1,9 @@
 """Setting a campaign up and running it: scale, assessors, gold checks, opening, closing."""
 
 import random
+import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -128,7 +129,14 @@ def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -
 
     A slot that is there already stays as it is: an item that two audits select is judged once.
     """
+    wanted = ((item, number) for item in items for number in range(1, n_each + 1))
     places = iter(positions(len(items) * n_each, seed))
+    _create_slots(wanted, purpose, places, ignore_conflicts=purpose == Slot.Purpose.AUDIT)
+
+
+def _create_slots(
+    wanted: Iterable[tuple[Item, int]], purpose: str, places: Iterator[int], **how: bool
+) -> None:
     Slot.objects.bulk_create(
         (
             Slot(
@@ -139,12 +147,48 @@ def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -
                 topic_id=item.topic_id,
                 position=next(places),
             )
-            for item in items
-            for number in range(1, n_each + 1)
+            for item, number in wanted
         ),
         batch_size=2000,
-        ignore_conflicts=purpose == Slot.Purpose.AUDIT,
+        **how,
     )
+
+
+def want_judgments(*, items: Sequence[Item], k: int, seed: int) -> None:
+    """Want k judgments of every item, new ones and such as have been checks or were imported.
+
+    Nobody judges an item twice: k slots more could not be filled by those who met it as a check. So the slots it has
+    as a check become slots of judgments, filled ones first, and only what is then missing is opened. A check that
+    somebody holds at this moment stays one, and counts; nobody is waited for, and nobody has to wait.
+    """
+    known = Slot.objects.filter(item__in=items, purpose__in=[Slot.Purpose.JUDGE, Slot.Purpose.CHECK])
+    at_rest = known.filter(purpose=Slot.Purpose.CHECK).exclude(state=Slot.State.LEASED)
+    free = set(at_rest.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True))
+    asked: dict[uuid.UUID, list[Slot]] = defaultdict(list)
+    for slot in known.order_by("number"):
+        asked[slot.item_id].append(slot)
+    wanted = []
+    for item in items:
+        mine = asked[item.pk]
+        numbers = [n for n in range(1, k + 1) if not _has(mine, n)]
+        checks = [slot for slot in mine if slot.purpose == Slot.Purpose.CHECK]
+        done = [slot for slot in checks if slot.pk in free and slot.state == Slot.State.DONE]
+        waiting = [slot for slot in checks if slot.pk in free and slot.state == Slot.State.OPEN]
+        n_held = len(checks) - len(done) - len(waiting)
+        n_open = max(0, len(numbers) - len(done) - n_held)
+        for slot in [*done[: len(numbers)], *waiting[:n_open]]:
+            _make_judgment_slot(slot, numbers.pop(0))
+        n_missing = max(0, n_open - len(waiting))
+        wanted += [(item, number) for number in numbers[:n_missing]]
+    _create_slots(wanted, Slot.Purpose.JUDGE, iter(positions(len(wanted), seed)))
+
+
+def _has(slots: Iterable[Slot], number: int) -> bool:
+    return any(slot.purpose == Slot.Purpose.JUDGE and slot.number == number for slot in slots)
+
+
+def _make_judgment_slot(slot: Slot, number: int) -> None:
+    Slot.objects.filter(pk=slot.pk).update(purpose=Slot.Purpose.JUDGE, number=number)
 
 
 def add_check_slots(
@@ -161,7 +205,9 @@ def add_check_slots(
     gold, told = _gold_by_topic(campaign, rng, topics), _told_by_topic(campaign, topics)
     n_items = Counter(campaign.items.filter(topic__in=topics).values_list("topic_id", flat=True))
     earlier = dict(
-        CampaignTopic.objects.filter(campaign=campaign, topic__in=topics).values_list("topic_id", "check_rate")
+        CampaignTopic.objects.filter(campaign=campaign, topic__in=topics).values_list(
+            "topic_id", "check_rate"
+        )
     )
     rules, n_made = [], 0
     with transaction.atomic():
@@ -200,9 +246,7 @@ def add_check_slots(
     return n_made
 
 
-def _gold_by_topic(
-    campaign: Campaign, rng: random.Random, topics: Sequence[Topic]
-) -> dict[int, list[int]]:
+def _gold_by_topic(campaign: Campaign, rng: random.Random, topics: Sequence[Topic]) -> dict[int, list[int]]:
     """Return by topic the documents with a gold answer that may be checks, the grades in turn: no row stays empty."""
     grades = set(campaign.scale.values())
     by_topic: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))

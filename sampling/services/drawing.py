@@ -6,13 +6,12 @@ import secrets
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from django.core.files.base import ContentFile
 from django.db import transaction
 
 from judging.models import Campaign, Slot
 from judging.services.sources import begin_import, store
-from sampling.batches import draws_to_reach, probabilities_by_fold
+from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.frames import frame_file, load_frame, mean_gains, newest_draw
 from sampling.measures import FloatArray
@@ -24,7 +23,7 @@ from sampling.services.population import (
     DrawRefused,
     Population,
     population,
-    single_draw_probability,
+    single_draws,
     sizes,
 )
 from sampling.strata import stratified_pareto_draw, stratified_probabilities
@@ -218,12 +217,14 @@ def _without_replacement(
     if learned_from is None:
         own = nested_probabilities(frame_sizes, before.probability, float(budget))
     else:
-        # Also where this batch learns nothing: the earlier probabilities were learned, and a constant common to all
-        # folds would carry what they say from fold to fold.
-        is_learning = found.design.prior == "judgments"
-        guess = learned_guess(found, before.drawn_in, fold, learned_from) if is_learning else found.guess
+        # Also where this batch itself learns nothing: the earlier probabilities were learned, and a constant common to
+        # all folds would carry what they say from fold to fold.
+        own_sizes = frame_sizes
+        if found.design.prior == "judgments":
+            learned = learned_guess(found, before.drawn_in, fold, learned_from)
+            own_sizes = learned_sizes(found.design, found.says, guess=found.guess, learned=learned, fold=fold)
         own = probabilities_by_fold(
-            sizes(found, guess, fold) if is_learning else frame_sizes,
+            own_sizes,
             fold,
             frame_sizes=frame_sizes,
             unlearned=before.probability_of_first(learned_from),
@@ -237,15 +238,15 @@ def _without_replacement(
 def _sizes(found: Population) -> FloatArray:
     """Return the sizes of the design that follow from the frame alone."""
     if found.design.method == "default":
-        return sizes(found, found.guess)
-    return single_draw_probability(found, found.design.method)
+        return sizes(found)
+    return single_draws(found, found.design.method)
 
 
 def _with_replacement(
     found: Population, before: Earlier, batch: int, seed: int
 ) -> tuple[FloatArray, np.ndarray, FloatArray]:
     """Return the chance of each item to be among the batch's draws, how often it was drawn, and Q of a single draw."""
-    q = single_draw_probability(found, found.design.method)
+    q = single_draws(found, found.design.method)
     reached = float(np.where(q > 0, 1.0, before.probability).sum())
     if found.design.budget >= reached:
         raise DrawRefused(
@@ -274,8 +275,8 @@ def learned_guess(found: Population, drawn_in: np.ndarray, fold: np.ndarray, lea
     waiting = n_waiting(found.campaign, learned_from)
     if waiting:
         raise DrawRefused(
-            f"{waiting} items of the batches to learn from wait for judgments: which of them come first must not decide "
-            "what is drawn next"
+            f"{waiting} items of the batches to learn from wait for judgments: which of them come first must not "
+            "decide what is drawn next"
         )
     return cross_fitted(
         features=rank_features(found.pooled.returned, found.design.depth),

@@ -92,9 +92,7 @@ class _Curve:
             self.squared_mean = mean_square_total(found.design.question, totals)
         else:
             asked = found.design if name == "default" else replace(found.design, question="pool")
-            self.sizes = normalised(
-                sizes(found, guess) if asked.question != "pool" else np.ones(found.n_items)
-            )
+            self.sizes = normalised(sizes(found) if asked.question != "pool" else np.ones(found.n_items))
             self.variance = self.squares * doubt(guess) ** 2
 
     def half_width(self, budget: float) -> float | None:

@@ -4,16 +4,15 @@ The draw and its frame file are the truth: a topic that was not laid out yet, or
 by comparing with it. Each topic is laid out as a whole in one transaction, so that doing it twice changes nothing.
 """
 
-from collections import Counter
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import polars as pl
-from django.db import transaction
-from django.db.models import Count, Q
+from django.db import connection, transaction
 
-from judging.models import Campaign, Document, Item, Slot, Topic
-from judging.services.campaigns import add_check_slots, open_slots
+from judging.models import Campaign, Document, Item, Topic
+from judging.services.campaigns import add_check_slots, want_judgments
 from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame
 from sampling.models import Draw, DrawEntry
@@ -22,45 +21,59 @@ from touchstone.models import Job, User
 
 BATCH = 2000
 PART_ITEMS = 1000  # items a job lays out: some seconds of work, so that progress is seen and little is lost
+N_LOCKS = (
+    64  # a campaign; topics share them, so that however many topics there are, the table of locks stays small
+)
+LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 Progress = Callable[[int, int, str], None]
 
 
-def missing_topics(draw: Draw) -> dict[str, int]:
-    """Return the topics of the draw that are not laid out, with how many new items each will have."""
-    new = load_frame(draw).filter(pl.col("drawn_in") == draw.batch)
-    wanted = dict(new.group_by("topic_id").len().sort("topic_id").iter_rows())
-    made = draw.entries.filter(item__campaign=draw.campaign_id).values_list(
-        "item__topic__topic_id", flat=True
-    )
-    for topic_id in set(made.distinct()):
-        wanted.pop(topic_id, None)
-    return wanted
+def missing_topics(draw: Draw, frame: pl.DataFrame | None = None) -> list[str]:
+    """Return the topics of the draw, or those in this part of its frame, that are not laid out."""
+    wanted = list(_sizes_of_topics(load_frame(draw) if frame is None else frame, draw.batch))
+    made = Item.objects.filter(campaign=draw.campaign_id, topic__topic_id__in=wanted, draw_entries__draw=draw)
+    there = set(made.values_list("topic__topic_id", flat=True).distinct())
+    return [topic_id for topic_id in wanted if topic_id not in there]
 
 
-def parts(topics: dict[str, int]) -> list[list[str]]:
-    """Return the topics in groups of about `PART_ITEMS` items.
+def parts(draw: Draw) -> list[list[str]]:
+    """Return all topics of the draw in groups of about `PART_ITEMS` new items, always the same ones."""
+    return groups(_sizes_of_topics(load_frame(draw), draw.batch), PART_ITEMS)
 
-    >>> parts({"1": 900, "2": 300, "3": 5})
+
+def groups(sizes: dict[str, int], at_most: int) -> list[list[str]]:
+    """Return the names in groups whose sizes sum to no more than that, where a single one does not.
+
+    >>> groups({"1": 900, "2": 300, "3": 5}, 1000)
     [['1'], ['2', '3']]
     """
-    groups: list[list[str]] = []
-    size = 0
-    for topic_id, n_items in topics.items():
-        if not groups or size + n_items > PART_ITEMS:
-            groups.append([])
-            size = 0
-        groups[-1].append(topic_id)
-        size += n_items
-    return groups
+    found: list[list[str]] = []
+    total = 0
+    for name, size in sizes.items():
+        if not found or total + size > at_most:
+            found.append([])
+            total = 0
+        found[-1].append(name)
+        total += size
+    return found
+
+
+def _sizes_of_topics(frame: pl.DataFrame, batch: int) -> dict[str, int]:
+    """Return how many items each topic has that the batch is the first to draw; 0 where all came earlier."""
+    drawn = frame.filter(pl.col("drawn_in") > 0)
+    sizes = drawn.group_by("topic_id").agg((pl.col("drawn_in") == batch).sum()).sort("topic_id")
+    return dict(sizes.iter_rows())
 
 
 def queue_parts(*, draw: Draw, user: User | None) -> list[Job]:
-    """Queue a job for every group of topics that is not laid out. Safe to call again, as after a cancellation."""
+    """Queue a job for every part that is not laid out and not under way. Safe to call again: cancelled ones resume."""
+    missing = set(missing_topics(draw))
     queued = []
-    for topic_ids in parts(missing_topics(draw)):
+    for number, topic_ids in enumerate(parts(draw)):
+        if missing.isdisjoint(topic_ids):
+            continue
         payload = {"draw": str(draw.pk), "campaign": str(draw.campaign_id), "topics": topic_ids}
-        key = f"{draw.pk}:{topic_ids[0]}"
-        job = jobs.enqueue(kind="layout", payload=payload, active_key=key, user=user)
+        job = jobs.enqueue(kind="layout", payload=payload, active_key=f"{draw.pk}:{number}", user=user)
         if job is not None:
             queued.append(job)
     return queued
@@ -70,17 +83,27 @@ def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda
     """Make items, entries, slots and checks of these topics; return how many items. Topics that are there stay."""
     wanted = sorted(set(topic_ids))
     frame = load_frame(draw).filter(pl.col("topic_id").is_in(wanted))
+    by_topic = frame.partition_by("topic_id", as_dict=True, maintain_order=True)
     n_items = 0
     with transaction.atomic():
-        # One at a time a campaign: two could want the same document as an item and as a check.
-        Campaign.objects.select_for_update(no_key=True).get(pk=draw.campaign_id)
-        missing = missing_topics(draw)
-        todo = [topic_id for topic_id in wanted if topic_id in missing]
+        _lock(draw.campaign_id, wanted)
+        todo = missing_topics(draw, frame)
         for place, topic_id in enumerate(todo):
             progress(place, len(todo), f"topic {topic_id}")
-            n_items += _lay_out_topic(draw, topic_id, frame.filter(pl.col("topic_id") == topic_id))
+            n_items += _lay_out_topic(draw, topic_id, by_topic[(topic_id,)])
     progress(len(todo), len(todo), f"{n_items} items of {len(todo)} topics")
     return n_items
+
+
+def _lock(campaign_id: object, topic_ids: Sequence[str]) -> None:
+    """Wait until nobody else lays these topics out: two could make the same items, or a check of what one has drawn.
+
+    However long that takes. Always in one order, so that nobody waits for one who waits for him.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = 0")
+        for number in sorted({zlib.crc32(topic_id.encode()) % N_LOCKS for topic_id in topic_ids}):
+            cursor.execute(LOCK, [f"layout of {campaign_id}, {number}"])
 
 
 def _lay_out_topic(draw: Draw, topic_id: str, frame: pl.DataFrame) -> int:
@@ -91,7 +114,7 @@ def _lay_out_topic(draw: Draw, topic_id: str, frame: pl.DataFrame) -> int:
     items = _items(campaign, topic, new["doc_id"].to_list())
     _record_entries(draw, new, items, _existing(campaign, topic, known["doc_id"].to_list()), known)
     seed = _seed(draw, topic_id)
-    _open_judge_slots(campaign, items, seed)
+    want_judgments(items=items, k=campaign.judgments_per_item, seed=seed)
     undrawn = frame.filter(pl.col("drawn_in") == 0)["doc_id"].to_list()
     add_check_slots(
         campaign=campaign, seed=seed + 1, new_items={topic.pk: len(items)}, undrawn=lambda _: undrawn
@@ -101,7 +124,7 @@ def _lay_out_topic(draw: Draw, topic_id: str, frame: pl.DataFrame) -> int:
 
 def _seed(draw: Draw, topic_id: str) -> int:
     """Return a seed of the topic's own: the order of presentation does not depend on who lays out what, and when."""
-    number = permanent_random_numbers([topic_id], [f"layout of batch {draw.batch}"], draw.seed)[0]
+    number = permanent_random_numbers([topic_id], [f"batch {draw.batch}"], draw.seed, purpose="layout")[0]
     return int(number * 2**52)
 
 
@@ -121,24 +144,6 @@ def _items(campaign: Campaign, topic: Topic, doc_ids: Sequence[str]) -> list[Ite
     rows = [Item(campaign=campaign, topic=topic, document_id=documents[doc_id]) for doc_id in doc_ids]
     Item.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return _existing(campaign, topic, doc_ids)
-
-
-def _open_judge_slots(campaign: Campaign, items: Sequence[Item], seed: int) -> None:
-    """Open k slots an item; an item that was a check so far keeps its slots, which count, and gets what is missing.
-
-    Nobody judges an item twice: k slots more could not be filled by those who met it as a check.
-    """
-    k = campaign.judgments_per_item
-    met = Counter(
-        dict(
-            Item.objects.filter(pk__in=[item.pk for item in items])
-            .annotate(n=Count("slots", filter=Q(slots__purpose=Slot.Purpose.CHECK)))
-            .values_list("pk", "n")
-        )
-    )
-    for n_met in sorted({min(k, met[item.pk]) for item in items}):
-        wanted = [item for item in items if min(k, met[item.pk]) == n_met]
-        open_slots(items=wanted, purpose=Slot.Purpose.JUDGE, n_each=k - n_met, seed=seed + 2 + n_met)
 
 
 def _record_entries(

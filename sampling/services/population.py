@@ -141,24 +141,9 @@ def doubt(guess: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(guess * (1 - guess)))
 
 
-def sizes(population: Population, guess: FloatArray, fold: np.ndarray | None = None) -> FloatArray:
-    """Return the sizes of the default design, summing to 1: question, other runs and floor mixed.
-
-    `guess` is the prior, or what judgments predict, which differs from fold to fold in what it knows: then `fold`
-    keeps the question's part of each fold what it is under the prior.
-    """
-    design, n_items = population.design, population.n_items
-    if design.question == "pool":
-        return uniform_design(n_items)
-    contrast = np.sqrt(population.says.squared_contrast)
-    question = normalised(contrast * doubt(population.guess if fold is not None else guess))
-    if fold is not None:
-        question = rescaled_by_fold(contrast * doubt(guess), fold, question)
-    return mixture(
-        question,
-        [population.says.average_run, uniform_design(n_items)],
-        [design.other_runs_share, design.uniform_share],
-    )
+def sizes(population: Population) -> FloatArray:
+    """Return the sizes of the default design that follow from the frame alone."""
+    return default_sizes(population.design, population.says, population.guess)
 
 
 def utility_of_the_questions_runs(population: Population) -> FloatArray:

@@ -572,7 +572,10 @@ def test_decoys_and_gold_checks_have_slots_of_one_kind_and_number():
     GoldAnswer.objects.create(topic=topic, document=others[0], grade=1, source="test")
     campaign.gold_check_rate, campaign.decoys_per_check = 0.1, 1
     n_made = add_check_slots(
-        campaign=campaign, seed=3, undrawn=lambda _: [document.doc_id for document in others]
+        campaign=campaign,
+        seed=3,
+        new_items={topic.pk: 101},
+        undrawn=lambda _: [document.doc_id for document in others],
     )
     assert n_made == 2
     kinds = Counter(

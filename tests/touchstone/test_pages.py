@@ -318,49 +318,6 @@ def test_wrong_grades_are_explained_beside_the_field(post):
     assert not Campaign.objects.exists()
 
 
-# -- design -------------------------------------------------------------------------------------------------
-
-
-def asked(**changes):
-    return vars(DESIGN) | changes
-
-
-def test_a_design_without_runs_links_to_the_upload(page):
-    campaign = make_campaign(make_collection(n_runs=1), drawn=False)
-    text = page("analytics:design", campaign.pk)
-    assert "One run only" in text
-    assert reverse("judging:manage-collection", args=[campaign.collection_id]) + "#upload" in text
-
-
-def test_a_preview_shows_the_curve_and_offers_exactly_what_was_previewed(page):
-    campaign = make_campaign(drawn=False)
-    assert "Draw these items" not in page("analytics:design", campaign.pk)
-    text = page("analytics:design", campaign.pk, **asked())
-    assert "<svg" in text
-    assert "Even pool" in text
-    assert '<input type="hidden" name="budget" value="40">' in text
-    assert "Draw these items" in text
-
-
-def test_a_preview_that_is_refused_says_why(page):
-    campaign = make_campaign(drawn=False)
-    text = page("analytics:design", campaign.pk, status=400, **asked(run_b="alpha"))
-    assert "choose two different runs" in text
-    assert "Draw these items" not in text
-
-
-def test_drawing_queues_a_job_and_the_campaign_says_that_it_runs(post, page):
-    campaign = make_campaign(drawn=False)
-    assert "No draw yet" in page("analytics:campaign", campaign.pk)
-    answer = post("analytics:design", campaign.pk, **asked())
-    assert "Drawing the items to judge" in answer.content.decode()
-    assert "The items are being drawn" in page("analytics:campaign", campaign.pk)
-    Job.objects.update(state="failed", error="the budget is too small", finished_at=timezone.now())
-    text = page("analytics:campaign", campaign.pk)
-    assert "The last draw failed" in text
-    assert "the budget is too small" in text
-
-
 # -- a campaign ---------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,142 @@
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
+
+from judging.models import Campaign
+from sampling.measures import parse_measure
+from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design
+from sampling.serializers import draw_json
+from sampling.services.drawing import draw
+from sampling.services.forecasting import Preview, preview
+from touchstone.models import Job
+
+NAMES = {"default": "this design", "paper": "paper's Q*", "pool": "even pool", "naive": "naive"}
+
+
+class Command(BaseCommand):
+    help = "Draw a campaign's items to judge, or one batch more; with --preview say what to expect and draw nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("campaign", help="the campaign's name or id")
+        parser.add_argument("--question", required=True, choices=QUESTIONS)
+        parser.add_argument(
+            "--runs", nargs="*", default=[], metavar="RUN", help="the runs, in the question's order"
+        )
+        parser.add_argument("--measure", required=True, metavar="DCG@10", help="P@k, DCG@k, RBP@k, ...")
+        parser.add_argument("--depth", type=int, required=True, help="ranks of each run that are pooled")
+        parser.add_argument(
+            "--budget", type=int, required=True, help="items in all, earlier batches included"
+        )
+        parser.add_argument("--method", choices=METHODS, default=Design.method)
+        parser.add_argument("--selection", choices=SELECTIONS, default=Design.selection)
+        parser.add_argument("--prior", choices=PRIORS, default=Design.prior)
+        parser.add_argument("--scores", default=Design.scores, metavar="NAME", help="of imported scores")
+        parser.add_argument(
+            "--sensitivity", type=float, default=Design.sensitivity, help="assumed of the scores"
+        )
+        parser.add_argument(
+            "--specificity", type=float, default=Design.specificity, help="assumed of the scores"
+        )
+        parser.add_argument(
+            "--other-runs-share", type=float, default=Design.other_runs_share, metavar="SHARE"
+        )
+        parser.add_argument("--uniform-share", type=float, default=Design.uniform_share, metavar="SHARE")
+        parser.add_argument("--seed", type=int, help="of a first batch; later ones keep it")
+        parser.add_argument("--preview", action="store_true", help="say what the budget buys; draw nothing")
+        parser.add_argument("--output", choices=["table", "json"], default="table")
+
+    def handle(self, *, campaign: str, preview: bool, output: str, seed: int | None, **options: Any) -> None:
+        with one_error():
+            found = _campaign(campaign)
+            design = _design(options)
+            if preview:
+                if seed is not None:
+                    raise CommandError("a preview has no seed: nothing is drawn")
+                self.stdout.write(_previewed(found, design, output))
+            else:
+                self.stdout.write(_drawn(found, design, seed, output))
+
+
+@contextmanager
+def one_error() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as refusal:  # also FrameRefused and QuestionRefused
+        raise CommandError(" ".join(str(refusal).split())) from refusal
+    except OperationalError as error:
+        if "lock timeout" not in str(error):
+            raise
+        raise CommandError("the campaign is busy, with an import or another draw; try again") from error
+
+
+def _campaign(wanted: str) -> Campaign:
+    campaigns = Campaign.objects.select_related("collection", "scale")
+    found = campaigns.filter(name=wanted).first()
+    if found is None:
+        try:
+            found = campaigns.filter(pk=uuid.UUID(wanted)).first()
+        except ValueError:
+            found = None
+    if found is None:
+        raise CommandError(f"there is no campaign {wanted!r}")
+    return found
+
+
+def _design(options: dict[str, Any]) -> Design:
+    measure = parse_measure(options["measure"]).name
+    names = ("question", "runs", "depth", "budget", "method", "selection", "prior", "scores")
+    shares = ("sensitivity", "specificity", "other_runs_share", "uniform_share")
+    return Design(measure=measure, **{name: options[name] for name in (*names, *shares)})
+
+
+def _previewed(campaign: Campaign, design: Design, output: str) -> str:
+    shown = preview(campaign=campaign, design=design)
+    if output == "json":
+        return json.dumps({"design": design.parameters(), **shown.as_json()}, indent=2)
+    return preview_table(shown, design)
+
+
+def preview_table(shown: Preview, design: Design) -> str:
+    """Return expected half-widths, a row a budget, and what every design needs for the width at the budget."""
+    already = f", {shown.already:.0f} expected already" if shown.already else ""
+    rows = [
+        f"{shown.n_frame:,} pooled documents, {shown.n_question:,} matter for the question{already}",
+        f"expected half-width of the 95 % interval in {design.measure}, judgments taken as free of error",
+        "",
+        _row("items", [NAMES[name] for name in shown.widths]),
+    ]
+    for place, budget in enumerate(shown.budgets):
+        mark = " <" if budget == min(design.budget, shown.n_frame) else ""
+        rows.append(
+            _row(f"{budget:,}", [_number(widths[place], ".4f") for widths in shown.widths.values()]) + mark
+        )
+    rows += ["", _row("same width", [_number(shown.same_width.get(name), ",.0f") for name in shown.widths])]
+    return "\n".join(rows)
+
+
+def _row(label: str, cells: list[str]) -> str:
+    return f"{label:>10}" + "".join(f"{cell:>13}" for cell in cells)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _drawn(campaign: Campaign, design: Design, seed: int | None, output: str) -> str:
+    running = Job.objects.filter(
+        kind="draw", payload__campaign=str(campaign.pk), state__in=Job.ACTIVE
+    ).first()
+    if running is not None:
+        raise CommandError(f"a draw of this campaign is running already: job {running.pk}")
+    made = draw(campaign=campaign, design=design, seed=seed)
+    if output == "json":
+        return json.dumps(draw_json(made, {}), indent=2)
+    return (
+        f"batch {made.batch} of {campaign.name}: {made.n_drawn:,} of {made.n_frame:,} pooled documents drawn "
+        f"(seed {made.seed})\nframe {made.frame.path}\nsha256 {made.frame_sha256}"
+    )

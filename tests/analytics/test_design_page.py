@@ -1,0 +1,569 @@
+"""The design page: what is asked in plain words is what is drawn; what cannot be drawn is refused beside the form."""
+
+import io
+import json
+import math
+
+import polars as pl
+import pytest
+from django.core.files.base import ContentFile
+from django.urls import reverse
+from django.utils import timezone
+from small_campaign import N_FRAME, RUNS, judge_all, make_assessor, make_collection
+from small_campaign import make_campaign as make_drawn
+
+import analytics.tasks  # noqa: F401 (registers the kinds of job)
+import sampling.tasks  # noqa: F401
+from analytics.forms import initial_of, pairs
+from analytics.services import forecast as forecasts
+from judging.models import Item, Run, ScoreList
+from judging.rankings import write_rankings
+from judging.services import campaigns
+from sampling.models import Draw
+from sampling.questions import Design
+from sampling.services import layout
+from sampling.services.drawing import draw
+from touchstone import jobs
+from touchstone.models import Job, User
+
+PAIR = {"question": "pair", "run_a": "run0", "run_b": "run2", "measure": "DCG@10", "depth": 10, "budget": 20}
+
+
+@pytest.fixture(autouse=True)
+def plain_static_files(settings):
+    """Pages name static files by their hash, which collectstatic alone knows; not so here."""
+    name = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
+    settings.MIDDLEWARE = [part for part in settings.MIDDLEWARE if "whitenoise" not in part]
+
+
+@pytest.fixture
+def manager(db, client):
+    made = User.objects.create(username="mia", role="manager")
+    client.force_login(made)
+    return made
+
+
+@pytest.fixture
+def page(client, manager):
+    """Return a function: the text of a campaign's page (by default of its design) as the manager sees it."""
+
+    def get(campaign, status=200, name="analytics:design", **query):
+        answer = client.get(reverse(name, args=[campaign.pk]), query)
+        assert answer.status_code == status, answer.content.decode()[:3000]
+        return " ".join(answer.content.decode().split())
+
+    return get
+
+
+@pytest.fixture
+def post(client, manager):
+    """Return a function that sends the design form; it gives back the answer, redirects followed."""
+
+    def send(campaign, name="analytics:design", **fields):
+        return client.post(reverse(name, args=[campaign.pk]), fields, follow=True)
+
+    return send
+
+
+@pytest.fixture
+def campaign(db, tmp_path):
+    return undrawn(make_collection(tmp_path))
+
+
+def undrawn(collection):
+    return campaigns.create_campaign(
+        collection=collection, name="C", user=None, grades=campaigns.DEFAULT_GRADES, gold_check_rate=0.0
+    )
+
+
+def add_run(collection, name, documents):
+    """Store a run that returns the same documents for topic t0, in this order."""
+    rows = [
+        {"topic_id": "t0", "doc_id": doc, "score": float(-place), "run_tag": name}
+        for place, doc in enumerate(documents)
+    ]
+    target = io.BytesIO()
+    write_rankings(pl.DataFrame(rows), target)
+    run = Run(collection=collection, run_id=name, n_topics=1, n_lines=len(rows))
+    run.rankings.save(f"{name}.rankings", ContentFile(target.getvalue()))
+
+
+def add_scores(collection, name="model"):
+    rows = [
+        {"topic_id": item, "doc_id": f"{item}d{number:02d}", "score": number / 14, "run_tag": name}
+        for item in ("t0", "t1", "t2")
+        for number in range(14)
+    ]
+    target = io.BytesIO()
+    write_rankings(pl.DataFrame(rows), target)
+    scores = ScoreList(collection=collection, name=name, n_lines=len(rows))
+    scores.scores.save(f"{name}.scores", ContentFile(target.getvalue()))
+
+
+def finish(kind):
+    """Do the queued jobs of this kind and return the last."""
+    for job in Job.objects.filter(kind=kind, state="queued"):
+        jobs.run(job.pk)
+    return Job.objects.filter(kind=kind).latest("created_at")
+
+
+# -- the five questions -------------------------------------------------------------------------------------
+
+QUESTIONS = {
+    "pair": (PAIR, ["run0", "run2"]),
+    "system": (PAIR | {"question": "system", "run": "run1"}, ["run1"]),
+    "baseline": (
+        PAIR | {"question": "baseline", "baseline": "run1", "candidates": ["run0"]},
+        ["run1", "run0"],
+    ),
+    "baseline against all": (PAIR | {"question": "baseline", "baseline": "run1"}, ["run1", "run0", "run2"]),
+    "ranking of some": (PAIR | {"question": "ranking", "ranked": ["run2", "run0"]}, ["run2", "run0"]),
+    "ranking of all": (PAIR | {"question": "ranking"}, []),
+    "pool": (PAIR | {"question": "pool"}, []),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_is_previewed_and_what_was_previewed_is_drawn(page, post, campaign, name):
+    fields, runs = QUESTIONS[name]
+    text = page(campaign, **fields)
+    assert "What it buys" in text
+    assert "<svg" in text
+    assert f"of the {N_FRAME} pooled documents say anything about this question" in text
+    assert "Errors of the judges are not in it" in text
+    carried = [part.split('">')[0] for part in text.split('<input type="hidden" name="')[2:]]
+    carried = [tuple(part.split('" value="')) for part in carried if "csrf" not in part]
+    sent = {}
+    for key, value in carried:
+        sent.setdefault(key, []).append(value)
+    answer = post(campaign, **sent)
+    assert "Drawing the items to judge" in answer.content.decode()
+    assert finish("draw").state == "done"
+    made = campaign.draws.get()
+    assert made.question == fields["question"]
+    assert made.parameters["runs"] == runs
+    assert Design(**{key: value for key, value in made.parameters.items() if key in vars(Design(**QUESTION))})
+
+
+QUESTION = {"question": "pool", "runs": (), "measure": "P@5", "depth": 10, "budget": 10}
+
+
+def test_nothing_is_offered_to_be_drawn_before_a_preview(page, campaign):
+    text = page(campaign)
+    assert "Not previewed yet" in text
+    assert "Draw these items" not in text
+    for words in (
+        "Is run A better than run B?",
+        "Which candidates beat the baseline?",
+        "How do several runs rank?",
+    ):
+        assert words in text
+
+
+def test_a_small_pool_is_previewed_at_once_under_an_address_to_keep(client, post, campaign):
+    answer = post(campaign, **PAIR, preview="1")
+    (address, status), *_ = answer.redirect_chain
+    assert status == 302
+    assert "question=pair" in address
+    assert "What it buys" in answer.content.decode()
+    assert not Job.objects.exists()
+    assert not Draw.objects.exists()
+
+
+def test_the_page_has_no_inline_style_or_script(page, campaign):
+    text = page(campaign, **PAIR)
+    assert " style=" not in text
+    assert "<style" not in text
+    assert text.count("<script") == text.count("<script src=")
+
+
+def test_a_design_survives_the_way_through_the_form_and_back(campaign):
+    for design in (
+        Design("ranking", ("run0", "run2"), "RBP@10", 20, 99, "paper", "replacement"),
+        Design(
+            "pair",
+            ("a", "b"),
+            "P@5",
+            10,
+            30,
+            prior="scores",
+            scores="model",
+            sensitivity=0.61,
+            specificity=0.9,
+        ),
+        Design("baseline", ("a", "b", "c"), "P@5", 10, 30, other_runs_share=0.125, uniform_share=0.0),
+    ):
+        sent = {}
+        for key, value in pairs(design):
+            sent.setdefault(key, []).append(value)
+        wanted = {
+            key: value if isinstance(value, list) else [str(value)]
+            for key, value in initial_of(design.parameters()).items()
+            if value != ""
+        }
+        assert sent == wanted
+
+
+def test_a_budget_for_everything_says_that_nothing_is_left_to_chance(page, campaign):
+    assert "<strong>all are judged</strong>" in page(campaign, **PAIR | {"budget": 1000})
+
+
+def test_the_sentence_says_what_the_same_interval_costs_elsewhere(page, campaign):
+    """The figures of the sentence are those whose half-width the table of the same page confirms."""
+    text = page(campaign, **PAIR)
+    found = forecasts.forecast(campaign=campaign, design=Design("pair", ("run0", "run2"), "DCG@10", 10, 20))
+    same = found.preview.same_width
+    for name, words in (("paper", "under the paper's Q*"), ("naive", "naively")):
+        said = words.replace("'", "&#x27;")
+        if same[name] is None:
+            assert f"not reached {said}" in text or f"or {said}" in text
+        else:
+            assert f"{math.ceil(same[name])} {said}" in text
+
+
+def test_the_complete_pool_that_the_budget_pays_for_is_named(page, campaign):
+    """Rank 1 to 4 of run r are documents 2r to 2r + 3: three runs pool 8 documents a topic, 24 in all; rank 5, 27."""
+    text = page(campaign, **PAIR | {"budget": 26})
+    assert "completely down to rank 4 (24 items)" in text
+    discount = [1 / math.log2(rank + 1) for rank in range(1, 11)]
+    # Of run2's documents 4 to 13 those from 8 on are outside: its ranks 5 to 10. Of run0's, 8 and 9: ranks 9 and 10.
+    share = sum(discount[4:]) / sum(discount)
+    assert f"up to {100 * share:.2g} % of a run&#x27;s weight" in text or f"up to {100 * share:.2g} %" in text
+
+
+# -- what is refused ----------------------------------------------------------------------------------------
+
+REFUSED = {
+    "two identical runs": ({"run_b": "run0"}, "choose two different runs"),
+    "a run that is not there": ({"run_a": "nobody"}, "nobody is not one of the available choices"),
+    "one run to rank": ({"question": "ranking", "ranked": ["run0"]}, "choose two or more, or none for all"),
+    "a cutoff beyond the pool": ({"depth": 5}, "must be at least 10, the measure&#x27;s cutoff"),
+    "a ratio": ({"measure": "nDCG@10"}, "divides by something unknown"),
+    "no measure at all": ({"measure": "Quality@10"}, "measure family must be one of"),
+    "a grade off the scale": ({"measure": "P(rel=9)@10"}, "relevant grade must be within"),
+    "a budget too small": ({"budget": 9}, "greater than or equal to 10"),
+    "a budget beyond all bounds": ({"budget": 10**9}, "less than or equal to"),
+    "the default with replacement": (
+        {"selection": "replacement"},
+        "the default draws each document at most once",
+    ),
+    "a method of no name": ({"method": "best"}, "best is not one of the available choices"),
+    "scores that are not there": ({"prior": "scores"}, "no scores are imported"),
+    "judgments before any": ({"prior": "judgments"}, "Nobody has judged yet"),
+    "shares of everything": ({"other_runs_share": 60, "uniform_share": 40}, "below 100 %"),
+    "a share that is no number": ({"uniform_share": "nan"}, "Enter a number"),
+    "a question of no name": ({"question": "why"}, "why is not one of the available choices"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_asked_is_refused_beside_its_field(page, post, campaign, name):
+    changes, words = REFUSED[name]
+    text = page(campaign, status=400, **PAIR | changes)
+    assert words in text
+    assert "Draw these items" not in text
+    assert 'class="errorlist"' in text
+    assert post(campaign, **PAIR | changes).status_code == 400  # not to be drawn either
+    assert not Job.objects.exists()
+
+
+def test_runs_that_rank_alike_are_refused_with_what_to_do(page, campaign):
+    for name in ("same1", "same2"):
+        add_run(campaign.collection, name, ["t0d00", "t0d01"])
+    text = page(campaign, **PAIR | {"run_a": "same1", "run_b": "same2"})
+    assert "This cannot be drawn" in text
+    assert "rank alike" in text
+    assert "Choose other runs" in text
+    assert "Draw these items" not in text
+
+
+def test_documents_that_the_collection_lacks_are_refused_by_name(page, campaign):
+    add_run(campaign.collection, "strange", ["elsewhere"])
+    text = page(campaign, **PAIR)
+    assert "1 pooled documents are not in the collection, for example &#x27;elsewhere&#x27;" in text
+    assert "import them, or choose a smaller depth" in text
+
+
+def test_a_count_out_of_reach_with_replacement_is_refused_beside_the_budget(page, campaign):
+    fields = PAIR | {"method": "paper", "selection": "replacement", "budget": N_FRAME}
+    text = page(campaign, status=400, **fields)
+    assert "does not reach so many different items" in text
+    assert "out of its reach" in text  # in the table, in words
+    assert "Draw these items" not in text
+
+
+def test_a_collection_of_one_run_links_to_the_upload(page, tmp_path):
+    collection = make_collection(tmp_path)
+    collection.runs.exclude(run_id="run0").delete()
+    text = page(undrawn(collection))
+    assert "One run only" in text
+    assert reverse("judging:manage-collection", args=[collection.pk]) + "#upload" in text
+
+
+def test_a_campaign_with_imported_judgments_says_that_nothing_can_be_drawn(page, post, campaign):
+    topic = campaign.collection.topics.first()
+    Item.objects.create(campaign=campaign, topic=topic, document=campaign.collection.documents.first())
+    assert "Judgments were imported into this campaign" in page(campaign)
+    post(campaign, **PAIR)
+    assert not Job.objects.exists()
+
+
+# -- scores, methods ----------------------------------------------------------------------------------------
+
+
+def test_imported_scores_can_be_chosen_once_they_are_there(page, post, campaign):
+    assert "None are imported" in page(campaign)
+    add_scores(campaign.collection)
+    text = page(
+        campaign, **PAIR | {"prior": "scores", "scores": "model", "sensitivity": 60, "specificity": 90}
+    )
+    assert "What it buys" in text
+    assert '<details class="advanced" open>' in text  # what is unusual is not hidden
+    post(campaign, **PAIR | {"prior": "scores", "scores": "model", "sensitivity": 60, "specificity": 90})
+    assert finish("draw").state == "done"
+    kept = campaign.draws.get().parameters
+    assert (kept["scores"], kept["sensitivity"], kept["specificity"]) == ("model", 0.6, 0.9)
+    refused = PAIR | {"prior": "scores", "scores": "model", "sensitivity": 40, "specificity": 50}
+    assert "both together must be above 100 %" in page(undrawn(campaign.collection), status=400, **refused)
+
+
+@pytest.mark.parametrize(
+    ("method", "selection"),
+    [("default", "pareto"), ("paper", "poisson"), ("paper", "replacement"), ("naive", "replacement")],
+)
+def test_other_methods_and_selections_are_drawn_as_asked(page, post, campaign, method, selection):
+    fields = PAIR | {"budget": 15, "method": method, "selection": selection}
+    text = page(campaign, **fields)
+    assert ("No more can be drawn later" in text) == (selection == "pareto")
+    post(campaign, **fields)
+    assert finish("draw").state == "done"
+    made = campaign.draws.get()
+    assert (made.method, made.selection) == (method, selection)
+    if selection == "pareto":
+        assert made.n_drawn == 15
+
+
+# -- top-ups ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drawn(db, tmp_path):
+    return make_drawn(tmp_path, budget=18, kind="pair")
+
+
+def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post, drawn):
+    before = set(drawn.items.values_list("pk", flat=True))
+    text = page(drawn, name="analytics:campaign")
+    assert "Top up</a>" in text
+    text = page(drawn)
+    assert "nothing is judged twice" in text
+    assert "Items in all" in text
+    assert '<option value="run2" selected>' in text
+    assert 'name="budget" value="27"' in text  # half as much again
+    assert "Draw more items" not in text
+    wanted = PAIR | {"budget": 30}
+    text = page(drawn, **wanted)
+    assert "items come new</strong>" in text
+    assert "Draw more items" in text
+    post(drawn, **wanted)
+    assert finish("draw").state == "done"
+    first, second = drawn.draws.order_by("batch")
+    assert first.seed == second.seed
+    assert before <= set(drawn.items.values_list("pk", flat=True))
+    assert drawn.items.count() == first.n_drawn + second.n_drawn
+    text = page(drawn, name="analytics:campaign")
+    assert f"{first.n_drawn + second.n_drawn} of {N_FRAME} pooled pairs, in 2 batches" in text
+    assert f"of a budget of {second.parameters['budget']}" in text
+    assert text.count("SHA-256") == 2
+    assert "by mia" in text
+
+
+def test_a_top_up_of_what_is_there_already_is_refused_beside_the_budget(page, drawn):
+    text = page(drawn, status=400, **PAIR | {"budget": 15})
+    assert "items are drawn already: ask for more in all" in text
+    assert "Draw more items" not in text
+
+
+def test_a_top_up_keeps_the_selection_and_does_not_shrink_the_pool(page, post, drawn):
+    post(drawn, **PAIR | {"budget": 30, "selection": "pareto"})  # not asked: the first batch has fixed it
+    assert Job.objects.get(kind="draw").payload["design"]["selection"] == "poisson"
+    Job.objects.all().delete()
+    text = page(drawn, status=400, **PAIR | {"budget": 30, "measure": "P@5", "depth": 9})
+    assert "may grow, not shrink: the earlier batch pooled 10 ranks" in text
+
+
+def test_a_top_up_may_ask_another_question(page, post, drawn):
+    post(drawn, **PAIR | {"question": "ranking", "measure": "P@5", "budget": 30})
+    assert finish("draw").state == "done"
+    text = page(drawn, name="analytics:campaign")
+    assert "Is run A better than run B?" in text
+    assert "How do several runs rank?" in text
+
+
+def test_learning_from_judgments_waits_for_them_and_is_named_afterwards(page, post, drawn):
+    wanted = PAIR | {"budget": 30, "prior": "judgments"}
+    assert "Nobody has judged yet: learning takes 10 judged items." in page(drawn)
+    assert "Nobody has judged yet" in page(drawn, status=400, **wanted)
+    judge_all(drawn, [make_assessor(drawn, "ann"), make_assessor(drawn, "ben")])
+    text = page(drawn, **wanted)
+    assert "every batch stays exactly unbiased" in text
+    post(drawn, **wanted)
+    assert finish("draw").state == "done"
+    assert drawn.draws.get(batch=2).learned_from == 1
+    assert "Learned from the judgments of the first 1 batch." in page(drawn, name="analytics:campaign")
+
+
+def test_a_closed_campaign_says_that_new_items_wait(page, drawn):
+    campaigns.close_campaign(campaign=drawn, actor=None)
+    text = page(drawn, **PAIR | {"budget": 30})
+    assert "The campaign is closed." in text
+    assert "Draw more items" in text
+
+
+def test_an_exact_count_cannot_be_topped_up_and_says_why(page, post, campaign):
+    design = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, selection="pareto")
+    draw(campaign=campaign, design=design, seed=1)
+    text = page(campaign)
+    assert "This campaign cannot be topped up" in text
+    assert "An exact count in every topic cannot grow" in text
+    post(campaign, **PAIR | {"budget": 30})
+    assert not Job.objects.exists()
+    text = page(campaign, name="analytics:campaign")
+    assert "cannot be topped up" in text
+    assert "Top up</a>" not in text
+
+
+def test_while_a_draw_runs_there_is_no_second(page, post, drawn):
+    post(drawn, **PAIR | {"budget": 30})
+    assert "Items are being drawn" in page(drawn)
+    post(drawn, **PAIR | {"budget": 40})
+    assert Job.objects.filter(kind="draw").count() == 1
+    text = page(drawn, name="analytics:campaign")
+    assert "More items are being drawn" in text
+    assert "Top up</a>" not in text
+
+
+def test_a_failed_draw_says_why_on_the_campaign(page, post, campaign):
+    assert "No draw yet" in page(campaign, name="analytics:campaign")
+    post(campaign, **PAIR)
+    assert "The items are being drawn" in page(campaign, name="analytics:campaign")
+    Job.objects.update(state="failed", error="the disk is full", finished_at=timezone.now())
+    text = page(campaign, name="analytics:campaign")
+    assert "The last draw failed" in text
+    assert "the disk is full" in text
+
+
+def test_a_cancelled_layout_is_continued(page, post, campaign, monkeypatch):
+    monkeypatch.setattr(layout, "PART_ITEMS", 1)  # a job for every topic
+    post(campaign, **PAIR)
+    finish("draw")
+    first, second, third = Job.objects.filter(kind="layout").order_by("created_at")
+    text = page(campaign, name="analytics:campaign")
+    assert "0 of 3 topics laid out" in text
+    assert "Watch it" in text
+    jobs.run(first.pk)
+    for job in (second, third):
+        jobs.cancel(job)
+    text = page(campaign, name="analytics:campaign")
+    assert "1 of 3 topics laid out" in text
+    assert "Continue</button>" in text
+    assert "Top up</a>" not in text
+    assert "Batch 1 is being laid out" in page(campaign)
+    answer = post(campaign, name="analytics:layout")
+    assert "Making drawn items ready for judging" in answer.content.decode()
+    finish("layout")
+    text = page(campaign, name="analytics:campaign")
+    assert "topics laid out" not in text
+    assert "Top up</a>" in text
+    assert campaign.items.count() == campaign.draws.get().n_drawn
+    answer = post(campaign, name="analytics:layout")
+    assert "Everything that was drawn is laid out" in answer.content.decode()
+
+
+# -- large pools --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(monkeypatch):
+    monkeypatch.setattr(forecasts, "LARGEST_AT_ONCE", 10)
+
+
+def test_rows_are_counted_down_to_the_depth(campaign):
+    """Three runs of ten documents for each of three topics."""
+    assert [forecasts.rank_rows(campaign, depth) for depth in (4, 10, 1000)] == [36, 90, 90]
+
+
+def test_a_large_pool_is_previewed_by_a_job_whose_result_is_shown(page, post, campaign, large):
+    assert "“Preview” starts a job" in page(campaign, **PAIR)
+    answer = post(campaign, **PAIR, preview="1")
+    text = answer.content.decode()
+    assert "Forecasting what a budget buys" in text
+    assert "Cancel" in text
+    assert "Being computed" in page(campaign, **PAIR)
+    assert post(campaign, **PAIR, preview="1").status_code == 200  # asked again: the same job
+    assert Job.objects.count() == 1
+    job = finish("forecast")
+    assert job.state == "done"
+    json.dumps(job.result, allow_nan=False)
+    by_job = page(campaign, **PAIR)
+    assert "Draw these items" in by_job
+    assert "Computed" in by_job
+    assert post(campaign, **PAIR, preview="1").redirect_chain[0][0].endswith("#preview")
+    assert Job.objects.count() == 1
+    assert "“Preview” starts a job" in page(campaign, **PAIR | {"budget": 21})
+
+
+def test_a_forecast_by_a_job_says_the_same_as_one_at_once(page, post, campaign, monkeypatch):
+    at_once = page(campaign, **PAIR)
+    monkeypatch.setattr(forecasts, "LARGEST_AT_ONCE", 10)
+    post(campaign, **PAIR, preview="1")
+    finish("forecast")
+    by_job = page(campaign, **PAIR)
+    start, end = '<section aria-labelledby="preview">', '<p class="soft">Computed'
+    assert (
+        by_job.split(start)[1].split(end)[0].strip() == at_once.split(start)[1].split("</section>")[0].strip()
+    )
+
+
+def test_a_forecast_is_not_shown_for_runs_it_did_not_see(page, post, campaign, large):
+    post(campaign, **PAIR, preview="1")
+    finish("forecast")
+    add_run(campaign.collection, "later", ["t0d00"])
+    assert "“Preview” starts a job" in page(campaign, **PAIR)
+
+
+def test_a_job_that_refuses_says_why_and_may_be_tried_again(page, post, campaign, large):
+    for name in ("same1", "same2"):
+        add_run(campaign.collection, name, ["t0d00", "t0d01"])
+    alike = PAIR | {"run_a": "same1", "run_b": "same2"}
+    post(campaign, **alike, preview="1")
+    assert finish("forecast").state == "failed"
+    text = page(campaign, **alike)
+    assert "rank alike" in text
+    assert "Choose other runs" in text
+    post(campaign, **alike, preview="1")
+    assert Job.objects.filter(kind="forecast", state="queued").count() == 1
+
+
+def test_a_cancelled_forecast_leaves_nothing(page, post, campaign, large):
+    post(campaign, **PAIR, preview="1")
+    jobs.cancel(Job.objects.get())
+    assert "“Preview” starts a job" in page(campaign, **PAIR)
+
+
+# -- who may see it -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("role", "status"), [("assessor", 404), ("researcher", 404), (None, 302)])
+def test_the_design_is_for_managers_alone(client, campaign, role, status):
+    if role:
+        client.force_login(User.objects.create(username="somebody", role=role))
+    for answer in (
+        client.get(reverse("analytics:design", args=[campaign.pk]), PAIR),
+        client.post(reverse("analytics:design", args=[campaign.pk]), PAIR),
+        client.post(reverse("analytics:layout", args=[campaign.pk])),
+    ):
+        assert answer.status_code == status
+    assert not Job.objects.exists()
+    assert RUNS[0] not in client.get(reverse("analytics:design", args=[campaign.pk])).content.decode()
