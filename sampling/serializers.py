@@ -1,7 +1,7 @@
 """What a program asks of a campaign's designs and draws, checked before a service sees it; and what it gets."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -116,15 +116,16 @@ class DrawRequest(DesignRequest):
 # -- answers --------------------------------------------------------------------------------------------------
 
 
-def draw_json(draw: Draw, missing: Mapping[str, int]) -> dict[str, Any]:
+def draw_json(draw: Draw, missing: Sequence[str]) -> dict[str, Any]:
     """Return a batch; `missing` are its topics that are not laid out yet."""
     parameters = dict(draw.parameters)
-    topics = parameters.pop("topics", [])
+    topics, pooled = parameters.pop("topics", []), parameters.pop("pooled", [])
     return {
         "id": str(draw.pk),
         "batch": draw.batch,
         "design": parameters,
         "topics": topics,
+        "pooled": pooled,
         "learned_from": draw.learned_from,
         "seed": draw.seed,
         "frame": reverse("sampling:api-frame", args=[draw.campaign_id, draw.batch]),
@@ -135,14 +136,13 @@ def draw_json(draw: Draw, missing: Mapping[str, int]) -> dict[str, Any]:
         "drawn_at": draw.created_at.isoformat(),
         "is_laid_out": not missing,
         "n_topics_missing": len(missing),
-        "n_items_missing": sum(missing.values()),
     }
 
 
 def draws_json(campaign: Campaign) -> list[dict[str, Any]]:
     """Return all batches. Only the newest can be laid out in part: a later one is not drawn before that is done."""
     draws = list(campaign.draws.select_related("drawn_by").order_by("batch"))
-    return [draw_json(draw, missing_topics(draw) if draw is draws[-1] else {}) for draw in draws]
+    return [draw_json(draw, missing_topics(draw) if draw is draws[-1] else []) for draw in draws]
 
 
 def job_json(job: Job, campaign: Campaign) -> dict[str, Any]:

@@ -58,19 +58,23 @@ def make_collection(folder, *, gold=True):
     return made
 
 
-def make_campaign(
-    folder, *, budget=N_FRAME, kind="pool", gold=True, gold_check_rate=0.0, pair=("run0", "run2")
-):
-    """Return an open campaign of two judgments an item; with the default budget every pair is drawn for certain."""
-    campaign = create_campaign(
+def make_undrawn(folder, *, gold=True, gold_check_rate=0.0, **fields):
+    """Return a campaign of two judgments an item, of which nothing is drawn yet."""
+    return create_campaign(
         collection=make_collection(folder, gold=gold),
         name=f"campaign {uuid.uuid4()}",
         user=None,
         grades=DEFAULT_GRADES,
-        judgments_per_item=2,
         gold_check_rate=gold_check_rate,
-        gold_check_exposures=3,
+        **{"judgments_per_item": 2, "gold_check_exposures": 3, **fields},
     )
+
+
+def make_campaign(
+    folder, *, budget=N_FRAME, kind="pool", gold=True, gold_check_rate=0.0, pair=("run0", "run2")
+):
+    """Return an open campaign of two judgments an item; with the default budget every pair is drawn for certain."""
+    campaign = make_undrawn(folder, gold=gold, gold_check_rate=gold_check_rate)
     design = Design(kind, pair if kind == "pair" else (), measure="DCG@10", depth=DEPTH, budget=budget)
     draw(campaign=campaign, design=design, seed=20)
     open_campaign(campaign=campaign, actor=None)

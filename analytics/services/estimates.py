@@ -10,7 +10,7 @@ from analytics.comparison import Comparison, compare, pairs_of_runs
 from analytics.confusion import shrink
 from analytics.correction import greg_label, greg_label_by_topic, labels_needed
 from analytics.estimators import Estimate as Value
-from analytics.estimators import Refusal
+from analytics.estimators import Refusal, unsupported_share
 from analytics.frames import CampaignArrays
 from analytics.inverse import matrix_inverse
 from analytics.labels import item_means, vote_classes
@@ -65,6 +65,7 @@ def _targets(campaign: Campaign, arrays: CampaignArrays, predictions: Prediction
     outside = [float(run_weights(parsed, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
     gains = grade_gains(parsed, campaign.scale.gains(), relevant)
     prediction = predictions.of_gains(gains, relevant)
+    probability = arrays.frame["inclusion_probability"].to_numpy()
     return Targets(
         runs=runs,
         frame_weights=frame_weights,
@@ -74,8 +75,10 @@ def _targets(campaign: Campaign, arrays: CampaignArrays, predictions: Prediction
         prediction=prediction,
         prediction_by_topic=_by_topic(frame_weights * prediction, arrays),
         settled=[
-            _settled(arrays, measure, target, outside, not row.any())
-            for target, row in zip(runs, frame_weights, strict=True)
+            _settled(arrays, measure, target, outside, not row.any(), float(share))
+            for target, row, share in zip(
+                runs, frame_weights, unsupported_share(frame_weights, probability), strict=True
+            )
         ],
     )
 
@@ -91,11 +94,13 @@ def _settled(
     target: tuple[int, int | None],
     outside: Sequence[float],
     is_zero: bool,
+    unsupported: float,
 ) -> Value | Refusal | None:
     """Return the answer that does not depend on judgments, or None.
 
     A run that came after the draw may return documents that could never be drawn: its number would be too low, with a
-    small interval. Two runs that rank alike inside the cutoff differ by exactly 0.
+    small interval. So would be that of a run which a design without a floor leaves out in part. Two runs that rank
+    alike inside the cutoff differ by exactly 0.
     """
     for run in target:
         if run is not None and outside[run] > 0:
@@ -105,6 +110,11 @@ def _settled(
             )
     if target[1] is not None and is_zero:
         return Value(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
+    if unsupported > 0:
+        return Refusal(
+            f"{unsupported:.1%} of the weight in {measure} lies on documents that can never be drawn under this design: "
+            "judgments drawn for one question do not answer every other"
+        )
     return None
 
 
@@ -117,7 +127,9 @@ def _ratio_targets(
     n_runs = len(arrays.runs)
     pairs = [(int(a), int(b)) for a, b in zip(*np.triu_indices(n_runs, 1), strict=True)]
     targets: list[tuple[int, int | None]] = [*((run, None) for run in range(n_runs)), *pairs]
-    return [(target, _settled(arrays, measure, target, outside, False)) for target in targets]
+    # What a ratio divides by counts the whole pool.
+    never = float((arrays.frame["inclusion_probability"].to_numpy() == 0).mean())
+    return [(target, _settled(arrays, measure, target, outside, False, never)) for target in targets]
 
 
 def estimates(

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from analytics import charts
+from analytics import charts, curves
 from analytics.charts import ForestRow
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,7 +38,7 @@ def timeline():
 
 
 def curve():
-    return charts.half_width_curve([100, 200, 400], {"naive": [0.1, 0.07, 0.05], "pair": [0.06, 0.04, 0.03]})
+    return curves.half_width_curve([100, 200, 400], {"naive": [0.1, 0.07, 0.05], "pair": [0.06, 0.04, 0.03]})
 
 
 def parse(text):
@@ -86,7 +86,7 @@ PICTURES = {
     "hostile forest": lambda: forest([ForestRow(HOSTILE, "naive", 0.4, 0.3, 0.5, refused="")]),
     "hostile refusal": lambda: forest([ForestRow("a", "naive", 0, 0, 0, refused=HOSTILE)]),
     "hostile grades": lambda: heat_map((HOSTILE, "yes")),
-    "hostile design": lambda: charts.half_width_curve([1, 2], {HOSTILE: [2, 1]}, HOSTILE),
+    "hostile design": lambda: curves.half_width_curve([1, 2], {HOSTILE: [2, 1]}, HOSTILE),
 }
 
 
@@ -213,6 +213,36 @@ def test_a_curve_has_one_line_a_design_with_a_dash_of_its_own():
     assert {"naive", "pair"} <= set(texts(root))
 
 
+def test_a_budget_out_of_reach_is_a_gap_and_never_a_point():
+    text = curves.half_width_curve([10, 20, 40, 80], {"a": [4, 3, 2, 1], "b": [5, 4, None, None]})
+    whole, broken = (line.get("d") for line in marks(parse(text), "line"))
+    assert whole.count("L") == 3
+    assert broken.count("L") == 1
+    assert "then it cannot reach more" in parse(text)[1].text
+    inner = curves.half_width_curve([10, 20, 40, 80, 160], {"a": [5, 4, None, 2, 1]})
+    assert marks(parse(inner), "line")[0].get("d").count("M") == 2
+
+
+def test_a_line_that_would_press_the_first_flat_is_cut_where_it_passes_the_ceiling():
+    text = curves.half_width_curve([10, 100, 1000], {"a": [1, 0.5, 0.1], "b": [12, 9, 1]})
+    _, cut = (line.get("d") for line in marks(parse(text), "line"))
+    heights = [float(y) for y in re.findall(r"[-\d.]+,([-\d.]+)", cut)]
+    assert min(heights) == pytest.approx(0, abs=0.01)  # begins at the upper end of the axis, not outside
+    assert len(heights) == 2
+
+
+def test_the_chosen_budget_is_a_dot_on_the_first_line():
+    budgets = [10, 100, 1000]
+    root = parse(curves.half_width_curve(budgets, {"a": [3, 2, 1], "b": [3.5, 3, 2]}, chosen=100))
+    (dot,) = marks(root, "symbol")
+    line = marks(root, "line")[0].get("d")
+    middle = re.findall(r"([-\d.]+),([-\d.]+)", line)[1]
+    assert place(dot) == pytest.approx(tuple(map(float, middle)), abs=0.01)
+    assert marks(parse(curve()), "symbol") == []
+    with pytest.raises(ValueError, match="must be one of"):
+        curves.half_width_curve(budgets, {"a": [3, 2, 1]}, chosen=50)
+
+
 def test_two_pictures_on_one_page_do_not_share_ids():
     assert parse(forest())[0].get("id") != parse(curve())[0].get("id")
 
@@ -282,10 +312,13 @@ def test_a_timeline_refuses_days_without_counts(days, counts, message):
         ([1, 2], {}, "between 1 and 6 designs can be drawn, got 0"),
         ([2, 1], {"a": [1, 1]}, "rise"),
         ([1], {"a": [1]}, "at least 2"),
+        ([0, 2], {"a": [1, 1]}, "positive"),
+        ([1, 2], {"a": [None, None]}, "no design has a half-width"),
+        ([1, 2], {"a": [1, float("nan")]}, "finite"),
         ([1, 2], {"a": [1]}, "needs 2 widths, got 1"),
         ([1, 2], {"a": [1, -1]}, "at least 0"),
     ],
 )
 def test_a_curve_refuses_budgets_and_widths_that_do_not_match(budgets, widths, message):
     with pytest.raises(ValueError, match=message):
-        charts.half_width_curve(budgets, widths)
+        curves.half_width_curve(budgets, widths)

@@ -264,8 +264,8 @@ def test_a_draw_goes_from_the_request_to_the_frame(program, campaign):
     made = campaign.draws.get()
     assert batch["design"] == Design(**{**PAIR, "runs": ("run0", "run2")}).parameters()
     assert (batch["batch"], batch["seed"], batch["n_frame"], batch["drawn_by"]) == (1, 20, N_FRAME, "manager")
-    assert batch["topics"] == ["t0", "t1", "t2"]
-    assert (batch["is_laid_out"], batch["n_topics_missing"], batch["n_items_missing"]) == (True, 0, 0)
+    assert (batch["topics"], batch["pooled"]) == (["t0", "t1", "t2"], RUNS)
+    assert (batch["is_laid_out"], batch["n_topics_missing"]) == (True, 0)
     assert campaign.items.count() == batch["n_drawn"] == made.n_drawn
 
     answer = program.client.get(batch["frame"])
@@ -378,4 +378,3 @@ def test_imported_scores_can_be_drawn_by(program, campaign):
     job = run(program.post("/draws", {**PAIR, "prior": "scores", "scores": "llama"}))
     assert (job.state, job.error) == ("done", "")
     assert Campaign.objects.get(pk=campaign.pk).draws.get().parameters["scores"] == "llama"
-    assert set(RUNS) == {"run0", "run1", "run2"}

@@ -20,8 +20,8 @@ from judging.rankings import write_rankings
 from judging.services import campaigns
 from judging.services.assign import claim, submit
 from sampling.models import AuditSchedule
-from sampling.services.auditing import audit
 from sampling.questions import Design
+from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone import jobs
 from touchstone.models import Event, Job, User, WorkerHeartbeat

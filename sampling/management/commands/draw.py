@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError
 
 from judging.models import Campaign
 from sampling.measures import parse_measure
@@ -68,10 +67,6 @@ def one_error() -> Iterator[None]:
         yield
     except ValueError as refusal:  # also FrameRefused and QuestionRefused
         raise CommandError(" ".join(str(refusal).split())) from refusal
-    except OperationalError as error:
-        if "lock timeout" not in str(error):
-            raise
-        raise CommandError("the campaign is busy, with an import or another draw; try again") from error
 
 
 def _campaign(wanted: str) -> Campaign:
@@ -135,7 +130,7 @@ def _drawn(campaign: Campaign, design: Design, seed: int | None, output: str) ->
         raise CommandError(f"a draw of this campaign is running already: job {running.pk}")
     made = draw(campaign=campaign, design=design, seed=seed)
     if output == "json":
-        return json.dumps(draw_json(made, {}), indent=2)
+        return json.dumps(draw_json(made, []), indent=2)
     return (
         f"batch {made.batch} of {campaign.name}: {made.n_drawn:,} of {made.n_frame:,} pooled documents drawn "
         f"(seed {made.seed})\nframe {made.frame.path}\nsha256 {made.frame_sha256}"
