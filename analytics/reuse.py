@@ -16,7 +16,7 @@ from analytics.estimators import Z95, Floats, Refusal, finite, weight_rows
 from sampling.designs import inclusion_probabilities
 from sampling.sizes import IdenticalSystemsError, UnsupportedWeightError
 
-STEPS = 2000  # halvings, then a bisection of the scale; about 100 are used
+STEPS = 2000  # at most so many halvings of the scale before the bisection; about 50 are used
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def reusability(
 
     Raise ValueError for a target without any weight (an empty run, or two runs that are the same).
 
-    Source: Kish (1965), section 11.7; Owen (2013), section 9.3; methods/sampling.md, section 4.
+    Source: Kish (1965); Owen (2013), section 9.3; methods/sampling.md, section 4.
     """
     rows, pi, deviation = _frame(frame_weights, inclusion_probability, spread)
     beyond = _beyond(weight_outside, rows.shape[0])
@@ -134,17 +134,17 @@ def reusability(
     results: list[Reusability] = []
     for w, share in zip(rows, shares, strict=True):
         reached = (w != 0) & (pi > 0)
-        size, probability = np.abs(w[reached]), pi[reached]
-        largest = float(size.max(initial=0.0)) or 1.0
-        size = size / largest
+        unit = float(np.abs(w).max()) or 1.0
+        size, probability = np.abs(w[reached]) / unit, pi[reached]
         effective = float(size.sum() ** 2 / (size**2 / probability).sum()) if size.size else 0.0
         refusal = _no_reuse(float(share)) if share > 0 else None
         half_width: float | Refusal = refusal or 0.0
         relative: float | Refusal = refusal or 0.0
         if refusal is None:
-            variance = float(_variances((w * deviation)[None] ** 2, pi)[0])
-            half_width = Z95 * math.sqrt(variance)
-            relative = _relative(variance, w * deviation, float(pi.sum()))
+            target = w / unit * deviation
+            variance = float(_variances(target[None] ** 2, pi)[0])
+            half_width = Z95 * unit * math.sqrt(variance)
+            relative = _relative(variance, target, float(pi.sum()))
         results.append(
             Reusability(float(share), float(probability.sum()), effective, half_width, relative, refusal)
         )

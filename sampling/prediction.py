@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from sampling.designs import normalised
 from sampling.draws import IndexArray, permanent_random_numbers
 from sampling.logistic import LogisticProblem, minimised
 from sampling.measures import FloatArray
 from sampling.pooling import as_ranks
-from sampling.questions import nested_probabilities
 from sampling.sizes import as_nonnegative, as_probabilities
 from sampling.sparse import SparseRuns
 
@@ -287,73 +285,3 @@ def _whole_numbers(name: str, values: ArrayLike) -> IndexArray:
 def _require_length(name: str, length: int, n_items: int) -> None:
     if length != n_items:
         raise ValueError(f"{name} must have {n_items} items, got {length}")
-
-
-# ---- sizes of a later batch --------------------------------------------------------------------------
-
-
-def learned_inclusion(
-    contrast: ArrayLike,
-    prediction: ArrayLike,
-    fold: ArrayLike,
-    *,
-    frame_sizes: ArrayLike,
-    earlier: ArrayLike,
-    expected_count: float,
-) -> FloatArray:
-    """Return pi of an adaptive batch together with those before it: pi >= earlier, sum pi = expected_count.
-
-    pi = max(earlier, min(1, c_k * contrast * sqrt(f (1 - f)))), where c_k of fold k gives the fold the share of new
-    judgments that `frame_sizes` have in it. So an item's pi depends on the other folds' labels only, and under
-    Poisson the difference estimator stays exactly unbiased, provided that the labels behind f, here and in the
-    estimate, are of batches before the first adaptive one. One c for all folds would spoil that.
-
-    A fold whose every item is certain cannot spend its share; the sum is then smaller.
-
-    Parameters
-    ----------
-    contrast : array, shape (n_items,)
-        As for `sampling.sizes.design_sizes`.
-    prediction : array, shape (n_items,)
-        f of `cross_fitted` with the same folds.
-    fold : int array, shape (n_items,)
-    frame_sizes : array, shape (n_items,)
-        Sizes fixed before any label, for instance those of the first batch.
-    earlier : array, shape (n_items,)
-        pi of the batches so far: of the design, before any label.
-    expected_count : float
-        Judgments in all, those expected of the earlier batches included.
-
-    Raises
-    ------
-    ValueError
-        Arrays that do not fit together, or a count below what the earlier batches expect.
-
-    Examples
-    --------
-    >>> start = {"frame_sizes": [1.0, 1.0], "earlier": [0.25, 0.25]}
-    >>> learned_inclusion([1.0, 1.0], [0.5, 0.1], [0, 1], **start, expected_count=1.0).tolist()
-    [0.5, 0.5]
-    """
-    moves = as_nonnegative("contrast", contrast, 1)
-    f = _open_probabilities("prediction", prediction)
-    part = _whole_numbers("fold", fold)
-    fixed, before = normalised(frame_sizes), as_probabilities("earlier", earlier)
-    for name, array in (("prediction", f), ("frame_sizes", fixed), ("earlier", before)):
-        _require_length(name, array.size, moves.size)
-    _require_length("fold", part.size, moves.size)
-    if not before.sum() - 1e-9 <= expected_count < np.inf:
-        raise ValueError(
-            f"expected_count must be at least {before.sum()}, already expected, got {expected_count}"
-        )
-
-    sizes = moves * np.sqrt(f * (1.0 - f))
-    new = max(expected_count - float(before.sum()), 0.0)
-    pi = before.copy()
-    for k in np.unique(part):
-        here = part == k
-        wanted = float(before[here].sum() + new * fixed[here].sum())
-        pi[here] = (
-            nested_probabilities(sizes[here], before[here], wanted) if sizes[here].any() else before[here]
-        )
-    return pi

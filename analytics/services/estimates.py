@@ -112,7 +112,7 @@ def _settled(
         return Value(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
     if unsupported > 0:
         return Refusal(
-            f"{unsupported:.1%} of the weight in {measure} lies on documents that can never be drawn under this design: "
+            f"{unsupported:.1%} of the weight in {measure} lies on documents that this design can never draw: "
             "judgments drawn for one question do not answer every other"
         )
     return None

@@ -57,9 +57,7 @@ def requeue(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> H
 
 
 def _assessor(campaign_id: uuid.UUID, assessor_id: int) -> Assessor:
-    people = Assessor.objects.select_related(
-        "user", "campaign__collection", "campaign__scale", "campaign__draw"
-    )
+    people = Assessor.objects.select_related("user", "campaign__collection", "campaign__scale")
     return get_object_or_404(people, pk=assessor_id, campaign_id=campaign_id)
 
 

@@ -80,7 +80,7 @@ def test_a_run_that_a_pure_pair_design_leaves_out_is_refused_for_want_of_support
     judged(campaign, PAPER)
     row = row_of(campaign, Method.IMPORTANCE, "run2")
     assert row.value is None
-    assert "can never be drawn" in row.refusal
+    assert "this design can never draw" in row.refusal
 
 
 def test_with_replacement_the_naive_number_counts_every_judgment_once(tmp_path):

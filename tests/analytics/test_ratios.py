@@ -147,7 +147,7 @@ def test_the_numerators_of_ap_and_dcg_are_unbiased_over_every_draw():
         assert mean == pytest.approx(truth)
         if measure is AP:
             # the diagonal must be u*: its square has another expectation
-            assert squares > 1.5 * float((binary(grade) / np.maximum(ranks[0], 1)).sum())
+            assert squares > 0.5 + float((binary(grade) / np.maximum(ranks[0], 1)).sum())
 
 
 def test_a_replicates_numerator_is_that_of_the_disturbed_pseudo_labels():
@@ -170,8 +170,6 @@ def test_a_replicates_numerator_is_that_of_the_disturbed_pseudo_labels():
             for k in range(4):
                 utility = labels.utility.copy()
                 utility[judged] += noise[:, k]
-                disturbed = ratios.PseudoLabels(**{**vars(labels), "utility": utility}) if False else None
-                assert disturbed is None
                 assert found[:, k] == pytest.approx(direct(measure, row, topic, utility, 6))
 
 
@@ -296,28 +294,28 @@ def test_the_same_seed_gives_the_same_bits_and_chunks_change_nothing(monkeypatch
 
 
 def test_the_bias_correction_takes_bias_off():
-    """Mean over topics of AP, 25 % of 40 documents a topic, over many draws: what is left is smaller."""
+    """nDCG of 30 topics, 30 % of 120 documents each, over 60 draws: what is left is less than half."""
     rng = np.random.default_rng(15)
-    ranks, _, grade = sampled(rng, 30, 40, 0.5, relevant=0.1)
-    topic = np.repeat(np.arange(30), 40)
-    truth = ratio_estimates(
-        NDCG, census(topic_index=topic, n_topics=30, grades=grade, gains=[0, 1]), ranks, seed=1
-    )[0].value
-    plain, corrected = [], []
-    for draw in range(60):
-        judged = np.flatnonzero(rng.random(topic.size) < 0.25)
+    n_draws, n_topics, n_items = 60, 30, 120
+    ranks, _, grade = sampled(rng, n_topics, n_items, 0.3, relevant=0.2)
+    topic = np.repeat(np.arange(n_topics), n_items)
+    known = census(topic_index=topic, n_topics=n_topics, grades=grade, gains=[0, 1])
+    truth = (numerators(NDCG, known, ranks[:1])[0] / denominators(NDCG, known)).mean()
+    plain, corrected = np.zeros((2, n_draws))
+    for draw in range(n_draws):
+        judged = np.flatnonzero(rng.random(topic.size) < 0.3)
         labels = pseudo_labels(
-            prediction=np.full(topic.size, 0.1),
+            prediction=np.full(topic.size, 0.2),
             topic_index=topic,
-            n_topics=30,
+            n_topics=n_topics,
             judged=judged,
-            draw_probability=np.full(judged.size, 0.25),
+            draw_probability=np.full(judged.size, 0.3),
             label=grade[judged],
         )
-        plain.append((numerators(NDCG, labels, ranks[:1])[0] / denominators(NDCG, labels)).mean() - truth)
-        corrected.append(ratio_estimates(NDCG, labels, ranks[:1], seed=draw, replicates=200)[0].value - truth)
-    assert np.mean(plain) > 3 * np.std(plain) / np.sqrt(60)
-    assert abs(np.mean(corrected)) < 0.7 * np.mean(plain)
+        plain[draw] = (numerators(NDCG, labels, ranks[:1])[0] / denominators(NDCG, labels)).mean() - truth
+        corrected[draw] = ratio_estimates(NDCG, labels, ranks[:1], seed=draw, replicates=200)[0].value - truth
+    assert abs(plain.mean()) > 3 * plain.std() / np.sqrt(n_draws)
+    assert abs(corrected.mean()) < 0.5 * abs(plain.mean())
 
 
 def test_a_mean_over_topics_from_few_judgments_is_refused_with_the_ratio_of_sums_instead():
@@ -331,7 +329,7 @@ def test_a_mean_over_topics_from_few_judgments_is_refused_with_the_ratio_of_sums
         assert "about 100 a topic or 20% of the pool are needed, and some in every topic" in no.reason
         assert f"the ratio of the sums over topics, is {instead.value:.4f} [{instead.low:.4f}" in no.reason
     n = labels.judged.size
-    assert refused[0].needed == np.ceil(0.2 * 12 * 300 - n)
+    assert refused[0].needed == 720 - n
 
 
 def test_a_topic_of_which_nothing_is_known_has_no_mean():
@@ -416,7 +414,7 @@ def test_runs_that_are_the_same_inside_the_cutoff_differ_by_exactly_nothing():
     same = ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=1)[2]
     assert (same.value, same.standard_error, same.low, same.high) == (0, 0, 0, 0)
     assert "the same inside the cutoff" in same.warning
-    assert ratio_estimates(parse_ratio("nDCG@11"), labels, ranks, seed=1)[2].standard_error > 0
+    assert ratio_estimates(parse_ratio("nDCG@20"), labels, ranks, seed=1)[2].standard_error > 0
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,12 @@ def test_an_own_design_that_would_judge_everything_is_said_and_not_divided_by():
 
 
 def test_the_size_of_weights_does_not_matter_for_shares_and_ratios():
-    one, other = (reusability(W * scale, OLD, SPREAD)[0] for scale in (1.0, 1e-90))
-    assert one.effective_judgments == pytest.approx(other.effective_judgments)
-    assert one.relative_variance == pytest.approx(other.relative_variance)
+    one = reusability(W, OLD, SPREAD)[0]
+    for scale in (1e-250, 1e250):
+        other = reusability(W * scale, OLD, SPREAD)[0]
+        assert one.effective_judgments == pytest.approx(other.effective_judgments)
+        assert one.relative_variance == pytest.approx(other.relative_variance)
+        assert one.half_width * scale == pytest.approx(other.half_width)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def campaign(tmp_path):
         name=f"campaign {uuid.uuid4()}",
         user=None,
         grades=DEFAULT_GRADES,
+        gold_check_rate=0.0,
     )
 
 

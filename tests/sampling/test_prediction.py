@@ -9,15 +9,14 @@ import pytest
 from scipy.special import expit
 
 from sampling.draws import permanent_random_numbers
-from sampling.pooling import prior_utility
 from sampling.prediction import (
     cross_fitted,
     folds,
-    learned_inclusion,
     posterior_prior,
     rank_features,
     standardised,
 )
+from sampling.questions import prior_of_runs
 from sampling.sparse import from_dense
 
 # ---- folds -----------------------------------------------------------------------------------------
@@ -273,49 +272,8 @@ def test_the_bits_are_the_same_under_another_number_of_threads():
     assert len(digests.pop().strip()) == 64
 
 
-# ---- sizes of a later batch ------------------------------------------------------------------------
-
-
-def test_a_later_batch_adds_to_the_earlier_one_and_spends_per_fold_what_the_frame_says():
-    rng = np.random.default_rng(5)
-    fold, contrast = rng.integers(0, 4, 200), rng.random(200)
-    fixed, earlier = rng.random(200), rng.uniform(0, 0.2, 200)
-    f = rng.uniform(0.01, 0.9, 200)
-    count = float(earlier.sum()) + 30
-    pi = learned_inclusion(contrast, f, fold, frame_sizes=fixed, earlier=earlier, expected_count=count)
-    assert (pi >= earlier).all()
-    assert (pi <= 1).all()
-    new, share = np.bincount(fold, pi - earlier), np.bincount(fold, fixed) / fixed.sum()
-    assert new == pytest.approx(30 * share, abs=1e-9)
-    raised = pi > earlier + 1e-12
-    for k in range(4):
-        scale = (pi / (contrast * np.sqrt(f * (1 - f))))[raised & (fold == k) & (pi < 1)]
-        assert scale == pytest.approx(np.full(scale.size, scale[0]), rel=1e-9)
-    # What is predicted elsewhere does not matter to a fold.
-    elsewhere = np.where(fold == 1, f, 0.5)
-    again = learned_inclusion(
-        contrast, elsewhere, fold, frame_sizes=fixed, earlier=earlier, expected_count=count
-    )
-    assert again[fold == 1].tobytes() == pi[fold == 1].tobytes()
-
-
-def test_a_count_below_the_earlier_batches_is_refused():
-    with pytest.raises(ValueError, match="expected_count must be at least 1"):
-        learned_inclusion(
-            [1.0, 1.0], [0.5, 0.5], [0, 1], frame_sizes=[1, 1], earlier=[0.5, 0.5], expected_count=0.9
-        )
-
-
-def test_items_without_contrast_keep_their_earlier_probability():
-    pi = learned_inclusion(
-        [0.0, 1.0, 0.0], [0.5] * 3, [0, 0, 1], frame_sizes=[1, 1, 1], earlier=[0.1] * 3, expected_count=0.9
-    )
-    assert pi[[0, 2]] == pytest.approx([0.1, 0.1], abs=1e-15)
-    assert pi[1] == pytest.approx(0.5, abs=1e-9)
-
-
 def test_the_guess_from_ranks_serves_as_prior():
     given, _ = problem()
     ranks = np.random.default_rng(2).integers(0, 101, (3, 400))
-    given |= {"prior": prior_utility(ranks, 100), "features": rank_features(ranks, 100)}
+    given |= {"prior": prior_of_runs(ranks, 100), "features": rank_features(ranks, 100)}
     assert ((cross_fitted(**given) > 0) & (cross_fitted(**given) < 1)).all()

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sampling.prediction import cross_fitted, learned_inclusion
+from sampling.batches import probabilities_by_fold
+from sampling.prediction import cross_fitted
 
 N = 6
 FRAME = {
@@ -77,12 +78,13 @@ def two_batches(prediction, inclusion, prediction_of_both=None):
     return total
 
 
-def learned(f):
-    return learned_inclusion(
-        np.abs(WEIGHT),
-        f,
-        FRAME["fold"],
+def learned(f, fold=FRAME["fold"]):
+    """Return pi of both batches: 1.5 more judgments expected, for what the predictions leave in doubt."""
+    return probabilities_by_fold(
+        np.abs(WEIGHT) * np.sqrt(f * (1 - f)),
+        fold,
         frame_sizes=np.abs(WEIGHT),
+        unlearned=PI,
         earlier=PI,
         expected_count=PI.sum() + 1.5,
     )
@@ -90,10 +92,7 @@ def learned(f):
 
 def learned_across_folds(f):
     """Return pi on one scale for all folds: an item's pi then depends on its own label through the others' f."""
-    everything = np.zeros(N, dtype=np.int64)
-    return learned_inclusion(
-        np.abs(WEIGHT), f, everything, frame_sizes=np.abs(WEIGHT), earlier=PI, expected_count=PI.sum() + 1.5
-    )
+    return learned(f, np.zeros(N, dtype=np.int64))
 
 
 def test_two_batches_are_exactly_unbiased_when_sizes_and_predictions_know_other_folds_of_the_first_only():
