@@ -45,6 +45,7 @@ from analytics.estimators import (
 from analytics.inverse import matrix_inverse as matrix_inverse
 from analytics.labels import Ints, integers, merged_classes
 from analytics.labels import naive as naive
+from analytics.topics import over_topics
 
 AUDITED_FOR_NORMAL = 100  # from here z, below t
 GREG_SOURCES = ("drawing", "label noise", "gold")
@@ -306,28 +307,12 @@ def greg_label_by_topic(
     results: list[Estimate | Refusal] = []
     for target in range(n_targets):
         refused = _refusal(judged, target)
-        if refused is None and n_topics < 2:
-            refused = Refusal("1 topic says nothing about others; at least 2 are needed", 1)
         if refused is not None:
             results.append(refused)
             continue
         z = known[target] + np.bincount(topic, weights=contribution[target], minlength=n_topics)
-        results.append(_over_topics(z))
+        results.append(over_topics(z, (*GREG_SOURCES, "topics")))
     return results
-
-
-def _over_topics(z: Floats) -> Estimate:
-    """Return the t interval of sum z: n topics whose values n z have that mean."""
-    variance = float(z.size * z.var(ddof=1))
-    return estimate(
-        float(z.sum()),
-        variance,
-        degrees_of_freedom=z.size - 1,
-        n=z.size,
-        sources=(*GREG_SOURCES, "topics"),
-        components=(("topics", variance),),
-        warning=few_items_warning(z.size, "topics") if z.size < 10 else "",
-    )
 
 
 # -- how much more gold -------------------------------------------------------------------------------------

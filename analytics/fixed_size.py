@@ -1,7 +1,7 @@
 """Estimates from a draw of fixed size (Pareto, conditional Poisson), plain or within strata such as topics.
 
 Inclusion probabilities of a Pareto draw hold closely, not exactly; the bias this leaves is far below the
-standard error (tests/analytics/test_exact.py integrates it). Arrays hold the *drawn* items.
+standard error (tests/analytics/test_fixed_size.py integrates it). Arrays hold the *drawn* items.
 """
 
 from dataclasses import dataclass

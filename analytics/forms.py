@@ -11,7 +11,7 @@ from judging.models import Campaign
 from sampling.measures import grade_gains, parse_measure
 from sampling.models import AuditSchedule, Draw
 from sampling.questions import Design, QuestionRefused
-from sampling.services.drawing import FEWEST_TO_LEARN_FROM
+from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
 
 LARGEST_BUDGET = 10_000_000
 QUESTIONS = (
@@ -148,7 +148,7 @@ class DesignForm(forms.Form):
             more = {"budget": math.ceil(1.5 * earlier.parameters["budget"])}
             named["initial"] = initial_of(earlier.parameters) | more | named.get("initial", {})
         super().__init__(*arguments, **named)
-        self.campaign, self.earlier, self.n_judged = campaign, earlier, n_judged
+        self.campaign, self.earlier = campaign, earlier
         self.run_ids = list(campaign.collection.runs.values_list("run_id", flat=True))
         for name in ("run_a", "run_b", "run", "baseline", "candidates", "ranked"):
             self.fields[name].choices = [(run_id, run_id) for run_id in self.run_ids]
@@ -157,20 +157,14 @@ class DesignForm(forms.Form):
         names = list(campaign.collection.score_lists.values_list("name", flat=True))
         self.fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
         closed = {} if names else {"scores": "None are imported: upload them on the collection's page."}
-        if earlier is None:
-            closed["judgments"] = "For a top-up: nothing is judged yet."
-        else:
+        self.too_early = why_not_learn(campaign, earlier)
+        if self.too_early:
+            closed["judgments"] = self.too_early
+        if earlier is not None:
             self.fields["selection"].disabled = True
             self.fields["selection"].initial = earlier.selection
             self.fields["budget"].label = "Items in all"
-            if n_judged < FEWEST_TO_LEARN_FROM:
-                closed["judgments"] = self.too_few()
         self.fields["prior"].close(closed)
-
-    def too_few(self) -> str:
-        items = "1 item is" if self.n_judged == 1 else f"{self.n_judged} items are"
-        judged = f"{items} judged" if self.n_judged else "Nobody has judged yet"
-        return f"{judged}: learning takes {FEWEST_TO_LEARN_FROM} judged items."
 
     # -- checks ---------------------------------------------------------------------------------------------
 
@@ -240,10 +234,14 @@ class DesignForm(forms.Form):
                     "specificity", "both together must be above 100 %: else the scores say the opposite"
                 )
         if cleaned.get("prior") == "judgments":
-            if self.n_judged < FEWEST_TO_LEARN_FROM:
-                self.add_error("prior", f"{self.too_few()} Choose the ranks of all runs")
+            if self.too_early:
+                self.add_error("prior", f"{self.too_early} Choose the ranks of all runs")
             elif cleaned.get("selection") != "poisson":
                 self.add_error("prior", "learning from judgments needs each document drawn by its own chance")
+            elif cleaned.get("method") != "default":
+                self.add_error(
+                    "prior", "only the default method learns from judgments: choose one or the other"
+                )
         if cleaned.get("other_runs_share", 0.0) + cleaned.get("uniform_share", 0.0) >= 1:
             self.add_error("uniform_share", "both shares together must stay below 100 %")
 
@@ -274,6 +272,25 @@ class DesignForm(forms.Form):
         shown = {name: str(self[name].value() or "") for name in names if name != "scores"}
         usual = {name: str(field.initial) for name, field in DesignForm.base_fields.items() if name in shown}
         return any(shown[name] not in ("", usual[name]) for name in shown)
+
+
+def why_not_learn(campaign: Campaign, earlier: Draw | None) -> str:
+    """Return why sizes cannot be learned from this campaign's judgments now; empty where they can."""
+    if earlier is None:
+        return "For a top-up: nothing is judged yet."
+    first = campaign.draws.exclude(learned_from=None).order_by("batch").first()
+    learned_from = first.learned_from if first else earlier.batch
+    drawn = campaign.items.filter(draw_entries__draw__batch__lte=learned_from, draw_entries__times__gte=1)
+    n_judged = drawn.filter(judgments__grade__isnull=False).distinct().count()
+    if n_judged == 0:
+        return "Nobody has judged yet."
+    waiting = n_waiting(campaign, learned_from)
+    if waiting:
+        items = "1 item waits" if waiting == 1 else f"{waiting} items wait"
+        return f"{items} for judgments: which come first must not decide what is drawn next."
+    if n_judged < FEWEST_TO_LEARN_FROM:
+        return f"{n_judged} judged so far: learning takes {FEWEST_TO_LEARN_FROM} judged items."
+    return ""
 
 
 def pairs(design: Design) -> list[tuple[str, str]]:

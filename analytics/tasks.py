@@ -1,7 +1,9 @@
-"""Background work of analytics: recomputations, and the forecasts of large pools."""
+"""Background work of analytics: recomputations, and the forecasts and top-ups of large pools."""
 
 from analytics.services import forecast as forecasts
+from analytics.services.lacking import lacking
 from analytics.services.recomputation import recompute
+from analytics.services.reuse import Asked, ReuseRefused
 from judging.models import Campaign
 from sampling.frames import FrameRefused
 from sampling.questions import Design, QuestionRefused
@@ -27,3 +29,17 @@ def forecast(context: Context) -> None:
         raise JobRefused(forecasts.reason(refusal)) from refusal
     context.progress(1, 1, f"{shown.n_frame} pooled documents weighed")
     context.result = forecasts.as_json(shown, pool)
+
+
+@handler("reuse")
+def reuse(context: Context) -> None:
+    """Work out which judgments a run lacks."""
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
+    context.progress(0, 1, "looking at what every run returns")
+    try:
+        asked = Asked(**context.payload["asked"])
+        made = lacking(campaign=campaign, asked=asked, half_width=context.payload["half_width"])
+    except ReuseRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    context.progress(1, 1, f"{made.n_new:.0f} more items")
+    context.result = made.as_json()

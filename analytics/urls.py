@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from analytics.views import assessors, design, manage, research
+from analytics.views import assessors, design, manage, research, reuse
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -23,6 +23,9 @@ urlpatterns = [
     path("results/", research.results, name="results"),
     path("results/<uuid:campaign_id>/", research.campaign, name="campaign-results"),
     path("results/<uuid:campaign_id>/pair/", research.pair, name="pair"),
+    path("results/<uuid:campaign_id>/reuse/", reuse.reuse, name="reuse"),
+    path("results/<uuid:campaign_id>/reuse/draw/", reuse.draw, name="reuse-draw"),
+    path("api/v1/campaigns/<uuid:campaign_id>/reuse", reuse.api_reuse, name="api-reuse"),
     re_path(rf"^results/{UUID}/forest\.(?P<file_format>svg|png|csv)$", research.download_plot, name="plot"),
     re_path(rf"^results/{UUID}/export/(?P<kind>qrels|qrels_jg|prels)$", research.export, name="export"),
 ]

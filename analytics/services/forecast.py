@@ -10,8 +10,9 @@ from sampling.designs import depth_pool
 from sampling.frames import FrameRefused, weights_of_runs
 from sampling.questions import Design, QuestionRefused
 from sampling.services.forecasting import Preview, preview
-from sampling.services.population import Population, population
+from sampling.services.population import Population, population, single_draws, sizes
 from sampling.sizes import IdenticalSystemsError
+from sampling.strata import stratified_probabilities
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -71,7 +72,20 @@ def compute(*, campaign: Campaign, design: Design) -> tuple[Preview, CompletePoo
     FrameRefused or QuestionRefused: the design cannot be carried out.
     """
     shown = preview(campaign=campaign, design=design)
-    return shown, _complete_pool(population(campaign, design))
+    found = population(campaign, design)
+    if design.selection == "pareto":
+        _require_exact_counts(found)
+    return shown, _complete_pool(found)
+
+
+def _require_exact_counts(found: Population) -> None:
+    """Refuse a budget that has too few items for the topics."""
+    method = found.design.method
+    wanted = sizes(found) if method == "default" else single_draws(found, method)
+    try:
+        stratified_probabilities(wanted, found.pooled.topic_index, min(found.design.budget, found.n_items))
+    except ValueError as error:
+        raise FrameRefused(str(error)) from error
 
 
 def _complete_pool(found: Population) -> CompletePool | None:

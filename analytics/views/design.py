@@ -44,7 +44,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     earlier = newest_draw(row)
     obstacle = what_stops(row, earlier)
     asked = request.POST or (request.GET if "question" in request.GET else None)
-    form = DesignForm(asked, campaign=row, earlier=earlier, n_judged=_n_judged(row) if earlier else 0)
+    form = DesignForm(asked, campaign=row, earlier=earlier)
     found, wanted = Forecast(), None
     if asked and not obstacle and form.is_valid():
         wanted = form.design()
@@ -67,10 +67,6 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "suggested_measures": SUGGESTED_MEASURES,
     }
     return render(request, "analytics/design.html", context, status=400 if form.errors else 200)
-
-
-def _n_judged(row: Campaign) -> int:
-    return row.items.filter(draw_entries__times__gte=1, judgments__grade__isnull=False).distinct().count()
 
 
 def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
@@ -249,8 +245,10 @@ def _same_said(preview: Preview, asked: Design) -> str:
     never = [SAID[name] for name, n in known if not n]
     words = []
     if reached:
-        words.append(f"The same interval would take about {' and '.join(reached)}.")
-    if never and preview.widths["default"] and asked.budget < preview.n_frame:
+        words.append(
+            f"Instead of {intcomma(asked.budget)} items, the same interval would take about {' and '.join(reached)}."
+        )
+    if never and asked.budget < preview.n_frame:
         words.append(f"It is not reached {' or '.join(never)}, however many are judged.")
     return " ".join(words)
 

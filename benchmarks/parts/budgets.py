@@ -1,37 +1,30 @@
-"""How many judgments each design needs on a pool whose truth is known: designs, exact variances, and simulations."""
+"""What a design with a number of judgments achieves on a pool whose truth is known: exact variances, and single draws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from parts.trec_like import Floats, Ints, JudgedPool
 
 from analytics.estimators import Estimate, difference_estimator
-from parts.trec_like import Floats, Ints, JudgedPool
+from sampling.batches import learned_sizes, probabilities_by_fold
 from sampling.designs import (
     average_run_design,
     design_variance,
     draws_for_distinct,
     inclusion_probabilities,
-    mixture,
     naive_design,
-    normalised,
     pair_design,
     poisson_variance,
-    uniform_design,
 )
 from sampling.pooling import prior_utility
-from sampling.prediction import (
-    FEATURE_RIDGE,
-    N_FOLDS,
-    cross_fitted,
-    learned_inclusion,
-    posterior_prior,
-    rank_features,
-)
+from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_prior, rank_features
+from sampling.questions import Design, Importance, default_sizes, prior_of_runs
 
-SENSITIVITY, SPECIFICITY = 0.75, 0.95  # of the machine judge: true, and assumed
-POOR_SENSITIVITY, POOR_SPECIFICITY = 0.5, 0.7  # of one that is much worse than assumed
+GOOD = (0.75, 0.95)  # sensitivity and specificity of a machine judge
+POOR = (0.5, 0.7)
+CAUTIOUS = (0.65, 0.85)  # what is assumed of a judge of whom .75 and .95 are believed
 JUDGE_RIDGE = 1.0
 
 
@@ -46,62 +39,68 @@ class Guess:
 
 @dataclass(frozen=True)
 class KnownPool:
-    """A pool with what all its runs, and a simulated machine judge, say before any label."""
+    """A pool with what its runs, and two simulated machine judges, say before any label."""
 
     pool: JudgedPool
     judge: Floats  # a machine's labels, 0 or 1
     poor_judge: Floats
 
     @cached_property
-    def features(self) -> Floats:
-        return rank_features(self.pool.ranks, self.pool.depth)
-
-    def prior(self, unreturned: float = 10.0) -> Floats:
-        """Return the guess from all runs; an item not returned counts as rank `unreturned` times the depth."""
-        rank = np.where(self.pool.ranks == 0, unreturned * self.pool.depth, self.pool.ranks)
-        return np.asarray((16.0 / (rank + 34.0)).mean(axis=0), dtype=np.float64)
+    def all_runs(self) -> Guess:
+        """The product's guess and features."""
+        ranks, depth = self.pool.ranks, self.pool.depth
+        return with_features(prior_of_runs(ranks, depth), rank_features(ranks, depth))
 
     @cached_property
-    def ranks_only(self) -> Guess:
-        return Guess(self.prior(), self.features, np.full(self.features.shape[1], FEATURE_RIDGE))
+    def all_runs_as_in_the_paper(self) -> Guess:
+        """The same, but an item that a run does not return counts as rank depth + 1."""
+        return with_features(prior_utility(self.pool.ranks, self.pool.depth), self.all_runs.features)
 
     @cached_property
-    def paper_prior(self) -> Guess:
-        """As `ranks_only`, but an item not returned counts as rank depth + 1."""
-        return Guess(prior_utility(self.pool.ranks, self.pool.depth), self.features, self.ranks_only.ridge)
+    def judged(self) -> Guess:
+        return self._with(self.judge, GOOD)
 
     @cached_property
-    def with_judge(self) -> Guess:
-        return self._with(self.judge)
+    def judged_cautiously(self) -> Guess:
+        return self._with(self.judge, CAUTIOUS)
 
     @cached_property
-    def with_poor_judge(self) -> Guess:
-        return self._with(self.poor_judge)
+    def judged_poorly(self) -> Guess:
+        return self._with(self.poor_judge, GOOD)
 
-    def _with(self, labels: Floats) -> Guess:
-        posterior = posterior_prior(self.prior(), labels, sensitivity=SENSITIVITY, specificity=SPECIFICITY)
-        features = np.column_stack([self.features, labels])
-        return Guess(posterior, features, np.append(self.ranks_only.ridge, JUDGE_RIDGE))
+    @cached_property
+    def judged_poorly_and_cautiously(self) -> Guess:
+        return self._with(self.poor_judge, CAUTIOUS)
+
+    def _with(self, labels: Floats, assumed: tuple[float, float]) -> Guess:
+        ranks = self.all_runs
+        posterior = posterior_prior(ranks.prior, labels, sensitivity=assumed[0], specificity=assumed[1])
+        features = np.column_stack([ranks.features, labels])
+        return Guess(posterior, features, np.append(ranks.ridge, JUDGE_RIDGE))
 
     @cached_property
     def average_run(self) -> Floats:
         return average_run_design(self.pool.weights)
 
 
+def with_features(prior: Floats, features: Floats) -> Guess:
+    """Return a guess whose features all have the usual ridge."""
+    return Guess(prior, features, np.full(features.shape[1], FEATURE_RIDGE))
+
+
 def known(pool: JudgedPool, rng: np.random.Generator) -> KnownPool:
     """Return the pool with two machine judges whose errors are independent of everything else."""
     luck = rng.random((2, pool.relevant.size))
-    rates = ((SENSITIVITY, SPECIFICITY), (POOR_SENSITIVITY, POOR_SPECIFICITY))
     labels = [
         np.where(numbers < np.where(pool.relevant > 0, *rate), pool.relevant, 1.0 - pool.relevant)
-        for numbers, rate in zip(luck, rates, strict=True)
+        for numbers, rate in zip(luck, (GOOD, POOR), strict=True)
     ]
     return KnownPool(pool, *labels)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The difference of two runs of a pool (or one run alone), and the paper's guess from these two."""
+    """The difference of two runs of a pool (or one run alone)."""
 
     known: KnownPool
     first: int
@@ -118,49 +117,45 @@ class Pair:
         return self.known.pool.ranks[[self.first, self.second]]
 
     @cached_property
-    def own_prior(self) -> Floats:
-        return prior_utility(self.own_ranks, self.known.pool.depth)
+    def own_guess(self) -> Guess:
+        """The paper's guess, from the two compared runs only, with features of these two."""
+        depth = self.known.pool.depth
+        return with_features(prior_utility(self.own_ranks, depth), rank_features(self.own_ranks, depth))
 
     @cached_property
-    def own_guess(self) -> Guess:
-        """The paper's guess and features of the two compared runs only."""
-        features = rank_features(self.own_ranks, self.known.pool.depth)
-        return Guess(self.own_prior, features, np.full(features.shape[1], FEATURE_RIDGE))
+    def says(self) -> Importance:
+        return Importance(np.square(self.g), np.abs(self.g), self.known.average_run)
 
     @property
     def truth(self) -> float:
         return float((self.g * self.known.pool.relevant).sum())
 
-    @property
+    @cached_property
     def support(self) -> int:
         return int(np.count_nonzero(self.g))
 
     def with_replacement(self, naive: bool, distinct: float) -> float:
         """Return the exact variance of the paper's Q* (or of the naive design) at a number of distinct judgments."""
-        a, b = self.known.pool.weights[[self.first, self.second]]
-        both = np.stack([a, b])
-        q = naive_design(both, self.own_prior) if naive else pair_design(a, b, self.own_prior)
+        both = self.known.pool.weights[[self.first, self.second]]
+        prior = self.own_guess.prior
+        q = naive_design(both, prior) if naive else pair_design(both[0], both[1], prior)
         return design_variance(q, self.known.pool.relevant, self.g) / draws_for_distinct(q, distinct)
 
-    def horvitz_thompson(self, distinct: float) -> float:
+    def horvitz_thompson(self, count: float) -> float:
         """Return the exact Poisson variance with the sizes of Q*."""
-        pi = inclusion_probabilities(np.abs(self.g) * self.own_prior, distinct)
+        pi = inclusion_probabilities(np.abs(self.g) * self.own_guess.prior, count)
         return float(poisson_variance(pi, self.g, self.known.pool.relevant**2))
 
-    def raw_difference(self, guess: Guess, distinct: float) -> float:
-        """Return the exact variance of the difference estimator whose prediction is the guess as it is."""
-        pi = inclusion_probabilities(np.abs(self.g) * spread(guess.prior), distinct)
-        return float(poisson_variance(pi, self.g, (self.known.pool.relevant - guess.prior) ** 2))
-
-
-def spread(probability: Floats) -> Floats:
-    """Return sqrt(p (1 - p))."""
-    return np.asarray(np.sqrt(probability * (1.0 - probability)))
+    def raw_difference(self, count: float) -> float:
+        """Return the exact Poisson variance of the difference estimator whose prediction is the paper's guess."""
+        p = self.own_guess.prior
+        pi = inclusion_probabilities(np.abs(self.g) * np.sqrt(p * (1 - p)), count)
+        return float(poisson_variance(pi, self.g, (self.known.pool.relevant - p) ** 2))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A design without replacement with the cross-fitted difference estimator.
+    """The product's default design, with variations.
 
     Attributes
     ----------
@@ -168,24 +163,36 @@ class Plan:
         What is known of the items, from the pair.
     other_runs, uniform : float
         Shares of the average of all runs and of the uniform design.
-    two_stage : bool
-        Half the budget as planned, the rest with sizes learned from it; predictions from the first half.
+    two_batches : bool
+        Half the budget as planned, the rest with sizes learned from its labels; predictions from the first half's.
     topic_ridge : float
     all_labels : bool
-        Fit, and size, on the truth of the whole pair: not attainable, a bound.
+        Sizes and predictions from the truth of the whole pair: not attainable, a bound.
     """
 
     guess: Callable[[Pair], Guess]
     other_runs: float = 0.0
     uniform: float = 0.0
-    two_stage: bool = False
+    two_batches: bool = False
     topic_ridge: float = 1.0
     all_labels: bool = False
+
+    @property
+    def design(self) -> Design:
+        return Design(
+            "pair",
+            ("a", "b"),
+            "DCG(dcg='ln')@100",
+            depth=100,
+            budget=1,
+            other_runs_share=self.other_runs,
+            uniform_share=self.uniform,
+        )
 
 
 @dataclass(frozen=True)
 class Realised:
-    """One draw: probabilities, selected items and predictions of the whole frame."""
+    """One draw: probabilities, drawn items, and predictions for the whole frame."""
 
     pi: Floats
     drawn: Ints
@@ -210,8 +217,8 @@ class Realised:
 
 
 def realised(plan: Plan, pair: Pair, count: float, rng: np.random.Generator) -> Realised:
-    """Return one draw of about `count` judgments, predicted from its labels."""
-    pool, guess = pair.known.pool, plan.guess(pair)
+    """Return one draw of about `count` judgments, with predictions from its labels."""
+    pool, guess, design = pair.known.pool, plan.guess(pair), plan.design
     numbers = rng.random(pool.relevant.size)
     fold = rng.integers(0, N_FOLDS, pool.relevant.size)
 
@@ -227,38 +234,37 @@ def realised(plan: Plan, pair: Pair, count: float, rng: np.random.Generator) -> 
             topic_ridge=plan.topic_ridge,
         )
 
-    contrast = np.abs(pair.g)
     if plan.all_labels:
         f = predicted(np.flatnonzero(pair.g))
-        pi = inclusion_probabilities(contrast * spread(f), count)
+        pi = inclusion_probabilities(default_sizes(design, pair.says, f), count)
         return Realised(pi, np.flatnonzero(numbers < pi), f)
-    question = normalised(contrast * spread(guess.prior))
-    sizes = question
-    if plan.other_runs + plan.uniform > 0:
-        others = [pair.known.average_run, uniform_design(question.size)]
-        sizes = mixture(question, others, [plan.other_runs, plan.uniform])
-    pi = inclusion_probabilities(sizes, count / 2 if plan.two_stage else count)
+    sizes = default_sizes(design, pair.says, guess.prior)
+    pi = inclusion_probabilities(sizes, count / 2 if plan.two_batches else count)
     drawn = np.flatnonzero(numbers < pi)
     f = predicted(drawn)
-    if plan.two_stage:
-        pi = learned_inclusion(contrast, f, fold, frame_sizes=sizes, earlier=pi, expected_count=count)
+    if plan.two_batches:
+        learned = learned_sizes(design, pair.says, guess=guess.prior, learned=f, fold=fold)
+        before = {"unlearned": pi, "earlier": pi, "frame_sizes": sizes}
+        pi = probabilities_by_fold(learned, fold, **before, expected_count=count)
         drawn = np.flatnonzero(numbers < pi)
     return Realised(pi, drawn, f)
 
 
-ALL_RUNS = Plan(lambda pair: pair.known.ranks_only)
 PLANS = {
     "pair's ranks only": Plan(lambda pair: pair.own_guess),
-    "all runs, unreturned = depth + 1": Plan(lambda pair: pair.known.paper_prior),
-    "default, without mixture": ALL_RUNS,
-    "default, without topic intercepts": Plan(lambda pair: pair.known.ranks_only, topic_ridge=1e9),
-    "default": Plan(lambda pair: pair.known.ranks_only, other_runs=0.15, uniform=0.05),
-    "two batches, without mixture": Plan(lambda pair: pair.known.ranks_only, two_stage=True),
-    "machine judge, without mixture": Plan(lambda pair: pair.known.with_judge),
-    "machine judge": Plan(lambda pair: pair.known.with_judge, other_runs=0.15, uniform=0.05),
-    "machine judge, two batches, without mixture": Plan(lambda pair: pair.known.with_judge, two_stage=True),
-    "machine judge, much worse than assumed": Plan(
-        lambda pair: pair.known.with_poor_judge, other_runs=0.15, uniform=0.05
+    "all runs, unreturned = depth + 1": Plan(lambda pair: pair.known.all_runs_as_in_the_paper),
+    "default without topic intercepts, no mixture": Plan(lambda pair: pair.known.all_runs, topic_ridge=1e9),
+    "default, no mixture": Plan(lambda pair: pair.known.all_runs),
+    "default, 10 % other runs, 1 % uniform": Plan(lambda pair: pair.known.all_runs, 0.10, 0.01),
+    "default, 15 % other runs, 5 % uniform": Plan(lambda pair: pair.known.all_runs, 0.15, 0.05),
+    "two batches, no mixture": Plan(lambda pair: pair.known.all_runs, two_batches=True),
+    "machine judge, no mixture": Plan(lambda pair: pair.known.judged),
+    "machine judge, 15 % and 5 %": Plan(lambda pair: pair.known.judged, 0.15, 0.05),
+    "machine judge assumed cautiously, no mixture": Plan(lambda pair: pair.known.judged_cautiously),
+    "machine judge, two batches, no mixture": Plan(lambda pair: pair.known.judged, two_batches=True),
+    "poor machine judge believed good, no mixture": Plan(lambda pair: pair.known.judged_poorly),
+    "poor machine judge assumed cautiously, no mixture": Plan(
+        lambda pair: pair.known.judged_poorly_and_cautiously
     ),
-    "fitted to all labels (not attainable)": Plan(lambda pair: pair.known.ranks_only, all_labels=True),
+    "fitted to all labels (not attainable)": Plan(lambda pair: pair.known.all_runs, all_labels=True),
 }

@@ -17,7 +17,7 @@ import analytics.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
 from analytics.forms import initial_of, pairs
 from analytics.services import forecast as forecasts
-from judging.models import Item, Run, ScoreList
+from judging.models import Item, Run, ScoreList, Topic
 from judging.rankings import write_rankings
 from judging.services import campaigns
 from sampling.models import Draw
@@ -83,14 +83,19 @@ def undrawn(collection):
 
 
 def add_run(collection, name, documents):
-    """Store a run that returns the same documents for topic t0, in this order."""
+    """Store a run that returns these documents for topic t0, in this order."""
     rows = [
         {"topic_id": "t0", "doc_id": doc, "score": float(-place), "run_tag": name}
         for place, doc in enumerate(documents)
     ]
+    store_run(collection, name, rows)
+
+
+def store_run(collection, name, rows):
     target = io.BytesIO()
     write_rankings(pl.DataFrame(rows), target)
-    run = Run(collection=collection, run_id=name, n_topics=1, n_lines=len(rows))
+    n_topics = len({row["topic_id"] for row in rows})
+    run = Run(collection=collection, run_id=name, n_topics=n_topics, n_lines=len(rows))
     run.rankings.save(f"{name}.rankings", ContentFile(target.getvalue()))
 
 
@@ -256,7 +261,7 @@ REFUSED = {
     ),
     "a method of no name": ({"method": "best"}, "best is not one of the available choices"),
     "scores that are not there": ({"prior": "scores"}, "no scores are imported"),
-    "judgments before any": ({"prior": "judgments"}, "Nobody has judged yet"),
+    "judgments before any": ({"prior": "judgments"}, "nothing is judged yet"),
     "shares of everything": ({"other_runs_share": 60, "uniform_share": 40}, "below 100 %"),
     "a share that is no number": ({"uniform_share": "nan"}, "Enter a number"),
     "a question of no name": ({"question": "why"}, "why is not one of the available choices"),
@@ -297,6 +302,31 @@ def test_a_count_out_of_reach_with_replacement_is_refused_beside_the_budget(page
     assert "does not reach so many different items" in text
     assert "out of its reach" in text  # in the table, in words
     assert "Draw these items" not in text
+
+
+def test_too_few_items_for_an_exact_count_in_every_topic_are_refused_before_the_draw(page, tmp_path):
+    """Two a topic at least: with 7 topics or more that is above the smallest budget that the form takes."""
+    collection = make_collection(tmp_path)
+    more = collection.topics.bulk_create(
+        Topic(collection=collection, topic_id=f"t{number}", title="More") for number in range(3, 9)
+    )
+    for run in collection.runs.all():
+        run.delete()
+    for name, turn in (("run0", 0), ("run2", 5)):
+        rows = [
+            {
+                "topic_id": f"t{t}",
+                "doc_id": f"t0d{(place + turn) % 14:02d}",
+                "score": float(-place),
+                "run_tag": name,
+            }
+            for t in range(3 + len(more))
+            for place in range(10)
+        ]
+        store_run(collection, name, rows)
+    text = page(undrawn(collection), **PAIR | {"selection": "pareto", "budget": 12})
+    assert "This cannot be drawn" in text
+    assert "18" in text.split("This cannot be drawn")[1][:200]  # two for each of the nine topics
 
 
 def test_a_collection_of_one_run_links_to_the_upload(page, tmp_path):
@@ -409,9 +439,14 @@ def test_a_top_up_may_ask_another_question(page, post, drawn):
 
 def test_learning_from_judgments_waits_for_them_and_is_named_afterwards(page, post, drawn):
     wanted = PAIR | {"budget": 30, "prior": "judgments"}
-    assert "Nobody has judged yet: learning takes 10 judged items." in page(drawn)
-    assert "Nobody has judged yet" in page(drawn, status=400, **wanted)
-    judge_all(drawn, [make_assessor(drawn, "ann"), make_assessor(drawn, "ben")])
+    assert "Nobody has judged yet." in page(drawn)
+    assert "Nobody has judged yet. Choose the ranks" in page(drawn, status=400, **wanted)
+    ann, ben = make_assessor(drawn, "ann"), make_assessor(drawn, "ben")
+    judge_all(drawn, [ann], number=1)
+    assert f"{drawn.items.count()} items wait for judgments" in page(drawn, status=400, **wanted)
+    judge_all(drawn, [ann, ben])
+    naive = page(drawn, status=400, **wanted | {"method": "naive"})
+    assert "only the default method learns from judgments" in naive
     text = page(drawn, **wanted)
     assert "every batch stays exactly unbiased" in text
     post(drawn, **wanted)

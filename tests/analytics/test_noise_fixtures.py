@@ -1,14 +1,11 @@
-"""Published and hand-checked numbers: methods/noise-correction.md section 6, methods/sampling.md section 8."""
-
-from itertools import product
+"""Published and hand-checked numbers of methods/noise-correction.md, section 6."""
 
 import numpy as np
 import pytest
 
 from analytics.comparison import welch
 from analytics.confusion import audit_counts, confusion_from_counts
-from analytics.estimators import Refusal, difference_estimator, horvitz_thompson
-from analytics.fixed_size import fixed_size_variance
+from analytics.estimators import Refusal
 from analytics.goldberg import (
     corrected_value,
     corrected_variance,
@@ -16,103 +13,12 @@ from analytics.goldberg import (
     proportion_error,
     shared_audit_difference,
 )
-from analytics.importance import importance_sampling
-from analytics.inverse import label_noise, label_scores, matrix_inverse_with_replacement, score_variance
-
-# S1: abc | abc, S2: bad | abd, DCG@3 with natural logarithms, two topics; order 1a 1b 1c 1d 2a 2b 2c 2d
-FIRST, SECOND, THIRD = 0.5 / np.log([2.0, 3.0, 4.0])
-W1 = np.array([FIRST, SECOND, THIRD, 0, FIRST, SECOND, THIRD, 0])
-W2 = np.array([SECOND, FIRST, 0, THIRD, FIRST, SECOND, 0, THIRD])
-G = W1 - W2
-U = np.array([2.0, 1, 0, 3, 1, 0, 2, 4])
-# 4/(rank + 1), rank 4 where unranked
-UTILITY_1 = np.array([2, 4 / 3, 1, 0.8, 2, 4 / 3, 1, 0.8])
-UTILITY_2 = np.array([4 / 3, 2, 0.8, 1, 2, 4 / 3, 0.8, 1])
-PRIOR = (UTILITY_1 + UTILITY_2) / 2
-EQ9 = PRIOR * abs(G) / (PRIOR * abs(G)).sum()
-EQ4 = UTILITY_1 * W1 / (UTILITY_1 * W1).sum()
-ITEMS = {name: index for index, name in enumerate(["1a", "1b", "1c", "1d", "2a", "2b", "2c", "2d"])}
+from analytics.inverse import label_scores, matrix_inverse_with_replacement, score_variance
 
 
 def six(value):
     """Compare to the six printed digits."""
     return pytest.approx(np.asarray(value) if isinstance(value, list) else value, abs=6e-7)
-
-
-# -- sampling ------------------------------------------------------------------------------------------------
-
-
-def test_five_draws_with_replacement_give_the_printed_estimate_and_interval():
-    drawn = [ITEMS[name] for name in ["1a", "1d", "2c", "2d", "1a"]]
-    assert (U * G)[drawn] / EQ9[drawn] == six([2.623022, -7.286173, 4.857449, -9.714897, 2.623022])
-    result = importance_sampling(G[drawn], U[drawn], EQ9[drawn], fewest=2)[0]
-    assert result.value == six(-1.379515)
-    assert result.standard_error * np.sqrt(5) == six(6.620188)
-    assert (result.low, result.high) == (six(-7.182366), six(4.423335))
-
-
-def test_balance_heuristic_over_two_batches():
-    mixture = 0.6 * EQ4 + 0.4 * EQ9
-    assert mixture == six([0.260771, 0.156730, 0.104295, 0.059401, 0.179574, 0.075532, 0.104295, 0.059401])
-    drawn = [ITEMS[name] for name in ["1a", "1b", "2a", "1d", "2c"]]
-    results = importance_sampling(np.array([W1, G])[:, drawn], U[drawn], mixture[drawn], fewest=2)
-    assert [r.value for r in results] == six([3.873936, -2.191161])
-
-
-def test_variance_of_three_draws_with_replacement():
-    rows = [
-        (importance_sampling(G[list(d)], U[list(d)], EQ9[list(d)], fewest=0)[0].value, np.prod(EQ9[list(d)]))
-        for d in product(np.flatnonzero(EQ9), repeat=3)
-    ]
-    mean = sum(v * p for v, p in rows)
-    assert mean == six(-1.537141)
-    assert sum((v - mean) ** 2 * p for v, p in rows) == six(8.262113)
-
-
-PPS = np.array([0.608980, 0.608980, 0.445510, 0.445510, 0, 0, 0.445510, 0.445510])
-EXACT_PPS = 3 * EQ9  # nothing is certain
-
-
-def test_horvitz_thompson_of_the_printed_sample():
-    assert six(PPS) == EXACT_PPS
-    drawn = [ITEMS[name] for name in ("1a", "1d", "2c")]
-    result = horvitz_thompson(G[drawn], U[drawn], EXACT_PPS[drawn], fewest=3)[0]
-    assert result.value == six(0.064766)
-    assert result.standard_error**2 == six(5.023370)
-    assert fixed_size_variance((U * G)[drawn], EXACT_PPS[drawn]) == six(7.523603)
-
-
-def test_difference_estimator_of_the_printed_sample():
-    drawn = [ITEMS[name] for name in ("1a", "1d", "2c")]
-    total = (PRIOR * G).sum()
-    assert total == six(0)
-    result = difference_estimator(
-        G[drawn], U[drawn], EXACT_PPS[drawn], prior=PRIOR[drawn], prior_total=[total], fewest=3
-    )[0]
-    assert result.value == six(-0.663851)
-    assert result.standard_error**2 == six(2.050718)
-
-
-@pytest.mark.parametrize(("prior", "exact"), [(np.zeros(8), 4.922846), (PRIOR, 2.622268)])
-def test_the_variance_estimate_averages_to_the_exact_poisson_variance(prior, exact):
-    support = np.flatnonzero(EXACT_PPS)
-    expected = 0.0
-    for taken in product([False, True], repeat=support.size):
-        drawn = support[list(taken)]
-        chance = np.prod(np.where(taken, EXACT_PPS[support], 1 - EXACT_PPS[support]))
-        e = difference_estimator(
-            G[drawn], U[drawn], EXACT_PPS[drawn], prior=prior[drawn], prior_total=[0.0], fewest=0
-        )[0]
-        expected += chance * e.standard_error**2
-    assert expected == six(exact)
-
-
-def test_scores_and_noise_of_sensitivity_eight_and_specificity_nine_tenths():
-    matrix = [[0.9, 0.1], [0.2, 0.8]]
-    c = label_scores(matrix, [0, 1])
-    assert c == six([-0.142857, 1.285714])
-    assert score_variance(matrix, c) + np.array([0, 1]) == six([0.183673, 1.326531])
-    assert label_noise(matrix, [0, 1]) == six([0.163265, 0.367347])
 
 
 # -- noise correction ----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 from small_campaign import DEPTH, DOCUMENTS, N_FRAME, RUNS, TOPICS, doc_id, make_undrawn, returned
 
 from judging.models import Run
-from judging.services.errors import ImportRefused
 from judging.services.files import import_runs
 from judging.services.judgment_files import import_judgments
 from judging.services.scores import import_scores
@@ -217,7 +216,7 @@ def test_scores_move_the_guess_by_bayes_rule_where_they_are_and_nowhere_else(tmp
     size = 0.8 * question / question.sum() + 0.15 * average + 0.05 / N_FRAME
     frame = load_frame(made)
     np.testing.assert_allclose(frame["batch_1"], inclusion_probabilities(size, BUDGET), rtol=1e-9)
-    assert np.isnan(frame["score"]).sum() == N_FRAME - 2
+    assert frame["score"].is_nan().sum() == N_FRAME - 2
     assert (frame["score"][0], frame["score"][3]) == (1.0, 0.0)
 
 
@@ -253,7 +252,7 @@ def test_judgments_that_were_imported_come_after_a_draw(tmp_path):
     [
         ({"measure": "DCG@20"}, "the pool depth must be at least 20, the cutoff of DCG@20"),
         ({"selection": "pareto", "budget": 5}, "count must be at least 6, 2 judgments"),
-        ({"method": "naive", "selection": "replacement", "budget": 38}, "fewer than 30 different items"),
+        ({"method": "naive", "selection": "replacement", "budget": 42}, "fewer than 42 different items"),
         ({"runs": ["run0", "nobody"]}, "the collection has no run 'nobody'"),
         ({"runs": ["run0", "run0"]}, "run 'run0' is named twice"),
         ({"runs": ["run0"]}, "takes 2 run"),
@@ -283,12 +282,7 @@ def test_runs_that_rank_alike_inside_the_cutoff_leave_nothing_to_judge(tmp_path)
 
 def test_topics_of_a_run_that_the_collection_lacks_are_never_pooled(tmp_path):
     campaign = make_undrawn(tmp_path)
-    lines = [("t0", doc_id(0, 0), 1), ("t9", doc_id(1, 0), 1)]
-    try:
-        new_run(tmp_path, campaign, "late", lines)
-    except ImportRefused as refusal:
-        assert "t9" in str(refusal)
-        return
+    new_run(tmp_path, campaign, "late", [("t0", doc_id(0, 0), 1), ("t9", doc_id(1, 0), 1)])
     made = draw(campaign=campaign, design=design("pool"))
     assert set(load_frame(made)["topic_id"]) == set(TOPICS)
     assert made.parameters["topics"] == TOPICS

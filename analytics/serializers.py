@@ -1,0 +1,72 @@
+"""What is asked about the reuse of a campaign's judgments, checked before a service sees it; and the answer."""
+
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+
+from analytics.services.lacking import Found
+from analytics.services.reuse import Answer, Asked
+from judging.models import Campaign
+from sampling.frames import newest_draw
+from sampling.measures import parse_measure
+from sampling.serializers import LONGEST_MEASURE, MOST_ITEMS, Finite, StrictSerializer, Word
+
+
+class ReuseRequest(StrictSerializer):
+    """About which run, in which linear measure, against which other run if any, and how surely."""
+
+    run = Word(max_length=200)
+    against = Word(max_length=200, default="")
+    measure = Word(max_length=LONGEST_MEASURE, default="")
+    half_width = Finite(min_value=0.0, max_value=1e12, allow_null=True, default=None)
+
+    def validate_run(self, run_id: str) -> str:
+        return self._known(run_id)
+
+    def validate_against(self, run_id: str) -> str:
+        return self._known(run_id) if run_id else ""
+
+    def _known(self, run_id: str) -> str:
+        if not self.context["campaign"].collection.runs.filter(run_id=run_id).exists():
+            raise serializers.ValidationError(f"the collection has no run {run_id!r}")
+        return run_id
+
+    def validate_measure(self, name: str) -> str:
+        """Return the measure; unnamed, that of the campaign's newest batch."""
+        if not name:
+            draw = newest_draw(self.context["campaign"])
+            return str(draw.parameters["measure"]) if draw else "DCG@10"
+        try:
+            return parse_measure(name).name
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if sent["run"] == sent["against"]:
+            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        measure = sent["measure"] or self.validate_measure("")
+        return {**sent, "asked": Asked(sent["run"], measure, sent["against"])}
+
+
+class ReuseDraw(ReuseRequest):
+    """The top-up that was shown."""
+
+    budget = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
+
+
+def reuse_json(
+    campaign: Campaign, asked: Asked, answer: Answer, wanted: float | None, found: Found
+) -> dict[str, Any]:
+    return {
+        "campaign": str(campaign.pk),
+        "run": asked.run,
+        "against": asked.against or None,
+        "measure": asked.measure,
+        **answer.as_json(),
+        "wanted_half_width": wanted,
+        "lacking": found.lacking.as_json() if found.lacking else None,
+        "lacking_refusal": found.refusal,
+        "lacking_is_being_computed": found.job is not None,
+        "draws": reverse("sampling:api-draws", args=[campaign.pk]),
+    }

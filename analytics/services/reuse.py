@@ -1,0 +1,292 @@
+"""May a run be scored with a campaign's judgments, also one that came after the draw? How surely, and what is lacking.
+
+Everything here is a property of what was drawn and of what the run returns: it can be said before a number is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from analytics.estimators import Z95, Refusal
+from analytics.frames import Floats, _first_drawn
+from analytics.reuse import Reusability, reusability
+from judging.models import Campaign, Run
+from judging.rankings import Rankings, read_rankings, top
+from judging.services.errors import Refused
+from sampling.frames import load_frame, mean_gains, newest_draw
+from sampling.measures import Measure, grade_gains, parse_measure, run_weights
+from sampling.models import Draw
+from sampling.pooling import ranks_in_pairs
+from sampling.prediction import posterior_prior
+
+PAIR = ["topic_id", "doc_id"]
+MOST_COMPARED = 12  # runs of the draw that say what half-width is usual
+SHOWN_OUTSIDE = 5
+
+
+class ReuseRefused(Refused):
+    status = 409
+    title = "These judgments cannot be asked this"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The value of one run in a linear measure, or how far it is above another run's."""
+
+    run: str
+    measure: str
+    against: str = ""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        return (self.run, self.against) if self.against else (self.run,)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the judgments say of what is asked, under the guess of relevance that the draw recorded.
+
+    A half-width is that of the 95 % interval, judgments taken as free of error; `half_width` once all that was drawn
+    is judged, `half_width_now` with what is judged so far. None where `refusal` (or `refusal_now`) says why.
+    """
+
+    n_documents: int  # that the asked value depends on
+    n_outside: int  # of these, how many could not be judged
+    share_outside: float  # of the weight
+    examples_outside: tuple[tuple[str, str], ...]
+    n_drawn: int  # items drawn among the documents
+    n_judged: int
+    expected_judgments: float
+    effective_judgments: float
+    half_width: float | None
+    half_width_now: float | None
+    relative_variance: float | None
+    relative_reason: str
+    refusal: str
+    refusal_now: str
+    usual_half_width: float | None  # of the runs that were there at the draw
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "examples_outside": [list(pair) for pair in self.examples_outside]}
+
+
+def answer(*, campaign: Campaign, asked: Asked) -> Answer:
+    """Return what the campaign's judgments say of the run, or raise `ReuseRefused`."""
+    draw, measure, runs = checked(campaign, asked)
+    gain = relevant_gain(campaign, measure)
+    frame = load_frame(draw)
+    frame = frame.with_columns(spread=pl.Series(_spread(draw, frame) * gain))
+    rankings = [_rankings(run) for run in runs]
+    table = _with_documents_of(frame, rankings, measure.cutoff, draw.parameters["topics"])
+    weights = _difference(measure, [table[f"rank_{n}"].to_numpy() for n in range(len(runs))], _n_topics(draw))
+    if not weights.any():
+        raise ReuseRefused(_no_weight(asked, measure))
+    weighed = weights != 0
+    probability, spread = table["inclusion_probability"].to_numpy(), table["spread"].to_numpy()
+    complete = reusability(weights[None], probability, spread)[0]
+    judged = _judged(campaign, table)
+    now = _now(draw, table, judged)
+    outside = table.filter(pl.Series(weighed & (probability == 0))).sort(PAIR)
+    present = complete if now is None else reusability(weights[None], now, spread)[0]
+    drawn = weighed & (table["drawn_in"].to_numpy() > 0)
+    return Answer(
+        n_documents=int(weighed.sum()),
+        n_outside=outside.height,
+        share_outside=complete.share_outside,
+        examples_outside=tuple(outside.select(PAIR).head(SHOWN_OUTSIDE).iter_rows()),
+        n_drawn=int(drawn.sum()),
+        n_judged=int((drawn & judged).sum()),
+        expected_judgments=complete.expected_judgments,
+        effective_judgments=complete.effective_judgments,
+        half_width=_number(complete.half_width),
+        half_width_now=_number(present.half_width),
+        relative_variance=_number(complete.relative_variance),
+        relative_reason=complete.relative_variance.reason
+        if isinstance(complete.relative_variance, Refusal)
+        else "",
+        refusal=complete.refusal.reason if complete.refusal else "",
+        refusal_now=_refusal_now(draw, table, weights, complete, present, judged),
+        usual_half_width=_usual(draw, frame, measure, asked, campaign),
+    )
+
+
+# -- what is asked ------------------------------------------------------------------------------------------
+
+
+def checked(campaign: Campaign, asked: Asked) -> tuple[Draw, Measure, list[Run]]:
+    """Return the newest batch, the measure and the runs that are asked about."""
+    draw = newest_draw(campaign)
+    if draw is None:
+        raise ReuseRefused("nothing was drawn in this campaign yet: there are no judgments to use")
+    try:
+        measure = parse_measure(asked.measure)
+        relevant_gain(campaign, measure)
+    except ValueError as error:
+        raise ReuseRefused(str(error)) from error
+    if asked.run == asked.against:
+        raise ReuseRefused(f"{asked.run} and {asked.against} are one run: choose another to compare with")
+    known = {run.run_id: run for run in campaign.collection.runs.filter(run_id__in=asked.runs)}
+    for run_id in asked.runs:
+        if run_id not in known:
+            raise ReuseRefused(f"the collection has no run {run_id!r}")
+    return draw, measure, [known[run_id] for run_id in asked.runs]
+
+
+def relevant_gain(campaign: Campaign, measure: Measure) -> float:
+    """Return the mean gain of a relevant document: what the guess of relevance is worth in the measure."""
+    relevant = measure.relevant_grade or campaign.scale.relevant_grade
+    return float(grade_gains(measure, campaign.scale.gains(), relevant)[relevant:].mean())
+
+
+def _no_weight(asked: Asked, measure: Measure) -> str:
+    if asked.against:
+        return (
+            f"{asked.run} and {asked.against} rank alike inside the cutoff of {measure.name}: the difference is "
+            "exactly 0, and there is nothing to judge"
+        )
+    return f"{asked.run} returns nothing for the topics of this campaign: its value is 0"
+
+
+def _rankings(run: Run) -> Rankings:
+    return read_rankings(Path(run.rankings.path))
+
+
+def _n_topics(draw: Draw) -> int:
+    return len(draw.parameters["topics"])
+
+
+# -- the table ----------------------------------------------------------------------------------------------
+
+
+def _spread(draw: Draw, frame: pl.DataFrame) -> Floats:
+    """Return sqrt(p (1 - p)) per pair of the frame, p the guess of relevance with which it was drawn."""
+    guess, parameters = frame["prior"].to_numpy(), draw.parameters
+    if "score" in frame.columns and parameters["prior"] != "runs":
+        score = frame["score"].fill_null(float("nan")).to_numpy()
+        known = ~np.isnan(score)
+        guess = guess.copy()
+        rates = {name: parameters[name] for name in ("sensitivity", "specificity")}
+        guess[known] = posterior_prior(guess[known], score[known], **rates)
+    return np.asarray(np.sqrt(guess * (1 - guess)))
+
+
+def _with_documents_of(
+    frame: pl.DataFrame, rankings: Sequence[Rankings], cutoff: int, topic_ids: Sequence[str]
+) -> pl.DataFrame:
+    """Return the frame with rank_0, rank_1: where the runs return its pairs, 0 nowhere; and below it, with probability
+    0, the documents down to the cutoff that are not in it."""
+    table = frame
+    for number, run in enumerate(rankings):
+        rows = top(run, cutoff).filter(pl.col("topic_id").is_in(list(topic_ids)))
+        rows = rows.select(*PAIR, pl.col("rank").cast(pl.Int64).alias(f"rank_{number}"))
+        table = table.join(rows, on=PAIR, how="full", coalesce=True, maintain_order="left_right")
+    # How uncertain a document outside is matters to no number: with one of them there is a refusal instead.
+    return table.with_columns(pl.col("spread").fill_null(1.0)).fill_null(0)
+
+
+def _difference(measure: Measure, ranks: Sequence[np.ndarray], n_topics: int) -> Floats:
+    weights = [run_weights(measure, row, n_topics) for row in ranks]
+    return weights[0] if len(weights) == 1 else np.asarray(weights[0] - weights[1])
+
+
+def _judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
+    """Return for every pair whether it has a grade."""
+    graded = mean_gains(campaign, np.asarray(campaign.scale.gains())).select(*PAIR, judged=pl.lit(True))
+    joined = table.select(PAIR).join(graded, on=PAIR, how="left", maintain_order="left")
+    return np.asarray(joined["judged"].fill_null(False).to_numpy())
+
+
+def _now(draw: Draw, table: pl.DataFrame, judged: np.ndarray) -> Floats | None:
+    """Return the chance of every pair to be drawn and judged so far; None where all that was drawn is judged.
+
+    What is judged so far is a random part of a topic's items, batch by batch (analytics/frames.py).
+    """
+    drawn_in = table["drawn_in"].to_numpy().astype(np.int64)
+    if judged[drawn_in > 0].all():
+        return None
+    topic = table["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    first = _first_drawn(draw, table)
+    now = np.zeros(table.height)
+    for batch in range(1, draw.batch + 1):
+        mine = drawn_in == batch
+        n_drawn = np.bincount(topic[mine], minlength=topic.max() + 1)
+        n_judged = np.bincount(topic[mine & judged], minlength=topic.max() + 1)
+        share = np.divide(n_judged, n_drawn, out=np.zeros(n_drawn.size), where=n_drawn > 0)
+        now += first[batch - 1] * share[topic]
+    return np.minimum(now, 1.0)
+
+
+def _refusal_now(
+    draw: Draw,
+    table: pl.DataFrame,
+    weights: Floats,
+    complete: Reusability,
+    now: Reusability,
+    judged: np.ndarray,
+) -> str:
+    if complete.refusal is not None or now.refusal is None:
+        return complete.refusal.reason if complete.refusal else ""
+    wanted = table.filter(pl.Series((weights != 0) & (table["inclusion_probability"].to_numpy() > 0)))
+    seen = table.filter(pl.Series(judged & (table["drawn_in"].to_numpy() > 0)))["topic_id"].unique()
+    waiting = set(wanted["topic_id"].unique()) - set(seen)
+    if waiting:
+        return f"{len(waiting)} of {_n_topics(draw)} topics have no judgment yet"
+    return "a part of the newest batch has no judgment yet"
+
+
+def _number(value: float | Refusal) -> float | None:
+    return None if isinstance(value, Refusal) else value
+
+
+# -- what is usual ------------------------------------------------------------------------------------------
+
+
+def _usual(
+    draw: Draw, frame: pl.DataFrame, measure: Measure, asked: Asked, campaign: Campaign
+) -> float | None:
+    """Return the median half-width that the judgments give the other runs of the draw: a sensible thing to ask for.
+
+    Asked against a run: of the others against it, or against each other if it came later. None without such runs.
+    """
+    pooled = draw.parameters.get("pooled") or list(draw.parameters["runs"])
+    others = [run_id for run_id in pooled if run_id not in asked.runs]
+    if len(others) > MOST_COMPARED:
+        others = [others[place] for place in np.linspace(0, len(others) - 1, MOST_COMPARED).astype(int)]
+    weights = _weights_in_frame(draw, frame, measure, campaign, [*others, *filter(None, [asked.against])])
+    rival = weights.pop(asked.against, None) if asked.against in pooled else None
+    rows = [row for run_id, row in weights.items() if run_id != asked.against]
+    if asked.against:
+        rows = [row - rival for row in rows] if rival is not None else [a - b for a, b in pairwise(rows)]
+    probability, spread = frame["inclusion_probability"].to_numpy(), frame["spread"].to_numpy()
+    widths = [_half_width(row, probability, spread) for row in rows if row.any()]
+    known = [width for width in widths if width is not None]
+    return float(np.median(known)) if known else None
+
+
+def _weights_in_frame(
+    draw: Draw, frame: pl.DataFrame, measure: Measure, campaign: Campaign, run_ids: Sequence[str]
+) -> dict[str, Floats]:
+    """Return run -> w over the frame, of the runs that return nothing else inside the cutoff."""
+    runs = list(campaign.collection.runs.filter(run_id__in=run_ids))
+    if not runs:
+        return {}
+    topics = draw.parameters["topics"]
+    found, outside = ranks_in_pairs(
+        [_rankings(run) for run in runs], frame["topic_id"], frame["doc_id"], measure.cutoff, topics
+    )
+    inside = [place for place in range(len(runs)) if not outside[place].size]
+    return {runs[place].run_id: run_weights(measure, found.row(place), len(topics)) for place in inside}
+
+
+def _half_width(weights: Floats, probability: Floats, spread: Floats) -> float | None:
+    """Return half of the 95 % interval of a Poisson draw; None where a document with weight has no chance."""
+    mine = weights != 0
+    pi = probability[mine]
+    if (pi == 0).any():
+        return None
+    return float(Z95 * np.sqrt(((1 - pi) / pi * (weights[mine] * spread[mine]) ** 2).sum()))

@@ -1,0 +1,147 @@
+"""May a run be scored with a campaign's judgments? The page for researchers, its button for managers, and the API."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.serializers import ReuseDraw, ReuseRequest, reuse_json
+from analytics.services.lacking import Found, design_of, find_lacking
+from analytics.services.recomputation import measures_of
+from analytics.services.reuse import Answer, ReuseRefused, answer
+from analytics.views.design import what_stops
+from judging.models import Campaign
+from judging.views.access import ResearchersOnly, managers_only, researchers_only
+from sampling.frames import FrameRefused, newest_draw
+from sampling.measures import measure_kind
+from sampling.services.queueing import DrawRunning, queue_draw
+from touchstone.models import User
+
+FIELDS = ("run", "against", "measure", "half_width")
+ENOUGH = 1.005  # a half-width that is wider than wanted by less than this is as wanted: it is shown with three digits
+
+
+@require_GET
+@researchers_only
+def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """What the judgments say of the run that is asked about, and what it lacks."""
+    row = _campaign(campaign_id)
+    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    context: dict[str, Any] = {
+        "campaign": row,
+        "draw": newest_draw(row),
+        "given": given,
+        "runs": row.collection.runs.all(),
+        "measures": [name for name in measures_of(row) if _is_linear(name)],
+    }
+    if given["run"]:
+        sent = ReuseRequest(data=_not_empty(given), context={"campaign": row})
+        if sent.is_valid():
+            context |= _answered(row, sent.validated_data, request.user)
+        else:
+            context["errors"] = {name: found[0] for name, found in sent.errors.items()}
+    return render(request, "analytics/reuse.html", context, status=400 if "errors" in context else 200)
+
+
+def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, Any]:
+    asked = sent["asked"]
+    try:
+        said = answer(campaign=row, asked=asked)
+    except (ReuseRefused, FrameRefused) as refusal:
+        return {"asked": asked, "refusal": str(refusal)}
+    wanted = _wanted(said, sent["half_width"])
+    found = (
+        Found()
+        if wanted is None
+        else find_lacking(campaign=row, asked=asked, half_width=wanted, user=_person(user))
+    )
+    design = found.lacking.design if found.lacking else None
+    return {
+        "asked": asked,
+        "answer": said,
+        "wanted": wanted,
+        "wanted_is_usual": sent["half_width"] is None,
+        "found": found,
+        "design": json.dumps(design.parameters(), indent=2) if design else "",
+        "obstacle": what_stops(row, newest_draw(row)) if design else {},
+        "is_enough": not said.refusal and wanted is not None and (said.half_width or 0.0) <= wanted * ENOUGH,
+    }
+
+
+def _wanted(said: Answer, half_width: float | None) -> float | None:
+    """Return the half-width to reach: as asked, else what is usual in the campaign."""
+    return said.usual_half_width if half_width is None else half_width
+
+
+@require_POST
+@managers_only
+def draw(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Draw the top-up that was shown."""
+    row = _campaign(campaign_id)
+    sent = ReuseDraw(
+        data=_not_empty({name: request.POST.get(name, "") for name in (*FIELDS, "budget")}),
+        context={"campaign": row},
+    )
+    if not sent.is_valid():
+        raise BadRequest(str(sent.errors))
+    given = {name: request.POST.get(name, "") for name in FIELDS if request.POST.get(name)}
+    back = f"{reverse('analytics:reuse', args=[row.pk])}?{urlencode(given)}"
+    try:
+        design = design_of(row, sent.validated_data["asked"], sent.validated_data["budget"])
+        job = queue_draw(campaign=row, design=design, seed=None, user=_person(request.user))
+    except (ReuseRefused, DrawRunning) as refusal:
+        messages.error(request, f"{refusal.title}: {refusal}.")
+        return redirect(back)
+    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': back})}")
+
+
+@api_view(["GET"])
+@permission_classes([ResearchersOnly])
+def api_reuse(request: Request, campaign_id: uuid.UUID) -> Response:
+    """The same as JSON; `lacking.design` can be sent to the campaign's draws as it is."""
+    row = _campaign(campaign_id)
+    sent = ReuseRequest(data=request.query_params.dict(), context={"campaign": row})
+    sent.is_valid(raise_exception=True)
+    asked, half_width = sent.validated_data["asked"], sent.validated_data["half_width"]
+    try:
+        said = answer(campaign=row, asked=asked)
+    except FrameRefused as refusal:
+        raise ReuseRefused(str(refusal)) from refusal
+    wanted = _wanted(said, half_width)
+    found = Found()
+    if wanted is not None:
+        found = find_lacking(campaign=row, asked=asked, half_width=wanted, user=_person(request.user))
+    made = Response(reuse_json(row, asked, said, wanted, found))
+    if found.job is not None:
+        made["Retry-After"] = "2"
+    return made
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    """Return a campaign that was drawn; of another there is nothing to reuse, and no such page."""
+    return get_object_or_404(
+        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
+    )
+
+
+def _not_empty(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if value}
+
+
+def _is_linear(measure: str) -> bool:
+    return measure_kind(measure) == "linear"
+
+
+def _person(user: Any) -> User | None:
+    return user if isinstance(user, User) else None
