@@ -29,18 +29,23 @@ METHODS = (
     (
         "default",
         "The default",
-        "By what a document says and how doubtful it is. Take it unless you need another.",
+        "More chance for documents that say much about the question and whose relevance is in doubt. Take it "
+        "unless you need another.",
     ),
     (
         "paper",
         "The paper's Q*",
-        "By what it says and how probably relevant: to repeat Schnabel et al. (2016).",
+        "More chance for documents that say much and are probably relevant: to repeat Schnabel et al. (2016).",
     ),
-    ("naive", "Naive", "By rank alone, whatever the question: a yardstick for benchmarks."),
+    ("naive", "Naive", "More chance for high ranks, whatever the question: a yardstick for benchmarks."),
 )
 SELECTIONS = (
     ("poisson", "Each by its own chance (Poisson)", "The count varies a little. More can be drawn later."),
-    ("pareto", "An exact count in every topic (Pareto)", "For absolute values. Cannot be topped up."),
+    (
+        "pareto",
+        "An exact count in every topic (Pareto)",
+        "For absolute values and fixed contracts. Cannot be topped up.",
+    ),
     ("replacement", "With replacement", "As the paper draws: for the paper's Q* and naive only."),
 )
 PRIORS = (
@@ -134,7 +139,7 @@ class DesignForm(forms.Form):
     sensitivity = PercentField(label="Relevant found, %", usual=0.75, low=1, high=99)
     specificity = PercentField(label="Not relevant rejected, %", usual=0.95, low=1, high=99)
     other_runs_share = PercentField(label="For other runs, %", usual=0.15, low=0, high=90)
-    uniform_share = PercentField(label="For every document alike, %", usual=0.05, low=0, high=90)
+    uniform_share = PercentField(label="For all alike, %", usual=0.05, low=0, high=90)
 
     def __init__(
         self,

@@ -73,7 +73,7 @@ def importance_sampling(
 
     results: list[Estimate | Refusal] = []
     for w in rows:
-        used = int(np.unique(items[w != 0]).size)
+        used = int(np.count_nonzero(w)) if item is None else int(np.unique(items[w != 0]).size)
         if used < fewest or n < 2:
             results.append(too_few(used, max(2, fewest)))
             continue

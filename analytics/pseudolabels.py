@@ -85,6 +85,8 @@ class PseudoLabels:
     draw_noise, audit_noise : arrays [stair, judged]
         Standard deviation that the drawing (the audit) puts on the item's u*; their squares sum to the
         unbiased estimate of the Poisson variance of any sum of u*.
+    found_draw_noise, found_audit_noise : arrays [stair, judged]
+        The same of `stair_found`, which varies together with the totals.
     counted : bool array [judged]
         Items whose label is known: all judged ones, or the audited ones where there is an audit.
     predicted : bool
@@ -102,6 +104,8 @@ class PseudoLabels:
     judged: Ints
     draw_noise: Floats
     audit_noise: Floats
+    found_draw_noise: Floats
+    found_audit_noise: Floats
     counted: NDArray[np.bool_]
     predicted: bool
     sources: tuple[str, ...]
@@ -114,7 +118,27 @@ class PseudoLabels:
     @cached_property
     def noisy(self) -> Ints:
         """Places among the judged items of those whose u* has noise: not drawn, or not audited, for certain."""
-        return np.flatnonzero((self.draw_noise != 0).any(axis=0) | (self.audit_noise != 0).any(axis=0))
+        noise = (self.draw_noise, self.audit_noise, self.found_draw_noise, self.found_audit_noise)
+        return np.flatnonzero(np.concatenate(noise).any(axis=0))
+
+    def replicates(self, multiplier: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Return noise[noisy, replicate] of every stair, and of every stair's found items.
+
+        `multiplier` is [noisy, replicate] without an audit, else [2 * noisy, replicate]: the drawing's, then the
+        audit's; of mean 0 and variance 1.
+        """
+        n = self.noisy.size
+        made = []
+        for draw, audit in (
+            (self.draw_noise, self.audit_noise),
+            (self.found_draw_noise, self.found_audit_noise),
+        ):
+            rows = [row[self.noisy, None] * multiplier[:n] for row in draw]
+            if multiplier.shape[0] > n:
+                for row, one in zip(audit, rows, strict=True):
+                    one += row[self.noisy, None] * multiplier[n:]
+            made.append(rows)
+        return made[0], made[1]
 
     @property
     def is_census(self) -> bool:
@@ -176,6 +200,8 @@ def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple
         judged=phases.judged,
         draw_noise=gap * np.sqrt(1 - pi),
         audit_noise=surprise * np.sqrt(pi * (1 - pi_a)) / pi,
+        found_draw_noise=known * np.sqrt(1 - pi),
+        found_audit_noise=known * np.sqrt(pi * (1 - pi_a)),
         counted=phases.audited,
         predicted=bool(phases.prediction.any()),
         sources=sources,

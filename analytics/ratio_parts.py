@@ -134,30 +134,38 @@ class Denominator:
         depth = pooled if measure.cutoff is None else min(measure.cutoff, max(pooled, 1))
         self.ideal = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(1, depth + 1) + 1.0))))
 
-    def values(self, stair_noise: Sequence[Floats] | None) -> tuple[Floats, Floats]:
+    def values(
+        self, stair_noise: Sequence[Floats] | None = None, found_noise: Sequence[Floats] | None = None
+    ) -> tuple[Floats, Floats]:
         """Return ([topic, replicate] for macro, [replicate] for micro) under noise[noisy, replicate] a stair.
 
         At least what was found, and for macro at least one relevant document a topic: without one its
-        numerator is 0 whatever the denominator, and the tools count it as 0.
+        numerator is 0 whatever the denominator, and the tools count it as 0. In a replicate the number found has
+        noise too: with a bound that stood still the replicates would lie above it too often, and the estimate
+        would be corrected for a bias it does not have.
         """
-        totals = [
-            self.labels.stair_total[stair][:, None]
-            if stair_noise is None
-            else self.labels.stair_total[stair][:, None]
-            + _by_topic(stair_noise[stair][self.order], self.topic, self.labels.n_topics)
-            for stair in range(self.labels.steps.size)
-        ]
-        found = self.labels.stair_found[:, :, None]
+        totals = self._disturbed(self.labels.stair_total, stair_noise)
+        found = self._disturbed(self.labels.stair_found, found_noise)
         if self.measure.family == "AP":
-            sums = totals[0].sum(axis=0)
-            return np.maximum(np.maximum(totals[0], found[0]), 1.0), np.maximum(sums, found[0].sum())
+            whole = np.maximum(totals[0].sum(axis=0), found[0].sum(axis=0))
+            return np.maximum(np.maximum(totals[0], found[0]), 1.0), whole
         macro, micro = np.zeros_like(totals[0]), np.zeros_like(totals[0])
         steps = np.arange(self.ideal.size, dtype=np.float64)
-        for stair, (step, total) in enumerate(zip(self.labels.steps, totals, strict=True)):
-            count = np.maximum(total, found[stair])
+        for stair, step in enumerate(self.labels.steps):
+            count = np.maximum(totals[stair], found[stair])
             micro += step * np.interp(count, steps, self.ideal)
             macro += step * np.interp(np.maximum(count, 1.0) if stair == 0 else count, steps, self.ideal)
         return macro, micro.sum(axis=0)
+
+    def _disturbed(self, counts: Floats, noise: Sequence[Floats] | None) -> list[Floats]:
+        """Return [topic, replicate] per stair: the counts with their noise."""
+        rows = [row[:, None] for row in counts]
+        if noise is None:
+            return rows
+        return [
+            row + _by_topic(one[self.order], self.topic, self.labels.n_topics)
+            for row, one in zip(rows, noise, strict=True)
+        ]
 
 
 def numerators(measure: RatioMeasure, labels: PseudoLabels, ranks: ArrayLike) -> Floats:
@@ -177,4 +185,4 @@ def denominators(measure: RatioMeasure, labels: PseudoLabels) -> Floats:
     C_j ranks, so its gain is ``sum_j step_j D(C_j)``, D(C) being the discounts summed down to rank C (or to the
     cutoff) and linear between whole numbers; C_j is estimated and bounded as R is, by 1 on the lowest stair only.
     """
-    return Denominator(measure, labels).values(None)[0][:, 0]
+    return Denominator(measure, labels).values()[0][:, 0]

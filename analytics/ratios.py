@@ -63,29 +63,25 @@ def _replicated(
 ) -> _Replicated:
     numerators = [numerator(measure, labels, run) for run in runs]
     denominator = Denominator(measure, labels)
-    by_topic, whole = denominator.values(None)
+    by_topic, whole = denominator.values()
     value = np.stack([one.value for one in numerators])
     macro = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
     micro = quotient(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
     macro_b, micro_b = np.zeros((2, len(numerators), replicates))
-    draw_noise, audit_noise = labels.draw_noise[:, labels.noisy], labels.audit_noise[:, labels.noisy]
     n_noisy = labels.noisy.size
-    audited = np.flatnonzero(audit_noise.any(axis=0))
-    n_multipliers = n_noisy + audited.size
+    n_multipliers = n_noisy * (2 if labels.known_noun == "audited" else 1)
     chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, n_multipliers)))
     rng = np.random.default_rng(seed)
     for start in range(0, replicates, chunk):
         part = slice(start, min(start + chunk, replicates))
         # one row a replicate: the stream is the same however the replicates are cut into chunks
         multiplier = rng.standard_exponential((part.stop - part.start, n_multipliers)).T - 1
-        stair_noise = [row[:, None] * multiplier[:n_noisy] for row in draw_noise]
-        for row, one in zip(audit_noise, stair_noise, strict=True):
-            one[audited] += row[audited][:, None] * multiplier[n_noisy:]
+        stair_noise, found_noise = labels.replicates(multiplier)
         noise = sum(
             (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
             start=np.zeros((n_noisy, 1)),
         )
-        by_topic, total = denominator.values(stair_noise)
+        by_topic, total = denominator.values(stair_noise, found_noise)
         for run, one in enumerate(numerators):
             drawn = one.replicates(noise)
             macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)

@@ -15,7 +15,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
 from analytics.curves import half_width_curve
-from analytics.forms import DesignForm, pairs
+from analytics.forms import METHODS, SELECTIONS, DesignForm, pairs
 from analytics.services.forecast import Forecast, forecast, queue_forecast
 from judging.models import Campaign
 from judging.views.access import managers_only
@@ -34,6 +34,8 @@ NAMES = {
     "naive": "Naive",
     "pool": "Evenly over the pool",
 }
+METHOD_NAMES = {value: name for value, name, _ in METHODS}
+SELECTION_NAMES = {value: name for value, name, _ in SELECTIONS}
 SAID = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
 
 
@@ -141,6 +143,9 @@ def layout_state(draw: Draw) -> dict[str, Any]:
 def draw_context(row: Campaign) -> dict[str, Any]:
     """Return what the campaign's page says about its draws."""
     draws = list(row.draws.select_related("drawn_by").order_by("batch"))
+    for batch in draws:  # the words of the form, not those of the record
+        batch.method_name = METHOD_NAMES[batch.method]
+        batch.selection_name = SELECTION_NAMES[batch.selection]
     newest = draws[-1] if draws else None
     last = Job.objects.filter(kind="draw", payload__campaign=str(row.pk)).order_by("-created_at").first()
     if newest is not None and last is not None and last.created_at < newest.created_at:

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from analytics.serializers import ReuseDraw, ReuseRequest, reuse_json
 from analytics.services.lacking import Found, design_of, find_lacking
 from analytics.services.recomputation import measures_of
-from analytics.services.reuse import Answer, ReuseRefused, answer
+from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
 from analytics.views.design import what_stops
 from judging.models import Campaign
 from judging.views.access import ResearchersOnly, managers_only, researchers_only
@@ -29,7 +29,6 @@ from sampling.services.queueing import DrawRunning, queue_draw
 from touchstone.models import User
 
 FIELDS = ("run", "against", "measure", "half_width")
-ENOUGH = 1.005  # a half-width that is wider than wanted by less than this is as wanted: it is shown with three digits
 
 
 @require_GET
@@ -70,13 +69,73 @@ def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, An
     return {
         "asked": asked,
         "answer": said,
+        "verdict": verdict(asked, said),
         "wanted": wanted,
         "wanted_is_usual": sent["half_width"] is None,
         "found": found,
+        "shown": _shown(said, wanted, found),
         "design": json.dumps(design.parameters(), indent=2) if design else "",
         "obstacle": what_stops(row, newest_draw(row)) if design else {},
-        "is_enough": not said.refusal and wanted is not None and (said.half_width or 0.0) <= wanted * ENOUGH,
     }
+
+
+def verdict(asked: Asked, said: Answer) -> str:
+    """Return the answer in a sentence or two."""
+    what = f"{asked.run} minus {asked.against} in" if asked.against else f"{asked.run} in"
+    what = f"{what} {asked.measure}"
+    if said.refusal:
+        documents = "1 document" if said.n_outside == 1 else f"{said.n_outside:,} documents"
+        return (
+            f"Not with these judgments alone: {_percent(said.share_outside)} of the weight of {what} lies on "
+            f"{documents} that could not be judged."
+        )
+    if not said.half_width:
+        sure = "every document that decides it was sure to be drawn"
+    else:
+        sure = f"every document that decides it had a chance to be drawn; expect about ± {_digits(said.half_width)}"
+    if said.n_judged == said.n_drawn:
+        return f"Yes, {what}: {sure}."
+    return f"Yes, {what}, once its {said.n_drawn:,} drawn items are judged ({said.n_judged:,} are): {sure}."
+
+
+def _shown(said: Answer, wanted: float | None, found: Found) -> dict[str, Any]:
+    """Return the numbers to read."""
+    made = found.lacking
+    now = said.half_width_now if said.half_width_now != said.half_width else None
+    return {
+        "outside": _percent(said.share_outside),
+        "expected": f"{said.expected_judgments:,.0f}",
+        "effective": f"{said.effective_judgments:,.0f}",
+        "half_width": _digits(said.half_width),
+        "half_width_now": _digits(now),
+        "variance": "" if said.relative_variance is None else f"{said.relative_variance:.2g}",
+        "wanted": _digits(wanted),
+        "n_new": max(1, round(made.n_new)) if made else 0,
+        "judgments": f"{max(1, round(made.judgments)):,}" if made else "",
+        "after": _digits(made.half_width_after or None) if made else "",
+    }
+
+
+def _digits(width: float | None) -> str:
+    """Return a half-width to read: three decimals, or two digits where these would hide it.
+
+    >>> _digits(0.02134), _digits(0.00063), _digits(0.0), _digits(None)
+    ('0.021', '0.00063', '0', '')
+    """
+    if width is None:
+        return ""
+    return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
+
+
+def _percent(share: float) -> str:
+    """Return a share to read; a small one is never shown as none.
+
+    >>> _percent(0.0), _percent(0.123), _percent(0.0001)
+    ('0 %', '12 %', 'less than 0.1 %')
+    """
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
 
 
 def _wanted(said: Answer, half_width: float | None) -> float | None:

@@ -30,6 +30,7 @@ from sampling.strata import stratified_pareto_draw, stratified_probabilities
 from touchstone.models import User, record
 
 FEWEST_TO_LEARN_FROM = 10
+LEAST_NEW = 1e-6  # expected items of a batch: less is rounding
 
 
 def draw(*, campaign: Campaign, design: Design, seed: int | None = None, user: User | None = None) -> Draw:
@@ -118,7 +119,7 @@ def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
 
 def _refuse_budget(design: Design, before: "Earlier") -> None:
     already = float(before.probability.sum())
-    if design.budget <= already:
+    if design.budget <= already + LEAST_NEW:
         raise DrawRefused(
             f"the budget counts all batches: {already:.0f} items are expected already, got {design.budget}"
         )

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 from django.urls.converters import UUIDConverter
-from small_campaign import make_assessor, make_campaign
+from small_campaign import DEPTH, make_assessor, make_campaign
 
 from judging.models import (
     Assessor,
@@ -39,6 +39,8 @@ from judging.services.campaigns import (
 )
 from judging.services.errors import Refused
 from judging.services.machines import give_back
+from sampling.questions import Design
+from sampling.services.drawing import draw
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -203,14 +205,23 @@ def is_gold(slot: Slot) -> bool:
 
 
 @pytest.fixture
-def campaign(tmp_path):
+def campaign(tmp_path, request):
     with connection.cursor() as cursor:
         for table, start in {**SEQUENCES, **SAME_LENGTH}.items():
             cursor.execute(
                 "SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)",
                 [table, start],
             )
-    return make_campaign(tmp_path, budget=24, kind="pool", gold_check_rate=0.4)
+    if not hasattr(request, "param"):
+        return make_campaign(tmp_path, budget=24, kind="pool", gold_check_rate=0.4)
+    made = make_campaign(tmp_path, budget=12, kind="pool", gold_check_rate=0.4)
+    bob = make_assessor(made, "bob99")
+    for _ in range(5):
+        assign.submit(
+            assessor=bob, token=assign.claim(assessor=bob).item.token, client_token=uuid.uuid4(), grade=1
+        )
+    draw(campaign=made, design=Design("pool", (), measure="DCG@10", depth=DEPTH, budget=24))
+    return made
 
 
 @pytest.fixture
@@ -283,6 +294,12 @@ def test_a_whole_visit_answers_the_same_bytes_for_a_gold_check_and_an_ordinary_i
     for person in [*gold, *ordinary]:
         for (label, answer), (_, wanted) in zip(person.transcript, expected, strict=True):
             assert answer == wanted, f"{label} differs"
+
+
+@pytest.mark.parametrize("campaign", ["topped up"], indirect=True)
+def test_a_whole_visit_answers_the_same_bytes_after_a_later_batch(campaign, people):
+    assert campaign.draws.count() == 2
+    test_a_whole_visit_answers_the_same_bytes_for_a_gold_check_and_an_ordinary_item(people)
 
 
 def test_a_visit_runs_the_same_statements_for_a_gold_check_and_an_ordinary_item(people):
