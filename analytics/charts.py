@@ -56,8 +56,8 @@ METHOD_SHAPE = {
 class ForestRow:
     """One line of a forest plot: a run's value by one method with its interval, or the reason it has none.
 
-    `method` is one of "naive", "corrected", "matrix inverse", "importance sampling", "true value". A row with `refused` text shows
-    that text in place of the mark; its three numbers are not looked at.
+    `method` is one of "naive", "corrected", "matrix inverse", "importance sampling", "true value". A row with `refused`
+    text shows that text in place of the mark; its three numbers are not looked at.
     """
 
     label: str

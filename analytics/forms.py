@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.html import format_html
 
 from judging.models import Campaign
@@ -29,8 +30,7 @@ METHODS = (
     (
         "default",
         "The default",
-        "More chance for documents that say much about the question and whose relevance is in doubt. Take it "
-        "unless you need another.",
+        "More chance for documents that say much about the question and are in doubt. Take it unless you need another.",
     ),
     (
         "paper",
@@ -142,17 +142,17 @@ class DesignForm(forms.Form):
     uniform_share = PercentField(label="For all alike, %", usual=0.05, low=0, high=90)
 
     def __init__(
-        self,
-        *arguments: Any,
-        campaign: Campaign,
-        earlier: Draw | None = None,
-        n_judged: int = 0,
-        **named: Any,
+        self, data: QueryDict | None = None, *, campaign: Campaign, earlier: Draw | None = None, **named: Any
     ) -> None:
+        if data is not None:  # what is not sent is as usual, and shown so
+            data = data.copy()
+            for name, field in self.base_fields.items():
+                if isinstance(field, RadioField | PercentField):
+                    data.setdefault(name, field.initial)
         if earlier is not None:
             more = {"budget": math.ceil(1.5 * earlier.parameters["budget"])}
             named["initial"] = initial_of(earlier.parameters) | more | named.get("initial", {})
-        super().__init__(*arguments, **named)
+        super().__init__(data, **named)
         self.campaign, self.earlier = campaign, earlier
         self.run_ids = list(campaign.collection.runs.values_list("run_id", flat=True))
         for name in ("run_a", "run_b", "run", "baseline", "candidates", "ranked"):

@@ -9,7 +9,7 @@ How to call it: make `analytics.pseudolabels.PseudoLabels` of the draw, its judg
 the audit; then ``ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=...)`` gives one result a run and one
 a pair of runs, all from the same replicates.
 
-Memory: at most about six arrays of CHUNK_NUMBERS floats, two floats per run and replicate, and what all runs
+Memory: about a dozen arrays of CHUNK_NUMBERS floats, two floats per run and replicate, and what all runs
 return within the cutoff.
 """
 
@@ -35,12 +35,13 @@ from analytics.ratio_parts import Denominator, Listed, checked_ranks, listed, nu
 from sampling.measures import RatioMeasure
 
 REPLICATES = 1000
-CHUNK_NUMBERS = 2_000_000  # of one array of replicates: 16 MB
+CHUNK_NUMBERS = 1_000_000  # of one array of replicates: 8 MB
 # Known items that a ratio needs, by simulation (benchmarks/ratios.py): a topic on average, or a share of the pool.
-MACRO_PER_TOPIC = 100
-MICRO_PER_TOPIC = 8
+# Macro needs what micro needs as well, so that 20 % of a pool of ten documents is not enough.
+MACRO_PER_TOPIC, MACRO_SHARE = 100, 0.2
+MICRO_PER_TOPIC, MICRO_SHARE = 8, 0.5
 MICRO_PER_TOPIC_UNPREDICTED = 30  # without a prediction whatever was not drawn counts as not relevant
-ENOUGH_SHARE = 0.2
+KNOWN_FOR_NORMAL = 100  # from here z, below t, as in `analytics.correction`
 ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
 
 
@@ -75,7 +76,9 @@ def _replicated(
     for start in range(0, replicates, chunk):
         part = slice(start, min(start + chunk, replicates))
         # one row a replicate: the stream is the same however the replicates are cut into chunks
-        multiplier = rng.standard_exponential((part.stop - part.start, n_multipliers)).T - 1
+        multiplier = (
+            np.ascontiguousarray(rng.standard_exponential((part.stop - part.start, n_multipliers)).T) - 1
+        )
         stair_noise, found_noise = labels.replicates(multiplier)
         noise = sum(
             (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
@@ -104,18 +107,19 @@ def ratio_estimates(
     """Return the ratio of every run, then the difference of every pair of runs, with 95 % intervals.
 
     Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
-    standard deviation, with the normal quantile. A topic without a relevant document, or for which a run
-    returns nothing, counts 0 in the mean over topics, as in ir_measures and ``trec_eval -c``; in the ratio of
-    sums it adds what it has, nothing, to both sums. Documents outside the frame count as not relevant, as in
-    every pooled evaluation.
+    standard deviation; z from 100 known items that the target ranks, below that t with one degree of freedom less
+    than their number. A topic without a relevant document, or for which a run returns nothing, counts 0 in the mean
+    over topics, as in ir_measures and ``trec_eval -c``. In the ratio of sums an empty ranking adds 0 above and the
+    ideal below, a topic without a relevant document nothing to either. Documents outside the frame count as not
+    relevant, as in every pooled evaluation.
 
     Assumption: Poisson draw with the recorded probabilities, a prediction fixed without the item's own
     inclusion, and (corrected pseudo-labels) a Poisson audit whose gold grades are right. These topics: the
     interval does not contain the choice of topics.
 
-    Refused: fewer than 10 known items that the target ranks; macro below about 100 known items a topic or 20 %
-    of the pool, or with a topic that has none (the words carry the micro value); micro below 8 a topic (30
-    without a prediction) or 20 % of the pool; nothing relevant known.
+    Refused: fewer than 10 known items that the target ranks; micro below about 8 known items a topic (30 without
+    a prediction) or half of the pool, or with nothing relevant known; macro below that, or below about 100 a topic
+    or 20 % of the pool, or with a topic that has none (the words then carry the micro value).
 
     Parameters
     ----------
@@ -175,7 +179,7 @@ def _result(
         return too_few(used, noun=f"{labels.known_noun} items")
     if measure.averaging == "micro":
         return _micro(measure, labels, made, runs, used)
-    missing = _missing(labels, MACRO_PER_TOPIC, every_topic=True)
+    missing = missing_for_macro(labels)
     if not missing:
         return _estimate(made.macro, made.macro_replicates, runs, labels, used)
     instead = _micro(measure, labels, made, runs, used)
@@ -185,7 +189,7 @@ def _result(
         else f"Its micro form, the ratio of the sums over topics, is {instead.value:.4f} "
         f"[{instead.low:.4f}, {instead.high:.4f}]"
     )
-    reason = _too_few_words(labels, f"the mean of {measure.name} over topics", MACRO_PER_TOPIC)
+    reason = _too_few(labels, f"the mean of {measure.name} over topics", MACRO_PER_TOPIC, MACRO_SHARE)
     return Refusal(f"{reason}, and some in every topic. {words}", missing)
 
 
@@ -193,32 +197,44 @@ def _micro(
     measure: RatioMeasure, labels: PseudoLabels, made: _Replicated, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the ratio of the sums over topics, or why there is none."""
-    per_topic = MICRO_PER_TOPIC if labels.predicted else MICRO_PER_TOPIC_UNPREDICTED
-    missing = _missing(labels, per_topic, every_topic=False)
+    missing = missing_for_micro(labels)
     if missing:
-        return Refusal(_too_few_words(labels, f"a ratio of sums ({measure.name})", per_topic), missing)
+        words = _too_few(labels, f"a ratio of sums ({measure.name})", _micro_per_topic(labels), MICRO_SHARE)
+        return Refusal(words, missing)
     if made.total <= 0:
         return Refusal("nothing relevant is known, so there is nothing to divide by")
     return _estimate(made.micro, made.micro_replicates, runs, labels, used)
 
 
-def _too_few_words(labels: PseudoLabels, what: str, per_topic: int) -> str:
+def _too_few(labels: PseudoLabels, what: str, per_topic: int, share: float) -> str:
     known, pooled = int(labels.counted.sum()), labels.topic_index.size
     return (
         f"too few {labels.known_noun} items for {what}: {known / labels.n_topics:.1f} a topic, {known / pooled:.1%} "
-        f"of the pool; about {per_topic} a topic or {ENOUGH_SHARE:.0%} of the pool are needed"
+        f"of the pool; about {per_topic} a topic or {share:.0%} of the pool are needed"
     )
 
 
-def _missing(labels: PseudoLabels, per_topic: int, *, every_topic: bool) -> int:
-    """Return how many more known items are needed, 0 if there are enough."""
-    if labels.is_census:
-        return 0
+def _micro_per_topic(labels: PseudoLabels) -> int:
+    return MICRO_PER_TOPIC if labels.predicted else MICRO_PER_TOPIC_UNPREDICTED
+
+
+def missing_for_micro(labels: PseudoLabels) -> int:
+    """Return how many more known items a ratio of sums needs, 0 if there are enough."""
+    return _missing(labels, _micro_per_topic(labels), MICRO_SHARE)
+
+
+def missing_for_macro(labels: PseudoLabels) -> int:
+    """Return how many more known items a mean over topics needs, 0 if there are enough, and some in every topic."""
     known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
     pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
-    enough = min(per_topic * labels.n_topics, ENOUGH_SHARE * labels.topic_index.size)
-    missing = math.ceil(enough - known.sum()) if known.sum() < ABOUT * enough else 0
-    return max(missing, int(np.count_nonzero((pooled > 0) & (known == 0)))) if every_topic else missing
+    without = int(np.count_nonzero((pooled > 0) & (known == 0)))
+    return max(without, _missing(labels, MACRO_PER_TOPIC, MACRO_SHARE), missing_for_micro(labels))
+
+
+def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
+    known = int(labels.counted.sum())
+    enough = min(per_topic * labels.n_topics, share * labels.topic_index.size)
+    return 0 if labels.is_census or known >= ABOUT * enough else math.ceil(enough - known)
 
 
 def _estimate(
@@ -237,7 +253,7 @@ def _estimate(
     return estimate(
         value - bias,
         variance,
-        degrees_of_freedom=None,
+        degrees_of_freedom=None if used >= KNOWN_FOR_NORMAL else used - 1,
         n=used,
         sources=labels.sources,
         components=(("drawing", variance),) if labels.sources == ("drawing",) else (),

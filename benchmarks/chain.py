@@ -1,6 +1,7 @@
 """Measure how often the stored 95 % intervals hold the truth: the product's whole chain on a real PostgreSQL.
 
     python benchmarks/chain.py [--repetitions 400] [--seed 1] [--noise popularity class_conditional] [--processes 2]
+                               [--batches 2 [--learn]] [--judged 0.8]
 
 One synthetic collection (topics, documents, runs, gold answers) is imported from files, once. Every repetition is a
 campaign of its own: drawn for a pair of runs (the pairs take turns), judged twice an item by six simulated assessors,
@@ -11,8 +12,13 @@ are left out: judgments are written in bulk, as submit() leaves them, past the s
 - "popularity": by how many runs return the document, at the rates of touchstone/demo/simulated.py;
 - "class_conditional": alike on all documents of a grade: what the papers' matrix inverse assumes.
 
-JSON on standard output. Expected: corrected .93-.97 for P@10 and DCG@10 under both; matrix-inverse far below under
-"popularity"; naive far below wherever judges are biased. Two processes use a copy of the database each.
+With --batches 2 half of the items are drawn first and the campaign is topped up when half of the topics are judged
+(with --learn when all are: sizes are then learned from the judgments). With --judged the estimates are computed when
+so large a part of what is still wanted after that has been judged, at random.
+
+JSON on standard output, for the measures whose true values this program knows. Expected: corrected .93-.97 for P@10
+and DCG@10 under both, its bias within 3 bias_se of 0; matrix-inverse far below under "popularity"; naive far below
+wherever judges are biased. Two processes use a copy of the database each.
 """
 
 import argparse
@@ -26,7 +32,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -92,13 +98,19 @@ def open_world(population: Population) -> World:
     return World(population, Collection.objects.get(name=COLLECTION), users, places)
 
 
-def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
+@dataclass(frozen=True)
+class Plan:
+    """How a campaign is drawn and judged."""
+
+    batches: int = 1
+    learn: bool = False
+    judged: float = 1.0  # of what is wanted after the first half, when estimates are computed
+
+
+def repeat(world: World, noise: str, number: int, seed: int, plan: Plan) -> list[Row]:
     """Carry out one campaign; return what it stored for every run and pair."""
     from analytics.services.recomputation import recompute
-    from judging.services.campaigns import DEFAULT_GRADES, close_campaign, create_campaign, open_campaign
-    from sampling.services.auditing import audit
-    from sampling.questions import Design
-    from sampling.services.drawing import draw
+    from judging.services.campaigns import DEFAULT_GRADES, close_campaign, create_campaign
 
     rng = np.random.default_rng([seed, NOISES.index(noise), number])
     pairs = world.population.pairs()
@@ -115,13 +127,33 @@ def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
     )
     judges = Judges(campaign, world.places, world.population, noise, rng)
     judges.enrol(world.users)
-    design = Design("pair", tuple(pair), measure="DCG@10", depth=POOL_DEPTH, budget=BUDGET)
-    draw(campaign=campaign, design=design, seed=int(rng.integers(2**62)))
+    draw_and_judge(campaign, judges, pair, plan, rng)
+    computation = recompute(campaign=campaign)
+    close_campaign(campaign=campaign, actor=None)
+    return read_estimates(computation, pair)
+
+
+def draw_and_judge(
+    campaign: Any, judges: Judges, pair: tuple[str, str], plan: Plan, rng: np.random.Generator
+) -> None:
+    """Draw, judge and audit in two steps; before the second one the campaign may be topped up."""
+    from judging.services.campaigns import open_campaign
+    from sampling.questions import Design
+    from sampling.services.auditing import audit
+    from sampling.services.drawing import draw
+
+    asked = {"question": "pair", "runs": tuple(pair), "measure": "DCG@10", "depth": POOL_DEPTH}
+    first = Design(**asked, budget=BUDGET // plan.batches)
+    draw(campaign=campaign, design=first, seed=int(rng.integers(2**62)))
     open_campaign(campaign=campaign, actor=None)
-    topics = sorted(set(world.population.topic_ids))
+    topics = sorted(set(judges.population.topic_ids))
     audit_seed = int(rng.integers(2**62))
-    for part in (topics[: N_TOPICS // 2], topics[N_TOPICS // 2 :]):
-        judges.judge(part)
+    steps = ((topics if plan.learn else topics[: N_TOPICS // 2], 1.0), (topics, plan.judged))
+    for number, (part, share) in enumerate(steps):
+        if number == 1 and plan.batches == 2:
+            prior = "judgments" if plan.learn else "runs"
+            draw(campaign=campaign, design=Design(**asked, budget=BUDGET, prior=prior))
+        judges.judge(part, share)
         audit(
             campaign=campaign,
             items_each_time=AUDITED_EACH_TIME,
@@ -129,9 +161,6 @@ def repeat(world: World, noise: str, number: int, seed: int) -> list[Row]:
             seed=audit_seed,
         )
         judges.judge_audit()
-    computation = recompute(campaign=campaign)
-    close_campaign(campaign=campaign, actor=None)
-    return read_estimates(computation, pair)
 
 
 def read_estimates(computation: Any, pair: tuple[str, str]) -> list[Row]:
@@ -160,7 +189,9 @@ def connect(folder: str, database: str) -> None:
     settings.DATABASES["default"]["NAME"] = database
 
 
-def work(folder: str, database: str, tasks: list[tuple[str, int]], seed: int) -> list[tuple[str, list[Row]]]:
+def work(
+    folder: str, database: str, tasks: list[tuple[str, int]], seed: int, plan: Plan
+) -> list[tuple[str, list[Row]]]:
     """Carry out a share of the repetitions on a database of its own."""
     connect(folder, database)
     from django.db import connection, transaction
@@ -171,7 +202,7 @@ def work(folder: str, database: str, tasks: list[tuple[str, int]], seed: int) ->
         with (
             transaction.atomic()
         ):  # one commit a repetition: 400 times some hundred milliseconds of disk are saved
-            results.append((noise, repeat(world, noise, number, seed)))
+            results.append((noise, repeat(world, noise, number, seed, plan)))
         if done in (5, 50) or done % 100 == 0:
             print(f"{database}: {done} of {len(tasks)}", file=sys.stderr, flush=True)
             with connection.cursor() as cursor:  # what autovacuum does in a database that lives longer
@@ -209,7 +240,7 @@ def databases(folder: Path, population: Population, count: int) -> Iterator[list
         servers.stop()
 
 
-def simulate(noises: list[str], repetitions: int, seed: int, processes: int) -> dict[str, Any]:
+def simulate(noises: list[str], repetitions: int, seed: int, processes: int, plan: Plan) -> dict[str, Any]:
     """Return the results of all repetitions, and how long they took."""
     tasks = [(noise, number) for number in range(repetitions) for noise in noises]
     population = make_population(np.random.default_rng(seed))
@@ -219,7 +250,9 @@ def simulate(noises: list[str], repetitions: int, seed: int, processes: int) -> 
     try:
         with databases(folder, population, processes) as names:
             started = time.perf_counter()
-            shares = [(str(folder), name, tasks[place::processes], seed) for place, name in enumerate(names)]
+            shares = [
+                (str(folder), name, tasks[place::processes], seed, plan) for place, name in enumerate(names)
+            ]
             with get_context("spawn").Pool(processes) as pool:  # ends its processes when this one is stopped
                 results = [result for share in pool.starmap(work, shares, 1) for result in share]
             seconds = time.perf_counter() - started
@@ -253,6 +286,7 @@ def tally(rows: list[Row], truth: dict[tuple[str, str, str], float]) -> dict[str
         "coverage": round(inside, 4),
         "coverage_se": round(math.sqrt(inside * (1 - inside) / n), 4),
         "bias": round(float(errors.sum()) / n, 5),
+        "bias_se": round(float(errors.std(ddof=1)) / math.sqrt(n), 5) if len(given) > 1 else 0.0,
         "rmse": round(math.sqrt(float((errors**2).sum()) / n), 5),
         "mean_half_width": round(float((high - low).sum()) / 2 / n, 5),
         "surely_wrong_sign": round(
@@ -268,9 +302,11 @@ def summary(found: list[list[Row]], truth: dict[tuple[str, str, str], float]) ->
     with the coverage of the worst single pair. The stored true values must be the ones this program knows.
     """
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    known = {measure for measure, *_ in truth}
     for rows in found:
         for row in rows:
-            groups[row[0], row[1]].append(row)
+            if row[0] in known:
+                groups[row[0], row[1]].append(row)
     result: dict[str, Any] = {}
     for (measure, method), rows in sorted(groups.items()):
         if method == "true":
@@ -280,7 +316,7 @@ def summary(found: list[list[Row]], truth: dict[tuple[str, str, str], float]) ->
             continue
         pairs = [row for row in rows if row[3]]
         everything = tally(pairs, truth)
-        del everything["coverage_se"]
+        del everything["coverage_se"], everything["bias_se"]
         by_pair = defaultdict(list)
         for row in pairs:
             by_pair[row[2], row[3]].append(row)
@@ -302,15 +338,26 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--noise", nargs="+", choices=NOISES, default=list(NOISES))
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--batches", type=int, default=1, choices=(1, 2))
+    parser.add_argument(
+        "--learn", action="store_true", help="the second batch from the first one's judgments"
+    )
+    parser.add_argument("--judged", type=float, default=1.0, help="part judged when estimates are computed")
     options = parser.parse_args()
+    if options.learn and options.batches == 1:
+        parser.error("--learn needs --batches 2")
+    if not 0 < options.judged <= 1:
+        parser.error(f"--judged must be within (0, 1], got {options.judged}")
     for name in ("repetitions", "processes"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} must be at least 1, got {getattr(options, name)}")
     from touchstone.programs import stoppable
 
     stoppable()  # SIGTERM too stops the servers and removes the folder
-    results = simulate(options.noise, options.repetitions, options.seed, options.processes)
-    print(json.dumps({"repetitions": options.repetitions, "seed": options.seed, **results}, indent=1))
+    plan = Plan(options.batches, options.learn, options.judged)
+    results = simulate(options.noise, options.repetitions, options.seed, options.processes, plan)
+    facts = {"repetitions": options.repetitions, "seed": options.seed, **asdict(plan)}
+    print(json.dumps({**facts, **results}, indent=1))
 
 
 if __name__ == "__main__":

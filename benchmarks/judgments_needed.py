@@ -293,19 +293,11 @@ def printed(kind: str, found: dict[str, Any]) -> None:
     counted = {start: min(row["pairs"] for row in by_name.values()) for start, by_name in need.items()}
     print(f"  pairs that count: {counted}")
     rows = [("", *map(str, SIZES))]
+    form = "{coverage:.3f} {squared_error_over_variance:.2f} {bias_in_sd:+.2f}"
     for name, by_count in found["simulated"].items():
-        rows.append(
-            (
-                name,
-                *(
-                    "{coverage:.3f} {squared_error_over_variance:.2f} {bias_in_sd:+.2f}".format(**c)
-                    for c in by_count.values()
-                ),
-            )
-        )
-    table(
-        f"coverage, squared error over variance, bias in sd; {by_count['50']['n']} draws a cell at 50", rows
-    )
+        rows.append((name, *(form.format(**cell) for cell in by_count.values())))
+    n_draws = by_count["50"]["n"]
+    table(f"coverage, squared error over variance, bias in sd; {n_draws} draws a cell at 50", rows)
     columns = ("own pair", "other runs", "other pairs")
     rows = [("", *columns)]
     rows += [(name, *(str(row.get(what, "")) for what in columns)) for name, row in found["shares"].items()]

@@ -41,13 +41,7 @@ from analytics.pseudolabels import (
     stairs,
 )
 from analytics.ratio_parts import listed
-from analytics.ratios import (
-    MACRO_PER_TOPIC,
-    MICRO_PER_TOPIC,
-    MICRO_PER_TOPIC_UNPREDICTED,
-    _missing,
-    _replicated,
-)
+from analytics.ratios import _replicated, missing_for_macro, missing_for_micro
 from sampling.designs import inclusion_probabilities
 from sampling.measures import RatioMeasure, parse_ratio
 from sampling.pooling import prior_utility
@@ -192,10 +186,7 @@ def audited_labels(setting: Setting, task: Task, drawn: Ints, pi: Floats, audit:
 
 
 def is_refused(labels: PseudoLabels, average: str) -> bool:
-    if average == "macro":
-        return _missing(labels, MACRO_PER_TOPIC, every_topic=True) > 0
-    per_topic = MICRO_PER_TOPIC if labels.predicted else MICRO_PER_TOPIC_UNPREDICTED
-    return _missing(labels, per_topic, every_topic=False) > 0
+    return (missing_for_macro if average == "macro" else missing_for_micro)(labels) > 0
 
 
 Found = dict[tuple[str, str], list[dict]]

@@ -88,24 +88,17 @@ def rank_features(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
         raise ValueError(f"depth must be at least 1, got {depth}")
     entries = as_ranks(ranks)
 
-    # Only returned items have entries, in the order of the items, so that a long list of runs costs what they return.
-    rank = entries.value.astype(np.float64)
+    rank = entries.value.astype(np.float64)  # of returned items only
     deepest = float(rank.max(initial=depth))
-    counts = np.stack(
-        [
-            entries.item_sums((rank <= cutoff).astype(np.float64))
-            for cutoff in (min(10, depth), depth, deepest)
-        ]
-    )
-    odds = np.log((counts + 0.5) / (entries.n_runs - counts + 0.5))
+    columns = np.empty((entries.n_items, 6))
+    for place, cutoff in enumerate((min(10, depth), depth, deepest)):
+        count = entries.item_sums((rank <= cutoff).astype(np.float64))
+        columns[:, place] = np.log((count + 0.5) / (entries.n_runs - count + 0.5))
+    columns[:, 3] = entries.item_sums(1.0 / rank) / entries.n_runs
+    columns[:, 4] = entries.item_sums(1.0 / (rank + 60.0)) / entries.n_runs
     best = entries.item_extremes(np.minimum, rank)
-    columns = [
-        *odds,
-        entries.item_sums(1.0 / rank) / entries.n_runs,
-        entries.item_sums(1.0 / (rank + 60.0)) / entries.n_runs,
-        np.log(np.where(best == 0.0, deepest + 1.0, best)),
-    ]
-    return standardised(np.stack(columns, axis=1))
+    columns[:, 5] = np.log(np.where(best == 0.0, deepest + 1.0, best))
+    return standardised(columns)
 
 
 def standardised(features: ArrayLike) -> FloatArray:
@@ -121,19 +114,22 @@ def standardised(features: ArrayLike) -> FloatArray:
     >>> standardised([[0.0, 7.0], [2.0, 7.0]]).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    columns = np.array(features, dtype=np.float64)
+    columns = np.asarray(features, dtype=np.float64)
     if columns.ndim != 2:
         raise ValueError(f"features must have shape (n_items, n_features), got {columns.shape}")
     if not np.isfinite(columns).all():
         raise ValueError(f"features must be finite, got {columns[~np.isfinite(columns)][0]}")
-    if columns.size == 0:
-        return columns
-    largest = np.abs(columns).max(axis=0)
-    columns /= np.where(largest > 0.0, largest, 1.0)
-    columns -= columns.mean(axis=0)
-    spread = np.sqrt(np.square(columns).mean(axis=0))
-    varies = spread > 1e-9  # what is left of a constant is rounding
-    return np.where(varies, columns / np.where(varies, spread, 1.0), 0.0)
+    result = np.zeros(columns.shape)
+    for place, column in enumerate(columns.T):  # one at a time, for the sake of memory
+        largest = np.abs(column).max(initial=0.0)
+        if largest == 0.0:
+            continue
+        scaled = column / largest
+        scaled -= scaled.mean()
+        spread = np.sqrt(np.square(scaled).mean())
+        if spread > 1e-9:  # what is left of a constant is rounding
+            result[:, place] = scaled / spread
+    return result
 
 
 def posterior_prior(

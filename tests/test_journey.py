@@ -166,7 +166,7 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
 
     # 3. Before a judgment is spent, she sees what a budget buys; 4. then she draws.
     asked = {
-        "kind": "pair",
+        "question": "pair",
         "run_a": "good",
         "run_b": "poor",
         "measure": "DCG@10",
@@ -192,6 +192,18 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     )
     n_judged = judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
     assert n_judged >= 2 * campaign.draws.get().n_drawn
+    # Mara wants a shorter interval: a second batch keeps what is judged and learns from it what to judge next.
+    mara.post(design, {**asked, "budget": 190, "prior": "judgments"})
+    finish(Job.objects.filter(kind="draw").latest("created_at"))
+    first, second = campaign.draws.all()
+    assert (second.batch, second.learned_from, second.seed) == (2, 1, first.seed)
+    assert 10 < second.n_drawn < 80
+    n_drawn = first.n_drawn + second.n_drawn
+    kept = first.entries.filter(times__gte=1).values("item")
+    assert second.entries.filter(item__in=kept, times__gte=1).count() == first.n_drawn
+    assert first.entries.count() == second.entries.count() == n_drawn  # every batch's probability at every item
+    n_judged += judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
+    assert n_judged >= 2 * n_drawn
     assert not Slot.objects.filter(campaign=campaign, purpose="judge").exclude(state="done").exists()
 
     # 6. A random audit of what they judged goes to Greta, who sees no earlier grade.
@@ -249,6 +261,6 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     for kind, columns in (("qrels", 4), ("qrels_jg", 4), ("prels", 5)):
         answer = rhea.get(reverse("analytics:export", args=[campaign.pk, kind]))
         lines = b"".join(answer.streaming_content).decode().splitlines()
-        assert len(lines) >= campaign.draws.get().n_drawn
+        assert len(lines) >= n_drawn
         assert all(len(line.split()) == columns for line in lines)
         assert not any(name in line for line in lines for name in ("bob", "dora", "greta"))

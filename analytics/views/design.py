@@ -190,14 +190,17 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
     chosen = asked.method if asked.selection == "replacement" else "default"
     if chosen not in preview.widths:
         chosen = "default"
+    width = preview.widths[chosen][place]
     if form.earlier is not None and asked.budget <= preview.already:
         form.add_error("budget", f"about {preview.already:.0f} items are drawn already: ask for more in all")
-    elif preview.widths[chosen][place] is None:
+    elif width is None:
         form.add_error("budget", _out_of_reach(asked))
     order = [chosen, *(name for name in ("naive", "paper", "pool", "default") if name != chosen)]
     if asked.question == "pool":
         order = [name for name in order if name not in ("paper", "pool") or name == chosen]
-    labels = NAMES | {chosen: "This design"}
+    labels = NAMES | {
+        chosen: "This design" if chosen == "default" else f"This design ({NAMES[chosen]})"
+    }
     order = [name for name in order if name in preview.widths]
     return {
         "found": preview,
@@ -210,8 +213,8 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
             }
             for name in order
         ],
-        "chosen": {"half_width": _plus_or_minus(preview.widths[chosen][place])},
-        "same_said": _same_said(preview, asked) if chosen == "default" else "",
+        "half_width": _plus_or_minus(width),
+        "same_said": _same_said(preview, asked) if chosen == "default" and width else "",
         "is_default": chosen == "default",
         "budgets": [
             {"budget": n, "widths": [_plus_or_minus(preview.widths[name][at]) for name in order]}
@@ -228,14 +231,14 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
 
 
 def _plus_or_minus(width: float | None) -> str:
-    """Return a half-width to read: three decimals, or two digits where these would hide it.
+    """Return a half-width to read: three decimals, or more where these would hide it.
 
-    >>> _plus_or_minus(0.02134), _plus_or_minus(0.00063), _plus_or_minus(None)
-    ('0.021', '0.00063', '')
+    >>> [_plus_or_minus(width) for width in (0.02134, 0.00063, 0.0, None)]
+    ['0.021', '0.00063', '0', '']
     """
     if width is None:
         return ""
-    return f"{width:.3f}" if width >= 0.01 or width == 0 else f"{width:.2g}"
+    return f"{width:.3f}" if width >= 0.01 else f"{width:.5f}".rstrip("0").rstrip(".")
 
 
 def _whole(number: float | None) -> int | None:
@@ -253,7 +256,7 @@ def _same_said(preview: Preview, asked: Design) -> str:
         words.append(
             f"Instead of {intcomma(asked.budget)} items, the same interval would take about {' and '.join(reached)}."
         )
-    if never and asked.budget < preview.n_frame:
+    if never:
         words.append(f"It is not reached {' or '.join(never)}, however many are judged.")
     return " ".join(words)
 
@@ -268,6 +271,7 @@ def _out_of_reach(asked: Design) -> str:
 
 
 def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> str:
-    if len(preview.budgets) < 2 or all(width is None for line in lines.values() for width in line):
+    lines = {name: line for name, line in lines.items() if any(width is not None for width in line)}
+    if len(preview.budgets) < 2 or not lines:
         return ""  # the table says it
     return mark_safe(half_width_curve(preview.budgets, lines, "What a budget buys", chosen))

@@ -1,4 +1,4 @@
-"""What a design with a number of judgments achieves on a pool whose truth is known: exact variances, and single draws."""
+"""What a design achieves with some judgments on a pool whose truth is known: exact variances, and single draws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

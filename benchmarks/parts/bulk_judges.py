@@ -69,9 +69,12 @@ class Judges:
         ]
         self.assessors, self.gold = keys[:-1], keys[-1]
 
-    def judge(self, topic_ids: list[str]) -> None:
-        """Judge all that is wanted of the topics, and gold checks at the campaign's rate; nobody gets an item twice."""
-        wanted = self._open("judge", topic_ids)
+    def judge(self, topic_ids: list[str], share: float = 1.0) -> None:
+        """Judge what is wanted of the topics, and gold checks at the campaign's rate; nobody gets an item twice.
+
+        With a share below 1, each judgment that is wanted is given with this probability: a random part.
+        """
+        wanted = [row for row in self._open("judge", topic_ids) if share == 1 or self.rng.random() < share]
         n_checks = round(len(wanted) * self.campaign.gold_check_rate)
         checks = self._open("check", topic_ids)
         chosen = [checks[place] for place in self.rng.permutation(len(checks))]

@@ -10,6 +10,7 @@ from judging.models.entry import Invitation, Participant, TrainingAnswer, Traini
 from judging.models.judgments import IMPORTED_JUDGMENTS, Item, Judgment, Lease, MachineCall, Slot
 
 __all__ = [
+    "IMPORTED_JUDGMENTS",
     "Assessor",
     "Campaign",
     "CampaignTopic",
@@ -17,7 +18,6 @@ __all__ = [
     "Document",
     "GoldAnswer",
     "Grade",
-    "IMPORTED_JUDGMENTS",
     "Invitation",
     "Item",
     "Judgment",

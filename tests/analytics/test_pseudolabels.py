@@ -104,6 +104,24 @@ def test_the_noise_of_a_sum_is_the_estimated_poisson_variance_term_by_term():
     assert not labels.audit_noise.any()
 
 
+def test_in_a_replicate_fewer_are_found_too_so_that_no_bound_binds_that_does_not_bind_in_truth():
+    """Without a prediction sum u* is never below the number found, whatever was drawn."""
+    rng = np.random.default_rng(5)
+    labels = pseudo_labels(
+        prediction=np.zeros(40),
+        topic_index=np.zeros(40, dtype=int),
+        n_topics=1,
+        judged=np.arange(40),
+        draw_probability=rng.uniform(0.5, 0.95, size=40),
+        label=rng.integers(0, 2, size=40),
+    )
+    noise, found_noise = labels.replicates(rng.standard_exponential((labels.noisy.size, 500)) - 1)
+    total = labels.stair_total[0, 0] + noise[0].sum(axis=0)
+    found = labels.stair_found[0, 0]
+    assert (total >= found + found_noise[0].sum(axis=0)).all()
+    assert (total < found).any()  # as a bound that stood still would have it
+
+
 def two_phases(drawn, audited, mean, gold, f, pi, pi_a):
     """Return the pseudo-labels of a draw and audit, with class means that were known before (as a test may)."""
     judged = np.flatnonzero(drawn)
@@ -125,6 +143,7 @@ def test_two_phases_are_unbiased_and_so_is_their_variance_over_all_draws_and_aud
     f, pi, pi_a = np.array([1.1, 0.4, 0.2]), np.array([0.5, 0.7, 0.4]), np.array([0.3, 0.6, 0.8])
     weight = np.array([1.0, -0.5, 2.0])
     expected, second, variance, without_audit = np.zeros(3), 0.0, 0.0, 0.0
+    found = np.zeros((3, 2))  # mean, second moment, estimated variance of the counts of found items
     for drawn in subsets(3):
         for audited in subsets(3):
             if (audited & ~drawn).any():
@@ -143,9 +162,13 @@ def test_two_phases_are_unbiased_and_so_is_their_variance_over_all_draws_and_aud
             second += p * total**2
             variance += p * terms.sum()
             without_audit += p * terms[0].sum()
+            count = labels.stair_found[:, 0]
+            found_noise = (labels.found_draw_noise**2 + labels.found_audit_noise**2).sum(axis=1)
+            found += p * np.stack([count, count**2, found_noise])
     gain = np.array(GAINS, dtype=float)[grade]
     assert expected == pytest.approx(gain)
     assert variance == pytest.approx(second - float((weight * gain).sum()) ** 2)
+    assert found[2] == pytest.approx(found[1] - found[0] ** 2)
     # the audit's own noise is needed: without it the variance is too small
     assert without_audit < 0.95 * variance
 

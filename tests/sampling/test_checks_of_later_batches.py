@@ -84,14 +84,20 @@ def test_k_assessors_reach_k_judgments_of_every_item_and_nobody_judges_one_twice
     assert campaign.slots.filter(purpose="judge").count() == 2 * N_FRAME - 1
 
 
-def test_slots_that_were_left_as_they_are_could_not_be_reached(tmp_path, monkeypatch):
-    """The control: an item whose slots stay those of a check is not work for anybody once its topic is done."""
-    campaign, people = start(tmp_path)
-    monkeypatch.setattr("judging.services.campaigns._make_judgment_slot", lambda *_: None)
+@pytest.mark.parametrize("become_ordinary", [True, False])
+def test_what_one_cannot_judge_another_gets_also_where_it_was_a_check(tmp_path, monkeypatch, become_ordinary):
+    """The control: left as they are, slots of a check are work for nobody who is not in their topic anyway."""
+    campaign, (ann, ben) = start(tmp_path, judgments_per_item=1)
+    were_checks = {slot.item_id for slot in checks(campaign)}
+    if not become_ordinary:
+        monkeypatch.setattr("judging.services.campaigns._make_judgment_slot", lambda *_: None)
     draw(campaign=campaign, design=design(N_FRAME))
-    judge_until_no_work(people)
-    judged = judgments_of(campaign.items.all())
-    assert any(len(judged.get(item, [])) < 2 for item in drawn_items(campaign))
+    while held := claim(assessor=ann).item:
+        said = {"obstacle": "language"} if held.item_id in were_checks else {"grade": 1}
+        submit(assessor=ann, token=held.token, client_token=uuid.uuid4(), **said)
+    judge_until_no_work([ben])
+    by_ben = set(Judgment.objects.filter(assessor=ben).values_list("item_id", flat=True))
+    assert by_ben == (were_checks if become_ordinary else set())
 
 
 def test_a_batch_in_the_middle_gets_checks_of_its_own_and_they_are_never_drawn_items(tmp_path):
@@ -204,5 +210,5 @@ def test_nothing_else_of_what_is_done_can_change(repeated, change):
     give(people[0], slot, 1)
     if change.get("purpose") == "check":
         Slot.objects.filter(pk=slot.pk).update(purpose="judge")
-    with pytest.raises(DatabaseError, match="done is done|more than k"), transaction.atomic():
+    with pytest.raises(DatabaseError, match=r"done is done|more than k"), transaction.atomic():
         Slot.objects.filter(pk=slot.pk).update(**change)

@@ -347,7 +347,7 @@ def test_a_campaign_at_a_glance_shows_tiles_assessors_audits_draw_and_events(pag
     assert f"{done} of {done} judgments" in text
     assert f"{Judgment.objects.count()} judgments, all on" in text
     assert '<span class="tag ok">complete</span>' in text
-    assert "pool, evenly" in text
+    assert "How good is every run?" in text
     assert str(judged.draws.get().seed) in text
     assert "audited" in text
     assert "the standard" in text  # the gold assessor

@@ -27,8 +27,8 @@ from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
 from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
 from sampling.models import AuditSchedule
-from sampling.services.auditing import audit
 from sampling.questions import Design
+from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.demo import docstrings, simulated, systems
 from touchstone.demo.folder import Folder, read_folder, read_grades
