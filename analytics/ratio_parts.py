@@ -22,7 +22,7 @@ def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
     rank = np.atleast_2d(np.asarray(ranks))
     if rank.dtype.kind not in "iu":
         raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
-    if rank.ndim != 2 or rank.shape[1] != labels.topic_index.size:
+    if rank.ndim != 2 or rank.shape[0] == 0 or rank.shape[1] != labels.topic_index.size:
         raise ValueError(f"ranks must have shape (runs, {labels.topic_index.size}), got {rank.shape}")
     if rank.size and int(rank.min()) < 0:
         raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")

@@ -143,14 +143,7 @@ def ratio_estimates(
     Jarvelin and Kekalainen (2002) for nDCG; Efron and Tibshirani (1993), chapter 10 for the bias.
     """
     rank = checked_ranks(labels, ranks)
-    if measure.family == "AP" and labels.steps.tolist() != [1.0]:
-        raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
-    if replicates < 100:
-        raise ValueError(f"replicates must be at least 100, got {replicates}")
-    wanted = list(combinations(range(len(rank)), 2)) if pairs is None else list(pairs)
-    for pair in wanted:
-        if not all(0 <= run < len(rank) for run in pair):
-            raise ValueError(f"pairs must name runs within [0, {len(rank) - 1}], got {pair}")
+    wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
 
     runs = [listed(measure, labels, row) for row in rank]
     made = _replicated(measure, labels, runs, replicates, seed)
@@ -165,10 +158,28 @@ def ratio_estimates(
             same = "the two runs are the same inside the cutoff"
             results.append(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same))
         else:
-            results.append(
-                _result(measure, labels, made, (a, b), int(np.count_nonzero(known[a] != known[b])))
-            )
+            used = int(np.count_nonzero(known[a] != known[b]))
+            results.append(_result(measure, labels, made, (a, b), used))
     return results
+
+
+def _checked_pairs(
+    measure: RatioMeasure,
+    labels: PseudoLabels,
+    n_runs: int,
+    pairs: Sequence[tuple[int, int]] | None,
+    replicates: int,
+) -> list[tuple[int, int]]:
+    """Return the wanted pairs; ValueError for what `ratio_estimates` cannot do."""
+    if measure.family == "AP" and labels.steps.tolist() != [1.0]:
+        raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
+    if replicates < 100:
+        raise ValueError(f"replicates must be at least 100, got {replicates}")
+    wanted = list(combinations(range(n_runs), 2)) if pairs is None else list(pairs)
+    for pair in wanted:
+        if not all(0 <= run < n_runs for run in pair):
+            raise ValueError(f"pairs must name runs within [0, {n_runs - 1}], got {pair}")
+    return wanted
 
 
 def _result(

@@ -9,7 +9,7 @@ from analytics.services.lacking import Found
 from analytics.services.reuse import Answer, Asked
 from judging.models import Campaign
 from sampling.frames import newest_draw
-from sampling.measures import parse_measure
+from sampling.measures import measure_kind, parse_measure
 from sampling.serializers import LONGEST_MEASURE, MOST_ITEMS, Finite, StrictSerializer, Word
 
 
@@ -38,6 +38,9 @@ class ReuseRequest(StrictSerializer):
             draw = newest_draw(self.context["campaign"])
             return str(draw.parameters["measure"]) if draw else "DCG@10"
         try:
+            if measure_kind(name) == "ratio":
+                reason = f"{name} is a ratio; ask about DCG or P with its cutoff: the same documents decide"
+                raise serializers.ValidationError(reason)
             return parse_measure(name).name
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from error

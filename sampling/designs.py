@@ -22,6 +22,7 @@ from sampling.forecasts import (
     poisson_variance,
 )
 from sampling.measures import FloatArray
+from sampling.pooling import as_ranks
 from sampling.sizes import (
     as_distribution,
     as_nonnegative,
@@ -31,7 +32,7 @@ from sampling.sizes import (
     ranking_contrast,
     require_same_items,
 )
-from sampling.sparse import SparseRuns, from_dense
+from sampling.sparse import SparseRuns
 
 __all__ = [
     "NORMAL_97_5", "DepthPool", "average_run_design", "baseline_design", "depth_pool", "design_variance",
@@ -335,14 +336,15 @@ def depth_pool(
     Raises
     ------
     ValueError
-        Both or neither of budget and depth; a depth below 1; a budget that does not pay for depth 1.
+        Both or neither of budget and depth; a depth below 1; a budget that does not pay for depth 1; ranks or weights
+        out of bounds.
 
     Examples
     --------
     >>> depth_pool([[1, 2, 0], [1, 0, 2]], [[0.5, 0.25, 0], [0.5, 0, 0.25]], budget=2).depth
     1
     """
-    entries = ranks if isinstance(ranks, SparseRuns) else from_dense(np.asarray(ranks))
+    entries = as_ranks(ranks)
     rows = as_run_weights("weights", weights)
     if rows.shape != entries.shape:
         raise ValueError(f"weights must have the shape of ranks, {entries.shape}, got {rows.shape}")

@@ -56,6 +56,8 @@ def topic_counts(
     """
     size = as_nonnegative("sizes", sizes, 1)
     topic = _topics(topic_index, size.size)
+    if count != int(count):
+        raise ValueError(f"count must be a whole number, got {count}")
     if least < 1:
         raise ValueError(f"least must be at least 1, got {least}")
     n_topics = int(topic.max()) + 1

@@ -25,6 +25,9 @@ from touchstone import jobs
 from touchstone.models import Job, User
 
 FEWEST_NEW = 5.0  # a draw of fewer expected items selects none too often
+FEWEST_EXPECTED = (
+    16.0  # so many expected are fewer than the 10 an interval needs less than once in twenty draws
+)
 LIKE_THE_FIRST = ("prior", "scores", "sensitivity", "specificity")
 
 
@@ -119,9 +122,10 @@ def _wanted(target: Floats, before: Floats, spread: Floats, half_width: float, r
     if half_width == 0:
         return room
     plan = top_up(target[None], before, spread, half_width=half_width)
-    if plan.expected_new_judgments == 0:
+    short = FEWEST_EXPECTED - float(before[target > 0].sum())
+    if plan.expected_new_judgments == 0 and short <= 0:
         return None
-    return min(room, max(plan.expected_new_judgments, FEWEST_NEW))
+    return min(room, max(plan.expected_new_judgments, FEWEST_NEW, short))
 
 
 def _probabilities(found: Population, before: Earlier, draw: Draw, budget: int) -> Floats:

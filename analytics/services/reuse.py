@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.estimators import Z95, Refusal
+from analytics.estimators import FEWEST_ITEMS, Z95, Refusal, too_few
 from analytics.frames import Floats, _first_drawn
 from analytics.reuse import Reusability, reusability
 from judging.models import Campaign, Run
@@ -69,6 +69,7 @@ class Answer:
     relative_reason: str
     refusal: str
     refusal_now: str
+    too_few: str  # drawn, for an interval: the results page would refuse
     usual_half_width: float | None  # of the runs that were there at the draw
 
     def as_json(self) -> dict[str, Any]:
@@ -94,12 +95,13 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
     outside = table.filter(pl.Series(weighed & (probability == 0))).sort(PAIR)
     present = complete if now is None else reusability(weights[None], now, spread)[0]
     drawn = weighed & (table["drawn_in"].to_numpy() > 0)
+    n_drawn = int(drawn.sum())
     return Answer(
         n_documents=int(weighed.sum()),
         n_outside=outside.height,
         share_outside=complete.share_outside,
         examples_outside=tuple(outside.select(PAIR).head(SHOWN_OUTSIDE).iter_rows()),
-        n_drawn=int(drawn.sum()),
+        n_drawn=n_drawn,
         n_judged=int((drawn & judged).sum()),
         expected_judgments=complete.expected_judgments,
         effective_judgments=complete.effective_judgments,
@@ -111,6 +113,7 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
         else "",
         refusal=complete.refusal.reason if complete.refusal else "",
         refusal_now=_refusal_now(draw, table, weights, complete, present, judged),
+        too_few=too_few(n_drawn, noun="drawn items").reason if n_drawn < FEWEST_ITEMS else "",
         usual_half_width=_usual(draw, frame, measure, asked, campaign),
     )
 

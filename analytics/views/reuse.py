@@ -89,6 +89,8 @@ def verdict(asked: Asked, said: Answer) -> str:
             f"Not with these judgments alone: {_percent(said.share_outside)} of the weight of {what} lies on "
             f"{documents} that could not be judged."
         )
+    if said.too_few:
+        return f"Not with these judgments alone: of the documents that decide {what}, {said.too_few}."
     if not said.half_width:
         sure = "every document that decides it was sure to be drawn"
     else:

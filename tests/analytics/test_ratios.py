@@ -422,6 +422,7 @@ def test_runs_that_are_the_same_inside_the_cutoff_differ_by_exactly_nothing():
     [
         ([[1.0, 2.0]], {}, "ranks must be integers"),
         ([[1, 2, 3]], {}, r"ranks must have shape \(runs, 2\), got \(1, 3\)"),
+        (np.zeros((0, 2), dtype=int), {}, r"ranks must have shape \(runs, 2\), got \(0, 2\)"),
         ([[-1, 2]], {}, "ranks must be at least 0"),
         ([[1, 1]], {}, "one item at a rank of a topic, got two at rank 1"),
         ([[1, 2]], {"replicates": 50}, "replicates must be at least 100, got 50"),
@@ -466,3 +467,25 @@ def test_whatever_is_judged_the_answer_is_a_finite_number_or_words(data):
             assert one.reason
         else:
             assert np.isfinite([one.value, one.standard_error, one.low, one.high]).all()
+
+
+def test_a_share_of_a_small_pool_is_not_enough():
+    rng = np.random.default_rng(20)
+    ranks, labels, _ = sampled(rng, 12, 10, 0.3)
+    assert labels.counted.sum() > 0.2 * 120
+    for name in ("nDCG@10", "micro nDCG@10"):
+        refused = ratio_estimates(parse_ratio(name), labels, ranks, seed=1)[0]
+        assert isinstance(refused, Refusal)
+        assert "about 8 a topic or 50% of the pool are needed" in refused.reason
+        assert refused.needed >= 60 - labels.counted.sum()
+
+
+def test_below_100_known_items_the_interval_is_wider_than_the_normal_one():
+    rng = np.random.default_rng(21)
+    ranks, labels, _ = sampled(rng, 4, 60, 0.6)
+    found = ratio_estimates(parse_ratio("AP@20"), labels, ranks, seed=1)[0]
+    assert found.n < 100
+    assert found.degrees_of_freedom == found.n - 1
+    everything = ratio_estimates(AP, labels, ranks, seed=1)[0]
+    assert everything.n >= 100
+    assert everything.high - everything.value == pytest.approx(1.959964 * everything.standard_error, rel=1e-6)

@@ -153,6 +153,10 @@ def test_a_depth_pool_judges_what_some_run_ranks_within_the_depth_and_says_what_
     assert found.left_out == pytest.approx([0, (1 / 3) / (11 / 6), 0])
 
 
+def test_a_depth_pool_leaves_out_what_no_run_returns():
+    assert depth_pool([[1, 0]], [[1.0, 0.0]], depth=5).inclusion_probability.tolist() == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("budget", "depth", "n_items"), [(3, 1, 3), (3.9, 1, 3), (4, 2, 4), (5, 3, 5), (99, 3, 5)]
 )
@@ -176,6 +180,20 @@ def test_a_budget_buys_the_largest_depth_that_costs_no_more(budget, depth, n_ite
 def test_a_depth_pool_that_cannot_be_had_is_refused(options, reason):
     with pytest.raises(ValueError, match=reason):
         depth_pool(RANKS, WEIGHTS, **options)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "weights", "reason"),
+    [
+        (-RANKS, WEIGHTS, "ranks must be at least 0"),
+        (RANKS * 1.0, WEIGHTS, "ranks must be integers"),
+        (RANKS, np.where(WEIGHTS == 1, np.nan, WEIGHTS), "weights must be within"),
+        (RANKS, -WEIGHTS, "weights must be within"),
+    ],
+)
+def test_a_depth_pool_of_what_is_no_rank_or_no_weight_is_refused(ranks, weights, reason):
+    with pytest.raises(ValueError, match=reason):
+        depth_pool(ranks, weights, depth=1)
 
 
 def test_a_depth_pool_of_other_weights_is_refused_and_an_empty_run_leaves_nothing_out():

@@ -76,6 +76,7 @@ def test_a_budget_larger_than_the_pool_judges_every_item_that_matters():
             r"at least 6, 2 judgments \(or all there are\) in each of 3 topics, got 5",
         ),
         (np.ones(15), TOPIC, 0, {}, "at least 6"),
+        (np.ones(15), TOPIC, 9.5, {}, "count must be a whole number, got 9.5"),
         (np.zeros(15), TOPIC, 9, {}, "at least 1 size must be positive"),
         (np.full(15, np.nan), TOPIC, 9, {}, r"sizes must be within \[0, 1e\+100\], got nan"),
         (-np.ones(15), TOPIC, 9, {}, "got -1"),
