@@ -8,8 +8,9 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, GoldAnswer, Run
-from sampling.frames import load_frame, newest_draw, ranks_in_frame, ranks_outside
+from sampling.frames import load_frame, newest_draw, ranks_outside, returned_in_frame
 from sampling.models import AuditEntry, Draw
+from sampling.sparse import SparseRuns
 from touchstone.models import Event
 
 # One statement, hence one snapshot: the newest grade of every assessor and item, with the purpose of its slot.
@@ -42,7 +43,7 @@ class CampaignArrays:
     n_grades: int
     runs: list[Run]
     frame: pl.DataFrame
-    ranks: Ints  # [run, frame]
+    returned: SparseRuns  # ranks [run, frame], where a run returns the item
     ranks_outside: list[Ints]  # [run], the ranks at which a run returns documents that could not be drawn
     topic_index: Ints  # [frame]
     gold_grade: Ints  # [frame], -1 where no gold answer is known
@@ -72,6 +73,11 @@ class CampaignArrays:
     def inclusion_probability(self) -> Floats:
         """Return per judged item the chance that any batch draws it."""
         return np.asarray(self.batch_probability.sum(axis=0))
+
+    @property
+    def ranks(self) -> Ints:
+        """Return the ranks as a table [run, frame], 0 where a run does not return the item: for small frames."""
+        return self.returned.dense().astype(np.int64)
 
     def draw_probability(self, members: NDArray[np.bool_]) -> Floats:
         """Return per judged item the chance that it is among `members`, a mask over the judged items.
@@ -159,7 +165,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         n_grades=len(campaign.scale.values()),
         runs=runs,
         frame=frame,
-        ranks=ranks_in_frame(frame, runs, draw.parameters["depth"]),
+        returned=returned_in_frame(frame, runs, draw.parameters["depth"]),
         ranks_outside=ranks_outside(frame, runs, draw.parameters["depth"], topic_ids),
         topic_index=topic_index,
         gold_grade=_gold_grades(campaign, place_of_pair, frame.height),

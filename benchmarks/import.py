@@ -29,6 +29,8 @@ import polars as pl
 import psutil
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+# Run as a program, Python looks for modules beside it first, where judging.py is a benchmark.
+sys.path.insert(0, str(REPOSITORY))
 MEASURES = {"P@10": "P_10", "nDCG@10": "ndcg_cut_10", "AP": "map"}
 N_TOPICS, DEPTH, N_CANDIDATES, N_JUDGED, SEED = 50, 1000, 3000, 1500, 20240607
 

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from analytics.comparison import Comparison, compare, pairs_of_runs
+from analytics.comparison import Comparison, compare
 from analytics.confusion import shrink
 from analytics.correction import greg_label, greg_label_by_topic, labels_needed
 from analytics.estimators import Estimate as Value
-from analytics.estimators import Refusal, unsupported_share
+from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays
 from analytics.inverse import matrix_inverse
 from analytics.labels import item_means, vote_classes
@@ -18,6 +18,7 @@ from analytics.models import Estimate, Method
 from analytics.services.predictions import Predictions
 from analytics.services.ratio_estimates import ratio_results
 from analytics.services.raw_estimates import importance, naive
+from analytics.targets import TargetWeights
 from analytics.topics import population_of_topics
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
@@ -45,8 +46,7 @@ class ConfusionCounts:
 class Targets:
     """The weight vectors of one measure: every run, then every pair of runs (w_a - w_b)."""
 
-    runs: list[tuple[int, int | None]]  # run, and run_b for a pair
-    frame_weights: np.ndarray  # [target, frame]
+    weights: TargetWeights
     gains: np.ndarray  # [grade]
     binary: bool
     relevant_grade: int
@@ -58,34 +58,25 @@ class Targets:
 def _targets(campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, measure: str) -> Targets:
     parsed = parse_measure(measure)
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
-    weights = weights_of_runs(arrays.ranks, measure, arrays.n_topics)
-    pairs, pair_weights = pairs_of_runs(weights)
-    runs: list[tuple[int, int | None]] = [*((index, None) for index in range(len(arrays.runs))), *pairs]
-    frame_weights = np.concatenate([weights, pair_weights])
+    weights = TargetWeights(weights_of_runs(arrays.returned, measure, arrays.n_topics))
     outside = [float(run_weights(parsed, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
     gains = grade_gains(parsed, campaign.scale.gains(), relevant)
     prediction = predictions.of_gains(gains, relevant)
     probability = arrays.frame["inclusion_probability"].to_numpy()
     return Targets(
-        runs=runs,
-        frame_weights=frame_weights,
+        weights=weights,
         gains=gains,
         binary=parsed.binary,
         relevant_grade=relevant,
         prediction=prediction,
-        prediction_by_topic=_by_topic(frame_weights * prediction, arrays),
+        prediction_by_topic=weights.totals_by_topic(prediction, arrays.topic_index, arrays.n_topics),
         settled=[
-            _settled(arrays, measure, target, outside, not row.any(), float(share))
-            for target, row, share in zip(
-                runs, frame_weights, unsupported_share(frame_weights, probability), strict=True
+            _settled(arrays, measure, target, outside, bool(is_zero), float(share))
+            for target, is_zero, share in zip(
+                weights.targets, weights.is_zero(), weights.unsupported_share(probability), strict=True
             )
         ],
     )
-
-
-def _by_topic(values: np.ndarray, arrays: CampaignArrays) -> np.ndarray:
-    """Return the sums over each topic's items, [target, topic]."""
-    return np.stack([np.bincount(arrays.topic_index, row, arrays.n_topics) for row in values])
 
 
 def _settled(
@@ -155,7 +146,7 @@ def estimates(
         Method.MATRIX_INVERSE: _matrix_inverse(arrays, targets, counts),
     }
     if arrays.draw.selection == Draw.Selection.REPLACEMENT:
-        methods[Method.IMPORTANCE] = importance(arrays, targets.frame_weights, targets.gains)
+        methods[Method.IMPORTANCE] = importance(arrays, targets.weights, targets.gains)
     over_topics = {
         Method.NAIVE: _naive_over_topics(arrays, targets),
         Method.CORRECTED: _corrected_over_topics(arrays, targets),
@@ -163,7 +154,7 @@ def estimates(
     truth = _truth(arrays, targets)
     if truth is not None:
         methods[Method.TRUE] = truth
-    asked = list(zip(targets.runs, targets.settled, strict=True))
+    asked = list(zip(targets.weights.targets, targets.settled, strict=True))
     return _rows(arrays, measure, asked, methods, over_topics)
 
 
@@ -201,6 +192,8 @@ def topics_columns(result: Value | Refusal) -> dict:
     """Return the second interval: the topics as a sample."""
     if isinstance(result, Refusal):
         return {"topics_refusal": result.reason}
+    if result.standard_error < ROUNDING:
+        return {"topics_refusal": "all topics have the same value, so their spread cannot be estimated"}
     return {
         "topics_standard_error": result.standard_error,
         "topics_low": result.low,
@@ -248,17 +241,17 @@ def _naive(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal
     everything = np.ones(arrays.judged.size, dtype=bool)
     refused = _covered(arrays, everything, "judgment")
     if refused is not None:
-        return [refused] * len(targets.runs)
-    return naive(arrays, targets.frame_weights, targets.gains, *_prior(arrays, targets))
+        return [refused] * len(targets.weights.targets)
+    return naive(arrays, targets.weights, targets.gains, *_prior(arrays, targets))
 
 
 def _naive_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
     everything = np.ones(arrays.judged.size, dtype=bool)
     refused = _covered(arrays, everything, "judgment")
     if refused is not None:
-        return [refused] * len(targets.runs)
+        return [refused] * len(targets.weights.targets)
     return population_of_topics(
-        targets.frame_weights[:, arrays.judged],
+        targets.weights.at(arrays.judged),
         item_means(arrays.label_item, targets.gains[arrays.label_grade], arrays.judged.size),
         arrays.draw_probability(everything),
         topic_index=arrays.topic_index[arrays.judged],
@@ -278,7 +271,7 @@ def _audited(arrays: CampaignArrays, targets: Targets) -> dict | Refusal:
         return refused
     classes = vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size)
     return {
-        "weights": targets.frame_weights[:, arrays.judged[eligible]],
+        "weights": targets.weights.at(arrays.judged[eligible]),
         "draw_probability": arrays.draw_probability(eligible)[eligible],
         "bronze_class": classes[eligible],
         "audited": arrays.audited[eligible],
@@ -293,9 +286,9 @@ def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Ref
     """GREG-label over the items that were open to the completed audits."""
     given = _audited(arrays, targets)
     if isinstance(given, Refusal):
-        return [given] * len(targets.runs)
+        return [given] * len(targets.weights.targets)
     results = greg_label(**given, prior_total=targets.prediction_by_topic.sum(axis=1))
-    is_pair = [run_b is not None for _, run_b in targets.runs]
+    is_pair = [run_b is not None for _, run_b in targets.weights.targets]
     return [
         _with_advice(result, int(np.count_nonzero(row))) if pair else result
         for result, row, pair in zip(results, given["weights"], is_pair, strict=True)
@@ -305,7 +298,7 @@ def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Ref
 def _corrected_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
     given = _audited(arrays, targets)
     if isinstance(given, Refusal):
-        return [given] * len(targets.runs)
+        return [given] * len(targets.weights.targets)
     eligible = arrays.audit_probability > 0
     return greg_label_by_topic(
         **given,
@@ -339,11 +332,11 @@ def _matrix_inverse(
     if isinstance(shrunk, Refusal):
         refused = refused or shrunk
     if refused is not None or isinstance(shrunk, Refusal):
-        return [refused or Refusal("not estimable")] * len(targets.runs)
+        return [refused or Refusal("not estimable")] * len(targets.weights.targets)
     prior, total = _prior(arrays, targets)
     given = partial(
         matrix_inverse,
-        targets.frame_weights[:, arrays.judged],
+        targets.weights.at(arrays.judged),
         draw_probability=arrays.draw_probability(everything),
         label_item=arrays.label_item,
         label_grade=grades.astype(np.int64),
@@ -383,8 +376,8 @@ def _truth(arrays: CampaignArrays, targets: Targets) -> list[Value | Refusal] | 
     """Return the true values when the gold answers of the whole frame are known (the demo), else None."""
     if (arrays.gold_grade < 0).any():
         return None
-    values = targets.frame_weights @ targets.gains[arrays.gold_grade]
+    values = targets.weights.totals(targets.gains[arrays.gold_grade])
     return [
-        Value(float(value), 0.0, float(value), float(value), None, int(np.count_nonzero(weights)), ())
-        for value, weights in zip(values, targets.frame_weights, strict=True)
+        Value(float(value), 0.0, float(value), float(value), None, int(n_weighed), ())
+        for value, n_weighed in zip(values, targets.weights.n_weighed(), strict=True)
     ]

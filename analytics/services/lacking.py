@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimators import Refusal
+from analytics.estimators import FEWEST_ITEMS, Refusal
 from analytics.frames import Floats
 from analytics.reuse import reusability, top_up
 from analytics.services.forecast import LARGEST_AT_ONCE, rank_rows, reason
-from analytics.services.reuse import Asked, ReuseRefused, checked
+from analytics.services.reuse import Answer, Asked, ReuseRefused, checked
 from judging.models import Campaign
 from sampling.batches import probabilities_by_fold
 from sampling.frames import FrameRefused
@@ -28,6 +28,7 @@ FEWEST_NEW = 5.0  # a draw of fewer expected items selects none too often
 FEWEST_EXPECTED = (
     16.0  # so many expected are fewer than the 10 an interval needs less than once in twenty draws
 )
+ABOUT_AS_SURE = 1.1
 LIKE_THE_FIRST = ("prior", "scores", "sensitivity", "specificity")
 
 
@@ -93,8 +94,7 @@ def lacking(*, campaign: Campaign, asked: Asked, half_width: float) -> Lacking:
         raise ReuseRefused(reason(refusal)) from refusal
     target = np.sqrt(found.says.squared_contrast)
     spread = found.relevant_gain * doubt(found.guess)
-    room = float((1 - before.probability[target > 0]).sum())
-    wanted = _wanted(target, before.probability, spread, half_width, room)
+    wanted = _wanted(target, before, spread, half_width)
     if wanted is None:
         now = reusability(target[None], before.probability, spread)[0].half_width
         return Lacking(half_width, 0.0 if isinstance(now, Refusal) else now, 0.0, 0.0, None)
@@ -115,16 +115,21 @@ def lacking(*, campaign: Campaign, asked: Asked, half_width: float) -> Lacking:
     )
 
 
-def _wanted(target: Floats, before: Floats, spread: Floats, half_width: float, room: float) -> float | None:
-    """Return the expected number of new items; None if there is nothing to add."""
+def _wanted(target: Floats, before: Earlier, spread: Floats, half_width: float) -> float | None:
+    """Return the expected number of new items; None if there is nothing to add.
+
+    How many does not depend on what was drawn so far, only on its probabilities: these must not look at the draw.
+    """
+    weighed = target > 0
+    room = float((1 - before.probability[weighed]).sum())
     if room < 1e-9:
         return None
     if half_width == 0:
         return room
-    plan = top_up(target[None], before, spread, half_width=half_width)
-    short = FEWEST_EXPECTED - float(before[target > 0].sum())
-    if plan.expected_new_judgments == 0 and short <= 0:
+    plan = top_up(target[None], before.probability, spread, half_width=half_width)
+    if plan.expected_new_judgments == 0 and np.count_nonzero(before.drawn_in[weighed]) >= FEWEST_ITEMS:
         return None
+    short = FEWEST_EXPECTED - float(before.probability[weighed].sum())
     return min(room, max(plan.expected_new_judgments, FEWEST_NEW, short))
 
 
@@ -157,6 +162,23 @@ def _note(draw: Draw, found: Population, after: float, half_width: float) -> str
 
 
 # -- at once, or by a job -----------------------------------------------------------------------------------
+
+
+def lacking_for(
+    *, campaign: Campaign, asked: Asked, said: Answer, half_width: float | None, user: User | None
+) -> tuple[float | None, Found]:
+    """Return the half-width to reach, that which is asked for or else what is usual here, and what lacks for it.
+
+    None if neither is known. A run about as sure as others lacks nothing, unless somebody says how sure it is to be.
+    """
+    usual = said.usual_half_width
+    if half_width is None and usual is not None and said.half_width is not None and not said.too_few:
+        if said.half_width <= ABOUT_AS_SURE * usual:
+            return usual, Found(Lacking(usual, said.half_width, 0.0, 0.0, None))
+    wanted = usual if half_width is None else half_width
+    if wanted is None:
+        return None, Found()
+    return wanted, find_lacking(campaign=campaign, asked=asked, half_width=wanted, user=user)
 
 
 def find_lacking(*, campaign: Campaign, asked: Asked, half_width: float, user: User | None) -> Found:

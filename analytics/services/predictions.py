@@ -56,8 +56,10 @@ class Predictions:
         if self._features is None:
             parameters = self.arrays.draw.parameters
             # A run that came after the draw must not move the numbers of the others.
-            pooled = [run.run_id in parameters["pooled"] for run in self.arrays.runs]
-            columns = [rank_features(self.arrays.ranks[pooled], parameters["depth"])]
+            pooled = [
+                place for place, run in enumerate(self.arrays.runs) if run.run_id in parameters["pooled"]
+            ]
+            columns = [rank_features(self.arrays.returned.rows(pooled), parameters["depth"])]
             ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
             if "score" in self.arrays.frame.columns:
                 score = self.arrays.frame["score"].to_numpy()

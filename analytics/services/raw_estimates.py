@@ -11,20 +11,21 @@ from analytics.fixed_size import fixed_size
 from analytics.frames import CampaignArrays, Floats
 from analytics.importance import balance_heuristic, distinct_items, importance_sampling
 from analytics.labels import JUDGE_BIAS, item_means
+from analytics.targets import TargetWeights
 from sampling.models import Draw
 
 REUSED = "a pair drawn more than once was judged once: with judges who err, the interval is too short"
 
 
 def naive(
-    arrays: CampaignArrays, frame_weights: Floats, gains: Floats, prior: Floats, prior_total: Floats
+    arrays: CampaignArrays, target_weights: TargetWeights, gains: Floats, prior: Floats, prior_total: Floats
 ) -> list[Value | Refusal]:
-    """Return the measure with every item's mean gain taken as true, one result per row of weights.
+    """Return the measure with every item's mean gain taken as true, one result per target.
 
     Once all drawn items are judged the variance is that of the draw: of a fixed size in every topic, or with
     replacement. Before, what is judged is a random part of what was drawn, and the variance is that of a Poisson draw.
     """
-    weights = frame_weights[:, arrays.judged]
+    weights = target_weights.at(arrays.judged)
     utility = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size)
     everything = np.ones(arrays.judged.size, dtype=bool)
     known = {"prior": prior, "prior_total": prior_total}
@@ -41,19 +42,21 @@ def naive(
     return [_warned(result, JUDGE_BIAS) for result in results]
 
 
-def importance(arrays: CampaignArrays, frame_weights: Floats, gains: Floats) -> Sequence[Value | Refusal]:
+def importance(
+    arrays: CampaignArrays, target_weights: TargetWeights, gains: Floats
+) -> Sequence[Value | Refusal]:
     """Return the paper's estimate of a draw with replacement: the mean of u w/Q over its draws, batches pooled."""
     missing = int(arrays.n_drawn.sum()) - arrays.judged.size
     if missing:
         reason = f"{missing} drawn items have no judgment yet: a mean over draws needs them all"
-        return [Refusal(reason, missing)] * len(frame_weights)
+        return [Refusal(reason, missing)] * len(target_weights)
     utility = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size)
     q, times = _single_draws(arrays)
     of_judged = times[:, arrays.judged]
     batch, place = np.nonzero(of_judged)
     repeated = of_judged[batch, place]
     batch, place = np.repeat(batch, repeated), np.repeat(place, repeated)
-    weights = frame_weights[:, arrays.judged[place]]
+    weights = target_weights.at(arrays.judged[place])
     q_of_draws = q[:, arrays.judged[place]]
     if len(q) == 1:
         results = importance_sampling(weights, utility[place], q_of_draws[0])

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.serializers import ReuseDraw, ReuseRequest, reuse_json
-from analytics.services.lacking import Found, design_of, find_lacking
+from analytics.services.lacking import Found, design_of, lacking_for
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
 from analytics.views.design import what_stops
@@ -59,11 +59,8 @@ def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, An
         said = answer(campaign=row, asked=asked)
     except (ReuseRefused, FrameRefused) as refusal:
         return {"asked": asked, "refusal": str(refusal)}
-    wanted = _wanted(said, sent["half_width"])
-    found = (
-        Found()
-        if wanted is None
-        else find_lacking(campaign=row, asked=asked, half_width=wanted, user=_person(user))
+    wanted, found = lacking_for(
+        campaign=row, asked=asked, said=said, half_width=sent["half_width"], user=_person(user)
     )
     design = found.lacking.design if found.lacking else None
     return {
@@ -140,11 +137,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
 
 
-def _wanted(said: Answer, half_width: float | None) -> float | None:
-    """Return the half-width to reach: as asked, else what is usual in the campaign."""
-    return said.usual_half_width if half_width is None else half_width
-
-
 @require_POST
 @managers_only
 def draw(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
@@ -179,10 +171,8 @@ def api_reuse(request: Request, campaign_id: uuid.UUID) -> Response:
         said = answer(campaign=row, asked=asked)
     except FrameRefused as refusal:
         raise ReuseRefused(str(refusal)) from refusal
-    wanted = _wanted(said, half_width)
-    found = Found()
-    if wanted is not None:
-        found = find_lacking(campaign=row, asked=asked, half_width=wanted, user=_person(request.user))
+    person = _person(request.user)
+    wanted, found = lacking_for(campaign=row, asked=asked, said=said, half_width=half_width, user=person)
     made = Response(reuse_json(row, asked, said, wanted, found))
     if found.job is not None:
         made["Retry-After"] = "2"

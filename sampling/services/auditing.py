@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import polars as pl
 from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
@@ -18,7 +19,6 @@ from sampling.designs import (
 from sampling.draws import permanent_random_numbers
 from sampling.frames import (
     item_probabilities,
-    load_frame,
     newest_draw,
     ranks_in_frame,
     weights_of_runs,
@@ -123,24 +123,21 @@ def _audit_probabilities(
     newest = newest_draw(campaign)
     if newest is None:
         raise DrawRefused(NOT_DRAWN)
-    frame, parameters = load_frame(newest), newest.parameters
+    parameters = newest.parameters
     runs = list(campaign.collection.runs.all())
-    weights = weights_of_runs(
-        ranks_in_frame(frame, runs, parameters["depth"]),
-        parameters["measure"],
-        len(parameters["topics"]),
-    )
-    place = {pair: index for index, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
     topic_ids = [item.topic.topic_id for item in drawn]
     doc_ids = [item.document.doc_id for item in drawn]
-    columns = [place[pair] for pair in zip(topic_ids, doc_ids, strict=True)]
+    pairs = pl.DataFrame({"topic_id": topic_ids, "doc_id": doc_ids})
+    weights = weights_of_runs(
+        ranks_in_frame(pairs, runs, parameters["depth"]), parameters["measure"], len(parameters["topics"])
+    )
     asked = [index for index, run in enumerate(runs) if run.run_id in parameters["runs"]]
     is_pool = newest.question == Draw.Question.POOL
     chosen = list(range(len(runs))) if is_pool or not asked else asked
     probability = item_probabilities(campaign)
     drawn_with = np.array([probability[item.pk] for item in drawn])
     # Two Poisson parts, added: influence on the question, and an even part that keeps every judged item auditable.
-    influence = weights[:, columns][chosen]
+    influence = weights[chosen]
     sizes = simple_audit_probabilities(len(drawn), AUDIT_FLOOR_SHARE * wanted)
     if np.any(np.ptp(influence, axis=0) > 0):  # else no judged item tells these runs apart yet: evenly
         sizes = sizes + audit_probabilities(influence, drawn_with, (1 - AUDIT_FLOOR_SHARE) * wanted, NO_FLOOR)

@@ -410,7 +410,7 @@ def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post,
     assert drawn.items.count() == first.n_drawn + second.n_drawn
     text = page(drawn, name="analytics:campaign")
     assert f"{first.n_drawn + second.n_drawn} of {N_FRAME} pooled pairs, in 2 batches" in text
-    assert f"of a budget of {second.parameters['budget']}" in text
+    assert f"for {second.parameters['budget']} in all" in text
     assert text.count("SHA-256") == 2
     assert "by mia" in text
 

@@ -285,6 +285,20 @@ def test_few_are_rounded_up_to_what_a_draw_can_select(campaign):
     assert made.n_new == pytest.approx(5)
 
 
+def test_fewer_than_ten_drawn_items_give_no_interval_and_the_top_up_brings_enough(campaign):
+    asked = Asked("run1", "P@2", "run2")  # documents 2 and 3 against 4 and 5: twelve in all
+    said = answer(campaign=campaign, asked=asked)
+    assert said.n_documents == 12
+    assert 0 < said.n_drawn < 10
+    assert said.too_few == f"{said.n_drawn} drawn items with non-zero weight; at least 10 are needed"
+    assert verdict(asked, said).startswith(
+        "Not with these judgments alone: of the documents that decide run1 minus"
+    )
+    made = lacking(campaign=campaign, asked=asked, half_width=1e6)
+    assert made.n_new == pytest.approx(12 * (1 - P), abs=1)  # twelve are fewer than can be drawn in part
+    assert answer(campaign=campaign, asked=Asked("run0", "P@10")).too_few == ""
+
+
 def test_nothing_lacks_where_the_half_width_is_reached(campaign):
     reached = answer(campaign=campaign, asked=Asked("run0", "P@10")).half_width
     made = lacking(campaign=campaign, asked=Asked("run0", "P@10"), half_width=2 * reached)
@@ -444,7 +458,9 @@ def test_a_campaign_that_was_not_drawn_has_no_such_page(tmp_path):
         ({"run": "run0", "half_width": "wide"}, 400, "valid number"),
         ({"run": "run0", "half_width": "-1"}, 400, "greater than or equal to 0"),
         ({"run": "run0", "half_width": "nan"}, 400, "valid number"),
-        ({"run": "run0", "measure": "P@10"}, 200, "Just the judgments it lacks"),
+        ({"run": "run0", "measure": "P@10"}, 200, "it is about as sure as other runs of this campaign"),
+        ({"run": "run0", "measure": "P@10", "half_width": "0.1"}, 200, "bring the half-width to ± 0.0"),
+        ({"run": "run0", "measure": "P@10", "half_width": "0"}, 200, "complete all that the answer depends on"),
         ({"run": "run0", "measure": "P@10", "half_width": "5"}, 200, "is reached with what was drawn"),
     ],
 )
