@@ -165,6 +165,8 @@ class DesignForm(forms.Form):
         self.too_early = why_not_learn(campaign, earlier)
         if self.too_early:
             closed["judgments"] = self.too_early
+        if self.initial.get("prior") in closed:
+            self.initial["prior"] = PRIORS[0][0]
         if earlier is not None:
             self.fields["selection"].disabled = True
             self.fields["selection"].initial = earlier.selection

@@ -7,8 +7,7 @@ DCG and AP, are then unbiased too: items are drawn independently (Poisson).
 Noisy labels have a second phase: judged items carry the mean mu of their bronze class, audited ones the gold
 label v, ``z = (mu - f) + (A/pi_a) (v - mu)``. That is GREG-label (`analytics.correction`) written per item.
 
-A graded label is kept as a staircase: u = sum_j step_j 1[u >= level_j], one 0/1 label a stair. A binary label is
-the staircase of one stair. The ideal ranking of a topic is known when the number of items on every stair is.
+A graded label is kept as a staircase of 0/1 labels, see `analytics.stairs`.
 """
 
 from dataclasses import dataclass, replace
@@ -20,51 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from analytics.correction import _class_moments as class_moments
 from analytics.estimators import Floats, finite, probabilities
 from analytics.labels import Ints, integers, merged_classes
-
-
-@dataclass(frozen=True)
-class Stairs:
-    """The gain of a grade as a staircase: gain = sum of `steps` where the gain is at least `levels`."""
-
-    levels: Floats
-    steps: Floats
-
-
-def stairs(gains: ArrayLike) -> Stairs:
-    """Return the distinct positive gains, ascending, and the step up to each from the one below.
-
-    >>> stairs([0, 0, 1, 3]).steps.tolist()
-    [1.0, 2.0]
-    """
-    scale = finite("gains", gains)
-    if scale.ndim != 1 or scale.size < 2 or (scale < 0).any() or not (scale > 0).any():
-        raise ValueError(
-            f"gains must be at least 2, none negative and one above 0, got {np.asarray(gains).tolist()}"
-        )
-    levels = np.unique(scale[scale > 0])
-    return Stairs(levels, np.diff(levels, prepend=0.0))
-
-
-def on_stairs(gains: ArrayLike, grades: ArrayLike) -> Floats:
-    """Return [stair, label]: 1 where the label's gain reaches the stair, else 0.
-
-    >>> on_stairs([0, 1, 3], [2, 0, 1]).tolist()
-    [[1.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
-    """
-    scale = np.asarray(gains, dtype=np.float64)
-    levels = stairs(scale).levels
-    grade = integers("grades", grades, 0, scale.size - 1)
-    return np.asarray(scale[grade][None, :] >= levels[:, None], dtype=np.float64)
-
-
-def topic_sums(topic: Ints, rows: Floats, n_topics: int) -> Floats:
-    """Return [row, topic], the sum of each row's values over the items of each topic.
-
-    >>> topic_sums(np.array([0, 2, 2]), np.ones((1, 3)), 3).tolist()
-    [[1.0, 0.0, 2.0]]
-    """
-    sums = [np.bincount(topic, weights=row, minlength=n_topics) for row in rows]
-    return np.asarray(sums, dtype=np.float64)
+from analytics.stairs import mean_on_stairs as mean_on_stairs
+from analytics.stairs import on_stairs as on_stairs
+from analytics.stairs import stairs as stairs
+from analytics.stairs import topic_sums
 
 
 @dataclass(frozen=True)
@@ -85,6 +43,8 @@ class PseudoLabels:
     draw_noise, audit_noise : arrays [stair, judged]
         Standard deviation that the drawing (the audit) puts on the item's u*; their squares sum to the
         unbiased estimate of the Poisson variance of any sum of u*.
+    expected_noise : array [stair, judged]
+        What the drawing's noise is expected to be, see `cautious`.
     found_draw_noise, found_audit_noise : arrays [stair, judged]
         The same of `stair_found`, which varies together with the totals.
     counted : bool array [judged]
@@ -104,6 +64,7 @@ class PseudoLabels:
     judged: Ints
     draw_noise: Floats
     audit_noise: Floats
+    expected_noise: Floats
     found_draw_noise: Floats
     found_audit_noise: Floats
     counted: NDArray[np.bool_]
@@ -140,6 +101,21 @@ class PseudoLabels:
             made.append(rows)
         return made[0], made[1]
 
+    def cautious(self) -> "PseudoLabels":
+        """Return the same with the larger of two noises of the drawing, topic by topic: seen or expected.
+
+        A topic in which a relevant document was missed because it was unlikely to be drawn shows no noise at all.
+        What its prediction (or the bronze class) leaves open is expected noise; where that is larger, it counts.
+        """
+        topic = self.topic_index[self.judged]
+        sizes = [
+            (self.steps[:, None] * noise).sum(axis=0) ** 2 for noise in (self.draw_noise, self.expected_noise)
+        ]
+        seen, expected = topic_sums(topic, np.stack(sizes), self.n_topics)
+        return replace(
+            self, draw_noise=np.where((expected > seen)[topic], self.expected_noise, self.draw_noise)
+        )
+
     @property
     def is_census(self) -> bool:
         """Whether every item of the frame is known, so that nothing is estimated."""
@@ -159,6 +135,8 @@ class _Phases:
     audited: NDArray[np.bool_]
     audit_probability: Floats
     gold: Floats  # [stair, judged], read where audited
+    class_variance: Floats | None = None  # [stair, judged] of the stairs' labels; None without an audit
+    gain_variance: Floats | None = None  # [judged]
 
 
 def _places(judged: ArrayLike, n_frame: int) -> Ints:
@@ -173,6 +151,30 @@ def _stair_rows(name: str, values: ArrayLike, shape: tuple[int, int]) -> Floats:
     if ((rows < 0) | (rows > 1)).any():
         raise ValueError(f"{name} must be in [0, 1], got {rows[(rows < 0) | (rows > 1)][0]}")
     return rows
+
+
+def _expected_noise(phases: _Phases, guess: Floats, steps: Floats) -> Floats:
+    """Return [stair, judged]: the drawing's noise if labels vary as the prediction, or the bronze class, says.
+
+    The stairs' noises share one multiplier, so they are scaled to the noise of the gain, which is smaller than
+    their sum.
+    """
+    if phases.class_variance is None or phases.gain_variance is None:
+        p = np.minimum.accumulate(
+            np.clip(guess, 0, 1), axis=0
+        )  # no stair is reached more often than the one below
+        square = p * (1 - p)
+        gain = (steps[:, None] * p).sum(axis=0)
+        whole = ((2 * np.cumsum(steps) - steps)[:, None] * steps[:, None] * p).sum(axis=0) - gain**2
+    else:
+        off = phases.class_mean - guess
+        square = off**2 + phases.class_variance / phases.audit_probability
+        whole = (steps[:, None] * off).sum(axis=0) ** 2 + phases.gain_variance / phases.audit_probability
+    parts = np.sqrt(square)
+    total = (steps[:, None] * parts).sum(axis=0)
+    share = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+    pi = phases.draw_probability
+    return np.asarray(share * np.sqrt(np.maximum(whole, 0) * (1 - pi)) / pi)
 
 
 def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple[str, ...]) -> PseudoLabels:
@@ -200,6 +202,7 @@ def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple
         judged=phases.judged,
         draw_noise=gap * np.sqrt(1 - pi),
         audit_noise=surprise * np.sqrt(pi * (1 - pi_a)) / pi,
+        expected_noise=_expected_noise(phases, guess, steps),
         found_draw_noise=known * np.sqrt(1 - pi),
         found_audit_noise=known * np.sqrt(pi * (1 - pi_a)),
         counted=phases.audited,
@@ -269,22 +272,6 @@ def _frame(
     return step, f, topic, places, probabilities("draw_probability", draw_probability, places.size)
 
 
-def mean_on_stairs(gains: ArrayLike, label_item: ArrayLike, label_grade: ArrayLike, n_items: int) -> Floats:
-    """Return [stair, item]: the share of the item's labels that reach the stair. Every item needs a label.
-
-    >>> mean_on_stairs([0, 1, 3], [0, 0, 1], [2, 1, 0], 2).tolist()
-    [[1.0, 0.0], [0.5, 0.0]]
-    """
-    item = integers("label_item", label_item, 0, n_items - 1)
-    rows = on_stairs(gains, label_grade)
-    if rows.shape[1] != item.size:
-        raise ValueError(f"label_grade must have length {item.size}, got {rows.shape[1]}")
-    count = np.bincount(item, minlength=n_items)
-    if (count == 0).any():
-        raise ValueError(f"every item needs a label, got none for item {int(np.flatnonzero(count == 0)[0])}")
-    return topic_sums(item, rows, n_items) / count
-
-
 def census(*, topic_index: ArrayLike, n_topics: int, grades: ArrayLike, gains: ArrayLike) -> PseudoLabels:
     """Return the pseudo-labels of a frame of which every grade is known: the true value, nothing estimated."""
     rows = on_stairs(gains, grades)
@@ -348,10 +335,10 @@ def corrected_pseudo_labels(
         )
     merged = merged_classes(classes, seen)
     moments = np.stack([class_moments(merged, seen, row, pi_a, 1.0) for row in gold])  # [stair, 2, judged]
-    phases = _Phases(f, topic, places, pi, moments[:, 0], seen, pi_a, gold)
-    made = _pseudo_labels(phases, n_topics, step, ("drawing", "label noise", "gold"))
     gain = (step[:, None] * gold).sum(axis=0)
     spread = class_moments(merged, seen, gain, pi_a, float(step.sum()))[1]
+    phases = _Phases(f, topic, places, pi, moments[:, 0], seen, pi_a, gold, moments[:, 1], spread)
+    made = _pseudo_labels(phases, n_topics, step, ("drawing", "label noise", "gold"))
     predicted = np.sqrt((1 / pi_a - 1) * spread / pi)
     seen_noise = (step[:, None] * made.audit_noise).sum(axis=0)
     if (seen_noise**2).sum() >= (predicted**2).sum():

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from analytics.estimators import Floats
 from analytics.labels import Ints
-from analytics.pseudolabels import PseudoLabels, topic_sums
+from analytics.pseudolabels import PseudoLabels
+from analytics.stairs import topic_sums
 from sampling.measures import RatioMeasure
 
 

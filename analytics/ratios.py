@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,7 @@ from analytics.estimators import (
     few_items_warning,
     too_few,
 )
+from analytics.labels import Ints
 from analytics.pseudolabels import PseudoLabels
 from analytics.ratio_parts import Denominator, Listed, checked_ranks, listed, numerator, quotient
 from sampling.measures import RatioMeasure
@@ -57,6 +59,14 @@ class _Replicated:
     macro_replicates: Floats
     micro_replicates: Floats
     total: float
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The replicates that the bias is read from, and the cautious ones that the standard error is."""
+
+    seen: _Replicated
+    cautious: _Replicated
 
 
 def _replicated(
@@ -92,6 +102,22 @@ def _replicated(
     return _Replicated(macro, micro, macro_b, micro_b, float(whole[0]))
 
 
+def _made(
+    measure: RatioMeasure,
+    labels: PseudoLabels,
+    rank: Ints,
+    runs: Sequence[Listed],
+    replicates: int,
+    seed: int,
+) -> _Made:
+    seen = _replicated(measure, labels, runs, replicates, seed)
+    wide = labels.cautious()
+    if np.array_equal(wide.draw_noise, labels.draw_noise):
+        return _Made(seen, seen)
+    again = [listed(measure, wide, row) for row in rank]
+    return _Made(seen, _replicated(measure, wide, again, replicates, seed))
+
+
 # -- results ------------------------------------------------------------------------------------------------
 
 
@@ -107,11 +133,12 @@ def ratio_estimates(
     """Return the ratio of every run, then the difference of every pair of runs, with 95 % intervals.
 
     Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
-    standard deviation; z from 100 known items that the target ranks, below that t with one degree of freedom less
-    than their number. A topic without a relevant document, or for which a run returns nothing, counts 0 in the mean
-    over topics, as in ir_measures and ``trec_eval -c``. In the ratio of sums an empty ranking adds 0 above and the
-    ideal below, a topic without a relevant document nothing to either. Documents outside the frame count as not
-    relevant, as in every pooled evaluation.
+    standard deviation, with the noise of `PseudoLabels.cautious` if that is larger; z from 100 known items that the
+    target ranks, below that t with one degree of freedom less than their number. A topic without a relevant
+    document, or for which a run returns nothing, counts 0 in the mean over topics, as in ir_measures and
+    ``trec_eval -c``. In the ratio of sums an empty ranking adds 0 above and the ideal below, a topic without a
+    relevant document nothing to either. Documents outside the frame count as not relevant, as in every pooled
+    evaluation.
 
     Assumption: Poisson draw with the recorded probabilities, a prediction fixed without the item's own
     inclusion, and (corrected pseudo-labels) a Poisson audit whose gold grades are right. These topics: the
@@ -146,7 +173,7 @@ def ratio_estimates(
     wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
 
     runs = [listed(measure, labels, row) for row in rank]
-    made = _replicated(measure, labels, runs, replicates, seed)
+    made = _made(measure, labels, rank, runs, replicates, seed)
     ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
     known = rank[:, labels.judged[labels.counted]]
     known = known * (known <= (measure.cutoff or np.iinfo(np.int64).max))
@@ -183,7 +210,7 @@ def _checked_pairs(
 
 
 def _result(
-    measure: RatioMeasure, labels: PseudoLabels, made: _Replicated, runs: tuple[int, ...], used: int
+    measure: RatioMeasure, labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the answer for a run, or for the difference of two."""
     if used < FEWEST_ITEMS and not labels.is_census:
@@ -192,7 +219,7 @@ def _result(
         return _micro(measure, labels, made, runs, used)
     missing = missing_for_macro(labels)
     if not missing:
-        return _estimate(made.macro, made.macro_replicates, runs, labels, used)
+        return _estimate(made, "macro", runs, labels, used)
     instead = _micro(measure, labels, made, runs, used)
     words = (
         f"Its micro form is refused too: {instead.reason}"
@@ -205,16 +232,16 @@ def _result(
 
 
 def _micro(
-    measure: RatioMeasure, labels: PseudoLabels, made: _Replicated, runs: tuple[int, ...], used: int
+    measure: RatioMeasure, labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the ratio of the sums over topics, or why there is none."""
     missing = missing_for_micro(labels)
     if missing:
         words = _too_few(labels, f"a ratio of sums ({measure.name})", _micro_per_topic(labels), MICRO_SHARE)
         return Refusal(words, missing)
-    if made.total <= 0:
+    if made.seen.total <= 0:
         return Refusal("nothing relevant is known, so there is nothing to divide by")
-    return _estimate(made.micro, made.micro_replicates, runs, labels, used)
+    return _estimate(made, "micro", runs, labels, used)
 
 
 def _too_few(labels: PseudoLabels, what: str, per_topic: int, share: float) -> str:
@@ -249,15 +276,22 @@ def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
 
 
 def _estimate(
-    values: Floats, replicates: Floats, runs: tuple[int, ...], labels: PseudoLabels, used: int
+    made: _Made, average: Literal["macro", "micro"], runs: tuple[int, ...], labels: PseudoLabels, used: int
 ) -> Estimate:
     """Return 2 * estimate - bootstrap mean, with the bootstrap's variance; the value itself if all is known."""
-    value, drawn = float(values[runs[0]]), replicates[runs[0]]
-    if len(runs) == 2:
-        value, drawn = value - float(values[runs[1]]), drawn - replicates[runs[1]]
+
+    def of_target(values: Floats) -> Floats:
+        return np.asarray(values[runs[0]] - values[runs[1]] if len(runs) == 2 else values[runs[0]])
+
+    macro = average == "macro"
+    value = float(of_target(made.seen.macro if macro else made.seen.micro))
     if labels.is_census:
         return estimate(value, 0.0, degrees_of_freedom=None, n=used, sources=labels.sources)
-    bias, variance = float(drawn.mean()) - value, float(drawn.var(ddof=1))
+    drawn, wide = (
+        of_target(one.macro_replicates if macro else one.micro_replicates)
+        for one in (made.seen, made.cautious)
+    )
+    bias, variance = float(drawn.mean()) - value, float(max(drawn.var(ddof=1), wide.var(ddof=1)))
     warnings = [few_items_warning(used, f"{labels.known_noun} items")]
     if bias**2 > variance / 4:
         warnings.append("the correction for bias is more than half the standard error")

@@ -10,8 +10,9 @@ Every draw selects items for all runs (sizes sqrt(sum w^2 u(1-u)), 20 % uniform;
   specificity .9) of which an audit knows the truth of the given share; counts are those of audited items.
 
 Per row: bias of the plain ratio and of the published value (corrected by the bootstrap), in units of the measure;
-coverage of the 95 % interval around either; the published value's standard deviation over draws and the mean
-standard error; and whether the product would refuse this row. A graded scale (0, 1, 3) has three of ten relevant
+coverage of the 95 % interval around either, with the noise that the drawing shows, and of the published interval (the
+cautious noise where it is larger); the published value's standard deviation over draws and its mean standard error;
+and whether the product would refuse this row. A graded scale (0, 1, 3) has three of ten relevant
 documents, chosen at random, in its upper grade. Runs of one draw share their errors, so that a coverage over d draws
 of r runs is surer than one over d and less sure than one over d*r intervals.
 """
@@ -41,7 +42,7 @@ from analytics.pseudolabels import (
     stairs,
 )
 from analytics.ratio_parts import listed
-from analytics.ratios import _replicated, missing_for_macro, missing_for_micro
+from analytics.ratios import _Made, _made, missing_for_macro, missing_for_micro
 from sampling.designs import inclusion_probabilities
 from sampling.measures import RatioMeasure, parse_ratio
 from sampling.pooling import prior_utility
@@ -110,7 +111,9 @@ def make_tasks(setting: Setting, cutoff: int, rng: np.random.Generator) -> list[
         measure = parse_ratio(f"{title.split()[-1]}@{cutoff}")
         known = census(topic_index=pool.topic_index, n_topics=setting.n_topics, grades=grade, gains=gains)
         made = replicated(measure, known, setting, 1, 0)
-        truth = {average: with_pairs(getattr(made, average), setting.pairs) for average in ("macro", "micro")}
+        truth = {
+            average: with_pairs(getattr(made.seen, average), setting.pairs) for average in ("macro", "micro")
+        }
         tasks.append(Task(f"{title}@{cutoff}", measure, np.array(gains), grade, truth))
     return tasks
 
@@ -120,9 +123,12 @@ def with_pairs(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
     return np.concatenate([values, np.stack([values[a] - values[b] for a, b in pairs])])
 
 
-def replicated(measure: RatioMeasure, labels: PseudoLabels, setting: Setting, replicates: int, seed: int):
-    runs = [listed(measure, labels, row) for row in setting.pool.ranks]
-    return _replicated(measure, labels, runs, replicates, seed)
+def replicated(
+    measure: RatioMeasure, labels: PseudoLabels, setting: Setting, replicates: int, seed: int
+) -> _Made:
+    ranks = setting.pool.ranks
+    runs = [listed(measure, labels, row) for row in ranks]
+    return _made(measure, labels, ranks, runs, replicates, seed)
 
 
 def predicted(setting: Setting, task: Task, places: Ints, grade: Ints) -> Floats:
@@ -198,13 +204,18 @@ def measure_draw(
     """Add one draw's estimates of runs and pairs to `found`, by average."""
     made = replicated(task.measure, labels, setting, replicates, seed)
     for average in ("macro", "micro"):
-        value = with_pairs(getattr(made, average), setting.pairs)
-        drawn = with_pairs(getattr(made, f"{average}_replicates"), setting.pairs)
+        value = with_pairs(getattr(made.seen, average), setting.pairs)
+        drawn, cautious = (
+            with_pairs(getattr(one, f"{average}_replicates"), setting.pairs)
+            for one in (made.seen, made.cautious)
+        )
+        seen_error = drawn.std(axis=1, ddof=1)
         found[task.title, average].append(
             {
                 "plain": value,
                 "published": 2 * value - drawn.mean(axis=1),
-                "error": drawn.std(axis=1, ddof=1),
+                "seen_error": seen_error,
+                "error": np.maximum(seen_error, cautious.std(axis=1, ddof=1)),
                 "known": int(labels.counted.sum()),
                 "refused": is_refused(labels, average),
             }
@@ -217,8 +228,9 @@ def rows_of(setting: Setting, task: Task, average: str, draws: list[dict], **abo
     rows = []
     for target, part in (("runs", slice(0, n_runs)), ("pairs", slice(n_runs, None))):
         truth = task.truth[average][part]
-        plain, published, error = (
-            np.stack([one[name][part] for one in draws]) for name in ("plain", "published", "error")
+        plain, published, seen_error, error = (
+            np.stack([one[name][part] for one in draws])
+            for name in ("plain", "published", "seen_error", "error")
         )
         known = float(np.mean([one["known"] for one in draws]))
         rows.append(
@@ -231,7 +243,8 @@ def rows_of(setting: Setting, task: Task, average: str, draws: list[dict], **abo
                 "known_share": round(known / setting.prior.size, 4),
                 "bias_plain": round(float((plain - truth).mean()), 4),
                 "bias": round(float((published - truth).mean()), 4),
-                "coverage_plain": round(float((np.abs(plain - truth) <= Z95 * error).mean()), 3),
+                "coverage_plain": round(float((np.abs(plain - truth) <= Z95 * seen_error).mean()), 3),
+                "coverage_corrected": round(float((np.abs(published - truth) <= Z95 * seen_error).mean()), 3),
                 "coverage": round(float((np.abs(published - truth) <= Z95 * error).mean()), 3),
                 "deviation": round(float(np.sqrt(((published - published.mean(axis=0)) ** 2).mean())), 4),
                 "standard_error": round(float(error.mean()), 4),

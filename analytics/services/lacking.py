@@ -172,9 +172,9 @@ def lacking_for(
     None if neither is known. A run about as sure as others lacks nothing, unless somebody says how sure it is to be.
     """
     usual = said.usual_half_width
-    if half_width is None and usual is not None and said.half_width is not None and not said.too_few:
-        if said.half_width <= ABOUT_AS_SURE * usual:
-            return usual, Found(Lacking(usual, said.half_width, 0.0, 0.0, None))
+    reached = None if said.too_few else said.half_width
+    if half_width is None and None not in (usual, reached) and reached <= ABOUT_AS_SURE * usual:
+        return usual, Found(Lacking(usual, reached, 0.0, 0.0, None))
     wanted = usual if half_width is None else half_width
     if wanted is None:
         return None, Found()

@@ -198,9 +198,7 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
     order = [chosen, *(name for name in ("naive", "paper", "pool", "default") if name != chosen)]
     if asked.question == "pool":
         order = [name for name in order if name not in ("paper", "pool") or name == chosen]
-    labels = NAMES | {
-        chosen: "This design" if chosen == "default" else f"This design ({NAMES[chosen]})"
-    }
+    labels = NAMES | {chosen: "This design" if chosen == "default" else f"This design ({NAMES[chosen]})"}
     order = [name for name in order if name in preview.widths]
     return {
         "found": preview,
@@ -223,7 +221,7 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
         "curve": _curve(
             preview, {labels[name]: preview.widths[name] for name in order}, preview.budgets[place]
         ),
-        "n_new": max(0, round(asked.budget - preview.already)),
+        "n_new": max(0, round(budget - preview.already)),
         "is_everything": asked.budget >= preview.n_frame
         and (asked.question == "pool" or asked.uniform_share > 0),
         "left_out": f"{100 * pool.left_out:.2g} %" if pool and pool.left_out > 0 else "",
@@ -271,7 +269,10 @@ def _out_of_reach(asked: Design) -> str:
 
 
 def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> str:
-    lines = {name: line for name, line in lines.items() if any(width is not None for width in line)}
-    if len(preview.budgets) < 2 or not lines:
-        return ""  # the table says it
-    return mark_safe(half_width_curve(preview.budgets, lines, "What a budget buys", chosen))
+    """Return the picture of the lines that have two points at least; the table has the others."""
+    mine = next(iter(lines))
+    shown = {name: line for name, line in lines.items() if sum(width is not None for width in line) >= 2}
+    if not shown:
+        return ""
+    marked = chosen if mine in shown else None
+    return mark_safe(half_width_curve(preview.budgets, shown, "What a budget buys", marked))

@@ -8,6 +8,7 @@ import pytest
 from analytics.correction import greg_label
 from analytics.estimators import poisson_terms
 from analytics.pseudolabels import (
+    _expected_noise,
     _Phases,
     _pseudo_labels,
     census,
@@ -120,6 +121,57 @@ def test_in_a_replicate_fewer_are_found_too_so_that_no_bound_binds_that_does_not
     found = labels.stair_found[0, 0]
     assert (total >= found + found_noise[0].sum(axis=0)).all()
     assert (total < found).any()  # as a bound that stood still would have it
+
+
+@pytest.mark.parametrize("p", [[[0.3, 0.9, 0.0, 1.0]], [[0.6, 0.9, 0.3, 1.0], [0.2, 0.9, 0.0, 0.4]]])
+def test_the_expected_noise_is_that_of_labels_that_vary_as_predicted(p):
+    """Averaged over labels with the predicted probabilities, the squared noise of the gain is the expected one."""
+    rows = np.array(p)
+    steps = np.array([1.0, 2.0])[: len(rows)]
+    pi = np.array([0.4, 0.2, 0.9, 0.5])
+    nothing = np.zeros((len(rows), 4))
+    phases = _Phases(
+        (steps[:, None] * rows).sum(axis=0),
+        np.zeros(4, int),
+        np.arange(4),
+        pi,
+        nothing,
+        pi > 0,
+        np.ones(4),
+        nothing,
+    )
+    found = (steps[:, None] * _expected_noise(phases, rows, steps)).sum(axis=0) ** 2
+    reached = np.concatenate([np.ones((1, 4)), rows, np.zeros((1, 4))])
+    expected = np.zeros(4)
+    for grade, probability in enumerate(-np.diff(reached, axis=0)):
+        gap = steps[:grade].sum() - phases.prediction
+        expected += probability * gap**2 * (1 - pi) / pi**2
+    assert found == pytest.approx(expected)
+
+
+def test_the_expected_noise_of_an_audit_is_that_of_class_means_and_variances():
+    phases = _Phases(
+        np.array([0.2, 0.5]), np.zeros(2, int), np.arange(2), np.array([0.5, 0.25]), np.array([[0.9, 0.1]]),
+        np.array([True, False]), np.array([0.5, 0.1]), np.array([[1.0, 0.0]]), np.array([[0.09, 0.04]]),
+        np.array([0.09, 0.04]),
+    )  # fmt: skip
+    found = _expected_noise(phases, np.array([[0.2, 0.5]]), np.ones(1))
+    expected = [0.5 / 0.25 * (0.7**2 + 0.09 / 0.5), 0.75 / 0.0625 * (0.4**2 + 0.04 / 0.1)]
+    assert found[0] ** 2 == pytest.approx(expected)
+
+
+def test_cautious_noise_is_the_larger_one_topic_by_topic():
+    shared = {"prediction": [0.3] * 4, "topic_index": [0, 0, 1, 1], "n_topics": 2}
+    labels = pseudo_labels(**shared, judged=[0, 1, 2, 3], draw_probability=[0.5] * 4, label=[0, 0, 1, 1])
+    expected = np.sqrt(0.3 * 0.7 * 0.5) / 0.5
+    seen = 0.7 * np.sqrt(0.5) / 0.5
+    # topic 0 missed whatever is relevant in it and shows little noise, topic 1 shows more than expected
+    assert labels.cautious().draw_noise == pytest.approx(np.array([[expected, expected, seen, seen]]))
+    assert labels.cautious().utility is labels.utility
+    unpredicted = pseudo_labels(
+        **{**shared, "prediction": [0] * 4}, judged=[0, 1], draw_probability=[0.5] * 2, label=[0, 1]
+    )
+    assert unpredicted.cautious().draw_noise.tolist() == unpredicted.draw_noise.tolist()
 
 
 def two_phases(drawn, audited, mean, gold, f, pi, pi_a):

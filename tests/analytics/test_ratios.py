@@ -261,6 +261,20 @@ def test_where_the_denominator_is_known_the_variance_is_the_poisson_variance_and
         assert np.abs(bias) == pytest.approx([0, 0], abs=4 * linear[0].standard_error / 200)
 
 
+def test_the_standard_error_is_never_below_what_the_drawing_shows_and_the_value_does_not_depend_on_it():
+    rng = np.random.default_rng(22)
+    ranks, labels, _ = sampled(rng, 20, 60, 0.4, relevant=0.05)
+    measure = parse_ratio("nDCG@20")
+    seen = ratios._replicated(measure, labels, [listed(measure, labels, row) for row in ranks], 300, 7)
+    wider = 0
+    for run, found in enumerate(ratio_estimates(measure, labels, ranks, seed=7, pairs=[], replicates=300)):
+        error = seen.macro_replicates[run].std(ddof=1)
+        assert found.value == pytest.approx(2 * seen.macro[run] - seen.macro_replicates[run].mean())
+        assert found.standard_error >= error
+        wider += found.standard_error > 1.01 * error
+    assert wider > 0
+
+
 def test_a_difference_is_of_the_same_replicates_and_narrower_than_two_separate_intervals():
     rng = np.random.default_rng(10)
     ranks, labels, _ = sampled(rng, 20, 40, 0.5)

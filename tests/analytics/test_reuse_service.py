@@ -305,6 +305,21 @@ def test_nothing_lacks_where_the_half_width_is_reached(campaign):
     assert (made.design, made.n_new) == (None, 0.0)
 
 
+def test_after_a_batch_that_learned_the_forecast_is_still_that_of_the_draw(tmp_path):
+    made = make_campaign(tmp_path, budget=BUDGET)
+    judge_all(made, [make_assessor(made, "bob"), make_assessor(made, "eve")])
+    learning = Design("pair", ("run0", "run2"), "P@10", DEPTH, 26, prior="judgments")
+    assert draw(campaign=made, design=learning).learned_from == 1
+    add_late_run(made.collection, tmp_path)
+    asked = Asked("late", "P@10")
+    plan = lacking(campaign=made, asked=asked, half_width=0.08)
+    assert plan.design.prior == "runs"
+    draw(campaign=made, design=plan.design)
+    said = answer(campaign=made, asked=asked)
+    assert said.refusal == ""
+    assert said.half_width == pytest.approx(plan.half_width_after, rel=1e-9)
+
+
 def test_documents_that_cannot_be_read_must_be_imported_first(tmp_path):
     made = make_campaign(tmp_path, budget=BUDGET)
     add_late_run(made.collection, tmp_path, with_documents=False)
@@ -460,7 +475,11 @@ def test_a_campaign_that_was_not_drawn_has_no_such_page(tmp_path):
         ({"run": "run0", "half_width": "nan"}, 400, "valid number"),
         ({"run": "run0", "measure": "P@10"}, 200, "it is about as sure as other runs of this campaign"),
         ({"run": "run0", "measure": "P@10", "half_width": "0.1"}, 200, "bring the half-width to ± 0.0"),
-        ({"run": "run0", "measure": "P@10", "half_width": "0"}, 200, "complete all that the answer depends on"),
+        (
+            {"run": "run0", "measure": "P@10", "half_width": "0"},
+            200,
+            "complete all that the answer depends on",
+        ),
         ({"run": "run0", "measure": "P@10", "half_width": "5"}, 200, "is reached with what was drawn"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_preview_prints_a_row_a_budget_and_draws_nothing(campaign, said):
     for place, budget in enumerate(shown.budgets):
         (row,) = [row for row in rows if row and row[0] == f"{budget:,}"]
         widths = [column[place] for column in shown.widths.values()]
-        assert row[1 : 1 + len(widths)] == ["-" if width is None else f"{width:.4f}" for width in widths]
+        assert row[1 : 1 + len(widths)] == ["-" if width is None else f"{width:.3g}" for width in widths]
         assert (row[-1] == "<") == (budget == 20)
     assert not Draw.objects.exists()
 

@@ -108,9 +108,11 @@ def preview_table(shown: Preview, design: Design) -> str:
     for place, budget in enumerate(shown.budgets):
         mark = " <" if budget == min(design.budget, shown.n_frame) else ""
         rows.append(
-            _row(f"{budget:,}", [_number(widths[place], ".4f") for widths in shown.widths.values()]) + mark
+            _row(f"{budget:,}", [_number(widths[place], ".3g") for widths in shown.widths.values()]) + mark
         )
     rows += ["", _row("same width", [_number(shown.same_width.get(name), ",.0f") for name in shown.widths])]
+    if any(width is None for widths in shown.widths.values() for width in widths):
+        rows.append("         -  not reached in this design, however many are judged")
     return "\n".join(rows)
 
 
