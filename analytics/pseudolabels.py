@@ -36,8 +36,8 @@ class PseudoLabels:
         Topic of each item; u* in units of gain (may be negative, or above the largest gain).
     steps : array [stair]
     stair_total, stair_found : arrays [stair, topic]
-        Sum of u* on the stair over the topic's items: an unbiased estimate of how many items reach it. How
-        many are known to reach it.
+        Sum of u* on the stair over the topic's items, which estimates how many items reach it: without bias,
+        but for the split of the prediction over the stairs of a graded scale. How many are known to reach it.
     judged : int array [judged]
         Places in the frame.
     draw_noise, audit_noise : arrays [stair, judged]
@@ -46,7 +46,7 @@ class PseudoLabels:
     expected_noise : array [stair, judged]
         What the drawing's noise is expected to be, see `cautious`.
     found_draw_noise, found_audit_noise : arrays [stair, judged]
-        The same of `stair_found`, which varies together with the totals.
+        Standard deviation of the item's part of `stair_found`; it varies together with the totals.
     counted : bool array [judged]
         Items whose label is known: all judged ones, or the audited ones where there is an audit.
     predicted : bool

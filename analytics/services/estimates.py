@@ -26,6 +26,7 @@ from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ra
 from sampling.models import Draw
 
 ROUNDING = 1e-12
+ASK = "“May I score my run?” on the page of results says "
 MATRICES_UNUSABLE = "matrices cannot be used"  # of matrix_inverse's refusal
 
 
@@ -97,14 +98,14 @@ def _settled(
         if run is not None and outside[run] > 0:
             return Refusal(
                 f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
-                "(it was imported after the draw)"
+                f"(it was imported after the draw). {ASK}which judgments it lacks"
             )
     if target[1] is not None and is_zero:
         return Value(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
     if unsupported > 0:
         return Refusal(
             f"{unsupported:.1%} of the weight in {measure} lies on documents that this design can never draw: "
-            "judgments drawn for one question do not answer every other"
+            f"judgments drawn for one question do not answer every other. {ASK}how many more items it takes"
         )
     return None
 

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +22,7 @@ from judging.models import (
     Topic,
     TrainingItem,
 )
-from judging.scheduler import plan_checks, positions
+from judging.scheduler import N_POSITIONS, plan_checks, positions
 from judging.services.errors import Refused
 from judging.services.leases import lock_requests, release_all
 from touchstone.models import User, record
@@ -129,13 +129,12 @@ def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -
 
     A slot that is there already stays as it is: an item that two audits select is judged once.
     """
-    wanted = ((item, number) for item in items for number in range(1, n_each + 1))
-    places = iter(positions(len(items) * n_each, seed))
-    _create_slots(wanted, purpose, places, ignore_conflicts=purpose == Slot.Purpose.AUDIT)
+    wanted = [(item, number) for item in items for number in range(1, n_each + 1)]
+    _create_slots(wanted, purpose, positions(len(wanted), seed), purpose == Slot.Purpose.AUDIT)
 
 
 def _create_slots(
-    wanted: Iterable[tuple[Item, int]], purpose: str, places: Iterator[int], **how: bool
+    wanted: Iterable[tuple[Item, int]], purpose: str, places: Iterable[int], ignore_conflicts: bool = False
 ) -> None:
     Slot.objects.bulk_create(
         (
@@ -145,13 +144,22 @@ def _create_slots(
                 number=number,
                 campaign_id=item.campaign_id,
                 topic_id=item.topic_id,
-                position=next(places),
+                position=place,
             )
-            for item, number in wanted
+            for (item, number), place in zip(wanted, places, strict=True)
         ),
         batch_size=2000,
-        **how,
+        ignore_conflicts=ignore_conflicts,
     )
+
+
+def _places_by_topic(wanted: Iterable[tuple[Item, int]], seed: int) -> Iterator[int]:
+    """Yield a place for each wanted slot: in every topic the same ones, whatever other topics come with it."""
+    rng: dict[int, random.Random] = {}
+    for item, _ in wanted:
+        if item.topic_id not in rng:
+            rng[item.topic_id] = random.Random(f"{seed} {item.topic.topic_id}")
+        yield rng[item.topic_id].randrange(N_POSITIONS)
 
 
 def want_judgments(*, items: Sequence[Item], k: int, seed: int) -> None:
@@ -167,7 +175,7 @@ def want_judgments(*, items: Sequence[Item], k: int, seed: int) -> None:
     asked: dict[uuid.UUID, list[Slot]] = defaultdict(list)
     for slot in known.order_by("number"):
         asked[slot.item_id].append(slot)
-    wanted = []
+    wanted: list[tuple[Item, int]] = []
     for item in items:
         mine = asked[item.pk]
         numbers = [n for n in range(1, k + 1) if not _has(mine, n)]
@@ -180,7 +188,7 @@ def want_judgments(*, items: Sequence[Item], k: int, seed: int) -> None:
             _make_judgment_slot(slot, numbers.pop(0))
         n_missing = max(0, n_open - len(waiting))
         wanted += [(item, number) for number in numbers[:n_missing]]
-    _create_slots(wanted, Slot.Purpose.JUDGE, iter(positions(len(wanted), seed)))
+    _create_slots(wanted, Slot.Purpose.JUDGE, _places_by_topic(wanted, seed))
 
 
 def _has(slots: Iterable[Slot], number: int) -> bool:
@@ -200,24 +208,21 @@ def add_check_slots(
     never items drawn so far: whoever met one as a check could not fill a wanted judgment of it. `undrawn` gives the
     pooled documents of a topic that were not drawn. Returns how many items.
     """
-    rng = random.Random(seed)
     topics = list(campaign.collection.topics.filter(pk__in=new_items).order_by("pk"))
-    gold, told = _gold_by_topic(campaign, rng, topics), _told_by_topic(campaign, topics)
-    n_items = Counter(campaign.items.filter(topic__in=topics).values_list("topic_id", flat=True))
-    earlier = dict(
-        CampaignTopic.objects.filter(campaign=campaign, topic__in=topics).values_list(
-            "topic_id", "check_rate"
-        )
-    )
-    rules, n_made = [], 0
+    rng = {topic.pk: random.Random(f"{seed} {topic.topic_id}") for topic in topics}
+    gold, told = _gold_by_topic(campaign, rng), _told_by_topic(campaign, topics)
+    here = _items_by_topic(campaign, topics)
+    rules = CampaignTopic.objects.filter(campaign=campaign, topic__in=topics)
+    earlier = dict(rules.values_list("topic_id", "check_rate"))
+    made: list[tuple[Item, int]] = []
+    rates = []
     with transaction.atomic():
         for topic in topics:
             pooled = _pooled(campaign, undrawn(topic.topic_id)) if topic.pk in gold else set()
             # Documents that no run returned would look odd among the others: they come last.
             answers = sorted(gold.get(topic.pk, []), key=lambda document: document not in pooled)
-            here = set(campaign.items.filter(topic=topic).values_list("document_id", flat=True))
-            others = sorted(pooled - told[topic.pk] - here)
-            rng.shuffle(others)
+            others = sorted(pooled - told[topic.pk] - here[topic.pk])
+            rng[topic.pk].shuffle(others)
             n_new = new_items[topic.pk]
             plan = plan_checks(
                 n_items=n_new,
@@ -230,28 +235,33 @@ def add_check_slots(
             )
             chosen = answers[: plan.n_checks] + others[: plan.n_decoys]
             items = [Item(campaign=campaign, topic=topic, document_id=document) for document in chosen]
-            open_slots(
-                items=Item.objects.bulk_create(items),
-                purpose=Slot.Purpose.CHECK,
-                n_each=plan.exposures,
-                seed=rng.getrandbits(32),
-            )
+            made += [(item, plan.exposures) for item in items]
             before = earlier.get(topic.pk, plan.rate)
-            rate = before + (plan.rate - before) * n_new / max(n_new, n_items[topic.pk])
-            rules.append(CampaignTopic(campaign=campaign, topic=topic, check_rate=rate))
-            n_made += len(items)
+            rate = before + (plan.rate - before) * n_new / max(n_new, len(here[topic.pk]))
+            rates.append(CampaignTopic(campaign=campaign, topic=topic, check_rate=rate))
+        Item.objects.bulk_create([item for item, _ in made], batch_size=2000)
+        slots = [(item, number) for item, n_each in made for number in range(1, n_each + 1)]
+        _create_slots(slots, Slot.Purpose.CHECK, _places_by_topic(slots, seed))
         CampaignTopic.objects.bulk_create(
-            rules, update_conflicts=True, unique_fields=["campaign", "topic"], update_fields=["check_rate"]
+            rates, update_conflicts=True, unique_fields=["campaign", "topic"], update_fields=["check_rate"]
         )
-    return n_made
+    return len(made)
 
 
-def _gold_by_topic(campaign: Campaign, rng: random.Random, topics: Sequence[Topic]) -> dict[int, list[int]]:
+def _items_by_topic(campaign: Campaign, topics: Sequence[Topic]) -> dict[int, set[int]]:
+    """Return by topic the documents that are items of the campaign."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for topic, document in campaign.items.filter(topic__in=topics).values_list("topic_id", "document_id"):
+        found[topic].add(document)
+    return found
+
+
+def _gold_by_topic(campaign: Campaign, rng: Mapping[int, random.Random]) -> dict[int, list[int]]:
     """Return by topic the documents with a gold answer that may be checks, the grades in turn: no row stays empty."""
     grades = set(campaign.scale.values())
     by_topic: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    known = GoldAnswer.objects.filter(topic__in=topics, grade__in=grades)
-    mine = {"campaign": campaign, "topic__in": topics}
+    known = GoldAnswer.objects.filter(topic__in=list(rng), grade__in=grades)
+    mine = {"campaign": campaign, "topic__in": list(rng)}
     taken = set(Item.objects.filter(**mine).values_list("topic_id", "document_id"))
     # What the training shows with feedback is no secret any more.
     taken |= set(TrainingItem.objects.filter(**mine).values_list("topic_id", "document_id"))
@@ -261,8 +271,8 @@ def _gold_by_topic(campaign: Campaign, rng: random.Random, topics: Sequence[Topi
             by_topic[topic][grade].append(document)
     in_turn = {}
     for topic, by_grade in by_topic.items():
-        columns = [rng.sample(documents, len(documents)) for documents in by_grade.values()]
-        rng.shuffle(columns)
+        columns = [rng[topic].sample(documents, len(documents)) for documents in by_grade.values()]
+        rng[topic].shuffle(columns)
         turns = range(max(map(len, columns)))
         in_turn[topic] = [column[turn] for turn in turns for column in columns if turn < len(column)]
     return in_turn

@@ -5,7 +5,8 @@ by comparing with it. Each topic is laid out as a whole in one transaction, so t
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -83,15 +84,18 @@ def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda
     """Make items, entries, slots and checks of these topics; return how many items. Topics that are there stay."""
     wanted = sorted(set(topic_ids))
     frame = load_frame(draw).filter(pl.col("topic_id").is_in(wanted))
-    by_topic = frame.partition_by("topic_id", as_dict=True, maintain_order=True)
-    n_items = 0
+    n_items = n_topics = 0
     with transaction.atomic():
         _lock(draw.campaign_id, wanted)
         todo = missing_topics(draw, frame)
-        for place, topic_id in enumerate(todo):
-            progress(place, len(todo), f"topic {topic_id}")
-            n_items += _lay_out_topic(draw, topic_id, by_topic[(topic_id,)])
-    progress(len(todo), len(todo), f"{n_items} items of {len(todo)} topics")
+        sizes = {
+            topic_id: n for topic_id, n in _sizes_of_topics(frame, draw.batch).items() if topic_id in todo
+        }
+        for some in groups(sizes, PART_ITEMS):
+            progress(n_topics, len(todo), f"topics from {some[0]}")
+            n_items += _lay_out_topics(draw, frame.filter(pl.col("topic_id").is_in(some)))
+            n_topics += len(some)
+    progress(n_topics, n_topics, f"{n_items} items of {n_topics} topics")
     return n_items
 
 
@@ -106,44 +110,60 @@ def _lock(campaign_id: object, topic_ids: Sequence[str]) -> None:
             cursor.execute(LOCK, [f"layout of {campaign_id}, {number}"])
 
 
-def _lay_out_topic(draw: Draw, topic_id: str, frame: pl.DataFrame) -> int:
+def _lay_out_topics(draw: Draw, frame: pl.DataFrame) -> int:
     campaign = draw.campaign
-    topic = Topic.objects.get(collection=campaign.collection, topic_id=topic_id)
+    topics = {
+        topic.topic_id: topic
+        for topic in campaign.collection.topics.filter(topic_id__in=frame["topic_id"].unique().to_list())
+    }
     new = frame.filter(pl.col("drawn_in") == draw.batch)
     known = frame.filter((pl.col("drawn_in") > 0) & (pl.col("drawn_in") < draw.batch))
-    items = _items(campaign, topic, new["doc_id"].to_list())
-    _record_entries(draw, new, items, _existing(campaign, topic, known["doc_id"].to_list()), known)
-    seed = _seed(draw, topic_id)
+    items = _items(campaign, topics, new)
+    _record_entries(draw, new, items, _existing(campaign, topics, known), known)
+    seed = _seed(draw)
     want_judgments(items=items, k=campaign.judgments_per_item, seed=seed)
-    undrawn = frame.filter(pl.col("drawn_in") == 0)["doc_id"].to_list()
+    n_new = Counter(item.topic_id for item in items)
+    undrawn = frame.filter(pl.col("drawn_in") == 0)
     add_check_slots(
-        campaign=campaign, seed=seed + 1, new_items={topic.pk: len(items)}, undrawn=lambda _: undrawn
+        campaign=campaign,
+        seed=seed + 1,
+        new_items={topic.pk: n_new[topic.pk] for topic in topics.values()},
+        undrawn=lambda topic_id: undrawn.filter(pl.col("topic_id") == topic_id)["doc_id"].to_list(),
     )
     return len(items)
 
 
-def _seed(draw: Draw, topic_id: str) -> int:
-    """Return a seed of the topic's own: the order of presentation does not depend on who lays out what, and when."""
-    number = permanent_random_numbers([topic_id], [f"batch {draw.batch}"], draw.seed, purpose="layout")[0]
+def _seed(draw: Draw) -> int:
+    """Return a seed of the batch's own. What it orders is ordered topic by topic, whoever lays out which of them."""
+    number = permanent_random_numbers([""], [f"batch {draw.batch}"], draw.seed, purpose="layout")[0]
     return int(number * 2**52)
 
 
-def _existing(campaign: Campaign, topic: Topic, doc_ids: Sequence[str]) -> list[Item]:
-    found = Item.objects.filter(campaign=campaign, topic=topic, document__doc_id__in=doc_ids)
-    by_doc = {item.document.doc_id: item for item in found.select_related("document")}
-    return [by_doc[doc_id] for doc_id in doc_ids]
-
-
-def _items(campaign: Campaign, topic: Topic, doc_ids: Sequence[str]) -> list[Item]:
-    """Return the items of the documents, made where they are not there (as checks of an earlier batch are)."""
-    documents = dict(
-        Document.objects.filter(collection=campaign.collection, doc_id__in=doc_ids).values_list(
-            "doc_id", "pk"
-        )
+def _existing(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFrame) -> list[Item]:
+    """Return the items of the pairs, in their order."""
+    found = Item.objects.filter(
+        campaign=campaign, topic__in=topics.values(), document__doc_id__in=pairs["doc_id"].unique().to_list()
     )
-    rows = [Item(campaign=campaign, topic=topic, document_id=documents[doc_id]) for doc_id in doc_ids]
+    few = ("campaign_id", "topic__topic_id", "document__doc_id")  # never the documents' texts
+    by_pair = {
+        (item.topic.topic_id, item.document.doc_id): item
+        for item in found.select_related("topic", "document").only(*few)
+    }
+    return [by_pair[pair] for pair in pairs.select("topic_id", "doc_id").iter_rows()]
+
+
+def _items(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFrame) -> list[Item]:
+    """Return the items of the pairs, made where they are not there (as checks of an earlier batch are)."""
+    wanted = pairs["doc_id"].unique().to_list()
+    documents = dict(
+        Document.objects.filter(collection=campaign.collection, doc_id__in=wanted).values_list("doc_id", "pk")
+    )
+    rows = (
+        Item(campaign=campaign, topic=topics[topic_id], document_id=documents[doc_id])
+        for topic_id, doc_id in pairs.select("topic_id", "doc_id").iter_rows()
+    )
     Item.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
-    return _existing(campaign, topic, doc_ids)
+    return _existing(campaign, topics, pairs)
 
 
 def _record_entries(
