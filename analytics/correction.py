@@ -85,7 +85,7 @@ def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
 # -- GREG-label ---------------------------------------------------------------------------------------------
 
 
-def _class_moments(
+def class_moments(
     classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: Floats, span: float
 ) -> Floats:
     """Return (mu, s2) per item: weighted mean and variance of the audited gains of its bronze class.
@@ -152,7 +152,7 @@ def _judged(
         moments = np.zeros((2, 0))
     else:
         merged = merged_classes(classes, seen)
-        moments = _class_moments(merged, seen, gain, usable, float(np.ptp(scale)))
+        moments = class_moments(merged, seen, gain, usable, float(np.ptp(scale)))
     return _Judged(w / drawn, drawn, seen, gain, usable, unauditable, f, totals, moments[0], moments[1])
 
 

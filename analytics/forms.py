@@ -230,9 +230,14 @@ class DesignForm(forms.Form):
 
     def _check_expert_choices(self, cleaned: dict[str, Any]) -> None:
         if cleaned.get("method") == "default" and cleaned.get("selection") == "replacement":
-            self.add_error(
-                "selection", "the default draws each document at most once: choose another of the two"
-            )
+            if self.earlier is not None:
+                self.add_error(
+                    "method", "this campaign is drawn with replacement: choose the paper's Q* or naive"
+                )
+            else:
+                self.add_error(
+                    "selection", "the default draws each document at most once: choose another of the two"
+                )
         if cleaned.get("prior") == "scores":
             if not cleaned.get("scores"):
                 self.add_error("prior", "no scores are imported: upload them on the collection's page")

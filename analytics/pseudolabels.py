@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.correction import _class_moments as class_moments
+from analytics.correction import class_moments
 from analytics.estimators import Floats, finite, probabilities
 from analytics.labels import Ints, integers, merged_classes
 from analytics.stairs import mean_on_stairs as mean_on_stairs

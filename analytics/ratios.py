@@ -146,7 +146,8 @@ def ratio_estimates(
 
     Refused: fewer than 10 known items that the target ranks; micro below about 8 known items a topic (30 without
     a prediction) or half of the pool, or with nothing relevant known; macro below that, or below about 100 a topic
-    or 20 % of the pool, or with a topic that has none (the words then carry the micro value).
+    or 20 % of the pool, or with a topic that has none, or without a prediction, where its intervals are too short
+    (the words then carry the micro value).
 
     Parameters
     ----------
@@ -218,7 +219,7 @@ def _result(
     if measure.averaging == "micro":
         return _micro(measure, labels, made, runs, used)
     missing = missing_for_macro(labels)
-    if not missing:
+    if not missing and (labels.predicted or labels.is_census):
         return _estimate(made, "macro", runs, labels, used)
     instead = _micro(measure, labels, made, runs, used)
     words = (
@@ -227,7 +228,10 @@ def _result(
         else f"Its micro form, the ratio of the sums over topics, is {instead.value:.4f} "
         f"[{instead.low:.4f}, {instead.high:.4f}]"
     )
-    reason = _too_few(labels, f"the mean of {measure.name} over topics", MACRO_PER_TOPIC, MACRO_SHARE)
+    what = f"the mean of {measure.name} over topics"
+    if not missing:
+        return Refusal(f"{what} needs a prediction of what nobody judged. {words}")
+    reason = _too_few(labels, what, MACRO_PER_TOPIC, MACRO_SHARE)
     return Refusal(f"{reason}, and some in every topic. {words}", missing)
 
 

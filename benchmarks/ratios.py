@@ -192,7 +192,9 @@ def audited_labels(setting: Setting, task: Task, drawn: Ints, pi: Floats, audit:
 
 
 def is_refused(labels: PseudoLabels, average: str) -> bool:
-    return (missing_for_macro if average == "macro" else missing_for_micro)(labels) > 0
+    if average == "micro":
+        return missing_for_micro(labels) > 0
+    return missing_for_macro(labels) > 0 or not labels.predicted
 
 
 Found = dict[tuple[str, str], list[dict]]

@@ -437,6 +437,21 @@ def test_a_top_up_may_ask_another_question(page, post, drawn):
     assert "How do several runs rank?" in text
 
 
+def test_a_draw_with_replacement_is_topped_up_with_replacement(page, post, campaign):
+    wanted = PAIR | {"method": "paper", "selection": "replacement", "budget": 12}
+    post(campaign, **wanted)
+    finish("draw")
+    text = page(campaign, **PAIR | {"method": "paper", "budget": 20})  # the selection is fixed, and not sent
+    assert "This design (The paper&#x27;s Q*)" in text
+    assert "Draw more items" in text
+    post(campaign, **PAIR | {"method": "paper", "budget": 20})
+    assert finish("draw").state == "done"
+    assert [made.selection for made in campaign.draws.all()] == ["replacement", "replacement"]
+    assert campaign.items.count() == sum(made.n_drawn for made in campaign.draws.all())
+    refused = page(campaign, status=400, **PAIR | {"budget": 25})
+    assert "this campaign is drawn with replacement: choose the paper&#x27;s Q* or naive" in refused
+
+
 def test_learning_from_judgments_waits_for_them_and_is_named_afterwards(page, post, drawn):
     wanted = PAIR | {"budget": 30, "prior": "judgments"}
     assert "Nobody has judged yet." in page(drawn)

@@ -365,6 +365,17 @@ def test_a_topic_of_which_nothing_is_known_has_no_mean():
     assert isinstance(ratio_estimates(parse_ratio("micro AP"), labels, ranks, seed=1)[0], Estimate)
 
 
+def test_a_mean_over_topics_without_a_prediction_is_refused():
+    rng = np.random.default_rng(23)
+    ranks, labels, _ = sampled(rng, 6, 60, 0.8, f=np.zeros(360))
+    refused = ratio_estimates(AP, labels, ranks, seed=1)
+    micro = ratio_estimates(parse_ratio("micro AP"), labels, ranks, seed=1)
+    for no, instead in zip(refused, micro, strict=True):
+        assert isinstance(no, Refusal)
+        assert "the mean of AP over topics needs a prediction of what nobody judged" in no.reason
+        assert f"is {instead.value:.4f} [" in no.reason
+
+
 @pytest.mark.parametrize(("prediction", "enough"), [(0.1, 8), (0.0, 30)])
 def test_a_ratio_of_sums_needs_more_when_nothing_is_predicted(prediction, enough):
     topic = np.repeat(np.arange(4), 1000)
