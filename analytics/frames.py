@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from django.db import connection
+from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
-from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, GoldAnswer, Run
+from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, GoldAnswer, Run, Slot
+from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame, newest_draw, ranks_outside, returned_in_frame
 from sampling.models import AuditEntry, Draw
 from sampling.sparse import SparseRuns
@@ -21,6 +23,11 @@ SELECT DISTINCT ON (j.item_id, j.assessor_id)
   JOIN judging_slot s ON s.id = j.slot_id
  WHERE s.campaign_id = %s
  ORDER BY j.item_id, j.assessor_id, j.sequence DESC
+"""
+# When each item was first shown to anybody.
+FIRST_SHOWN = """
+SELECT s.item_id, min(l.leased_at) FROM judging_lease l JOIN judging_slot s ON s.id = l.slot_id
+ WHERE s.campaign_id = %s GROUP BY s.item_id
 """
 ITEM_PLACES = """
 SELECT i.id, t.topic_id, d.doc_id
@@ -91,10 +98,8 @@ class CampaignArrays:
         return np.asarray((self.batch_probability * self._share(members)[:, topic]).sum(axis=0))
 
     def _share(self, members: NDArray[np.bool_]) -> Floats:
-        """Return by batch and topic the share of the drawn items that are members; 0 where nothing was drawn."""
-        n = np.zeros(self.n_drawn.shape)
-        np.add.at(n, (self.batch[members], self.topic_index[self.judged][members]), 1)
-        return np.divide(n, self.n_drawn, out=np.zeros_like(n), where=self.n_drawn > 0)
+        """Return by batch and topic the share of the drawn items that are members."""
+        return _shares(self.batch[members], self.topic_index[self.judged][members], self.n_drawn)
 
     def topics_in_part(self, members: NDArray[np.bool_]) -> int:
         """Return how many topics have some, but not all, of their drawn items among the members."""
@@ -151,6 +156,14 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         for _, item, assessor, grade, purpose in newest
         if purpose in ("judge", "check") and item in drawn
     ]
+    shown = _shown_before_they_were_drawn(campaign, draw, drawn, drawn_in)
+    were_checks = np.array(sorted(shown.values()), dtype=np.int64)
+
+    def out_of_turn(members: Ints) -> Ints:
+        return _out_of_turn(draw, frame, topic_index, were_checks, members)
+
+    early = set(out_of_turn(np.unique([place for place, *_ in labels])).tolist()) if shown else set()
+    labels = [label for label in labels if label[0] not in early]
     judges = {assessor for _, assessor, _ in labels}
     people = campaign.assessors.select_related("user")
     assessors = [a for a in people if a.tier != Assessor.Tier.GOLD or a.pk in judges]
@@ -159,6 +172,9 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
     n_drawn = np.zeros((draw.batch, len(topic_ids)), dtype=np.int64)
     np.add.at(n_drawn, (drawn_in[drawn_in > 0] - 1, topic_index[drawn_in > 0]), 1)
     audit = _audit(entries, newest, drawn, judged)
+    if shown:
+        early_audits = np.isin(judged, out_of_turn(judged[audit["audit_probability"] > 0]))
+        audit["audit_probability"][early_audits], audit["audited"][early_audits] = 0.0, False
     return CampaignArrays(
         draw=draw,
         n_topics=len(topic_ids),
@@ -177,7 +193,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         assessors=assessors,
         **_labels(labels, judged, assessors),
         **audit,
-        **_checks(campaign, newest, assessors),
+        **_checks(campaign, newest, assessors, list(shown)),
         order_is_random=not Event.objects.filter(
             subject=f"campaign:{campaign.pk}", verb=IMPORTED_JUDGMENTS
         ).exists(),
@@ -190,6 +206,49 @@ def _n_learned(campaign: Campaign, draw: Draw) -> int:
     """Return from how many batches predictions may learn; fitted on more they would bias what learned batches drew."""
     learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
     return draw.batch if learned is None else int(learned.learned_from)
+
+
+def _shares(batch: Ints, topic: Ints, n_drawn: Ints) -> Floats:
+    """Return by batch and topic the share of the drawn items that some items are, given by their batch and topic.
+
+    Where a batch has drawn nothing of a topic its share over all topics: had it drawn something, about so much of it
+    would be among them. 0 would leave the batch out of the probability also when everything is judged.
+    """
+    n = np.zeros(n_drawn.shape)
+    np.add.at(n, (batch, topic), 1)
+    in_all = n_drawn.sum(axis=1)
+    everywhere = np.divide(n.sum(axis=1), in_all, out=np.ones(in_all.shape), where=in_all > 0)
+    share = np.repeat(everywhere[:, None], n_drawn.shape[1], axis=1)
+    return np.divide(n, n_drawn, out=share, where=n_drawn > 0)
+
+
+def _shown_before_they_were_drawn(campaign: Campaign, draw: Draw, drawn: dict, drawn_in: Ints) -> dict:
+    """Return the items that a later batch drew after somebody had seen them as checks, with their places."""
+    if draw.batch == 1:
+        return {}
+    at = dict(campaign.draws.values_list("batch", "created_at"))
+    return {
+        item: drawn[item]
+        for item, shown in _query(FIRST_SHOWN, campaign)
+        if item in drawn and shown < at[int(drawn_in[drawn[item]])]
+    }
+
+
+def _out_of_turn(draw: Draw, frame: pl.DataFrame, topic_index: Ints, shown: Ints, members: Ints) -> Ints:
+    """Return those items, shown as checks before a batch drew them, that do not count among the members yet.
+
+    A batch is judged in random order, but what had been a check is ahead. It counts when its turn comes: once so large
+    a part of what the batch drew of its topic is among the members as the item's own random number says.
+    """
+    drawn_in = frame["drawn_in"].to_numpy().astype(np.int64)
+    others = np.setdiff1d(members, shown)
+    n_others = np.zeros((draw.batch, int(topic_index.max()) + 1), dtype=np.int64)
+    rest = np.setdiff1d(np.flatnonzero(drawn_in), shown)
+    np.add.at(n_others, (drawn_in[rest] - 1, topic_index[rest]), 1)
+    share = _shares(drawn_in[others] - 1, topic_index[others], n_others)
+    pairs = frame[shown]
+    numbers = permanent_random_numbers(pairs["topic_id"], pairs["doc_id"], draw.seed, purpose="order")
+    return shown[numbers >= share[drawn_in[shown] - 1, topic_index[shown]]]
 
 
 def _first_drawn(draw: Draw, frame: pl.DataFrame) -> Floats:
@@ -262,11 +321,13 @@ def _audit(entries: dict[int, list[tuple]], newest: list[tuple], drawn: dict, ju
     }
 
 
-def _checks(campaign: Campaign, newest: list[tuple], assessors: list[Assessor]) -> dict[str, Ints]:
-    """Return the gold checks: what assessors answered, on items chosen for checking."""
-    rows = campaign.slots.filter(purpose="check", number=1).values_list(
-        "item_id", "topic_id", "item__document_id"
-    )
+def _checks(
+    campaign: Campaign, newest: list[tuple], assessors: list[Assessor], were_checks: list
+) -> dict[str, Ints]:
+    """Return the gold checks: what assessors answered, on items chosen for checking, also if drawn since."""
+    is_check = Exists(Slot.objects.filter(item=OuterRef("pk"), purpose="check"))
+    chosen = campaign.items.filter(is_check | Q(pk__in=were_checks))
+    rows = list(chosen.values_list("pk", "topic_id", "document_id"))
     answers = {
         (topic, document): grade
         for topic, document, grade in GoldAnswer.objects.filter(

@@ -24,7 +24,7 @@ def forecast(context: Context) -> None:
     context.progress(0, 1, "looking at what every run returns")
     try:
         design = Design(**context.payload["design"])
-        shown, pool = forecasts.compute(campaign=campaign, design=design)
+        shown, pool = forecasts.compute(campaign=campaign, design=design, progress=context.progress)
     except (FrameRefused, QuestionRefused) as refusal:
         raise JobRefused(forecasts.reason(refusal)) from refusal
     context.progress(1, 1, f"{shown.n_frame} pooled documents weighed")

@@ -89,8 +89,8 @@ def parse_measure(name: str) -> Measure:
     family, cutoff = parts.family, parts.cutoff
     if family in _EVERY_RATIO:
         raise ValueError(
-            f"measure {name!r} is a ratio, not linear in the judgments: parse_measure takes one of "
-            f"{sorted(_LINEAR)}, parse_ratio one of {sorted(_RATIOS)}"
+            f"measure {name!r} is a ratio, not linear in the judgments: choose one of {sorted(_LINEAR)} here; "
+            f"{sorted(_RATIOS)} are estimated from the same judgments (`parse_ratio`)"
         )
     if family in _ELSEWHERE:
         raise ValueError(f"measure {name!r} is not a sum of gains over ranks: see {_ELSEWHERE[family]}")

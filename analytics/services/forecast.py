@@ -9,7 +9,7 @@ from judging.models import Campaign
 from sampling.designs import depth_pool
 from sampling.frames import FrameRefused, weights_of_runs
 from sampling.questions import Design, QuestionRefused
-from sampling.services.forecasting import Preview, preview
+from sampling.services.forecasting import Preview, Progress, preview
 from sampling.services.population import Population, population, single_draws, sizes
 from sampling.sizes import IdenticalSystemsError
 from sampling.strata import stratified_probabilities
@@ -66,13 +66,15 @@ def forecast(*, campaign: Campaign, design: Design) -> Forecast:
     return _from_json(job.result, job)
 
 
-def compute(*, campaign: Campaign, design: Design) -> tuple[Preview, CompletePool | None]:
+def compute(
+    *, campaign: Campaign, design: Design, progress: Progress = lambda *_: None
+) -> tuple[Preview, CompletePool | None]:
     """Return the preview, and what the budget buys without a sample.
 
     FrameRefused or QuestionRefused: the design cannot be carried out.
     """
-    shown = preview(campaign=campaign, design=design)
     found = population(campaign, design)
+    shown = preview(campaign=campaign, design=design, found=found, progress=progress)
     if design.selection == "pareto":
         _require_exact_counts(found)
     return shown, _complete_pool(found)

@@ -34,6 +34,9 @@ def ratio_results(
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     gains = grade_gains(parsed, campaign.scale.gains(), relevant)
     n_targets = len(arrays.runs) * (len(arrays.runs) + 1) // 2
+    if not gains.any():
+        nothing = Refusal(f"no grade of this scale has a gain above 0 in {parsed.name}: nothing to divide by")
+        return {method: [nothing] * n_targets for method in (Method.NAIVE, Method.CORRECTED)}
     shared = {
         "prediction": predictions.of_gains(gains, relevant),
         "topic_index": arrays.topic_index,

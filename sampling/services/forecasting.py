@@ -1,6 +1,7 @@
 """What a budget buys under several designs, before a judgment is spent."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sampling.services.drawing import earlier_columns
 from sampling.services.population import Population, doubt, population, single_draws, sizes
 
 N_BUDGETS = 12
+Progress = Callable[[int, int, str], None]
 FEWEST_ITEMS = 10  # below, no interval is given
 
 
@@ -40,32 +42,57 @@ class Preview:
         return {**self.__dict__}
 
 
-def preview(*, campaign: Campaign, design: Design) -> Preview:
-    """Return what a budget buys; a campaign that was drawn already starts from its present probabilities."""
-    found = population(campaign, design)
+def preview(
+    *,
+    campaign: Campaign,
+    design: Design,
+    found: Population | None = None,
+    progress: Progress = lambda *_: None,
+) -> Preview:
+    """Return what a budget buys; a campaign that was drawn already starts from its present probabilities.
+
+    `found` saves time where the caller has the design's population already; `progress` hears of each design compared.
+    """
+    found = population(campaign, design) if found is None else found
     earlier = newest_draw(campaign)
     before = earlier_columns(earlier, found).probability
     n_frame, already = found.n_items, float(before.sum())
-    first = max(FEWEST_ITEMS, already)
-    spread = np.geomspace(max(first, 0.02 * n_frame), n_frame, N_BUDGETS) if first < n_frame else [n_frame]
-    budgets = sorted({int(n) for n in spread} | {min(design.budget, n_frame)})
-    budgets = [n for n in budgets if n >= FEWEST_ITEMS]
+    n_question = int(np.count_nonzero(found.says.squared_contrast))
+    budgets = _budgets(n_frame, n_question, already, min(design.budget, n_frame))
     curves = {
         name: _Curve(found, name, before)
         for name in ("naive", "paper", "pool", "default")
         if not (name == "pool" and design.question == "pool")
     }
-    widths = {name: [curve.half_width(n) for n in budgets] for name, curve in curves.items()}
     wanted = curves["default"].half_width(min(design.budget, n_frame))
+    widths: dict[str, list[float | None]] = {}
+    same_width: dict[str, float | None] = {}
+    for place, (name, curve) in enumerate(curves.items()):
+        progress(place, len(curves), f"{n_frame} pooled documents, design {place + 1} of {len(curves)}")
+        widths[name] = [curve.half_width(n) for n in budgets]
+        same_width[name] = curve.budget_for(wanted)
     return Preview(
         n_frame=n_frame,
-        n_question=int(np.count_nonzero(found.says.squared_contrast)),
+        n_question=n_question,
         n_comparisons=_n_comparisons(design.question, len(found.rows)),
         already=already,
         budgets=budgets,
         widths=widths,
-        same_width={name: curve.budget_for(wanted) for name, curve in curves.items()},
+        same_width=same_width,
     )
+
+
+def _budgets(n_frame: int, n_question: int, already: float, asked: int) -> list[int]:
+    """Return rising budgets with the one asked for among them: from what is drawn already, or few, to where no more
+    judging says more about the question.
+
+    >>> _budgets(100_000, 1_000, 0.0, 400)
+    [100, 131, 172, 226, 297, 390, 400, 512, 673, 883, 1160, 1523, 2000]
+    """
+    last = min(n_frame, max(2 * n_question, round(1.5 * asked), FEWEST_ITEMS))
+    first = max(FEWEST_ITEMS, already, min(asked / 4, 0.1 * n_question))
+    spread = np.geomspace(first, last, N_BUDGETS) if first < last else [last]
+    return sorted({n for n in (*(round(n) for n in spread), asked) if n >= FEWEST_ITEMS})
 
 
 def _n_comparisons(question: str, n_runs: int) -> int:
@@ -91,8 +118,15 @@ class _Curve:
             )
             self.squared_mean = mean_square_total(found.design.question, totals)
         else:
-            asked = found.design if name == "default" else replace(found.design, question="pool")
-            self.sizes = normalised(sizes(found) if asked.question != "pool" else np.ones(found.n_items))
+            design = found.design
+            if name == "pool" or design.question == "pool":
+                self.sizes = normalised(np.ones(found.n_items))
+            elif design.method == "default" or design.selection == "replacement":
+                self.sizes = normalised(
+                    sizes(found)
+                )  # what the default would give, beside a draw with replacement
+            else:
+                self.sizes = normalised(single_draws(found, design.method))
             self.variance = self.squares * doubt(guess) ** 2
 
     def half_width(self, budget: float) -> float | None:

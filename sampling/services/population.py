@@ -78,6 +78,10 @@ def population(campaign: Campaign, design: Design) -> Population:
             )
         relevant = measure.relevant_grade or campaign.scale.relevant_grade
         gains = grade_gains(measure, campaign.scale.gains(), relevant)
+        if not gains.any():
+            raise DrawRefused(
+                f"no grade of this scale has a gain above 0 in {measure.name}: every value is 0, nothing to judge"
+            )
         pooled = collection_pool(campaign.collection, runs, design.depth)
         says = importance(design.question, measure, pooled.returned, rows, len(topics))
     except IdenticalSystemsError as error:

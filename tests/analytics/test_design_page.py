@@ -4,6 +4,7 @@ import io
 import json
 import math
 import uuid
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -20,10 +21,12 @@ from analytics.services import forecast as forecasts
 from judging.models import Item, Run, ScoreList, Topic
 from judging.rankings import write_rankings
 from judging.services import campaigns
+from sampling.designs import inclusion_probabilities
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.services import layout
 from sampling.services.drawing import draw
+from sampling.services.population import population, single_draws
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -623,3 +626,32 @@ def test_the_design_is_for_managers_alone(client, campaign, role, status):
         assert answer.status_code == status
     assert not Job.objects.exists()
     assert RUNS[0] not in client.get(reverse("analytics:design", args=[campaign.pk])).content.decode()
+
+
+def test_the_line_of_a_naive_draw_by_own_chance_is_not_the_defaults(page, campaign):
+    """The forecast is of the method asked for: recomputed here from its sizes."""
+    design = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, method="naive")
+    shown = forecasts.forecast(campaign=campaign, design=design).preview
+    default = forecasts.forecast(campaign=campaign, design=replace(design, method="default")).preview
+    found = population(campaign, design)
+    pi = inclusion_probabilities(single_draws(found, "naive"), 20)
+    spread = found.says.squared_contrast * found.relevant_gain**2 * found.guess * (1 - found.guess)
+    told = spread > 0
+    wanted = 1.959964 * math.sqrt(((1 - pi[told]) / pi[told] * spread[told]).sum())
+    place = shown.budgets.index(20)
+    assert shown.widths["default"][place] == pytest.approx(wanted, rel=1e-6)
+    assert default.widths["default"][place] < 0.95 * wanted
+
+
+def test_a_forecast_gives_way_to_a_cancellation_between_two_designs(campaign):
+    heard = []
+
+    def cancel_at_the_second(done, total, note):
+        heard.append((done, total))
+        if done == 1:
+            raise jobs.JobCancelled
+
+    design = Design("pair", ("run0", "run2"), "DCG@10", 10, 20)
+    with pytest.raises(jobs.JobCancelled):
+        forecasts.compute(campaign=campaign, design=design, progress=cancel_at_the_second)
+    assert heard == [(0, 4), (1, 4)]

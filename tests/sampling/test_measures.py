@@ -33,7 +33,7 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
         ("nDCG@10", "ratio"),
         (
             "AP",
-            r"parse_measure takes one of \['DCG', 'Gain', 'P', 'RBP'\], parse_ratio one of \['AP', 'nDCG'\]",
+            r"choose one of \['DCG', 'Gain', 'P', 'RBP'\] here; \['AP', 'nDCG'\] are estimated",
         ),
         ("Recall@10", "ratio"),
         ("MAE", "see sampling.grade_errors"),
