@@ -136,10 +136,10 @@ class DesignForm(forms.Form):
     selection = RadioField(label="Selection", choices=SELECTIONS)
     prior = RadioField(label="What is guessed of relevance beforehand", choices=PRIORS)
     scores = forms.ChoiceField(label="Scores", required=False)
-    sensitivity = PercentField(label="Relevant found, %", usual=0.75, low=1, high=99)
-    specificity = PercentField(label="Not relevant rejected, %", usual=0.95, low=1, high=99)
-    other_runs_share = PercentField(label="For other runs, %", usual=0.15, low=0, high=90)
-    uniform_share = PercentField(label="For all alike, %", usual=0.05, low=0, high=90)
+    sensitivity = PercentField(label="Relevant found, %", usual=Design.sensitivity, low=1, high=99)
+    specificity = PercentField(label="Not relevant rejected, %", usual=Design.specificity, low=1, high=99)
+    other_runs_share = PercentField(label="For other runs, %", usual=Design.other_runs_share, low=0, high=90)
+    uniform_share = PercentField(label="For all alike, %", usual=Design.uniform_share, low=0, high=90)
 
     def __init__(
         self, data: QueryDict | None = None, *, campaign: Campaign, earlier: Draw | None = None, **named: Any

@@ -68,9 +68,11 @@ class Design:
     scores : str
         Name of the imported scores.
     sensitivity, specificity : float
-        What is assumed of the program that gave the scores; a wrong guess costs width, never truth.
+        What is assumed of the program that gave the scores. Assume less than you believe: too little costs nothing,
+        too much makes the interval wider than without scores (docs/benchmarks.md). Neither moves its centre.
     other_runs_share, uniform_share : float
-        Parts of the draw that serve other known runs, and a floor under every pooled item.
+        Parts of the draw that serve other known runs, and a floor under every pooled item: enough that everything can be
+        drawn. Another question is better asked in a top-up.
     """
 
     question: str
@@ -82,10 +84,10 @@ class Design:
     selection: str = "poisson"
     prior: str = "runs"
     scores: str = ""
-    sensitivity: float = 0.75
-    specificity: float = 0.95
-    other_runs_share: float = 0.15
-    uniform_share: float = 0.05
+    sensitivity: float = 0.65
+    specificity: float = 0.85
+    other_runs_share: float = 0.05
+    uniform_share: float = 0.01
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))

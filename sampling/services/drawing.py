@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from django.core.files.base import ContentFile
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
-from judging.models import Campaign, Slot
+from judging.models import Campaign, Judgment, Slot
 from judging.services.sources import begin_import, store
 from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold
 from sampling.draws import permanent_random_numbers, poisson_draw
@@ -300,4 +301,5 @@ def n_waiting(campaign: Campaign, learned_from: int) -> int:
         item__draw_entries__draw__batch__lte=learned_from,
         item__draw_entries__times__gt=0,
     ).exclude(state=Slot.State.DONE)
-    return wanted.exclude(item__judgments__grade=None).values("item").distinct().count()
+    not_judgeable = Judgment.objects.filter(item=OuterRef("item"), grade__isnull=True)
+    return wanted.exclude(Exists(not_judgeable)).values("item").distinct().count()

@@ -174,6 +174,23 @@ def test_predictions_move_with_their_items_when_the_frame_is_put_in_another_orde
     np.testing.assert_allclose(cross_fitted(**shuffled), cross_fitted(**given)[order], atol=1e-9)
 
 
+def test_a_topic_whose_labels_are_high_lifts_the_predictions_of_its_other_items():
+    # Two topics alike in all but their labels: 40 of 50 relevant, and 10 of 50.
+    topic, fold = np.repeat([0, 1], 100), np.tile(np.arange(5), 40)
+    labelled = np.flatnonzero(np.arange(200) % 2)
+    label = np.concatenate([np.arange(50) < 40, np.arange(50) < 10]).astype(float)
+    predicted = cross_fitted(
+        features=np.zeros((200, 0)),
+        topic_index=topic,
+        fold=fold,
+        prior=np.full(200, 0.5),
+        labelled=labelled,
+        label=label,
+    )
+    assert predicted[topic == 0] == pytest.approx(np.full(100, 0.8), abs=0.06)
+    assert predicted[topic == 1] == pytest.approx(np.full(100, 0.2), abs=0.06)
+
+
 def test_topics_without_labels_and_topic_numbers_with_gaps_are_predicted():
     given, _ = problem()
     renamed = given | {"topic_index": given["topic_index"].astype(np.uint8) * 30}

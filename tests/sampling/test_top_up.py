@@ -1,5 +1,7 @@
 """Later batches of a small real campaign: what is drawn stays drawn, what is learned stays exact, what is refused."""
 
+import uuid
+
 import numpy as np
 import pytest
 from small_campaign import (
@@ -9,6 +11,7 @@ from small_campaign import (
     doc_id,
     give,
     judge_all,
+    lease,
     make_assessor,
     make_undrawn,
     slots,
@@ -16,16 +19,18 @@ from small_campaign import (
 )
 
 from judging.models import Judgment, Run
+from judging.services.assign import submit
 from judging.services.campaigns import open_campaign
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
+from judging.services.scores import import_scores
 from sampling.batches import draws_to_reach
 from sampling.frames import item_probabilities, load_frame
 from sampling.models import DrawEntry
 from sampling.questions import Design
 from sampling.services.drawing import draw, record_draw
 from sampling.services.layout import lay_out, missing_topics
-from sampling.services.population import DrawRefused
+from sampling.services.population import DrawRefused, population
 
 pytestmark = pytest.mark.django_db
 
@@ -274,12 +279,33 @@ def test_sizes_are_learned_only_from_batches_that_are_judged_completely(campaign
     with pytest.raises(DrawRefused, match="0 items are judged; sizes can be learned from 10 or more"):
         draw(campaign=campaign, design=learned_design())
     people = [make_assessor(campaign, name) for name in ("ann", "ben")]
-    for slot in slots(campaign)[:-1]:
+    for slot in slots(campaign)[:-3]:
         give(people[slot.number - 1], slot, truth_of(slot))
+    with pytest.raises(DrawRefused, match="2 items of the batches to learn from wait for judgments"):
+        draw(campaign=campaign, design=learned_design())
+    never, once = slots(campaign)[-2:], slots(campaign)[-3]
+    give(people[1], once, truth_of(once))
     with pytest.raises(DrawRefused, match="1 items of the batches to learn from wait for judgments"):
         draw(campaign=campaign, design=learned_design())
-    judge_all(campaign, people)
+    # What somebody cannot judge is not waited for.
+    submit(
+        assessor=people[0], token=lease(people[0], never[0]), client_token=uuid.uuid4(), obstacle="language"
+    )
     assert draw(campaign=campaign, design=learned_design()).learned_from == 1
+
+
+def test_what_is_learned_starts_from_the_imported_scores_where_the_design_names_some(tmp_path, campaign):
+    draw(campaign=campaign, design=design("pool"), seed=SEED)
+    judged(campaign)
+    lines = "".join(f"{topic}\t{doc_id(number, 0)}\t1.0\n" for number, topic in enumerate(TOPICS))
+    (tmp_path / "judge.tsv").write_text(lines)
+    import_scores(collection=campaign.collection, source=tmp_path / "judge.tsv", name="judge.tsv")
+    plain = population(campaign, learned_design())
+    scored = population(campaign, learned_design(scores="judge"))
+    moved = plain.guess != scored.guess
+    assert moved.sum() == len(TOPICS)
+    np.testing.assert_array_equal(plain.guess, plain.prior)
+    assert "score" in load_frame(draw(campaign=campaign, design=learned_design(scores="judge"))).columns
 
 
 # -- refusals ---------------------------------------------------------------------------------------------------
