@@ -71,8 +71,8 @@ class Design:
         What is assumed of the program that gave the scores. Assume less than you believe: too little costs nothing,
         too much makes the interval wider than without scores (docs/benchmarks.md). Neither moves its centre.
     other_runs_share, uniform_share : float
-        Parts of the draw that serve other known runs, and a floor under every pooled item: enough that everything can be
-        drawn. Another question is better asked in a top-up.
+        Parts of the draw that serve other known runs, and a floor under every pooled item: enough that everything can
+        be drawn. Another question is better asked in a top-up.
     """
 
     question: str

@@ -20,10 +20,13 @@ from small_campaign import (
     truth_of,
 )
 
+from analytics.fixed_size import fixed_size
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.models import Method
+from analytics.services.estimates import topics_columns
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import recompute
+from analytics.topics import over_topics
 from judging.services.campaigns import create_campaign, open_campaign
 from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame, newest_draw
@@ -272,3 +275,44 @@ def test_the_forecast_of_the_papers_design_without_replacement_is_that_of_its_ow
     variance = ((1 - pi) / pi * contrast**2 * guess * (1 - guess) * 2.0**2)[told].sum()  # gains 1, 2, 3
     half_width = shown.widths["default"][shown.budgets.index(20)]
     assert half_width == pytest.approx(1.959963984540054 * math.sqrt(variance), rel=1e-9)
+
+
+# -- intervals ----------------------------------------------------------------------------------------------
+
+
+def test_in_a_small_stratum_of_unequal_chances_the_variance_is_nearer_to_the_truth_than_hajeks():
+    """Every sample of a rejective draw of 5 of 9; both stay below: a stratum has to be larger for more."""
+    odds = np.array([0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    error = np.array([1.0, 0.0, -1.0, 0.0, 0.5, 0.0, -0.5, 1.0, 1.0])
+    samples = [list(sample) for sample in combinations(range(9), 5)]
+    chance = np.array([odds[sample].prod() for sample in samples])
+    chance /= chance.sum()
+    pi = np.array(
+        [sum(p for p, sample in zip(chance, samples, strict=True) if i in sample) for i in range(9)]
+    )
+
+    def made(sample, strata):
+        return fixed_size(np.ones(5), error[sample], pi[sample], strata=strata, fewest=0)[0]
+
+    in_stratum = [made(sample, np.zeros(5, dtype=np.int64)) for sample in samples]
+    plain = [made(sample, None) for sample in samples]
+    value = np.array([one.value for one in in_stratum])
+    truth = (chance * (value - error.sum()) ** 2).sum()
+    ours, hajeks = (
+        (chance * np.array([one.standard_error**2 for one in ones])).sum() for ones in (in_stratum, plain)
+    )
+    assert (chance * value).sum() == pytest.approx(error.sum(), abs=1e-9)
+    assert 1.1 * hajeks < ours < truth
+
+
+def test_the_interval_for_other_topics_is_never_surer_than_that_for_these():
+    parts = np.array([0.100, 0.101, 0.099])  # three topics that happen to lie close together
+    over = over_topics(parts)
+    shown = topics_columns(over, 0.2)
+    t_of_two_degrees = 4.302652729911275
+    assert shown["topics_standard_error"] == 0.2
+    assert shown["topics_high"] == pytest.approx(0.3 + t_of_two_degrees * 0.2, abs=1e-9)
+    assert shown["topics_low"] == pytest.approx(0.3 - t_of_two_degrees * 0.2, abs=1e-9)
+    assert topics_columns(over, 1e-6)["topics_standard_error"] == pytest.approx(
+        math.sqrt(3 * 1e-6), abs=1e-12
+    )

@@ -90,7 +90,7 @@ REQUESTS = [
     ("get", "/draws"),
     ("post", "/draws"),
     ("get", "/draws/1/frame"),
-    ("get", f"/draws/jobs/{uuid.uuid4()}"),
+    ("get", "/draws/jobs/00000000-0000-4000-8000-000000000000"),
 ]
 
 
