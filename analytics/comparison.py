@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import ndtr, stdtr
 
 from analytics.estimators import Estimate, Floats, Refusal, estimate, few_items_warning, finite, weight_rows
 
@@ -61,7 +61,7 @@ def compare(difference: Estimate | Refusal) -> Comparison | Refusal:
         return Refusal("the standard error is 0, so there is no test: no source of error was measured")
     statistic = difference.value / difference.standard_error
     df = difference.degrees_of_freedom
-    p = stats.norm.sf(abs(statistic)) if df is None else stats.t.sf(abs(statistic), df)
+    p = ndtr(-abs(statistic)) if df is None else stdtr(df, -abs(statistic))
     return Comparison(difference, statistic, float(2 * p))
 
 

@@ -166,9 +166,35 @@ def _refusal(judged: _Judged, target: int) -> Refusal | None:
 
 def _values(judged: _Judged) -> Floats:
     """Return U per target: known frame total, class means over the judged items, audited residuals."""
-    residual = np.where(judged.audited, (judged.gain - judged.mean) / judged.audit_probability, 0.0)
-    total: Floats = judged.prior_total + judged.rows @ (judged.mean - judged.prior + residual)
+    total: Floats = judged.prior_total + judged.rows @ _corrections(judged)
     return total
+
+
+def _corrections(judged: _Judged) -> Floats:
+    """Return ``(mu_l - f) + (v - mu_l)/pi_audit`` per item: what a target adds to its known total, times w / pi."""
+    residual = np.where(judged.audited, (judged.gain - judged.mean) / judged.audit_probability, 0.0)
+    return np.asarray(judged.mean - judged.prior + residual)
+
+
+def item_corrections(
+    *,
+    draw_probability: ArrayLike,
+    bronze_class: ArrayLike,
+    audited: ArrayLike,
+    gold_grade: ArrayLike,
+    audit_probability: ArrayLike,
+    gains: ArrayLike,
+    prior: ArrayLike,
+) -> Floats:
+    """Return ``[(mu_l - f) + (v - mu_l)/pi_audit] / pi`` per judged item, the same for all targets.
+
+    A target's value is ``sum_frame f w + sum_judged w`` times this, so that its parts by topic are sums of it.
+    Assumptions and arguments: `greg_label`.
+    """
+    nothing = np.zeros((1, np.asarray(draw_probability).size))
+    given = (draw_probability, bronze_class, audited, gold_grade, audit_probability, gains, prior, [0.0])
+    judged = _judged(nothing, *given)
+    return np.asarray(_corrections(judged) / judged.draw_probability)
 
 
 def _audit_variances(judged: _Judged) -> Floats:
@@ -302,8 +328,7 @@ def greg_label_by_topic(
         else finite("prior_total_by_topic", flat, (n_targets, n_topics))
     )
 
-    residual = np.where(judged.audited, (judged.gain - judged.mean) / judged.audit_probability, 0.0)
-    contribution = judged.rows * (judged.mean - judged.prior + residual)
+    contribution = judged.rows * _corrections(judged)
     results: list[Estimate | Refusal] = []
     for target in range(n_targets):
         refused = _refusal(judged, target)

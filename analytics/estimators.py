@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def quantile95(degrees_of_freedom: float | None) -> float:
     >>> round(quantile95(9), 6), round(quantile95(None), 6)
     (2.262157, 1.959964)
     """
-    return Z95 if degrees_of_freedom is None else float(stats.t.ppf(0.975, degrees_of_freedom))
+    return Z95 if degrees_of_freedom is None else float(stdtrit(degrees_of_freedom, 0.975))
 
 
 def estimate(

@@ -8,9 +8,9 @@ import numpy as np
 
 from analytics.comparison import Comparison, compare
 from analytics.confusion import shrink
-from analytics.correction import greg_label, greg_label_by_topic, labels_needed
+from analytics.correction import GREG_SOURCES, greg_label, item_corrections, labels_needed
 from analytics.estimators import Estimate as Value
-from analytics.estimators import Refusal
+from analytics.estimators import Refusal, quantile95
 from analytics.frames import CampaignArrays
 from analytics.inverse import matrix_inverse
 from analytics.labels import item_means, vote_classes
@@ -19,7 +19,7 @@ from analytics.services.predictions import Predictions
 from analytics.services.ratio_estimates import ratio_results
 from analytics.services.raw_estimates import importance, naive
 from analytics.targets import TargetWeights
-from analytics.topics import population_of_topics
+from analytics.topics import over_topics
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
 from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ratio, run_weights
@@ -176,7 +176,7 @@ def _rows(
         for ((run, run_b), settled), result, topics in zip(asked, results, wider, strict=True):
             columns = _columns(settled or result, tested=is_reported and run_b is not None)
             if settled is None and topics is not None and "value" in columns:
-                columns |= topics_columns(topics)
+                columns |= topics_columns(topics, columns["standard_error"])
             rows.append(
                 Estimate(
                     run=arrays.runs[run],
@@ -189,16 +189,21 @@ def _rows(
     return rows
 
 
-def topics_columns(result: Value | Refusal) -> dict:
-    """Return the second interval: the topics as a sample."""
+def topics_columns(result: Value | Refusal, least: float = 0.0) -> dict:
+    """Return the second interval: the topics as a sample. Its standard error is at least that for these topics.
+
+    The spread over topics holds the errors of judging as well, but a few topics may happen to lie close together.
+    """
     if isinstance(result, Refusal):
         return {"topics_refusal": result.reason}
     if result.standard_error < ROUNDING:
         return {"topics_refusal": "all topics have the same value, so their spread cannot be estimated"}
+    error = max(result.standard_error, least)
+    half_width = quantile95(result.degrees_of_freedom) * error
     return {
-        "topics_standard_error": result.standard_error,
-        "topics_low": result.low,
-        "topics_high": result.high,
+        "topics_standard_error": error,
+        "topics_low": result.value - half_width,
+        "topics_high": result.value + half_width,
     }
 
 
@@ -251,19 +256,23 @@ def _naive_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Val
     refused = _covered(arrays, everything, "judgment")
     if refused is not None:
         return [refused] * len(targets.weights.targets)
-    return population_of_topics(
-        targets.weights.at(arrays.judged),
-        item_means(arrays.label_item, targets.gains[arrays.label_grade], arrays.judged.size),
-        arrays.draw_probability(everything),
-        topic_index=arrays.topic_index[arrays.judged],
-        n_topics=arrays.n_topics,
-        prior=targets.prediction[arrays.judged],
-        prior_total_by_topic=targets.prediction_by_topic,
-    )
+    utility = item_means(arrays.label_item, targets.gains[arrays.label_grade], arrays.judged.size)
+    surprise = (utility - targets.prediction[arrays.judged]) / arrays.draw_probability(everything)
+    return _over_topics(arrays, targets, arrays.judged, surprise, ("drawing", "topics"))
+
+
+def _over_topics(
+    arrays: CampaignArrays, targets: Targets, places: np.ndarray, added: np.ndarray, sources: tuple[str, ...]
+) -> Sequence[Value | Refusal]:
+    """Return the interval over topics, given what the judged items at these places add: parts are sums of w * added."""
+    values = np.zeros(arrays.frame.height)
+    values[places] = added
+    parts = targets.weights.totals_by_topic(values, arrays.topic_index, arrays.n_topics)
+    return [over_topics(row, sources) for row in parts + targets.prediction_by_topic]
 
 
 def _audited(arrays: CampaignArrays, targets: Targets) -> dict | Refusal:
-    """Return GREG-label's arguments but the totals: the items that were open to the completed audits."""
+    """Return GREG-label's arguments but weights and totals: the items that were open to the completed audits."""
     eligible = arrays.audit_probability > 0
     if not eligible.any():
         return Refusal(arrays.no_audit())
@@ -272,7 +281,6 @@ def _audited(arrays: CampaignArrays, targets: Targets) -> dict | Refusal:
         return refused
     classes = vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size)
     return {
-        "weights": targets.weights.at(arrays.judged[eligible]),
         "draw_probability": arrays.draw_probability(eligible)[eligible],
         "bronze_class": classes[eligible],
         "audited": arrays.audited[eligible],
@@ -288,11 +296,12 @@ def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Ref
     given = _audited(arrays, targets)
     if isinstance(given, Refusal):
         return [given] * len(targets.weights.targets)
-    results = greg_label(**given, prior_total=targets.prediction_by_topic.sum(axis=1))
+    weights = targets.weights.at(arrays.judged[arrays.audit_probability > 0])
+    results = greg_label(weights, **given, prior_total=targets.prediction_by_topic.sum(axis=1))
     is_pair = [run_b is not None for _, run_b in targets.weights.targets]
     return [
         _with_advice(result, int(np.count_nonzero(row))) if pair else result
-        for result, row, pair in zip(results, given["weights"], is_pair, strict=True)
+        for result, row, pair in zip(results, weights, is_pair, strict=True)
     ]
 
 
@@ -300,13 +309,8 @@ def _corrected_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence
     given = _audited(arrays, targets)
     if isinstance(given, Refusal):
         return [given] * len(targets.weights.targets)
-    eligible = arrays.audit_probability > 0
-    return greg_label_by_topic(
-        **given,
-        topic_index=arrays.topic_index[arrays.judged[eligible]],
-        n_topics=arrays.n_topics,
-        prior_total_by_topic=targets.prediction_by_topic,
-    )
+    places = arrays.judged[arrays.audit_probability > 0]
+    return _over_topics(arrays, targets, places, item_corrections(**given), (*GREG_SOURCES, "topics"))
 
 
 def _with_advice(result: Value | Refusal, n_items: int) -> Value | Refusal:

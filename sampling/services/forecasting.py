@@ -119,14 +119,13 @@ class _Curve:
             self.squared_mean = mean_square_total(found.design.question, totals)
         else:
             design = found.design
-            if name == "pool" or design.question == "pool":
-                self.sizes = normalised(np.ones(found.n_items))
+            if name == "pool":
+                own = np.ones(found.n_items)
             elif design.method == "default" or design.selection == "replacement":
-                self.sizes = normalised(
-                    sizes(found)
-                )  # what the default would give, beside a draw with replacement
+                own = sizes(found)  # what the default would give, beside a draw with replacement
             else:
-                self.sizes = normalised(single_draws(found, design.method))
+                own = single_draws(found, design.method)
+            self.sizes = normalised(own)
             self.variance = self.squares * doubt(guess) ** 2
 
     def half_width(self, budget: float) -> float | None:

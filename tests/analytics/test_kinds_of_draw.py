@@ -111,12 +111,14 @@ def test_an_exact_count_is_estimated_with_the_variance_of_a_fixed_size_in_every_
     z = (GAINS[grades_in(frame)] - f) * w / pi
     assert row.value == pytest.approx((f * w).sum() + z[drawn].sum(), abs=1e-9)
     variance = 0.0
-    for topic in range(3):  # Hajek's variance within every topic
+    for topic in range(3):  # within every topic, by the fixed point of c (1 - c / sum c) = 1 - pi
         mine = drawn & (arrays.topic_index == topic) & (pi < 1)
-        centre = ((1 - pi[mine]) * z[mine]).sum() / (1 - pi[mine]).sum()
-        spread = ((1 - pi[mine]) * (z[mine] - centre) ** 2).sum()
-        variance += mine.sum() / (mine.sum() - 1) * spread
-    assert row.standard_error == pytest.approx(math.sqrt(variance), rel=1e-9)
+        c = (1 - pi[mine]) * mine.sum() / (mine.sum() - 1)
+        for _ in range(500):
+            c = 1 - pi[mine] + c**2 / c.sum()
+        assert c * (1 - c / c.sum()) == pytest.approx(1 - pi[mine], abs=1e-12)
+        variance += (c * (z[mine] - (c * z[mine]).sum() / c.sum()) ** 2).sum()
+    assert row.standard_error == pytest.approx(math.sqrt(variance), rel=1e-7)
 
 
 def test_a_prediction_does_not_know_the_label_of_its_own_fold(tmp_path):
