@@ -56,7 +56,7 @@ class CampaignArrays:
     gold_grade: Ints  # [frame], -1 where no gold answer is known
     judged: Ints  # [judged], places in the frame
     batch: Ints  # [judged], from 0: the first batch that drew the item
-    batch_probability: Floats  # [batch, judged], the chance that this batch is the first to draw the item
+    first_probability: Floats  # [batch, frame], the chance that this batch is the first to draw the item
     n_drawn: Ints  # [batch, topic], items that the batch was the first to draw
     n_learned: (
         int  # predictions may use the labels of so many batches: later ones have seen these in their sizes
@@ -79,7 +79,7 @@ class CampaignArrays:
     @property
     def inclusion_probability(self) -> Floats:
         """Return per judged item the chance that any batch draws it."""
-        return np.asarray(self.batch_probability.sum(axis=0))
+        return np.asarray(self.first_probability[:, self.judged].sum(axis=0))
 
     @property
     def ranks(self) -> Ints:
@@ -94,8 +94,11 @@ class CampaignArrays:
         draw the item, times the share of the batch's items of the topic that are members. With all drawn items judged
         it is the inclusion probability itself.
         """
-        topic = self.topic_index[self.judged]
-        return np.asarray((self.batch_probability * self._share(members)[:, topic]).sum(axis=0))
+        return self._chances(members)[self.judged]
+
+    def _chances(self, members: NDArray[np.bool_]) -> Floats:
+        """Return `draw_probability` for every pair of the frame."""
+        return np.asarray((self.first_probability * self._share(members)[:, self.topic_index]).sum(axis=0))
 
     def _share(self, members: NDArray[np.bool_]) -> Floats:
         """Return by batch and topic the share of the drawn items that are members."""
@@ -107,9 +110,12 @@ class CampaignArrays:
         return int(np.count_nonzero((n_members > 0) & (n_members < self.n_drawn.sum(axis=0))))
 
     def topics_without(self, members: NDArray[np.bool_]) -> int:
-        """Return how many topics have drawn items but none among the members."""
-        n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
-        return int(np.count_nonzero((self.n_drawn.sum(axis=0) > 0) & (n_members == 0)))
+        """Return how many topics have pairs that could be drawn, but as things stand cannot be among the members.
+
+        A topic of which a later batch drew something that nobody has judged yet still has what earlier batches gave it.
+        """
+        out_of_reach = (self.first_probability > 0).any(axis=0) & (self._chances(members) <= 0)
+        return int(np.unique(self.topic_index[out_of_reach]).size)
 
     def not_covered(self, members: NDArray[np.bool_], what: str) -> tuple[str, int | None] | None:
         """Return why the members do not stand for the whole frame, and how many topics are missing; None if they do."""
@@ -187,7 +193,7 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
         gold_grade=_gold_grades(campaign, place_of_pair, frame.height),
         judged=judged,
         batch=drawn_in[judged] - 1,
-        batch_probability=_first_drawn(draw, frame[judged]),
+        first_probability=_first_drawn(draw, frame),
         n_drawn=n_drawn,
         n_learned=_n_learned(campaign, draw),
         assessors=assessors,

@@ -5,6 +5,10 @@ DATABASE_URL and REDIS_URL name real servers. Without them the servers are those
 """
 
 import os
+
+# Before NumPy is loaded: one thread a process gives the same bits on every machine, and workers do not fight for cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 

@@ -57,7 +57,7 @@ def two_batches(state, first, both, topic):
     return arrays_of(
         judged=judged,
         batch=batch,
-        batch_probability=np.stack([first, both - first])[:, judged],
+        first_probability=np.stack([first, both - first]),
         n_drawn=n_drawn,
         topic_index=topic,
     )
@@ -81,9 +81,34 @@ def test_two_complete_batches_are_unbiased_also_where_one_drew_nothing_of_a_topi
         own = utility[arrays.judged]
         expected += chance * (own / arrays.draw_probability(everything(arrays))).sum()
         present = (arrays.n_drawn > 0)[:, topic[arrays.judged]]
-        control += chance * (own / (arrays.batch_probability * present).sum(axis=0)).sum()
+        control += chance * (own / (arrays.first_probability[:, arrays.judged] * present).sum(axis=0)).sum()
     assert expected == pytest.approx(6.0, abs=1e-12)
     assert control > 7.0  # leaving out the batch that drew nothing here counts every item too often
+
+
+@pytest.mark.parametrize(("earlier", "missing"), [(0.3, 0), (0.0, 1)])
+def test_a_topic_that_only_a_new_batch_has_drawn_from_keeps_what_the_earlier_one_gave_it(earlier, missing):
+    arrays = arrays_of(
+        judged=np.array([0, 1]),
+        batch=np.array([0, 0]),
+        first_probability=np.array([[0.5, 0.5, earlier, earlier], [0.2, 0.2, 0.4, 0.4]]),
+        n_drawn=np.array([[2, 0], [0, 1]]),  # of the second topic: nothing, then one item that nobody has judged yet
+        topic_index=np.array([0, 0, 1, 1]),
+        n_topics=2,
+    )
+    assert arrays.topics_without(everything(arrays)) == missing
+
+
+def test_a_certain_item_that_is_not_judged_is_missed_although_others_of_its_topic_are():
+    arrays = arrays_of(
+        judged=np.array([1]),
+        batch=np.array([1]),
+        first_probability=np.array([[1.0, 0.5], [0.0, 0.4]]),
+        n_drawn=np.array([[1], [1]]),  # the certain item in the first batch, the other in the second
+        topic_index=np.array([0, 0]),
+        n_topics=1,
+    )
+    assert arrays.topics_without(everything(arrays)) == 1
 
 
 def test_a_random_part_of_a_poisson_draw_is_unbiased_whatever_is_judged_so_far():
@@ -100,7 +125,7 @@ def test_a_random_part_of_a_poisson_draw_is_unbiased_whatever_is_judged_so_far()
             arrays = arrays_of(
                 judged=judged,
                 batch=np.zeros(judged.size, dtype=np.int64),
-                batch_probability=pi[judged][None],
+                first_probability=pi[None],
                 n_drawn=np.array([[drawn.size]]),
                 topic_index=topic,
             )
