@@ -218,13 +218,15 @@ def _shares(batch: Ints, topic: Ints, n_drawn: Ints) -> Floats:
     """Return by batch and topic the share of the drawn items that some items are, given by their batch and topic.
 
     Where a batch has drawn nothing of a topic its share over all topics: had it drawn something, about so much of it
-    would be among them. 0 would leave the batch out of the probability also when everything is judged.
+    would be among them. 0 would leave the batch out of the probability also when everything is judged. But a topic
+    that has drawn items and none of them among these has not been reached: there only a batch that is complete counts.
     """
     n = np.zeros(n_drawn.shape)
     np.add.at(n, (batch, topic), 1)
     in_all = n_drawn.sum(axis=1)
-    everywhere = np.divide(n.sum(axis=1), in_all, out=np.ones(in_all.shape), where=in_all > 0)
-    share = np.repeat(everywhere[:, None], n_drawn.shape[1], axis=1)
+    everywhere = np.divide(n.sum(axis=1), in_all, out=np.ones(in_all.shape), where=in_all > 0)[:, None]
+    reached = (n.sum(axis=0) > 0) | (n_drawn.sum(axis=0) == 0)
+    share = np.where(reached | (everywhere == 1), everywhere, 0.0)
     return np.divide(n, n_drawn, out=share, where=n_drawn > 0)
 
 

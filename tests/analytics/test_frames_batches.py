@@ -80,6 +80,22 @@ def test_a_batch_adds_the_share_that_is_judged_of_it_and_elsewhere_what_is_judge
         assert chance[topic, doc] == pytest.approx(before + (pi - before) * share)
 
 
+def test_a_topic_nobody_has_reached_is_missing_also_where_the_next_batch_drew_nothing_of_it(tmp_path):
+    campaign, people = start(tmp_path, 15)
+    draw(campaign=campaign, design=design(18))
+    frame = campaign_arrays(campaign)
+    left = [f"t{t}" for t in range(3) if frame.n_drawn[1, t] == 0 < frame.n_drawn[0, t]]
+    assert left
+    new = [s for s in slots(campaign) if s.item.draw_entries.filter(draw__batch=1, times=0).exists()]
+    unjudged = new[0].item_id  # so that the second batch is not complete
+    for slot in slots(campaign, state="open"):
+        if slot.item.topic.topic_id not in left and slot.item_id != unjudged:
+            give(people[slot.number - 1], slot, truth_of(slot))
+    arrays = campaign_arrays(campaign)
+    assert 0 < np.count_nonzero(arrays.batch == 1) < arrays.n_drawn[1].sum()
+    assert arrays.topics_without(everything(arrays)) == len(left)
+
+
 def start_with_checks(folder):
     """Return a campaign whose first batch is judged, with the checks judged as well, of which the next draws some."""
     campaign, people = start(folder, 12, gold_check_rate=0.4)

@@ -68,7 +68,7 @@ def sizes(question, method):
         p = prior_of_runs(RANKS, DEPTH)
         asked = contrast(question) * np.sqrt(p * (1 - p))
         average = (WEIGHTS / WEIGHTS.sum(axis=1, keepdims=True)).mean(axis=0)
-        return 0.8 * asked / asked.sum() + 0.15 * average + 0.05 / N_FRAME
+        return 0.94 * asked / asked.sum() + 0.05 * average + 0.01 / N_FRAME
     rows = rows_of(question)
     utility = prior_utility(RANKS[rows], DEPTH)
     if method == "paper" and question != "pool":
@@ -213,7 +213,7 @@ def test_scores_move_the_guess_by_bayes_rule_where_they_are_and_nowhere_else(tmp
     p[3] = p[3] * 0.2 / (p[3] * 0.2 + (1 - p[3]) * 0.9)
     question = contrast("pair") * np.sqrt(p * (1 - p))
     average = (WEIGHTS / WEIGHTS.sum(axis=1, keepdims=True)).mean(axis=0)
-    size = 0.8 * question / question.sum() + 0.15 * average + 0.05 / N_FRAME
+    size = 0.94 * question / question.sum() + 0.05 * average + 0.01 / N_FRAME
     frame = load_frame(made)
     np.testing.assert_allclose(frame["batch_1"], inclusion_probabilities(size, BUDGET), rtol=1e-9)
     assert frame["score"].is_nan().sum() == N_FRAME - 2
