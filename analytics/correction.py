@@ -85,9 +85,7 @@ def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
 # -- GREG-label ---------------------------------------------------------------------------------------------
 
 
-def class_moments(
-    classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: Floats, span: float
-) -> Floats:
+def class_moments(classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: Floats, span: float) -> Floats:
     """Return (mu, s2) per item: weighted mean and variance of the audited gains of its bronze class.
 
     Ten equal audited gains do not prove that a class has no errors. So s2 counts one more observation, drawn

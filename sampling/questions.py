@@ -178,7 +178,7 @@ def squared_contrast(question: str, weights: ArrayLike | SparseRuns) -> FloatArr
     rows = as_run_weights("weights", weights)
     n_others = max(rows.n_runs - 1, 1)
     if question == "pair":
-        return np.square(rows.row(0) - rows.row(1))
+        return np.asarray(np.square(rows.row(0) - rows.row(1)))
     if question == "baseline":
         others = rows.rows(range(1, rows.n_runs))
         return np.asarray(distance_from(others, rows.row(0), squared=True) / n_others)

@@ -201,7 +201,9 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     n_drawn = first.n_drawn + second.n_drawn
     kept = first.entries.filter(times__gte=1).values("item")
     assert second.entries.filter(item__in=kept, times__gte=1).count() == first.n_drawn
-    assert first.entries.count() == second.entries.count() == n_drawn  # every batch's probability at every item
+    assert (
+        first.entries.count() == second.entries.count() == n_drawn
+    )  # every batch's probability at every item
     n_judged += judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
     assert n_judged >= 2 * n_drawn
     assert not Slot.objects.filter(campaign=campaign, purpose="judge").exclude(state="done").exists()

@@ -92,7 +92,9 @@ class ScoreList(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [models.UniqueConstraint(name="judging_scorelist_unique", fields=["collection", "name"])]
+        constraints = [
+            models.UniqueConstraint(name="judging_scorelist_unique", fields=["collection", "name"])
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -78,7 +78,9 @@ def true_ratio(measure, run, topic):
     listed = [true_grade(t, d) for (t, d) in returned(RUNS.index(run)) if t == topic]
     if measure == "nDCG@10":
         ideal = sorted(pooled, reverse=True)[:10]
-        discounted = [[grade / math.log2(place + 2) for place, grade in enumerate(g)] for g in (listed, ideal)]
+        discounted = [
+            [grade / math.log2(place + 2) for place, grade in enumerate(g)] for g in (listed, ideal)
+        ]
         return sum(discounted[0]) / sum(discounted[1])
     hits = [place for place, grade in enumerate(listed, start=1) if grade >= 1]
     return sum((n + 1) / place for n, place in enumerate(hits)) / sum(grade >= 1 for grade in pooled)

@@ -70,7 +70,9 @@ METHODS = [method for method in Method if method != Method.IMPORTANCE]  # of a d
 
 
 def design_of(measure, kind="pool", budget=N_FRAME):
-    return Design(kind, ("run0", "run2") if kind == "pair" else (), measure=measure, depth=DEPTH, budget=budget)
+    return Design(
+        kind, ("run0", "run2") if kind == "pair" else (), measure=measure, depth=DEPTH, budget=budget
+    )
 
 
 def drawn_for(folder, measure):

@@ -92,7 +92,9 @@ def test_a_topic_that_only_a_new_batch_has_drawn_from_keeps_what_the_earlier_one
         judged=np.array([0, 1]),
         batch=np.array([0, 0]),
         first_probability=np.array([[0.5, 0.5, earlier, earlier], [0.2, 0.2, 0.4, 0.4]]),
-        n_drawn=np.array([[2, 0], [0, 1]]),  # of the second topic: nothing, then one item that nobody has judged yet
+        n_drawn=np.array(
+            [[2, 0], [0, 1]]
+        ),  # of the second topic: nothing, then one item that nobody has judged yet
         topic_index=np.array([0, 0, 1, 1]),
         n_topics=2,
     )
