@@ -209,6 +209,9 @@ def test_of_html_documents_the_words_remain():
 
 
 @pytest.mark.django_db
+TRUNCATED = gzip.compress(b'{"_id": "n", "text": ""}\n' * 3, mtime=0)[:-9]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -220,7 +223,7 @@ def test_of_html_documents_the_words_remain():
          "d:5:2: the collection has document d3 already"),
         (".I n\n.W\ntext\n.I n\n.W\ntext\n", "d:4:4: document n is there twice"),
         ('{"_id": "' + "n" * 501 + '", "text": ""}', "d:1:1: document id longer than 500 characters"),
-        (gzip.compress(b'{"_id": "n"}\n' * 3, mtime=0)[:-9], "d:1:1: truncated gzip file: its end is missing"),
+        (TRUNCATED, "d:1:1: truncated gzip file: its end is missing"),
     ],
 )  # fmt: skip
 def test_a_file_with_one_bad_document_changes_nothing(data, message):
