@@ -208,10 +208,10 @@ def test_of_html_documents_the_words_remain():
     assert document.text.split() == ["one", "two", "<", "three"]
 
 
-@pytest.mark.django_db
 TRUNCATED = gzip.compress(b'{"_id": "n", "text": ""}\n' * 3, mtime=0)[:-9]
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("data", "message"),
     [
