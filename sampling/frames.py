@@ -78,8 +78,18 @@ def frame_file(pooled: Pool, columns: dict[str, np.ndarray]) -> bytes:
 
 
 def load_frame(draw: Draw) -> pl.DataFrame:
-    """Return the recorded frame, in frame order: topic_id, doc_id, inclusion_probability, prior, random_number."""
-    content = Path(draw.frame.path).read_bytes()
+    """Return the recorded frame of a batch, in frame order.
+
+    topic_id, doc_id, prior, fold, random_number, score where the design names some; per batch so far `batch_1` (its own
+    probability), `times_1` and, with replacement, `single_1` (Q of one draw); inclusion_probability of any of them;
+    drawn_in, the batch that drew the pair first, or 0.
+    """
+    try:
+        content = Path(draw.frame.path).read_bytes()
+    except FileNotFoundError as error:
+        raise FrameRefused(
+            f"the frame file of campaign {draw.campaign} is gone: restore it from a backup"
+        ) from error
     if hashlib.sha256(content).hexdigest() != draw.frame_sha256:
         raise FrameRefused(f"the frame file of campaign {draw.campaign} is not the one that was drawn from")
     return pl.read_parquet(content)

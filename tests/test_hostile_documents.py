@@ -487,7 +487,7 @@ def test_in_touchstone_nothing_runs_nothing_is_loaded_and_nothing_leads_away(web
 def test_nothing_runs_where_a_manager_sees_topics_titles_and_comments(web, canary):
     ((campaign, _),) = import_corpus(canary.address, ["plain"]).values()
     facts = {"batch": 1, "question": "pool", "method": "default", "selection": "poisson", "seed": 1}
-    Draw.objects.create(campaign=campaign, frame="f", n_frame=99, n_drawn=99, **facts)
+    Draw.objects.create(campaign=campaign, frame="f", n_frame=99, n_drawn=0, **facts)
     slot = campaign.slots.get(position=0)
     judgment = {"item": slot.item, "assessor": slot.assessor, "lease_token": slot.token}
     Judgment.objects.create(**judgment, obstacle="other", client_token=uuid.uuid4())
