@@ -115,7 +115,8 @@ def test_a_worker_goes_from_the_markets_frame_through_the_work_and_back(context,
     tab.get_by_role("button", name="I agree").click()
     train_by_keys(tab, Participant.objects.get(participant="A9").assessor)
     assert tab.inner_text("h1") == "Training passed"
-    tab.wait_for_selector("a[autofocus]:focus")  # the browser moves the focus only after it has shown the page
+    # The browser moves the focus only after it has shown the page.
+    tab.wait_for_selector("a[autofocus]:focus")
     tab.keyboard.press("Enter")
     for number in range(N_QUOTA):
         ready(tab)
