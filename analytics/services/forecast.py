@@ -10,7 +10,7 @@ from sampling.designs import depth_pool
 from sampling.frames import FrameRefused, weights_of_runs
 from sampling.questions import Design, QuestionRefused
 from sampling.services.forecasting import Preview, Progress, preview
-from sampling.services.population import Population, population, single_draws, sizes
+from sampling.services.population import Population, population, sizes
 from sampling.sizes import IdenticalSystemsError
 from sampling.strata import stratified_probabilities
 from touchstone import jobs
@@ -82,8 +82,7 @@ def compute(
 
 def _require_exact_counts(found: Population) -> None:
     """Refuse a budget that has too few items for the topics."""
-    method = found.design.method
-    wanted = sizes(found) if method == "default" else single_draws(found, method)
+    wanted = sizes(found)
     try:
         stratified_probabilities(wanted, found.pooled.topic_index, min(found.design.budget, found.n_items))
     except ValueError as error:

@@ -206,7 +206,7 @@ def _without_replacement(
 ) -> tuple[FloatArray, np.ndarray]:
     """Return the probabilities of the batch, and 1 where its draw selects the item."""
     budget = min(found.design.budget, found.n_items)
-    frame_sizes = _sizes(found)
+    frame_sizes = sizes(found)
     times = np.zeros(found.n_items, dtype=np.uint32)
     if found.design.selection == "pareto":
         topic = found.pooled.topic_index
@@ -235,13 +235,6 @@ def _without_replacement(
         )
     times[poisson_draw(own, numbers)] = 1
     return own, times
-
-
-def _sizes(found: Population) -> FloatArray:
-    """Return the sizes of the design that follow from the frame alone."""
-    if found.design.method == "default":
-        return sizes(found)
-    return single_draws(found, found.design.method)
 
 
 def _with_replacement(

@@ -10,7 +10,7 @@ from judging.models import Campaign
 from sampling.designs import NORMAL_97_5, draws_for_distinct, inclusion_probabilities, normalised
 from sampling.frames import newest_draw
 from sampling.measures import FloatArray
-from sampling.questions import Design, mean_square_total, nested_probabilities, run_totals
+from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
 from sampling.services.drawing import earlier_columns
 from sampling.services.population import Population, doubt, population, single_draws, sizes
 
@@ -121,10 +121,10 @@ class _Curve:
             design = found.design
             if name == "pool":
                 own = np.ones(found.n_items)
-            elif design.method == "default" or design.selection == "replacement":
-                own = sizes(found)  # what the default would give, beside a draw with replacement
+            elif design.selection == "replacement":  # beside it, what the default would give
+                own = default_sizes(design, found.says, guess)
             else:
-                own = single_draws(found, design.method)
+                own = sizes(found)
             self.sizes = normalised(own)
             self.variance = self.squares * doubt(guess) ** 2
 

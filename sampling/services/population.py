@@ -146,7 +146,9 @@ def doubt(guess: FloatArray) -> FloatArray:
 
 
 def sizes(population: Population) -> FloatArray:
-    """Return the sizes of the default design that follow from the frame alone."""
+    """Return the sizes of the design that follow from the frame alone; of the paper's methods Q itself."""
+    if population.design.method != "default":
+        return single_draws(population, population.design.method)
     return default_sizes(population.design, population.says, population.guess)
 
 
