@@ -1,5 +1,6 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -15,10 +16,18 @@ def finite(*fields: str) -> Q:
 
 
 class Computation(models.Model):
-    """One recomputation of a campaign's numbers: what it saw, and when."""
+    """One recomputation of a campaign's numbers: which rows it saw, and when.
+
+    It saw the judgments up to `last_judgment_id`, so many batches of draws and so many audits. `assumption` is the
+    test of the papers' assumption about errors, or the reason why there is none.
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="computations")
     last_judgment_id = models.BigIntegerField()
+    n_batches = models.PositiveIntegerField(default=1)
+    n_audits = models.PositiveIntegerField(default=0)
+    bronze_score = models.CharField(max_length=15, default=Campaign.BronzeScore.VOTE_SHARE)
+    assumption = models.JSONField(default=dict)
     n_judgments = models.PositiveIntegerField()
     n_items = models.PositiveIntegerField()
     n_audited = models.PositiveIntegerField()
@@ -34,10 +43,26 @@ class Computation(models.Model):
 
 
 class ConfusionEstimate(models.Model):
-    """How one assessor errs: confusion[true_grade][given_grade], rows sum to 1, null where there is no gold."""
+    """How an assessor or a group errs: confusion[true_grade][given_grade], rows sum to 1, null where there is no gold.
+
+    `key` names the member of the scope: an assessor's id, a tier, a third, a period, a topic, an aggregation;
+    `label` says it in words. `drift_p_value`: whether an assessor errs alike in all periods.
+    """
+
+    class Scope(models.TextChoices):
+        ASSESSOR = "assessor", "Assessor"
+        TIER = "tier", "Tier"
+        POOLED = "pooled", "All assessors"
+        POPULARITY = "popularity", "By how many runs return the document"
+        PERIOD = "period", "By period"
+        TOPIC = "topic", "By topic"
+        AGGREGATE = "aggregate", "Grades joined, against gold"
 
     computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="confusions")
-    assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="confusions")
+    scope = models.CharField(max_length=10, choices=Scope, default=Scope.ASSESSOR)
+    key = models.CharField(max_length=100)
+    label = models.CharField(max_length=200, blank=True)
+    assessor = models.ForeignKey(Assessor, null=True, on_delete=models.PROTECT, related_name="confusions")
     counts = models.JSONField()
     matrix = models.JSONField()
     low = models.JSONField()
@@ -47,18 +72,29 @@ class ConfusionEstimate(models.Model):
     accuracy = models.FloatField(null=True)
     accuracy_low = models.FloatField(null=True)
     accuracy_high = models.FloatField(null=True)
+    drift_p_value = models.FloatField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(name="analytics_confusion_unique", fields=["computation", "assessor"]),
+            models.UniqueConstraint(
+                name="analytics_confusion_unique", fields=["computation", "scope", "key"]
+            ),
+            models.CheckConstraint(
+                name="analytics_confusion_scope",
+                condition=Q(scope="assessor", assessor__isnull=False)
+                | Q(
+                    scope__in=["tier", "pooled", "popularity", "period", "topic", "aggregate"],
+                    assessor__isnull=True,
+                ),
+            ),
             models.CheckConstraint(
                 name="analytics_confusion_finite",
-                condition=finite("accuracy", "accuracy_low", "accuracy_high"),
+                condition=finite("accuracy", "accuracy_low", "accuracy_high", "drift_p_value"),
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.assessor}"
+        return f"{self.scope} {self.label or self.key}"
 
 
 class Method(models.TextChoices):
@@ -88,6 +124,10 @@ class Estimate(models.Model):
     topics_low = models.FloatField(null=True)
     topics_high = models.FloatField(null=True)
     topics_refusal = models.TextField(blank=True)
+    # The third: it holds at every look at once, for whoever watches while judging goes on.
+    always_low = models.FloatField(null=True)
+    always_high = models.FloatField(null=True)
+    components = models.JSONField(default=dict)  # variance by source
     n = models.PositiveIntegerField()
     sources = models.JSONField(default=list)
     refusal = models.TextField(blank=True)
@@ -116,6 +156,8 @@ class Estimate(models.Model):
                     "topics_standard_error",
                     "topics_low",
                     "topics_high",
+                    "always_low",
+                    "always_high",
                 ),
             ),
         ]
@@ -139,3 +181,54 @@ class Flag(models.Model):
 
     def __str__(self) -> str:
         return f"{self.assessor}: {self.evidence}"
+
+
+class AuditForecast(models.Model):
+    """How wide an interval would be after one more audit, as far as the computation could tell. Append-only.
+
+    `refusal` says why there is no forecast. What came of an audit is in the computations after it.
+    """
+
+    computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="audit_forecasts")
+    strategy = models.CharField(max_length=10)
+    n_more = models.FloatField()  # expected gold labels of the audit
+    run = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")
+    run_b = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")
+    measure = models.CharField(max_length=40)
+    half_width_now = models.FloatField(null=True)
+    half_width_after = models.FloatField(null=True)
+    half_width_error = models.FloatField(null=True)  # standard error of the forecast
+    refusal = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="analytics_auditforecast_unique", fields=["computation", "strategy"]
+            ),
+            models.CheckConstraint(
+                name="analytics_auditforecast_value_or_reason",
+                condition=Q(half_width_after__isnull=False, refusal="")
+                | (Q(half_width_after__isnull=True) & ~Q(refusal="")),
+            ),
+            models.CheckConstraint(
+                name="analytics_auditforecast_finite",
+                condition=finite("n_more", "half_width_now", "half_width_after", "half_width_error"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.strategy} {self.n_more}"
+
+
+class JudgingConditions(models.Model):
+    """What no data can tell and every comparison assumes, as the manager answered it. A new answer is a new row."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="judging_conditions")
+    same_judges = models.BooleanField()
+    same_period = models.BooleanField()
+    blind_to_system = models.BooleanField()
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    answered_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.campaign}: {self.same_judges} {self.same_period} {self.blind_to_system}"

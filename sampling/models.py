@@ -103,11 +103,34 @@ class DrawEntry(models.Model):
         return f"{self.item_id} {self.inclusion_probability}"
 
 
+class AuditStrategy(models.TextChoices):
+    """Which judged items an audit prefers; what each is good for is said in docs/methods/tiers.md."""
+
+    INFLUENCE = "influence", "Influence: what moves the question most"
+    RISK = "risk", "Influence times error: what moves the question and is easily misjudged"
+    NEYMAN = "neyman", "Neyman: more of the grades that err more"
+    RARE = "rare", "Lowest inclusion probability: what stands for most others"
+    SIMPLE = "simple", "Simple: every judged item alike"
+    TOPIC = "topic", "By topic: every topic alike"
+    EFFORT = "effort", "By effort: mostly what was judged relevant"
+    FULL = "full", "Full: by topic and by effort, whichever is more"
+
+
+class AuditTier(models.TextChoices):
+    GOLD = "gold", "Gold tier: the standard that numbers are corrected to"
+    SILVER = "silver", "Silver tier: a second opinion, for agreement between tiers"
+
+
 class AuditSchedule(models.Model):
     """Audit so many judged items every so often, until the wanted number is reached."""
 
     campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="audit_schedule")
     every_seconds = models.PositiveIntegerField(default=86400)
+    crontab = models.CharField(
+        max_length=60, blank=True
+    )  # minute hour day month weekday; goes before seconds
+    strategy = models.CharField(max_length=10, choices=AuditStrategy, default=AuditStrategy.INFLUENCE)
+    tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     items_each_time = models.PositiveIntegerField(default=50)
     items_in_total = models.PositiveIntegerField(default=200)
     is_active = models.BooleanField(default=True)
@@ -119,7 +142,13 @@ class AuditSchedule(models.Model):
                 name="sampling_auditschedule_sizes",
                 condition=Q(every_seconds__gte=1, items_each_time__gte=1, items_in_total__gte=1),
                 violation_error_message="Seconds, items each time and items in total are at least 1.",
-            )
+            ),
+            models.CheckConstraint(
+                name="sampling_auditschedule_strategy", condition=Q(strategy__in=AuditStrategy.values)
+            ),
+            models.CheckConstraint(
+                name="sampling_auditschedule_tier", condition=Q(tier__in=AuditTier.values)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -127,16 +156,18 @@ class AuditSchedule(models.Model):
 
 
 class Audit(models.Model):
-    """A random sample of judged items for the gold tier. Append-only.
+    """A random sample of judged items for a higher tier. Append-only.
 
-    Every item has one permanent random number for audits; audit b selects it when the number is below its
-    probability there. The union of all audits therefore selects with probability max over b: nothing is audited twice.
+    Every item has one permanent random number for audits by a tier; audit b selects it when the number is below its
+    probability there. The union of a tier's audits therefore selects with probability max over b: nothing is audited
+    twice. `expected_in_total` counts the tier's audits so far.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="audits")
     sequence = models.PositiveIntegerField()
-    strategy = models.CharField(max_length=20, default="influence")
+    strategy = models.CharField(max_length=10, choices=AuditStrategy, default=AuditStrategy.INFLUENCE)
+    tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     seed = models.BigIntegerField()
     expected_in_total = models.FloatField()
     n_eligible = models.PositiveIntegerField()
@@ -145,7 +176,13 @@ class Audit(models.Model):
 
     class Meta:
         ordering = ["sequence"]
-        constraints = [models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"])]
+        constraints = [
+            models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"]),
+            models.CheckConstraint(
+                name="sampling_audit_strategy", condition=Q(strategy__in=AuditStrategy.values)
+            ),
+            models.CheckConstraint(name="sampling_audit_tier", condition=Q(tier__in=AuditTier.values)),
+        ]
 
     def __str__(self) -> str:
         return f"audit {self.sequence}"

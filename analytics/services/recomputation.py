@@ -106,6 +106,8 @@ def _store_confusions(computation: Computation, arrays: CampaignArrays, counts: 
             ConfusionEstimate(
                 computation=computation,
                 assessor=assessor,
+                key=str(assessor.pk),
+                label=str(assessor),
                 counts=together.round(6).tolist(),
                 matrix=estimate.matrix,
                 low=estimate.low,

@@ -63,6 +63,15 @@ class Campaign(models.Model):
         HIT = "hit", "Crowd market with external questions (HIT)"
         STUDY = "study", "Crowd market with study links"
 
+    class BronzeScore(models.TextChoices):
+        VOTE_SHARE = "vote-share", "Mean of its grades"
+        ONE_LABEL = "one-label", "One of its grades, by chance"
+        DAWID_SKENE = "dawid-skene", "Dawid-Skene: each assessor's errors, learned from all grades"
+        ONE_COIN = "one-coin", "One coin: each assessor's share of right grades, learned from all grades"
+        SPAMMERS = "spammers", "Spammer model: who guesses, learned from all grades"
+        EMPIRICAL_BAYES = "empirical-bayes", "Gold checks: each assessor's errors, as measured"
+        MACHINE = "machine", "Imported scores of a program"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="campaigns")
     scale = models.ForeignKey(Scale, on_delete=models.PROTECT)
@@ -90,6 +99,11 @@ class Campaign(models.Model):
     completion_code = models.CharField(max_length=60, blank=True)
     completion_url = models.URLField(blank=True)
     machine_prompt = models.TextField(blank=True)
+    # What the audit's classes are made of: it decides how narrow the corrected interval is, never whether it is right.
+    bronze_score = models.CharField(max_length=15, choices=BronzeScore, default=BronzeScore.VOTE_SHARE)
+    # What a judgment costs, in any one unit; empty: unknown. They decide what the planner says, nothing else.
+    cost_per_judgment = models.FloatField(null=True, blank=True)
+    cost_per_gold = models.FloatField(null=True, blank=True)
     # Its judgments came from the simulation of the demo, and every screen says so.
     is_simulated = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
@@ -100,6 +114,28 @@ class Campaign(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="judging_campaign_state", condition=Q(state__in=["draft", "open", "closed"])
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_bronze_score",
+                condition=Q(
+                    bronze_score__in=[
+                        "vote-share",
+                        "one-label",
+                        "dawid-skene",
+                        "one-coin",
+                        "spammers",
+                        "empirical-bayes",
+                        "machine",
+                    ]
+                ),
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_costs",
+                condition=(
+                    Q(cost_per_judgment__isnull=True) | Q(cost_per_judgment__gt=0, cost_per_judgment__lt=1e9)
+                )
+                & (Q(cost_per_gold__isnull=True) | Q(cost_per_gold__gt=0, cost_per_gold__lt=1e9)),
+                violation_error_message="A judgment costs more than 0.",
             ),
             models.CheckConstraint(
                 name="judging_campaign_k",

@@ -37,6 +37,7 @@ class Slot(models.Model):
         JUDGE = "judge"  # one of the k judgments
         CHECK = "check"  # a gold check or a decoy; which of them, only the gold answers tell
         AUDIT = "audit"  # a gold-tier judgment of an item that a random audit selected
+        SILVER = "silver"  # the same, by the silver tier
         VOID = "void"  # it was done, then set aside: another slot wants the judgment again
 
     class State(models.TextChoices):
@@ -46,7 +47,7 @@ class Slot(models.Model):
 
     # Every claim and submit rewrites a row here: a foreign key that no hot statement looks for has no index of its own.
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="slots")
-    purpose = models.CharField(max_length=5, choices=Purpose)
+    purpose = models.CharField(max_length=6, choices=Purpose)
     number = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=6, choices=State, default=State.OPEN)
     assessor = models.ForeignKey(
@@ -72,7 +73,8 @@ class Slot(models.Model):
             ),
             models.CheckConstraint(
                 name="judging_slot_purpose",
-                condition=Q(purpose__in=["judge", "check", "audit"]) | Q(purpose="void", state="done"),
+                condition=Q(purpose__in=["judge", "check", "audit", "silver"])
+                | Q(purpose="void", state="done"),
             ),
             models.CheckConstraint(
                 name="judging_slot_state",

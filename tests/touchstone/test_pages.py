@@ -423,6 +423,7 @@ def give_matrix(judged, matrix, counts):
     high = [None if row is None else [min(1, share + 0.1) for share in row] for row in matrix]
     person = judged.assessors.get(tier="bronze")
     ConfusionEstimate.objects.create(
+        key="1",
         computation=new_computation(judged),
         assessor=person,
         matrix=matrix,
