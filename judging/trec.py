@@ -137,26 +137,29 @@ def read_fields(
 
 
 class _Seen:
-    """Refuses a pair that was there before."""
+    """Finds a pair that was there before; where repeats are allowed, it finds none."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allows_repeats: bool = False) -> None:
         self.lines: dict[tuple[str, ...], dict[str, int]] = {}
+        self.allows_repeats = allows_repeats
 
     def add(self, group: tuple[str, ...], doc_id: str, line: int) -> int | None:
         """Return the line of an earlier occurrence, or None."""
+        if self.allows_repeats:
+            return None
         lines = self.lines.setdefault(group, {})
         before = lines.setdefault(doc_id, line)
         return None if before == line else before
 
 
-def read_qrels(source: Source, name: str) -> Iterator[QrelRecord]:
-    """Return the records of ``topic iteration document grade``; a pair twice is an error.
+def read_qrels(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[QrelRecord]:
+    """Return the records of ``topic iteration document grade``; a pair twice is an error, unless repeats are allowed.
 
     >>> import io
     >>> list(read_qrels(io.BytesIO(b"301 0 FT911-3 1"), "example"))
     [QrelRecord(topic_id='301', doc_id='FT911-3', grade=1)]
     """
-    seen = _Seen()
+    seen = _Seen(allows_repeats=allows_repeats)
     for fields in read_fields(source, name, 4, "topic iteration document grade"):
         topic_id, doc_id = fields.id(0, "topic id"), fields.id(2, "document id")
         grade = fields.grade(3)
@@ -171,9 +174,12 @@ def _refuse_twice(fields: Fields, index: int, before: int | None, what: str) -> 
         fields.fail(index, f"{what} is there twice (first on line {before})")
 
 
-def read_qrels_jg(source: Source, name: str) -> Iterator[JudgmentRecord]:
-    """Return the records of ``topic assessor document grade``; an assessor's pair twice is an error."""
-    seen = _Seen()
+def read_qrels_jg(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[JudgmentRecord]:
+    """Return the records of ``topic assessor document grade``.
+
+    An assessor's pair twice is an error, unless repeats are allowed.
+    """
+    seen = _Seen(allows_repeats=allows_repeats)
     for fields in read_fields(source, name, 4, "topic assessor document grade"):
         topic_id, assessor = fields.id(0, "topic id"), fields.id(1, "assessor")
         doc_id, grade = fields.id(2, "document id"), fields.grade(3)
@@ -236,14 +242,14 @@ def _checked(row: Row, title: str, what: str) -> str:
         row.fail(title, error.reason)
 
 
-def read_crowd_labels(source: Source, name: str) -> Iterator[JudgmentRecord]:
+def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[JudgmentRecord]:
     """Return crowd judgments from CSV in the style of crowd-kit or of MTurk.
 
     crowd-kit: task, worker, label. MTurk: Input.topic_id, Input.doc_id, WorkerId, Answer.grade.
     ``task`` is "topic_id doc_id"; columns topic_id and doc_id may stand in its place. The label is the
-    grade. A worker's pair twice is an error.
+    grade. A worker's pair twice is an error, unless repeats are allowed.
     """
-    seen = _Seen()
+    seen = _Seen(allows_repeats=allows_repeats)
     for row in read_table(open_text(source, name), name, max_cell=100_000):
         topic_id, doc_id, blamed = _pair(row)
         worker_column, label_column = _required(row, WORKER_COLUMNS), _required(row, LABEL_COLUMNS)

@@ -1,7 +1,6 @@
 """Judgments in: as gold answers of a collection, or as the judgments of a campaign's assessors."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
@@ -17,91 +16,27 @@ from judging.models import (
     Lease,
     Slot,
 )
+from judging.services.judgment_formats import (
+    DIGITS,
+    FORMATS,
+    REJECT,
+    REPEATS,
+    JudgmentFile,
+    JudgmentFormat,
+    parse_grade_map,
+)
 from judging.services.sources import (
-    Place,
     Progress,
-    Watched,
     begin_import,
     copy_rows,
     counted,
     longest,
-    place_of_cell,
-    place_of_field,
     refuse,
     tell_planner,
     watched,
 )
 from judging.textfiles import Source
-from judging.trec import (
-    JudgmentRecord,
-    QrelRecord,
-    read_crowd_labels,
-    read_fields,
-    read_qrels,
-    read_qrels_jg,
-)
 from touchstone.models import Event, User, record
-
-DIGITS = range(10)  # what a grade can be on any scale
-
-
-@dataclass(frozen=True)
-class _Format:
-    """How to read a file of judgments, and in which column of how many topic, document, assessor, grade stand."""
-
-    read: Callable[[Source, str], Iterator[QrelRecord] | Iterator[JudgmentRecord]]
-    width: int
-    columns: Mapping[str, int]
-
-
-def _cranfield(source: Source, name: str) -> Iterator[QrelRecord]:
-    """Return the records of Cranfield's three columns ``query document code``."""
-    for fields in read_fields(source, name, 3, "topic document grade"):
-        yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
-
-
-FORMATS = {
-    "qrels": _Format(read_qrels, 4, {"topic": 0, "document": 2, "grade": 3}),
-    "qrels_jg": _Format(read_qrels_jg, 4, {"topic": 0, "assessor": 1, "document": 2, "grade": 3}),
-    "crowd": _Format(read_crowd_labels, 0, {"topic": 0, "assessor": 0, "document": 0, "grade": 0}),
-    "cranfield": _Format(_cranfield, 3, {"topic": 0, "document": 1, "grade": 2}),
-}
-
-
-@dataclass(frozen=True)
-class _File:
-    """The file being imported."""
-
-    stream: Watched
-    name: str
-    format: _Format
-
-    def refuse(self, index: int, what: str, reason: str) -> None:
-        refuse(self.name, self.place(index, what), reason)
-
-    def place(self, index: int, what: str) -> Place:
-        source = self.stream.again()
-        if self.format.width == 0:
-            return place_of_cell(source, self.name, index, what)
-        return place_of_field(source, self.name, index, self.format.width, self.format.columns[what])
-
-
-def parse_grade_map(text: str) -> dict[int, int]:
-    """Return what grades of a file become: "1=3,2=3,3=2,4=1,5=0,-1=0" for Cranfield, whose best code is 1.
-
-    Raises ValueError.
-    """
-    grades: dict[int, int] = {}
-    for part in text.split(","):
-        given, _, wanted = part.partition("=")
-        try:
-            pair = int(given), int(wanted)
-        except ValueError:
-            raise ValueError(f"a grade map is like '1=3,2=0', not {text[:100]!r}") from None
-        if pair[0] in grades:
-            raise ValueError(f"grade {pair[0]} is there twice in the grade map")
-        grades[pair[0]] = pair[1]
-    return grades
 
 
 def import_judgments(
@@ -114,6 +49,7 @@ def import_judgments(
     as_gold: bool = False,
     source_name: str = "",
     grade_map: Mapping[int, int] | str | None = None,
+    repeats: str = REJECT,
     kind: str = Assessor.Kind.HUMAN,
     progress: Progress | None = None,
     actor: User | None = None,
@@ -123,7 +59,11 @@ def import_judgments(
     As gold: they become gold answers of the collection (of the campaign's collection, if only that is named); a pair
     whose known grade differs is an error. Otherwise they become judgments of a campaign, each a counted one of the k
     its item wants; `source_name` tells whose names they are: the same name of the same source is the same assessor.
+    `repeats`: what becomes of an assessor's second grade of a pair in the file: "reject" refuses the file, "first" and
+    "last" keep that one.
     """
+    if repeats not in REPEATS:
+        raise ValueError(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
     if as_gold and kind == Assessor.Kind.MACHINE:
         raise ValueError("what a machine judged is never a gold answer")
     form = _checked_format(file_format, as_gold, campaign, name)
@@ -136,9 +76,11 @@ def import_judgments(
     allowed = set(campaign.scale.values() if campaign else DIGITS)
     with transaction.atomic(), watched(source, name) as stream:
         begin_import(collection)
-        file = _File(stream, name, form)
-        found = counted(form.read(stream, name), stream, progress, "judgments")
+        file = JudgmentFile(stream, name, form)
+        records = form.read(stream, name, allows_repeats=repeats != REJECT)
+        found = counted(records, stream, progress, "judgments")
         copy_rows("incoming", INCOMING, _rows(found, file, mapping, allowed))
+        n_repeats = _keep_one(repeats)
         _find(file, collection)
         facts = {
             "file": name,
@@ -146,6 +88,8 @@ def import_judgments(
             "n_bytes": stream.done,
             "source": source_name,
         }
+        if n_repeats:
+            facts |= {"repeats": repeats, "n_repeats": n_repeats}
         if as_gold:
             count = _add_gold(file, collection, source_name)
             record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts)
@@ -156,7 +100,7 @@ def import_judgments(
     return count
 
 
-def _checked_format(file_format: str, as_gold: bool, campaign: Campaign | None, name: str) -> _Format:
+def _checked_format(file_format: str, as_gold: bool, campaign: Campaign | None, name: str) -> JudgmentFormat:
     if file_format not in FORMATS:
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
     form = FORMATS[file_format]
@@ -172,7 +116,7 @@ Row = tuple[int, str, str, str, int]
 
 
 def _rows(
-    found: Iterator[tuple[int, Any]], file: _File, mapping: Mapping[int, int] | None, allowed: set[int]
+    found: Iterator[tuple[int, Any]], file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
 ) -> Iterator[Row]:
     """Return what is copied into the database; a grade that is not on the scale is refused here."""
     scale = ", ".join(map(str, sorted(allowed)))
@@ -185,6 +129,21 @@ def _rows(
         if grade not in allowed:
             file.refuse(index, "grade", f"grade {grade} is not on the scale {scale}")
         yield index, judgment.topic_id, judgment.doc_id, getattr(judgment, "assessor", ""), grade
+
+
+KEEP_ONE = """
+DELETE FROM incoming WHERE ordinal NOT IN (
+  SELECT {which}(ordinal) FROM incoming GROUP BY topic_id, doc_id, assessor)
+"""
+
+
+def _keep_one(repeats: str) -> int:
+    """Leave of an assessor's grades of a pair the first or the last; return how many went."""
+    if repeats == REJECT:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(KEEP_ONE.format(which={"first": "min", "last": "max"}[repeats]))
+        return int(cursor.rowcount)
 
 
 # Each id is looked up by itself: a join with tables this full and this fresh was planned as 2 billion comparisons.
@@ -221,7 +180,7 @@ ON CONFLICT (topic_id, document_id) DO NOTHING
 Fault = tuple[str, str, str]  # query, the column to blame, the reason
 
 
-def _refuse_first(file: _File, parameters: dict[str, Any], faults: list[Fault]) -> None:
+def _refuse_first(file: JudgmentFile, parameters: dict[str, Any], faults: list[Fault]) -> None:
     """Raise the fault of the earliest line, if there is any."""
     found = []
     with connection.cursor() as cursor:
@@ -232,7 +191,7 @@ def _refuse_first(file: _File, parameters: dict[str, Any], faults: list[Fault]) 
         file.refuse(*min(found))
 
 
-def _find(file: _File, collection: Collection) -> None:
+def _find(file: JudgmentFile, collection: Collection) -> None:
     """Make the table `found` from `incoming`: its topics and documents as rows; refuse what is unknown."""
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.found")
@@ -245,7 +204,7 @@ def _find(file: _File, collection: Collection) -> None:
     _refuse_first(file, {}, faults)
 
 
-def _add_gold(file: _File, collection: Collection, source_name: str) -> int:
+def _add_gold(file: JudgmentFile, collection: Collection, source_name: str) -> int:
     parameters = {"source": source_name}
     differs = "document {} of topic {} has the gold answer {}, but {} "
     faults = [
@@ -370,7 +329,7 @@ UPDATE judging_assessor a SET n_judged = n_judged + w.n
 """
 
 
-def _add_judgments(file: _File, campaign: Campaign) -> int:
+def _add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
     """Turn the copied lines into items, filled slots, leases and judgments."""
     k = campaign.judgments_per_item
     parameters = {"campaign": campaign.pk, "k": k}

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from judging.management.importing import importing, progress_bar, source_of
 from judging.models import Assessor, Campaign
 from judging.services.files import import_judgments
-from judging.services.judgment_files import FORMATS
+from judging.services.judgment_formats import FORMATS, REJECT, REPEATS
 
 
 class Command(BaseCommand):
@@ -33,6 +33,13 @@ class Command(BaseCommand):
         parser.add_argument("--source", default="", help="whose grades these are (default: the file's name)")
         parser.add_argument("--grade-map", metavar="1=3,2=0", help="what the file's grades become")
         parser.add_argument(
+            "--repeats",
+            choices=REPEATS,
+            default=REJECT,
+            help="what to do where an assessor graded a pair twice: reject the file (default), keep the first or the "
+            "last of these grades",
+        )
+        parser.add_argument(
             "--kind", choices=Assessor.Kind.values, default="human", help="who judged (default: human)"
         )
 
@@ -55,6 +62,7 @@ class Command(BaseCommand):
                 as_gold=options["gold"],
                 source_name=options["source"],
                 grade_map=options["grade_map"],
+                repeats=options["repeats"],
                 kind=options["kind"],
                 progress=progress,
             )

@@ -1,0 +1,194 @@
+"""Samples by bronze grade: how many documents of each label are judged again, topic by topic or overall.
+
+Bailey et al. (2008) had three labels and exact counts. Here any number of grades, expected counts for probabilities
+(`sampling.strategies`), and whole counts with nested random samples for those who want the paper's own.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sampling.measures import FloatArray
+from sampling.sizes import as_nonnegative, as_probabilities
+
+IndexArray = NDArray[np.int64]
+
+
+def as_indices(name: str, values: ArrayLike, n_items: int) -> IndexArray:
+    """Return the values as integers from 0; ValueError unless they are n_items such."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.shape != (n_items,) or n_items == 0:
+        raise ValueError(f"{name} must be {n_items} integers, got {array.dtype} of shape {array.shape}")
+    if int(array.min()) < 0:
+        raise ValueError(f"{name} must be at least 0, got {array.min()}")
+    return array.astype(np.int64)
+
+
+def label_shares(n_grades: int) -> FloatArray:
+    """Return the share of a sample for each bronze grade: (g + 1)(g + 2)/2, divided by the sum.
+
+    For three grades .1, .3, .6, the paper's 60 : 30 : 10 from the highest down. Triangular numbers are our
+    extension to other scales (3 : 1, 10 : 6 : 3 : 1, ...); the paper has three labels only.
+
+    Source: Bailey et al. (2008), section 4.2.
+
+    Examples
+    --------
+    >>> label_shares(3).tolist()
+    [0.1, 0.3, 0.6]
+    """
+    if n_grades < 1:
+        raise ValueError(f"n_grades must be at least 1, got {n_grades}")
+    grade = np.arange(n_grades)
+    sizes = (grade + 1.0) * (grade + 2.0) / 2.0
+    return np.asarray(sizes / sizes.sum(), dtype=np.float64)
+
+
+def label_counts(available: ArrayLike, count: ArrayLike, shares: ArrayLike) -> FloatArray:
+    """Return how many documents of each bronze grade a sample of `count` takes: shares, filled up from the top.
+
+    A grade with too few documents lends the rest to the highest grade that still has some. The counts sum to
+    min(count, sum of available) and need not be whole: see `whole_counts`. No count falls when `count` grows.
+
+    Source: Bailey et al. (2008), section 4.2.
+
+    Parameters
+    ----------
+    available : array, shape (..., n_grades)
+        Documents by bronze grade, grade 0 first.
+    count : array, shape (...)
+    shares : array, shape (n_grades,)
+        Not negative, not all 0.
+
+    Raises
+    ------
+    ValueError
+        Negative numbers, or shapes that do not fit.
+
+    Examples
+    --------
+    >>> label_counts([70, 20, 1], 9, [1, 3, 5]).tolist()
+    [1.0, 7.0, 1.0]
+    """
+    there = np.asarray(available, dtype=np.float64)
+    wanted = np.asarray(count, dtype=np.float64)[..., None]
+    part = as_nonnegative("shares", shares, 1)
+    if there.ndim == 0 or there.shape[-1] != part.size or wanted.shape[:-1] != there.shape[:-1]:
+        raise ValueError(
+            f"available must have shape (*count, {part.size}), got {there.shape} for {wanted.shape[:-1]}"
+        )
+    if not (np.all(there >= 0.0) and np.all(wanted >= 0.0) and part.any()):
+        raise ValueError("available and count must not be negative, and a share must be positive")
+    first = np.minimum(wanted * part / part.sum(), there)
+    lacking = np.minimum(wanted, there.sum(axis=-1, keepdims=True)) - first.sum(axis=-1, keepdims=True)
+    room = (there - first)[..., ::-1]
+    above = np.cumsum(room, axis=-1) - room
+    return np.asarray(first + np.clip(lacking - above, 0.0, room)[..., ::-1], dtype=np.float64)
+
+
+def whole_counts(counts: ArrayLike) -> IndexArray:
+    """Return whole numbers that sum to the rounded sum along the last axis: largest remainder, ties to the higher
+    grade.
+
+    Examples
+    --------
+    >>> whole_counts([0.5, 1.5, 3.0]).tolist()
+    [0, 2, 3]
+    """
+    real = np.asarray(counts, dtype=np.float64)
+    if real.ndim == 0 or not np.all((real >= 0.0) & (real <= 2.0**52)):
+        raise ValueError(f"counts must be an array of numbers within [0, 2^52], got {real.tolist()}")
+    whole = np.floor(real + 1e-9)
+    missing = np.rint(real.sum(axis=-1, keepdims=True)) - whole.sum(axis=-1, keepdims=True)
+    remainder = np.round(real - whole, 9)[..., ::-1]
+    place = np.argsort(np.argsort(-remainder, axis=-1, kind="stable"), axis=-1)[..., ::-1]
+    return np.asarray(whole + (place < missing), dtype=np.int64)
+
+
+def nested_sample(random_number: ArrayLike, stratum: ArrayLike, counts: ArrayLike) -> IndexArray:
+    """Return exactly counts[s] items of every stratum s, in frame order: those of the smallest random numbers.
+
+    With the same numbers, larger counts give a superset: the cellwise larger of two counts is the union of their
+    samples. The paper's "full" sample needs this; two separate draws would together be larger.
+
+    Parameters
+    ----------
+    random_number : array, shape (n_items,)
+        One number an item, drawn once: `draws.permanent_random_numbers`.
+    stratum : int array, shape (n_items,)
+        From 0: a cell of topic and bronze grade.
+    counts : int array, shape (n_strata,)
+
+    Raises
+    ------
+    ValueError
+        More wanted than a stratum holds; a stratum without a count; lengths that differ.
+
+    Examples
+    --------
+    >>> nested_sample([0.3, 0.1, 0.2, 0.9], [0, 0, 1, 0], [2, 1]).tolist()
+    [0, 1, 2]
+    """
+    number = as_probabilities("random_number", random_number)
+    cell = as_indices("stratum", stratum, number.size)
+    wanted = as_indices("counts", counts, np.asarray(counts).size)
+    there = np.bincount(cell, minlength=wanted.size)
+    if there.size > wanted.size:
+        raise ValueError(f"counts must have one number a stratum, {there.size}, got {wanted.size}")
+    if np.any(wanted > there):
+        short = int(np.argmax(wanted > there))
+        raise ValueError(f"counts must be at most {there[short]} in stratum {short}, got {wanted[short]}")
+    order = np.lexsort((number, cell))
+    place = np.arange(number.size) - np.repeat(np.cumsum(there) - there, there)
+    chosen: IndexArray = np.sort(order[place < wanted[cell[order]]])
+    return chosen
+
+
+def label_probabilities(
+    strategy: str, topic: IndexArray, grade: IndexArray, n_grades: int, count: float
+) -> FloatArray:
+    """Return each item's probability under a "topic", "effort" or "full" sample of `count` expected items.
+
+    topic: of every topic the same share of its items, split by `label_counts`. effort: `label_counts` over the pool
+    of all topics, each item of a grade alike. full: the larger of the two, cell by cell, of one size for both.
+
+    Examples
+    --------
+    >>> label_probabilities("topic", np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 2, 2.0).round(6).tolist()
+    [0.25, 0.25, 1.0, 0.5]
+    """
+    _, topic = np.unique(topic, return_inverse=True)
+    cell = topic * n_grades + grade
+    there = np.bincount(cell, minlength=(int(topic.max()) + 1) * n_grades).reshape(-1, n_grades)
+    shares = label_shares(n_grades)
+    if strategy == "topic":
+        rate = _topic_rates(there, shares, count)
+    elif strategy == "effort":
+        rate = _effort_rates(there, shares, count)
+    else:
+        rate = _full_rates(there, shares, count)
+    return np.asarray(np.minimum(rate, 1.0).ravel()[cell], dtype=np.float64)
+
+
+def _topic_rates(there: IndexArray, shares: FloatArray, count: float) -> FloatArray:
+    of_topic = there.sum(axis=1)
+    counts = label_counts(there, count * of_topic / of_topic.sum(), shares)
+    return np.divide(counts, there, out=np.zeros(there.shape), where=there > 0)
+
+
+def _effort_rates(there: IndexArray, shares: FloatArray, count: float) -> FloatArray:
+    pool = there.sum(axis=0)
+    rate = np.divide(label_counts(pool, count, shares), pool, out=np.zeros(pool.size), where=pool > 0)
+    return np.broadcast_to(rate, there.shape)
+
+
+def _full_rates(there: IndexArray, shares: FloatArray, count: float) -> FloatArray:
+    """Return the larger rates of a topic and an effort audit of that size for which the union has count items."""
+
+    def union(size: float) -> FloatArray:
+        return np.maximum(_topic_rates(there, shares, size), _effort_rates(there, shares, size))
+
+    low, high = 0.0, count  # the union of two samples of this size has at least as many
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if (there * union(middle)).sum() <= count else (low, middle)
+    return union(high)
