@@ -106,24 +106,35 @@ def confusion_from_counts(counts: ArrayLike) -> ConfusionEstimate:
     >>> confusion_from_counts([[9, 1], [0, 0]]).matrix
     ((0.9, 0.1), None)
     """
-    table = _count_table("counts", counts, 2)
-    totals = table.sum(axis=1)
-    matrix: list[Row | None] = []
-    low: list[Row | None] = []
-    high: list[Row | None] = []
-    for row, n in zip(table, totals, strict=True):
-        if n == 0:
-            matrix.append(None)
-            low.append(None)
-            high.append(None)
-            continue
-        below = np.where(row == 0, 0.0, stats.beta.ppf(0.025, row + 0.5, n - row + 0.5))
-        above = np.where(row == n, 1.0, stats.beta.ppf(0.975, row + 0.5, n - row + 0.5))
-        matrix.append(tuple((row / n).tolist()))
-        low.append(tuple(below.tolist()))
-        high.append(tuple(above.tolist()))
-    rows = tuple(tuple(row) for row in table.tolist())
-    return ConfusionEstimate(rows, tuple(matrix), tuple(low), tuple(high), tuple(totals.tolist()))
+    return confusions_from_counts(_count_table("counts", counts, 2)[None])[0]
+
+
+def confusions_from_counts(counts: ArrayLike) -> list[ConfusionEstimate]:
+    """Return `confusion_from_counts` of every table of counts[table, true, given], at once."""
+    tables = _count_table("counts", counts, 3)
+    totals = tables.sum(axis=2)
+    n = totals[:, :, None]
+    is_known = n > 0
+    missing = np.where(is_known, n - tables, 0.0)
+    share = np.divide(tables, n, out=np.zeros(tables.shape), where=is_known)
+    low = np.where(tables == 0, 0.0, stats.beta.ppf(0.025, tables + 0.5, missing + 0.5))
+    high = np.where(tables == n, 1.0, stats.beta.ppf(0.975, tables + 0.5, missing + 0.5))
+    return [
+        ConfusionEstimate(
+            tuple(tuple(row) for row in table.tolist()),
+            _known_rows(rows, n > 0),
+            _known_rows(below, n > 0),
+            _known_rows(above, n > 0),
+            tuple(n.tolist()),
+        )
+        for table, rows, below, above, n in zip(tables, share, low, high, totals, strict=True)
+    ]
+
+
+def _known_rows(rows: Floats, is_known: NDArray[np.bool_]) -> tuple[Row | None, ...]:
+    return tuple(
+        tuple(row) if known else None for row, known in zip(rows.tolist(), is_known.tolist(), strict=True)
+    )
 
 
 def gold_check_counts(true_grade: ArrayLike, given_grade: ArrayLike, n_grades: int) -> Floats:
@@ -154,23 +165,99 @@ def audit_counts(
 ) -> Floats:
     """Return effective counts[gold_grade, given_grade] of an audit drawn with unequal probabilities.
 
+    Assumptions and arithmetic: `grouped_audit_counts`.
+    """
+    group = np.zeros(np.asarray(gold_grade).size, dtype=np.int64)
+    return np.asarray(grouped_audit_counts(group, gold_grade, given_grade, audit_probability, 1, n_grades)[0])
+
+
+def grouped_audit_counts(
+    group: ArrayLike,
+    gold_grade: ArrayLike,
+    given_grade: ArrayLike,
+    audit_probability: ArrayLike,
+    n_groups: int,
+    n_grades: int,
+) -> Floats:
+    """Return effective counts[group, gold_grade, given_grade] of the labels of audited items.
+
     Rows are Hajek shares, ``sum 1/pi [g, l] / sum 1/pi [g]`` (methods/noise-correction.md, 3.2), times Kish's
     effective number ``(sum 1/pi)^2 / sum 1/pi^2``. Unweighted rows of such an audit are biased. Assumption:
     `audit_probability` is the recorded chance of the item; if a label's own grade decided the chance, the
     effective number is an approximation (rows are then not independent).
+
+    >>> grouped_audit_counts([0, 0, 1], [1, 1, 0], [1, 0, 0], [.5, .25, 1], 2, 2).round(6).tolist()
+    [[[0.0, 0.0], [1.2, 0.6]], [[1.0, 0.0], [0.0, 0.0]]]
     """
     gold, given = _pairs(gold_grade, given_grade, n_grades)
+    member = _grades("group", group, n_groups)
+    if member.shape != gold.shape:
+        raise ValueError(f"group must have length {gold.size}, got {member.size}")
     pi = finite("audit_probability", audit_probability, gold.shape)
     if ((pi <= 0) | (pi > 1)).any():
         raise ValueError(f"audit_probability must be in (0, 1], got {pi[(pi <= 0) | (pi > 1)][0]}")
 
-    cell = gold * n_grades + given
-    weighted = np.bincount(cell, weights=1 / pi, minlength=n_grades**2).reshape(n_grades, n_grades)
-    squares = np.bincount(gold, weights=1 / pi**2, minlength=n_grades)
+    row, n_rows = member * n_grades + gold, n_groups * n_grades
+    weighted = np.bincount(row * n_grades + given, weights=1 / pi, minlength=n_rows * n_grades)
+    weighted = weighted.reshape(n_rows, n_grades)
+    squares = np.bincount(row, weights=1 / pi**2, minlength=n_rows)
     totals = weighted.sum(axis=1)
     # shares * n_eff = weighted / total * total^2 / squares
-    factor = np.divide(totals, squares, out=np.zeros(n_grades), where=squares > 0)
-    return np.asarray(weighted * factor[:, None])
+    factor = np.divide(totals, squares, out=np.zeros(n_rows), where=squares > 0)
+    return np.asarray((weighted * factor[:, None]).reshape(n_groups, n_grades, n_grades))
+
+
+# -- whether errors change with time ------------------------------------------------------------------------
+
+
+def drift_p_values(
+    assessor_index: ArrayLike,
+    true_grade: ArrayLike,
+    given_grade: ArrayLike,
+    time: ArrayLike,
+    n_assessors: int,
+    n_grades: int,
+) -> Floats:
+    """Return per assessor the p-value of "errs alike at all times", from gold checks; NaN where they tell nothing.
+
+    Within every true grade the order of time is compared with two scores of each answer: the grade given (does he
+    become milder?) and whether it is right (does he become careless?). Summed over true grades these have, if time
+    does not matter, mean 0 and the covariance of a random order; the statistic is their quadratic form, chi-squared
+    with as many degrees of freedom as the covariance has rank. Steady change is found best; ups and downs are not.
+    NaN below ten answers, or where all answers of each grade are alike.
+
+    Source: Mantel (1963), extended to two scores as in Landis, Heyman and Koch (1978), Eq 2.6.
+    """
+    true, given = _pairs(true_grade, given_grade, n_grades)
+    assessor = _grades("assessor_index", assessor_index, n_assessors)
+    moment = finite("time", time, true.shape)
+    if assessor.shape != true.shape:
+        raise ValueError(f"assessor_index must have length {true.size}, got {assessor.size}")
+
+    stratum, n_strata = assessor * n_grades + true, n_assessors * n_grades
+    n = np.bincount(stratum, minlength=n_strata).astype(np.float64)
+
+    def centred(values: Floats) -> Floats:
+        means = np.bincount(stratum, values, n_strata) / np.maximum(n, 1)
+        return np.asarray(values - means[stratum])
+
+    def summed(values: Floats) -> Floats:
+        return np.asarray(
+            np.bincount(stratum, values, n_strata).reshape(n_assessors, n_grades), dtype=np.float64
+        )
+
+    order = centred(stats.rankdata(moment))
+    scores = [centred(given.astype(np.float64)), centred((given == true).astype(np.float64))]
+    spread = summed(order**2) / np.maximum(n - 1, 1).reshape(n_assessors, n_grades)
+    total = np.stack([summed(order * score).sum(axis=1) for score in scores], axis=1)
+    covariance = np.stack(
+        [np.stack([(spread * summed(a * b)).sum(axis=1) for b in scores], axis=1) for a in scores], axis=1
+    )
+    inverse = np.linalg.pinv(covariance, rtol=1e-9, hermitian=True)
+    rank = np.linalg.matrix_rank(covariance, rtol=1e-9, hermitian=True)
+    statistic = np.einsum("ai,aij,aj->a", total, inverse, total)
+    is_told = (rank > 0) & (n.reshape(n_assessors, n_grades).sum(axis=1) >= GOLD_FOR_A_ROW)
+    return np.where(is_told, stats.chi2.sf(statistic, np.maximum(rank, 1)), np.nan)
 
 
 def pooled(counts: ArrayLike) -> ConfusionEstimate:

@@ -1,33 +1,36 @@
-"""Goldberg's correction of one binary number by sensitivity and specificity, and intervals that hold.
+"""Goldberg's correction of one binary number by sensitivity and specificity, and of differences.
 
 j is the mean of the bronze labels (1 = relevant), mR = P(label 1 | relevant) the sensitivity,
-mN = P(label 0 | not relevant) the specificity, D = mR + mN - 1. Assumption throughout: the audit behind mR
-and mN is independent of j and the assessor errs alike on all documents of a grade. Equation numbers: Goldberg et
-al. (2017).
+mN = P(label 0 | not relevant) the specificity, D = mR + mN - 1. Assumption throughout: the assessor errs alike
+on all documents of a grade, and, unless said otherwise, the audit behind mR and mN is independent of j.
+Equation numbers: Goldberg et al. (2017). What is printed and wrong is in `analytics.goldberg_printed`; more
+grades, DCG and partly shared audits in `analytics.goldberg_graded`; the algorithms in `analytics.goldberg_algorithms`.
 """
 
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimators import Z95, Floats, Refusal, finite
+from analytics.estimators import Refusal, finite
+from analytics.goldberg_intervals import Interval, fieller
+from analytics.goldberg_intervals import corrected_interval as corrected_interval
+from analytics.goldberg_intervals import dirichlet_interval as dirichlet_interval
+from analytics.goldberg_refusals import rate
 
-
-@dataclass(frozen=True)
-class Interval:
-    """A 95 % interval without a point estimate; `accepted` is the share of usable draws, if it was drawn."""
-
-    low: float
-    high: float
-    accepted: float = 1.0
+EQ10_REASON = (
+    "Eq 10 takes the two corrected values as independent. Here both are corrected by the same audit, so they err "
+    "together and their difference is known far better than Eq 10 says."
+)
 
 
 @dataclass(frozen=True)
 class SharedAuditDifference:
-    """Corrected difference of two systems with one audit: Wald, Fieller, and beside them Eq 10."""
+    """Corrected difference of two systems with one audit: Wald, Fieller, and beside them Eq 10.
+
+    `covariance` and `correlation` are those of the two corrected values, which Eq 10 leaves out.
+    """
 
     value: float
     standard_error: float
@@ -37,28 +40,46 @@ class SharedAuditDifference:
     fieller: Interval | Refusal
     eq10_standard_error: float
     eq10_p_value: float
+    covariance: float
+    correlation: float
+    eq10_reason: str = EQ10_REASON
 
 
-def _rate(name: str, value: float) -> float:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must be in [0, 1], got {value}")
-    return float(value)
+@dataclass(frozen=True)
+class SeparateAuditsDifference:
+    """Corrected difference of two systems with an audit each (Eq 10, 11)."""
+
+    value: float
+    standard_error: float
+    z: float
+    p_value: float
 
 
 def _separation(sensitivity: float, specificity: float) -> float:
-    d = _rate("sensitivity", sensitivity) + _rate("specificity", specificity) - 1
+    d = rate("sensitivity", sensitivity) + rate("specificity", specificity) - 1
     if abs(d) < 1e-12:
         raise ValueError(f"sensitivity + specificity must differ from 1, got {sensitivity + specificity}")
     return d
 
 
-def corrected_value(j: float, sensitivity: float, specificity: float) -> float:
-    """Return ``(j - 1 + mN) / D`` (Eq 5). May lie outside [0, 1]: then j does not fit the audit.
+# -- what is observed ---------------------------------------------------------------------------------------
 
-    >>> round(corrected_value(.48, .9, .8), 6)
-    0.4
+
+def mean_and_variance(topic_values: ArrayLike) -> tuple[float, float] | Refusal:
+    """Return j and V_J = s^2/n from the bronze value of every topic (Eq 1 and 12; for P@1 the labels).
+
+    s is the standard deviation over topics (ddof 1), so that it serves P@k too, whose values are not binomial;
+    section 3.5 of the paper leaves out the division by n. Refused below 2 topics.
+
+    >>> mean_and_variance([0.5, 1.0, 0.0, 0.5])
+    (0.5, 0.041666666666666664)
     """
-    return (_rate("j", j) - 1 + specificity) / _separation(sensitivity, specificity)
+    values = finite("topic_values", topic_values)
+    if values.ndim != 1:
+        raise ValueError(f"topic_values must be flat, got {values.ndim} axes")
+    if values.size < 2:
+        return Refusal(f"{values.size} topics; at least 2 are needed", 2 - values.size)
+    return float(values.mean()), float(values.var(ddof=1)) / values.size
 
 
 def proportion_error(j: float, n: float) -> float:
@@ -69,7 +90,39 @@ def proportion_error(j: float, n: float) -> float:
     """
     if n <= 0:
         raise ValueError(f"n must be above 0, got {n}")
-    return math.sqrt(_rate("j", j) * (1 - j) / n)
+    return math.sqrt(rate("j", j) * (1 - j) / n)
+
+
+def accuracy(hits: int, n: int) -> tuple[float, float]:
+    """Return the rate hits/n and its variance ``m(1-m)/n`` (Eq 8). 0 or n hits: a variance of 0, which is false.
+
+    Use `corrected_interval` there, which adds one hit and one miss.
+    """
+    if n <= 0 or not 0 <= hits <= n:
+        raise ValueError(f"hits must be in [0, n] with n above 0, got {hits} of {n}")
+    return hits / n, hits / n * (1 - hits / n) / n
+
+
+def expected_mean(relevant_share: float, sensitivity: float, specificity: float) -> float:
+    """Return ``m_G mR + (1 - m_G)(1 - mN)`` (Eq 3): the bronze mean that a share of relevant documents gives.
+
+    >>> round(expected_mean(.4, .9, .8), 6)
+    0.48
+    """
+    m = rate("relevant_share", relevant_share)
+    return m * rate("sensitivity", sensitivity) + (1 - m) * (1 - rate("specificity", specificity))
+
+
+# -- one system ---------------------------------------------------------------------------------------------
+
+
+def corrected_value(j: float, sensitivity: float, specificity: float) -> float:
+    """Return ``(j - 1 + mN) / D`` (Eq 4, 5; 14 for P@k). May lie outside [0, 1]: then j does not fit the audit.
+
+    >>> round(corrected_value(.48, .9, .8), 6)
+    0.4
+    """
+    return (rate("j", j) - 1 + specificity) / _separation(sensitivity, specificity)
 
 
 def corrected_variance(
@@ -88,63 +141,39 @@ def corrected_variance(
     return (j_variance + m**2 * sensitivity_variance + (1 - m) ** 2 * specificity_variance) / d**2
 
 
-def fieller(
-    numerator: float,
-    numerator_variance: float,
-    denominator: float,
-    denominator_variance: float,
-    covariance: float,
-) -> Interval | Refusal:
-    """Return the 95 % interval of a ratio A/B: all r with ``(A - r B)^2 <= z^2 Var(A - r B)``.
+def corrected_variance_as_quotient(
+    j: float,
+    j_variance: float,
+    sensitivity: float,
+    sensitivity_variance: float,
+    specificity: float,
+    specificity_variance: float,
+) -> float:
+    """Return Eq 6, the variance of the quotient A/D with A = j - 1 + mN: the same number as Eq 7."""
+    d, a = _separation(sensitivity, specificity), rate("j", j) - 1 + specificity
+    return (
+        (j_variance + specificity_variance) / d**2
+        + (sensitivity_variance + specificity_variance) * a**2 / d**4
+        - 2 * a * specificity_variance / d**3
+    )
 
-    Assumption: A and B are normal with known (co)variances. Refused where the set is not an interval: B is
-    then not significantly different from 0. Source: Fieller (1954).
 
-    >>> fieller(.05, .01, .1, .01, .005).reason
-    'the denominator is within 1.96 standard errors of 0: the interval is unbounded'
+# -- two systems --------------------------------------------------------------------------------------------
+
+
+def separate_audits_difference(
+    value_a: float, variance_a: float, value_b: float, variance_b: float
+) -> SeparateAuditsDifference:
+    """Return Eq 10 and 11 for two corrected values: valid for SEPARATE AUDITS ONLY.
+
+    Assumption: each system has an audit of its own, and they are measured on different topics. With one audit for
+    both, the p-value is far too large (eBay: .854 instead of .017): `shared_audit_difference`.
     """
-    variances = (numerator_variance, denominator_variance)
-    if min(variances) < 0 or not all(map(math.isfinite, (numerator, denominator, covariance, *variances))):
-        raise ValueError(f"variances must be >= 0 and everything finite, got {variances}, {covariance}")
-    z2 = Z95**2
-    a = denominator**2 - z2 * denominator_variance
-    b = numerator * denominator - z2 * covariance
-    c = numerator**2 - z2 * numerator_variance
-    if a <= 0:
-        return Refusal("the denominator is within 1.96 standard errors of 0: the interval is unbounded")
-    root = math.sqrt(max(0.0, b * b - a * c))
-    return Interval((b - root) / a, (b + root) / a)
-
-
-def corrected_interval(
-    j: float, j_variance: float, relevant: tuple[int, int], not_relevant: tuple[int, int]
-) -> Interval | Refusal:
-    """Return Fieller's interval of the corrected value with one hit and one miss added, within [0, 1].
-
-    `relevant` = (labeled relevant, all) among gold relevant, `not_relevant` = (labeled not relevant, all)
-    among gold non-relevant. Never below .941 coverage in simulation. Refused when it is unbounded, misses
-    [0, 1], j is outside [1 - mN, mR] by more than 1.96 standard errors, or a grade has no gold.
-    Source: methods/noise-correction.md, 3.3.
-    """
-    for name, (hits, n) in (("relevant", relevant), ("not_relevant", not_relevant)):
-        if not 0 <= hits <= n:
-            raise ValueError(f"{name} must hold 0 <= hits <= n, got {hits} of {n}")
-        if n == 0:
-            return Refusal(f"no gold label that is {name.replace('_', ' ')}", 10)
-    m_r, m_n = (relevant[0] + 1) / (relevant[1] + 2), (not_relevant[0] + 1) / (not_relevant[1] + 2)
-    v_r, v_n = m_r * (1 - m_r) / (relevant[1] + 2), m_n * (1 - m_n) / (not_relevant[1] + 2)
-    if (_rate("j", j) - m_r) > 1.96 * math.sqrt(j_variance + v_r):
-        return Refusal(f"j = {j:.3f} lies above the sensitivity {m_r:.3f}: not the audit of these labels")
-    if (1 - m_n - j) > 1.96 * math.sqrt(j_variance + v_n):
-        return Refusal(
-            f"j = {j:.3f} lies below 1 - specificity = {1 - m_n:.3f}: not the audit of these labels"
-        )
-    found = fieller(j - 1 + m_n, j_variance + v_n, m_r + m_n - 1, v_r + v_n, v_n)
-    if isinstance(found, Refusal):
-        return found
-    if m_r + m_n < 1 or found.low > 1 or found.high < 0:
-        return Refusal("the interval lies outside [0, 1]: not the audit of these labels")
-    return Interval(max(0.0, found.low), min(1.0, found.high))
+    if min(variance_a, variance_b) < 0 or variance_a + variance_b <= 0:
+        raise ValueError(f"variances must be >= 0 and their sum above 0, got {variance_a} and {variance_b}")
+    error = math.sqrt(variance_a + variance_b)
+    z = (value_a - value_b) / error
+    return SeparateAuditsDifference(value_a - value_b, error, z, _two_sided(z))
 
 
 def shared_audit_difference(
@@ -170,9 +199,13 @@ def shared_audit_difference(
     error = math.sqrt((difference_variance + delta**2 * audit) / d**2)
     rates = (sensitivity, sensitivity_variance, specificity, specificity_variance)
     separate = [corrected_variance(x, v, *rates) for x, v in zip(j, separate_variances, strict=True)]
-    eq10 = math.sqrt(sum(separate))
-    if error <= 0 or eq10 <= 0 or difference_variance <= 0:
+    if error <= 0 or min(separate) <= 0 or difference_variance <= 0:
         raise ValueError(f"variances must be above 0, got {difference_variance} and {separate_variances}")
+    g = [corrected_value(x, sensitivity, specificity) for x in j]
+    eq10 = separate_audits_difference(g[0], separate[0], g[1], separate[1])
+    labels = (sum(separate_variances) - difference_variance) / 2  # Cov(ja, jb); 0 for different topics
+    together = g[0] * g[1] * sensitivity_variance + (1 - g[0]) * (1 - g[1]) * specificity_variance
+    covariance = (labels + together) / d**2
     return SharedAuditDifference(
         value=delta,
         standard_error=error,
@@ -181,52 +214,12 @@ def shared_audit_difference(
         # Delta = 0 if and only if ja = jb: the exact test does not need the audit
         score_p_value=_two_sided((j[0] - j[1]) / math.sqrt(difference_variance)),
         fieller=fieller(j[0] - j[1], difference_variance, d, audit, 0.0),
-        eq10_standard_error=eq10,
-        eq10_p_value=_two_sided(delta / eq10),
+        eq10_standard_error=eq10.standard_error,
+        eq10_p_value=eq10.p_value,
+        covariance=covariance,
+        correlation=covariance / math.sqrt(separate[0] * separate[1]),
     )
 
 
 def _two_sided(z: float) -> float:
     return float(2 * stats.norm.sf(abs(z)))
-
-
-def dirichlet_interval(
-    counts: ArrayLike,
-    label_counts: ArrayLike,
-    gains: ArrayLike,
-    *,
-    rng: np.random.Generator,
-    draws: int = 4000,
-) -> Interval | Refusal:
-    """Return the 95 % interval of ``v . J^-T h`` for any number of grades, by Dirichlet draws.
-
-    Rows of J ~ Dirichlet(count + 1/2), label shares h ~ Dirichlet(label count + 1/2); draws are kept if
-    det J > 0 and the implied grade shares are all in [0, 1]; `accepted` is their share. Refused if
-    Pr(det J > 0) < .975, if a grade has no gold, or if fewer than 100 draws are kept.
-
-    Source: methods/noise-correction.md, 3.3 (2).
-    """
-    table, labels, v = finite("counts", counts), finite("label_counts", label_counts), finite("gains", gains)
-    if table.shape != (v.size, v.size) or labels.shape != (v.size,) or min(table.min(), labels.min()) < 0:
-        raise ValueError(
-            f"counts, label_counts and gains must agree and be >= 0, got {table.shape}, {labels.shape}"
-        )
-    if draws < 1000:
-        raise ValueError(f"draws must be at least 1000, got {draws}")
-    empty = np.flatnonzero(table.sum(axis=1) == 0)
-    if empty.size:
-        return Refusal(f"no gold label of true grade {int(empty[0])}", 10)
-
-    j: Floats = np.stack([rng.dirichlet(row + 0.5, draws) for row in table], axis=1)
-    h = rng.dirichlet(labels + 0.5, draws)
-    positive = np.linalg.det(j) > 0
-    if positive.mean() < 0.975:
-        return Refusal(f"the labels hardly separate the grades: Pr(det J > 0) = {positive.mean():.3f} < .975")
-    mix = np.linalg.solve(np.swapaxes(j[positive], 1, 2), h[positive][:, :, None])[:, :, 0]
-    kept = mix[(mix >= 0).all(axis=1)]
-    if len(kept) < 100:
-        return Refusal(
-            f"only {len(kept)} of {draws} draws give possible shares: not the audit of these labels"
-        )
-    low, high = np.quantile(kept @ v, [0.025, 0.975])
-    return Interval(float(low), float(high), len(kept) / draws)

@@ -1,9 +1,7 @@
-"""When a number corrected by gold may be shown, and intervals that hold with little gold.
+"""Intervals of a number corrected by gold that hold with little gold, and where the matrix is near-singular.
 
-Fieller with one hit and one miss added for two grades, Dirichlet draws for more, and the refusals.
-`relevant` = (labels "relevant", all) among gold relevant documents, `not_relevant` = (labels "not relevant",
-all) among gold non-relevant ones; `counts[true_grade, given_grade]` for more grades.
-Source of everything here: methods/noise-correction.md, section 3.3.
+Two grades: Fieller, with one hit and one miss added; more: Dirichlet draws. `relevant` and `not_relevant` as in
+`analytics.goldberg_refusals`. Source: methods/noise-correction.md, section 3.3.
 """
 
 import math
@@ -11,11 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analytics.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
+from analytics.goldberg_refusals import (
+    binary_separation,
+    check_hits,
+    determinant_refusal,
+    errors_outside,
+    infeasible_refusal,
+    missing_gold_refusal,
+    rate,
+    with_one_more,
+)
 
-DIRICHLET_DRAWS = 2000
 FEWEST_DRAWS_KEPT = 100
 
 
@@ -30,204 +36,6 @@ class Interval:
     high: float
     accepted: float = 1.0
     warning: str = ""
-
-
-# -- validation ---------------------------------------------------------------------------------------------
-
-
-def rate(name: str, value: float) -> float:
-    """Return a number in [0, 1]. Raise ValueError otherwise."""
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must be in [0, 1], got {value}")
-    return float(value)
-
-
-def _hits(name: str, pair: tuple[int, int]) -> None:
-    hits, n = pair
-    if not 0 <= hits <= n:
-        raise ValueError(f"{name} must hold 0 <= hits <= n, got {hits} of {n}")
-
-
-def count_table(counts: ArrayLike) -> Floats:
-    """Return counts[true, given] as floats. Raise ValueError if there are fewer labels than grades."""
-    table = finite("counts", counts)
-    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < table.shape[0]:
-        raise ValueError(f"counts must be [true, given] with given >= true >= 2, got shape {table.shape}")
-    if (table < 0).any():
-        raise ValueError(f"counts must be >= 0, got {table.min()}")
-    return table
-
-
-# -- refusals -----------------------------------------------------------------------------------------------
-
-
-def gold_to_bound(sensitivity: float, specificity: float) -> int:
-    """Return ``z^2 (mR(1-mR) + mN(1-mN)) / D^2``: gold labels per grade just to bound the interval.
-
-    Ten times that many make the interval useful. Raise ValueError if D <= 0: no amount would do.
-
-    >>> [gold_to_bound(m, m) for m in (.8, .65, .6, .55)]
-    [4, 20, 47, 191]
-    """
-    d = rate("sensitivity", sensitivity) + rate("specificity", specificity) - 1
-    if d <= 0:
-        raise ValueError(f"sensitivity + specificity must be above 1, got {sensitivity + specificity}")
-    spread = sensitivity * (1 - sensitivity) + specificity * (1 - specificity)
-    return max(1, math.ceil(Z95**2 * spread / d**2))
-
-
-def missing_gold_refusal(counts: ArrayLike) -> Refusal | None:
-    """Return the refusal for a grade without any gold label, or None."""
-    totals = count_table(counts).sum(axis=1)
-    missing = np.flatnonzero(totals == 0)
-    if missing.size == 0:
-        return None
-    return Refusal(f"no gold label of true grade {int(missing[0])}", FEWEST_ITEMS * int(missing.size))
-
-
-def separation_refusal(counts: ArrayLike, rng: np.random.Generator | None = None) -> Refusal | None:
-    """Return why the labels do not separate the grades well enough to be inverted, or None.
-
-    Two grades: ``D / SE(D) < 1.96`` with one hit and one miss added to each row (Fieller is unbounded). More:
-    ``Pr(det J > 0) < .975`` over draws Dirichlet(count + 1/2). More labels than grades: det(J J^T), which is
-    never negative, says nothing, so that only a grade without gold is refused. `rng` None: seed 0.
-    """
-    table = count_table(counts)
-    found = missing_gold_refusal(table)
-    if found is not None or table.shape[0] != table.shape[1]:
-        return found
-    if table.shape[0] == 2:
-        return _binary_separation((table[1, 1], table[1].sum()), (table[0, 0], table[0].sum()))
-    generator = np.random.default_rng(0) if rng is None else rng
-    drawn = np.stack([generator.dirichlet(row + 0.5, DIRICHLET_DRAWS) for row in table], axis=1)
-    return _determinant_refusal(np.linalg.det(drawn), float(table.sum()))
-
-
-def _determinant_refusal(determinants: Floats, n: float) -> Refusal | None:
-    positive = float((determinants > 0).mean())
-    if positive >= 0.975:
-        return None
-    ratio = float(determinants.mean() / determinants.std())
-    # the spread of the determinant falls with the root of the gold labels
-    needed = math.ceil(n * ((Z95 / ratio) ** 2 - 1)) if ratio > 0.2 else None
-    words = f"the labels hardly separate the grades: Pr(det J > 0) = {positive:.3f} < .975"
-    return Refusal(words if needed is None else f"{words}; about {needed} more gold labels are needed", needed)
-
-
-def _binary_separation(relevant: tuple[float, float], not_relevant: tuple[float, float]) -> Refusal | None:
-    (m_r, v_r), (m_n, v_n) = _with_one_more(relevant), _with_one_more(not_relevant)
-    d, error = m_r + m_n - 1, math.sqrt(v_r + v_n)
-    if d / error >= Z95:
-        return None
-    if d <= 0:
-        return Refusal(f"labels are no better than chance: sensitivity + specificity - 1 = {d:.3f}")
-    wanted = gold_to_bound(m_r, m_n)
-    missing = max(1, math.ceil(sum(max(0.0, wanted - n) for _, n in (relevant, not_relevant))))
-    return Refusal(
-        f"sensitivity + specificity - 1 = {d:.3f} is less than 1.96 standard errors ({error:.3f}) from 0: the "
-        f"interval is unbounded; about {wanted} gold labels of each grade just to bound it, ten times that to "
-        "be useful",
-        missing,
-    )
-
-
-def _with_one_more(counted: tuple[float, float], pseudo_count: float = 1.0) -> tuple[float, float]:
-    hits, n = counted
-    size = n + 2 * pseudo_count
-    m = (hits + pseudo_count) / size
-    return m, m * (1 - m) / size
-
-
-def feasibility_z(
-    j: float,
-    j_variance: float,
-    relevant: tuple[int, int],
-    not_relevant: tuple[int, int],
-    *,
-    pseudo_count: float = 1.0,
-) -> float:
-    """Return by how many standard errors j lies outside [1 - mN, mR]; 0 inside, above: > 0, below: < 0.
-
-    Outside, no share of relevant documents gives such labels. `pseudo_count` 0: plain rates.
-
-    >>> round(feasibility_z(.513, .2596**2 / 50, (14, 50), (230, 285), pseudo_count=0), 2)
-    3.18
-    """
-    rate("j", j)
-    for name, pair in (("relevant", relevant), ("not_relevant", not_relevant)):
-        _hits(name, pair)
-        if pair[1] + pseudo_count <= 0:
-            raise ValueError(f"{name} must hold at least 1 gold label, got 0")
-    if j_variance < 0:
-        raise ValueError(f"j_variance must be >= 0, got {j_variance}")
-    m_r, v_r = _with_one_more(relevant, pseudo_count)
-    m_n, v_n = _with_one_more(not_relevant, pseudo_count)
-    return _outside(j, j_variance, (m_r, v_r), (m_n, v_n))
-
-
-def _outside(
-    j: float, j_variance: float, relevant: tuple[float, float], not_relevant: tuple[float, float]
-) -> float:
-    above, below = j - relevant[0], 1 - not_relevant[0] - j
-    if max(above, below) <= 0:
-        return 0.0
-    distance, variance = (above, relevant[1]) if above >= below else (-below, not_relevant[1])
-    error = math.sqrt(j_variance + variance)
-    return distance / error if error > 0 else math.copysign(math.inf, distance)
-
-
-def _infeasible(z: float, j: float, sensitivity: float, specificity: float) -> Refusal | None:
-    if abs(z) <= 1.96:
-        return None
-    side = (
-        f"above the sensitivity {sensitivity:.3f}"
-        if z > 0
-        else f"below 1 - specificity = {1 - specificity:.3f}"
-    )
-    return Refusal(
-        f"j = {j:.3f} lies {side} by {abs(z):.2f} standard errors: no share of relevant documents gives such "
-        "labels, so this is not the audit of these labels; gold labels of these very items are needed",
-        FEWEST_ITEMS,
-    )
-
-
-def label_mix_refusal(audited_labels: ArrayLike, label_shares: ArrayLike) -> Refusal | None:
-    """Return the refusal if the audit's label mix differs from the population's (chi-square, 5 %), or None.
-
-    `audited_labels[label]` counts the audited items by bronze label, `label_shares[label]` are the shares in the
-    population (known). Ask it only for an audit without recorded probabilities: a different mix is then either
-    bad luck or an unknown selection, and the two give different answers (eBay .805 or .521).
-
-    >>> label_mix_refusal([83, 60], [.3657, .6343]).reason.split(":")[0]
-    "the audit's labels are not mixed as the population's (z = -5.33 for the last label, p = 9.7e-08)"
-    """
-    counts, shares = finite("audited_labels", audited_labels), finite("label_shares", label_shares)
-    if counts.ndim != 1 or counts.size < 2 or shares.shape != counts.shape or (counts < 0).any():
-        raise ValueError(
-            f"audited_labels must be flat counts >= 0 with one share each, got {counts.shape} and {shares.shape}"
-        )
-    if (shares < 0).any() or not math.isclose(float(shares.sum()), 1, abs_tol=1e-6):
-        raise ValueError(f"label_shares must be >= 0 and sum to 1, got {shares.tolist()}")
-    n = float(counts.sum())
-    if n == 0:
-        return Refusal("no audited item", FEWEST_ITEMS)
-    present = shares > 0
-    if (counts[~present] > 0).any():
-        return Refusal("the audit has a label that the population does not have: it is another population's")
-    if present.sum() < 2:
-        return None
-    expected = n * shares[present]
-    statistic = float(((counts[present] - expected) ** 2 / expected).sum())
-    p = float(stats.chi2.sf(statistic, int(present.sum()) - 1))
-    if p >= 0.05:
-        return None
-    last = shares[-1]
-    z = (counts[-1] / n - last) / math.sqrt(last * (1 - last) / n) if 0 < last < 1 else math.nan
-    shown = f"z = {z:.2f} for the last label, p = {p:.1e}" if math.isfinite(z) else f"p = {p:.1e}"
-    return Refusal(
-        f"the audit's labels are not mixed as the population's ({shown}): it was not a simple random sample, "
-        "and without recorded probabilities its rates cannot be used"
-    )
 
 
 # -- Fieller ------------------------------------------------------------------------------------------------
@@ -276,13 +84,13 @@ def corrected_interval(
     `refuse` False: then the interval, or all of [0, 1], with the reason as its warning.
     """
     for name, pair in (("relevant", relevant), ("not_relevant", not_relevant)):
-        _hits(name, pair)
+        check_hits(name, pair)
         if pair[1] == 0:
             return _as_asked(
                 Refusal(f"no gold label that is {name.replace('_', ' ')}", FEWEST_ITEMS), None, refuse
             )
-    rates = (_with_one_more(relevant), _with_one_more(not_relevant))
-    separation = _binary_separation(relevant, not_relevant)
+    rates = (with_one_more(relevant), with_one_more(not_relevant))
+    separation = binary_separation(relevant, not_relevant)
     return _fieller_within(rate("j", j), j_variance, rates, separation, refuse)
 
 
@@ -323,8 +131,10 @@ def corrected_interval_of_shares(
     separation = None
     if rates[0][0] + rates[1][0] - 1 < Z95 * math.sqrt(rates[0][1] + rates[1][1]):
         # one document is worth one vote at least: an upper bound of the gold that is missing
-        separation = _binary_separation((rates[0][0] * sizes[0], sizes[0]), (rates[1][0] * sizes[1], sizes[1]))
-        separation = separation or Refusal("sensitivity + specificity - 1 is within 1.96 standard errors of 0")
+        separation = binary_separation((rates[0][0] * sizes[0], sizes[0]), (rates[1][0] * sizes[1], sizes[1]))
+        separation = separation or Refusal(
+            "sensitivity + specificity - 1 is within 1.96 standard errors of 0"
+        )
     return _fieller_within(rate("j", j), j_variance, (rates[0], rates[1]), separation, refuse)
 
 
@@ -342,7 +152,7 @@ def _fieller_within(
     if isinstance(found, Refusal) or separation is not None:
         reason = separation or (found if isinstance(found, Refusal) else None)
         return _as_asked(reason, None, refuse)
-    problem = _infeasible(_outside(j, j_variance, *rates), j, m_r, m_n)
+    problem = infeasible_refusal(errors_outside(j, j_variance, *rates), j, m_r, m_n)
     if problem is None and (m_r + m_n < 1 or found.low > 1 or found.high < 0):
         problem = Refusal("the interval lies outside [0, 1]: not the audit of these labels")
     within = Interval(min(1.0, max(0.0, found.low)), max(0.0, min(1.0, found.high)))
@@ -391,14 +201,16 @@ def dirichlet_interval(
     j: Floats = np.stack([rng.dirichlet(row + 0.5, draws) for row in table], axis=1)
     h = rng.dirichlet(labels + 0.5, draws)
     determinants = np.linalg.det(j)
-    problem = _determinant_refusal(determinants, float(table.sum()))
+    problem = determinant_refusal(determinants, float(table.sum()))
     if problem is not None and refuse:
         return problem
     usable = determinants > 0
     mix = np.linalg.solve(np.swapaxes(j[usable], 1, 2), h[usable][:, :, None])[:, :, 0]
     kept = mix[(mix >= 0).all(axis=1)]
     if len(kept) < FEWEST_DRAWS_KEPT:
-        few = Refusal(f"only {len(kept)} of {draws} draws give possible shares: not the audit of these labels")
+        few = Refusal(
+            f"only {len(kept)} of {draws} draws give possible shares: not the audit of these labels"
+        )
         return _as_asked(few, everything, refuse)
     low, high = np.quantile(kept @ v, [0.025, 0.975])
     return _as_asked(problem, Interval(float(low), float(high), len(kept) / draws), refuse)

@@ -16,15 +16,15 @@ for both together. With the information t = 1/Var(U) the score t (U - truth) has
 and for many items that count (no single one carrying a good part of the variance) it moves as Brownian motion.
 
 What is approximate. The class means of GREG-label are estimated at every look, and so is the variance: t quantiles
-with n - 1 degrees of freedom take the place of normal ones, as is usual in group sequential tests, and nothing is said
-below 20 items. Information is taken to grow as n/(1 - n/N), which is right for a simple audit of N judged items and as n
-where N is not given. If it grows slower (a drawing error stays, and no audit removes it) the error is below 5 %. If it
-grows faster it may be above: .065 if all of 2,000 items are audited after 200 were planned and N was not given
-(docs/benchmarks.md). `planned` and N must not follow from what was seen.
+with n - 1 degrees of freedom take the place of normal ones, as is usual in group sequential tests, and nothing is
+said below 20 items. Information is taken to grow as n/(1 - n/N), which is right for a simple audit of N judged items,
+and as n where N is not given. If it grows slower (a drawing error stays, and no audit removes it) the error is below
+5 %. If it grows faster it may be above: .065 if all of 2,000 items are audited after 200 were planned and N was not
+given (docs/benchmarks.md). `planned` and N must not follow from what was seen.
 
-Source: Robbins (1970), normal mixture; Howard, Ramdas, McAuliffe and Sekhon (2021), Eq 14 and section 3.5; Waudby-Smith,
-Arbour, Sinha, Kennedy and Ramdas (2024), "time-uniform central limit theory"; Jennison and Turnbull (2000), section
-1.2 for the covariance of looks, 4.4 for t quantiles.
+Source: Robbins (1970), normal mixture; Howard, Ramdas, McAuliffe and Sekhon (2021), Eq 14 and section 3.5;
+Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), "time-uniform central limit theory"; Jennison and Turnbull
+(2000), section 4.4 for t quantiles.
 """
 
 import numpy as np
@@ -34,6 +34,7 @@ from scipy.special import lambertw, ndtr, ndtri, stdtr, stdtrit
 from analytics.estimators import Floats, finite
 
 FEWEST_WATCHED = 20  # audited items before a sequence begins
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def always_valid_factor(
@@ -41,16 +42,16 @@ def always_valid_factor(
 ) -> Floats:
     """Return the factor: ``value -+ factor * standard_error`` holds at all looks at once with chance `level`.
 
-    ``z = sqrt((1 + 1/x) log((1 + x)/alpha^2))`` with x proportional to the information ``n/(1 - n/N)`` and such that z is
-    least at n = `planned`, where it is 3.04 for 95 %; then the t quantile with n - 1 degrees of freedom of the same
-    tail. Assumptions: top of the module.
+    ``z = sqrt((1 + 1/x) log((1 + x)/alpha^2))`` with x proportional to the information ``n/(1 - n/N)`` and such that
+    z is least at n = `planned`, where it is 3.04 for 95 %; then the t quantile with n - 1 degrees of freedom of the
+    same tail. Assumptions: top of the module.
 
     Parameters
     ----------
     n : array
         Audited items that count at the look, any shape. Below 20: infinity, there is no interval yet; store none.
     planned : array
-        Audited items planned in all, fixed beforehand; at least 20 is taken. Broadcast against `n`.
+        Audited items planned in all, fixed beforehand; at least 20 and at most N/2 is taken. Broadcast against `n`.
     level : float
         Chance that the truth is inside at every look, in (0, 1).
     n_items : array, optional
@@ -68,7 +69,8 @@ def always_valid_factor(
     """
     size, x, alpha = _clock(n, planned, level, n_items)
     normal = np.sqrt((1 + 1 / x) * (np.log1p(x) - 2 * np.log(alpha)))
-    student = -stdtrit(np.maximum(size - 1, 1.0), ndtr(-normal))
+    # far from what is planned the tail is 0, of which there is no quantile
+    student = -stdtrit(np.maximum(size - 1, 1.0), np.maximum(ndtr(-normal), SMALLEST))
     return np.asarray(np.where(size >= FEWEST_WATCHED, student, np.inf))
 
 
@@ -98,8 +100,7 @@ def always_valid_p_value(
     """
     size, x, _ = _clock(n, planned, level, n_items)
     t = np.abs(finite("statistic", statistic))
-    # a tail of 0 would make the quantile infinite: it is p = 0 in either case
-    tail = np.maximum(stdtr(np.maximum(size - 1, 1.0), -t), np.finfo(np.float64).tiny)
+    tail = np.maximum(stdtr(np.maximum(size - 1, 1.0), -t), SMALLEST)
     log_p = 0.5 * np.log1p(x) - 0.5 * ndtri(tail) ** 2 * x / (1 + x)
     return np.asarray(np.where(size >= FEWEST_WATCHED, np.exp(np.minimum(log_p, 0.0)), 1.0))
 
@@ -127,6 +128,7 @@ def _clock(
     whole = finite("n_items", n_items)
     if (whole <= 0).any() or (size > whole).any():
         raise ValueError(f"n_items must be above 0 and at least n, got {whole.min()} for n = {size.max()}")
+    plan = np.minimum(plan, whole / 2)
     # the last half item keeps the information of a complete audit finite
     reached, aim = (np.maximum(k, 1) / (1 - np.minimum(k, whole - 0.5) / whole) for k in (size, plan))
     return size, np.asarray(best * reached / aim), alpha

@@ -1,11 +1,16 @@
-"""What is asked about the reuse of a campaign's judgments, checked before a service sees it; and the answer."""
+"""What is asked about a campaign's judgments, checked before a service sees it; and the answers."""
 
 from typing import Any
 
 from django.urls import reverse
 from rest_framework import serializers
 
+from analytics.services.analyses import Found as FoundAnalysis
+from analytics.services.analyses import Wanted
+from analytics.services.analyses.papers import under_conditions
+from analytics.services.conditions import newest_answers
 from analytics.services.lacking import Found
+from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked
 from judging.models import Campaign
 from sampling.frames import newest_draw
@@ -72,4 +77,52 @@ def reuse_json(
         "lacking_refusal": found.refusal,
         "lacking_is_being_computed": found.job is not None,
         "draws": reverse("sampling:api-draws", args=[campaign.pk]),
+    }
+
+
+class AnalysisRequest(StrictSerializer):
+    """Which analysis, of which measure, of which two runs."""
+
+    what = serializers.ChoiceField(["papers", "agreement"])
+    measure = Word(max_length=LONGEST_MEASURE, default="")
+    run = Word(max_length=200, default="")
+    against = Word(max_length=200, default="")
+
+    def validate_measure(self, name: str) -> str:
+        known = measures_of(self.context["campaign"])
+        if name and name not in known:
+            raise serializers.ValidationError(
+                f"this campaign has numbers in {', '.join(known)}; got {name!r}"
+            )
+        return name or known[0]
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        named = {name: sent[name] for name in ("run", "against") if sent[name]}
+        if sent["what"] == "agreement" and named:
+            raise serializers.ValidationError(
+                {name: ["the tiers are compared over all runs"] for name in named}
+            )
+        if sent["what"] == "papers":
+            for name in ("run", "against"):
+                if not sent[name]:
+                    raise serializers.ValidationError({name: ["choose a run"]})
+                if not self.context["campaign"].collection.runs.filter(run_id=sent[name]).exists():
+                    raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
+            if sent["run"] == sent["against"]:
+                raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        return {"wanted": Wanted(**sent)}
+
+
+def analysis_json(campaign: Campaign, wanted: Wanted, found: FoundAnalysis) -> dict[str, Any]:
+    answers = newest_answers(campaign)
+    return {
+        "campaign": str(campaign.pk),
+        "what": wanted.what,
+        "measure": wanted.measure,
+        "run": wanted.run or None,
+        "against": wanted.against or None,
+        "result": under_conditions(found.result, answers) if found.result else None,
+        "is_current": found.is_current,
+        "is_being_computed": found.active is not None,
+        "failed": found.failed.error if found.failed else None,
     }

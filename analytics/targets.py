@@ -1,81 +1,212 @@
-"""The weights of all targets of a measure, runs and pairs of runs, without a table [target, frame].
+"""The weights of all targets of a measure, runs and pairs of runs, and sums over them, without a table [target, item].
 
-129 runs have 8,256 pairs: on a frame of 87,000 pairs of topic and document such a table is six gigabytes. Runs return
-little of what all runs return, and what is known of a pair follows from its two runs.
+100 runs have 4,950 pairs: on 250,000 items such a table is ten gigabytes. Runs return little of what all runs
+return, and what is known of a pair follows from its two runs:
+
+    sum (w_a - w_b) x  =  sum w_a x  -  sum w_b x
+    sum f(w_a - w_b) x  =  sum over a's items of f(w_a - w_b) x  +  sum over b's other items of f(-w_b) x,  if f(0) = 0
+
+Nothing large is subtracted in the second: two runs that do not differ where x is not 0 give exactly 0, and a sum of
+squares is never negative.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.sparse import SparseRuns
+from sampling.sparse import SparseRuns, from_dense
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-BLOCK = 4_000_000  # weights held at a time
+Asked = tuple[Callable[[Floats], Floats], Floats]
+BLOCK = 500_000  # numbers held at a time
+
+
+def fourth_powers(weights: Floats) -> Floats:
+    """Return w^4, as `sums` asks for it."""
+    return np.asarray(np.square(np.square(weights)))
+
+
+def not_zero(weights: Floats) -> Floats:
+    """Return 1 where w is not 0, as `sums` asks for it."""
+    return np.asarray(weights != 0, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class TargetWeights:
-    """Weights of every run, then of every pair a < b: w_a - w_b. `runs` holds those of the runs, [run, frame]."""
+    """Weights of every run, then of every pair a < b: w_a - w_b. `runs` holds those of the runs, [run, item].
+
+    If not `paired` the runs alone are the targets. So any table of weights [target, item] can be given: `as_targets`.
+    """
 
     runs: SparseRuns
+    paired: bool = True
 
     def __len__(self) -> int:
-        return len(self.targets)
+        n = self.runs.n_runs
+        return n * (n + 1) // 2 if self.paired else n
+
+    @property
+    def n_items(self) -> int:
+        return self.runs.n_items
 
     @cached_property
     def targets(self) -> list[tuple[int, int | None]]:
         """Return the runs (run, None), then the pairs (a, b), a < b."""
-        pairs = zip(*(index.tolist() for index in self._pairs), strict=True)
+        pairs = zip(*(index.tolist() for index in self.pairs), strict=True)
         return [*((run, None) for run in range(self.runs.n_runs)), *pairs]
 
     @cached_property
-    def _pairs(self) -> tuple[Ints, Ints]:
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return the first and the second run of every pair."""
+        if not self.paired:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         first, second = np.triu_indices(self.runs.n_runs, 1)
         return first, second
 
-    def _with_pairs(self, rows: Floats) -> Floats:
-        first, second = self._pairs
-        return np.concatenate([rows, rows[first] - rows[second]])
+    # -- some items, some targets ---------------------------------------------------------------------------
+
+    def over(self, places: ArrayLike) -> "TargetWeights":
+        """Return the weights of some items only, in the given order; an item may come twice.
+
+        >>> TargetWeights(from_dense(np.array([[0.0, 0.5], [0.25, 0.75]]))).over([1, 1, 0]).totals([1, 1, 1]).tolist()
+        [1.0, 1.75, -0.75]
+        """
+        wanted = np.asarray(places, dtype=np.int64)
+        ends = np.concatenate([[0], np.cumsum(self.runs.counts())])
+        count = ends[wanted + 1] - ends[wanted]
+        item = np.repeat(np.arange(wanted.size, dtype=np.int32), count)
+        entry = np.arange(item.size) + (ends[wanted] - np.cumsum(count) + count)[item]
+        entries = SparseRuns(
+            self.runs.n_runs, wanted.size, self.runs.run[entry], item, self.runs.value[entry]
+        )
+        return TargetWeights(entries, self.paired)
+
+    def some(self, targets: ArrayLike) -> "TargetWeights":
+        """Return the weights of some targets only, as targets without pairs: what is left of them is written out."""
+        chosen = np.asarray(targets, dtype=np.int64)
+        used = np.unique(self.runs.item)
+        found = from_dense(self.of_targets(self.over(used).runs.dense(), chosen))
+        entries = SparseRuns(chosen.size, self.n_items, found.run, used[found.item], found.value)
+        return TargetWeights(entries, paired=False)
+
+    def scaled(self, factor: Floats) -> "TargetWeights":
+        """Return the weights times a number an item."""
+        return TargetWeights(self.runs.with_values(self.runs.value * factor[self.runs.item]), self.paired)
 
     def at(self, places: ArrayLike) -> Floats:
         """Return the weights [target, place] of some items of the frame, which may repeat.
 
-        >>> from sampling.sparse import from_dense
         >>> TargetWeights(from_dense(np.array([[0.0, 0.5], [0.25, 0.25]]))).at([1]).tolist()
         [[0.5], [0.25], [0.25]]
         """
-        wanted, back = np.unique(np.asarray(places, dtype=np.int64), return_inverse=True)
-        column = np.full(self.runs.n_items, -1, dtype=np.int64)
-        column[wanted] = np.arange(wanted.size)
-        kept = np.flatnonzero(column[self.runs.item] >= 0)
-        rows = np.zeros((self.runs.n_runs, wanted.size))
-        rows[self.runs.run[kept], column[self.runs.item[kept]]] = self.runs.value[kept]
-        return self._with_pairs(rows[:, back])
+        return self.of_targets(self.over(places).runs.dense())
+
+    def of_targets(self, rows: NDArray[Any], targets: Ints | slice = slice(None)) -> Floats:
+        """Return [target, ...] from [run, ...] of something linear in w: what a has, less what b has."""
+        n, (first, second) = self.runs.n_runs, self.pairs
+        place = np.arange(len(self))[targets]
+        run, pair = place[place < n], place[place >= n] - n
+        found = np.empty((place.size, *rows.shape[1:]))
+        found[place < n] = rows[run]
+        found[place >= n] = rows[first[pair]] - rows[second[pair]]
+        return found
+
+    def blocks(self, rows: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield `of_targets(rows)` in parts of bounded size: which targets, and [target, ...]."""
+        step = max(1, BLOCK // max(1, rows[:1].size))
+        for start in range(0, len(self), step):
+            part = slice(start, min(start + step, len(self)))
+            yield part, self.of_targets(rows, part)
+
+    # -- sums -----------------------------------------------------------------------------------------------
+
+    def run_totals(self, values: ArrayLike, group: Ints, n_groups: int) -> Floats:
+        """Return sum of w * value over each group's items, [run, group]."""
+        value, entries = np.asarray(values, dtype=np.float64), self.runs
+        cell = entries.run.astype(np.int64) * n_groups + group[entries.item]
+        size = entries.n_runs * n_groups
+        totals = np.bincount(cell, entries.value * value[entries.item], size).astype(np.float64)
+        return totals.reshape(entries.n_runs, n_groups)
 
     def totals_by_topic(self, values: ArrayLike, topic_index: Ints, n_topics: int) -> Floats:
-        """Return sum of w * value over each topic's items of the frame, [target, topic]."""
-        value, entries = np.asarray(values, dtype=np.float64), self.runs
-        cell = entries.run.astype(np.int64) * n_topics + topic_index[entries.item]
-        size = entries.n_runs * n_topics
-        totals = np.bincount(cell, entries.value * value[entries.item], size).astype(np.float64)
-        return self._with_pairs(totals.reshape(entries.n_runs, n_topics))
+        """Return sum of w * value over each topic's items, [target, topic]."""
+        return self.of_targets(self.run_totals(values, topic_index, n_topics))
 
     def totals(self, values: ArrayLike) -> Floats:
-        """Return sum of w * value over the frame, by target: the measure if the values are the gains."""
-        return self.totals_by_topic(values, np.zeros(self.runs.n_items, dtype=np.int64), 1)[:, 0]
+        """Return sum of w * value over the items, by target: the measure if the values are the gains."""
+        return self.totals_by_topic(values, np.zeros(self.n_items, dtype=np.int64), 1)[:, 0]
 
-    def _blocks(self) -> Iterator[tuple[Ints, Floats]]:
-        """Yield the weights [target, item] of the items that some run weighs, some items at a time."""
-        weighed = np.unique(self.runs.item).astype(np.int64)
-        step = max(1, BLOCK // max(1, len(self)))
+    def squares(self, values: ArrayLike) -> Floats:
+        """Return sum of w^2 * value over the items, by target; for values [item, column] by target and column."""
+        return self.sums((np.square, np.asarray(values, dtype=np.float64)))[0]
+
+    def counts(self, mask: ArrayLike) -> Ints:
+        """Return how many items under the mask have a weight, by target."""
+        counted = self.sums((not_zero, np.asarray(mask, dtype=np.float64)))[0]
+        return np.rint(counted).astype(np.int64)
+
+    def sums(self, *asked: Asked) -> list[Floats]:
+        """Return sum of f(w) * value over the items, by target, for every (f, values), in one pass over the weights.
+
+        f works on arrays of weights, and f(0) = 0. Values are [item], or [item, column]: then [target, column].
+
+        >>> weights = TargetWeights(from_dense(np.array([[0.0, 0.5], [0.25, 0.25]])))
+        >>> weights.sums((np.square, np.array([16.0, 16.0])))[0].tolist()
+        [4.0, 2.0, 2.0]
+        """
+        tables = [(f, values.reshape(self.n_items, -1)) for f, values in asked]
+        found = []
+        for f, values in tables:
+            weight = f(self.runs.value)
+            terms = (weight * column[self.runs.item] for column in values.T)
+            rows = [np.bincount(self.runs.run, term, self.runs.n_runs) for term in terms]
+            found.append(np.stack(rows, axis=-1).astype(np.float64))
+        if self.paired:
+            pairs = self._pair_sums(tables)
+            found = [np.concatenate(parts) for parts in zip(found, pairs, strict=True)]
+        flat = [values.ndim == 1 for _, values in asked]
+        return [sums[:, 0] if is_flat else sums for sums, is_flat in zip(found, flat, strict=True)]
+
+    def _pair_sums(self, asked: list[Asked]) -> list[Floats]:
+        n = self.runs.n_runs
+        found = [np.zeros((values.shape[1], n, n)) for _, values in asked]
+        counted = np.zeros(self.n_items, dtype=bool)
+        for _, values in asked:
+            counted |= values.any(axis=1)
+        for places, run_items, table in self._tables(np.flatnonzero(counted)):
+            here = [values[places] for _, values in asked]
+            for run, own in enumerate(run_items):
+                weights = table[own]  # of every run, for this run's items
+                mine = weights[:, run]
+                after = mine[:, None] - weights[:, run + 1 :]
+                absent = (weights[:, :run] == 0).astype(np.float64)
+                for (f, _), values, sums in zip(asked, here, found, strict=True):
+                    value = values[own]
+                    sums[:, run, run + 1 :] += value.T @ f(after)
+                    sums[:, :run, run] += (value * f(-mine)[:, None]).T @ absent
+        first, second = self.pairs
+        return [np.ascontiguousarray(sums[:, first, second].T) for sums in found]
+
+    def _tables(self, wanted: Ints) -> Iterator[tuple[Ints, list[Ints], Floats]]:
+        """Yield some of the wanted items that some run weighs: their places, each run's items, weights [item, run]."""
+        n = self.runs.n_runs
+        weighed = wanted[self.runs.counts()[wanted] > 0]
+        step = max(1, BLOCK // max(1, n))
         for start in range(0, weighed.size, step):
             places = weighed[start : start + step]
-            yield places, self.at(places)
+            entries = self.over(places).runs
+            table = np.zeros((places.size, n))
+            table[entries.item, entries.run] = entries.value
+            by_run = np.argsort(entries.run, kind="stable")
+            ends = np.cumsum(np.bincount(entries.run, minlength=n))[:-1]
+            yield places, np.split(entries.item[by_run], ends), table
+
+    # -- what the weights alone say -------------------------------------------------------------------------
 
     def is_zero(self) -> NDArray[np.bool_]:
         """Return by target whether no item has a weight: a run returns nothing, or a pair weighs every item alike."""
@@ -88,15 +219,12 @@ class TargetWeights:
                 for own in np.split(by_run, ends)
             ]
         )
-        first, second = self._pairs
+        first, second = self.pairs
         return np.concatenate([kind == 0, kind[first] == kind[second]])
 
     def n_weighed(self) -> Ints:
-        """Return how many items have a weight, by target: a pass over all pairs and items."""
-        counts = np.zeros(len(self), dtype=np.int64)
-        for _, weights in self._blocks():
-            counts += np.count_nonzero(weights, axis=1)
-        return counts
+        """Return how many items have a weight, by target."""
+        return self.counts(np.ones(self.n_items))
 
     def unsupported_share(self, inclusion_probability: ArrayLike) -> Floats:
         """Return the share of ``sum |w|`` on items that the design can never select, by target.
@@ -104,11 +232,29 @@ class TargetWeights:
         Anything above 0 is a bias no interval shows (methods/sampling.md, section 4): refuse it.
         """
         never = np.asarray(inclusion_probability, dtype=np.float64) <= 0.0
-        total, outside = np.zeros(len(self)), np.zeros(len(self))
+        outside = np.zeros(len(self))
         if not never[self.runs.item].any():
             return outside
-        for places, weights in self._blocks():
-            size = np.abs(weights)
-            total += size.sum(axis=1)
-            outside += size[:, never[places]].sum(axis=1)
-        return np.divide(outside, total, out=np.zeros(len(self)), where=total > 0.0)
+        outside, total = self.sums((np.abs, np.stack([never, np.ones(never.size)], axis=1)))[0].T
+        return np.asarray(np.divide(outside, total, out=np.zeros(len(self)), where=total > 0.0))
+
+
+Weights = ArrayLike | TargetWeights
+
+
+def as_targets(weights: Weights) -> TargetWeights:
+    """Return weights [target, item], or of one target [item], in the form that all estimators work with.
+
+    Raises
+    ------
+    ValueError
+        Another number of axes, or a weight that is not finite.
+    """
+    if isinstance(weights, TargetWeights):
+        return weights
+    table = np.asarray(weights, dtype=np.float64)
+    if not np.isfinite(table).all():
+        raise ValueError(f"weights must be finite, got {table[~np.isfinite(table)][0]}")
+    if table.ndim not in (1, 2):
+        raise ValueError(f"weights must have 1 or 2 axes, got {table.ndim}")
+    return TargetWeights(from_dense(np.atleast_2d(table)), paired=False)

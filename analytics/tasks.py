@@ -1,6 +1,7 @@
-"""Background work of analytics: recomputations, and the forecasts and top-ups of large pools."""
+"""Background work of analytics: recomputations, the forecasts and top-ups of large pools, analyses."""
 
 from analytics.services import forecast as forecasts
+from analytics.services.analyses import AnalysisRefused, Wanted, analyse
 from analytics.services.lacking import lacking
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import Asked, ReuseRefused
@@ -43,3 +44,17 @@ def reuse(context: Context) -> None:
         raise JobRefused(str(refusal)) from refusal
     context.progress(1, 1, f"{made.n_new:.0f} more items")
     context.result = made.as_json()
+
+
+@handler("analysis")
+def analysis(context: Context) -> None:
+    """Analyse a campaign's judgments in a way that somebody asked for."""
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
+    try:
+        made = analyse(
+            campaign=campaign, wanted=Wanted(**context.payload["asked"]), progress=context.progress
+        )
+    except (AnalysisRefused, FrameRefused) as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    context.progress(3, 3, f"as of judgment {made['as_of']}")
+    context.result = made

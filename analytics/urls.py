@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from analytics.views import assessors, design, manage, research, reuse
+from analytics.views import analyses, assessors, design, manage, research, reuse
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -23,6 +23,11 @@ urlpatterns = [
     path("results/", research.results, name="results"),
     path("results/<uuid:campaign_id>/", research.campaign, name="campaign-results"),
     path("results/<uuid:campaign_id>/pair/", research.pair, name="pair"),
+    path("results/<uuid:campaign_id>/pair/methods/", analyses.methods, name="methods"),
+    path("results/<uuid:campaign_id>/agreement/", analyses.agreement, name="agreement"),
+    path("results/<uuid:campaign_id>/analyse/<slug:what>/", analyses.analyse, name="analyse"),
+    path("results/<uuid:campaign_id>/conditions/", analyses.conditions, name="conditions"),
+    path("api/v1/campaigns/<uuid:campaign_id>/analyses", analyses.api_analyses, name="api-analyses"),
     path("results/<uuid:campaign_id>/reuse/", reuse.reuse, name="reuse"),
     path("results/<uuid:campaign_id>/reuse/draw/", reuse.draw, name="reuse-draw"),
     path("api/v1/campaigns/<uuid:campaign_id>/reuse", reuse.api_reuse, name="api-reuse"),

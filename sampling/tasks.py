@@ -4,7 +4,7 @@ from judging.models import Campaign
 from sampling.frames import FrameRefused
 from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused
-from sampling.services.auditing import run_scheduled_audit
+from sampling.services.auditing import AuditRefused, run_audit
 from sampling.services.drawing import record_draw
 from sampling.services.layout import lay_out, missing_topics, parts, queue_parts
 from touchstone.jobs import Context, JobRefused, handler
@@ -43,13 +43,17 @@ def lay_out_topics(context: Context) -> None:
 @handler("audit")
 def audit_items(context: Context) -> None:
     context.progress(0, 1, "selecting")
+    asked = context.payload.get("audit", {})
     try:
-        made = run_scheduled_audit(campaign_id=context.payload["campaign"])
-    except FrameRefused as refusal:
+        made = run_audit(campaign_id=context.payload["campaign"], user=context.job.requested_by, **asked)
+    except (FrameRefused, AuditRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     if made is None:
         note = "nothing to audit: no item is completely judged yet, or the total is reached"
     else:
-        note = f"{made.n_selected} items are with the gold tier, without their earlier grades"
+        note = f"{made.n_selected} items are with the {made.tier} tier, without their earlier grades"
     context.progress(1, 1, note)
-    context.result = {"n_selected": made.n_selected if made else 0}
+    context.result = {
+        "n_selected": made.n_selected if made else 0,
+        "sequence": made.sequence if made else None,
+    }

@@ -1,10 +1,9 @@
 """The forecast a manager sees before a judgment is spent: at once for small pools, by a job for large ones."""
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from analytics.services.work import newest_job, queue_work
 from judging.models import Campaign
 from sampling.designs import depth_pool
 from sampling.frames import FrameRefused, weights_of_runs
@@ -13,7 +12,6 @@ from sampling.services.forecasting import Preview, Progress, preview
 from sampling.services.population import Population, population, sizes
 from sampling.sizes import IdenticalSystemsError
 from sampling.strata import stratified_probabilities
-from touchstone import jobs
 from touchstone.models import Job, User
 
 LARGEST_AT_ONCE = 300_000  # lines of runs that a request may wait for: about two seconds
@@ -115,10 +113,7 @@ def queue_forecast(*, campaign: Campaign, design: Design, user: User | None) -> 
     newest = _newest(campaign, design)
     if newest is not None and (newest.is_active or newest.state == Job.State.DONE):
         return newest
-    payload = _payload(campaign, design)
-    key = hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
-    job = jobs.enqueue(kind="forecast", payload=payload, active_key=key, user=user)
-    return job if job is not None else _newest(campaign, design)
+    return queue_work("forecast", _payload(campaign, design), user)
 
 
 def as_json(shown: Preview, pool: CompletePool | None) -> dict[str, Any]:
@@ -134,8 +129,7 @@ def _from_json(result: dict[str, Any], job: Job) -> Forecast:
 
 
 def _newest(campaign: Campaign, design: Design) -> Job | None:
-    made = Job.objects.filter(kind="forecast", payload=_payload(campaign, design))
-    return made.order_by("-created_at").first()
+    return newest_job("forecast", payload=_payload(campaign, design))
 
 
 def _payload(campaign: Campaign, design: Design) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Just the judgments it lacks: the smallest top-up of a campaign that answers what is asked, as a design to draw."""
 
-import hashlib
-import json
 import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,6 +11,7 @@ from analytics.frames import Floats
 from analytics.reuse import reusability, top_up
 from analytics.services.forecast import LARGEST_AT_ONCE, rank_rows, reason
 from analytics.services.reuse import Answer, Asked, ReuseRefused, checked
+from analytics.services.work import newest_job, queue_work
 from judging.models import Campaign
 from sampling.batches import probabilities_by_fold
 from sampling.frames import FrameRefused
@@ -21,7 +20,6 @@ from sampling.prediction import folds
 from sampling.questions import Design, QuestionRefused, nested_probabilities
 from sampling.services.drawing import Earlier, earlier_columns
 from sampling.services.population import Population, doubt, population, sizes
-from touchstone import jobs
 from touchstone.models import Job, User
 
 FEWEST_NEW = 5.0  # a draw of fewer expected items selects none too often
@@ -190,14 +188,12 @@ def find_lacking(*, campaign: Campaign, asked: Asked, half_width: float, user: U
     except ReuseRefused as refusal:
         return Found(refusal=str(refusal))
     payload = _payload(campaign, asked, half_width)
-    job = Job.objects.filter(kind="reuse", payload=payload).order_by("-created_at").first()
+    job = newest_job("reuse", payload=payload)
     if job is None or job.state == Job.State.CANCELLED:
-        key = hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
-        queued = jobs.enqueue(kind="reuse", payload=payload, active_key=key, user=user)
-        job = queued or Job.objects.filter(kind="reuse", active_key=key).order_by("-created_at").first()
-    if job is not None and job.state == Job.State.DONE:
+        job = queue_work("reuse", payload, user)
+    if job.state == Job.State.DONE:
         return Found(from_json(job.result))
-    if job is not None and job.state == Job.State.FAILED:
+    if job.state == Job.State.FAILED:
         return Found(refusal=job.error)
     return Found(job=job)
 

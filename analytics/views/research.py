@@ -14,6 +14,7 @@ from analytics.charts import ForestRow, forest_plot, png, standalone_svg
 from analytics.comparison import holm
 from analytics.models import Computation, Estimate, Method
 from analytics.services.recomputation import latest_computation, measures_of
+from analytics.views.words import always_words, assumption_words, conditions_context, variance_words
 from judging.models import Campaign, Run
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from judging.views.access import researchers_only
@@ -60,6 +61,8 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
         "has_importance": any(estimate.method == Method.IMPORTANCE for estimate in estimates),
         "measure_is_linear": measure_kind(measure) == "linear",
+        "is_open": row.state == Campaign.State.OPEN,
+        "assumption": assumption_words(computation),
     }
     return render(request, "analytics/campaign_results.html", context)
 
@@ -83,6 +86,11 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "estimates": estimates,
         "plot": mark_safe(_pair_forest(estimates, measure, run_a, run_b)) if estimates else "",
         "verdict": _verdict(corrected, measure, run_a, run_b),
+        "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
+        "variance": variance_words(corrected),
+        "assumption": assumption_words(computation),
+        "measure_is_linear": measure_kind(measure) == "linear",
+        **conditions_context(row),
     }
     return render(request, "analytics/pair.html", context)
 
@@ -182,8 +190,11 @@ def _turned(estimate: Estimate) -> Estimate:
     estimate.run, estimate.run_b = estimate.run_b, estimate.run
     if estimate.value is not None:
         estimate.value, estimate.low, estimate.high = 0 - estimate.value, 0 - estimate.high, 0 - estimate.low
-    if estimate.topics_low is not None:
-        estimate.topics_low, estimate.topics_high = 0 - estimate.topics_high, 0 - estimate.topics_low
+    for low, high in (("topics_low", "topics_high"), ("always_low", "always_high")):
+        if getattr(estimate, low) is not None:
+            ends = 0 - getattr(estimate, high), 0 - getattr(estimate, low)
+            setattr(estimate, low, ends[0])
+            setattr(estimate, high, ends[1])
     return estimate
 
 
@@ -243,7 +254,7 @@ def _csv(estimates: list[Estimate]) -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     columns = ["measure", "method", "value", "standard_error", "low", "high", "degrees_of_freedom", "n"]
-    columns += ["topics_standard_error", "topics_low", "topics_high"]
+    columns += ["topics_standard_error", "topics_low", "topics_high", "always_low", "always_high"]
     writer.writerow(["run", *columns, "sources", "warning", "refusal"])
     for e in estimates:
         numbers = [getattr(e, column) for column in columns]

@@ -44,6 +44,11 @@ logger = logging.getLogger(__name__)
 AHEAD = 2  # the item to judge and the next one, which the browser fetches beforehand
 MOST_AHEAD = 50
 NO_WORK, QUOTA = "no work", "quota"
+# What a judgment of a tier may fill, if the lease it came by is no longer its own; others fill ordinary places.
+FILLS = {
+    Assessor.Tier.GOLD.value: ["audit"],
+    Assessor.Tier.SILVER.value: ["judge", "check", "silver"],
+}
 BUSY = "busy"  # the judgment is stored, but what comes next must be asked for again
 _random = random.SystemRandom()
 
@@ -308,7 +313,7 @@ def _store(sql: str, facts: Facts, sent: Sent, **more: Any) -> Judgment:
         **fields,
         # What somebody sends after he was suspended is kept, but fills no slot.
         "counts": facts["status"] == Assessor.Status.ACTIVE,
-        "purposes": ["audit"] if facts["tier"] == Assessor.Tier.GOLD else ["judge", "check"],
+        "purposes": FILLS.get(facts["tier"], ["judge", "check"]),
         **more,
     }
     return Judgment(**fields, **_rows(sql, parameters)[0])
@@ -324,7 +329,26 @@ def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
         n = min(n, facts["quota"] - facts["n_judged"])
         if n <= 0:
             return _nothing(facts, QUOTA)
-    parameters = _claim_parameters(facts, n)
+    held: list[Held] = []
+    for purpose in _purposes(facts):
+        held = _claim_of(facts, n, purpose)
+        if len(held) >= n:
+            break
+    for purpose in _purposes(facts) if is_patient and not held else ():
+        held = held or _take(statements.CLAIM_PATIENTLY, _claim_parameters(facts, n, purpose))[0]
+    return Claim(held, "" if held else NO_WORK, facts["n_judged"], facts["quota"], facts["lease_seconds"])
+
+
+def _purposes(facts: Facts) -> list[str]:
+    """Return what the assessor is given, in this order. The silver tier audits first, if there is anything to audit."""
+    if facts["tier"] == Assessor.Tier.GOLD:
+        return [Slot.Purpose.AUDIT]
+    return [*([Slot.Purpose.SILVER] if facts["has_silver_audits"] else []), Slot.Purpose.JUDGE]
+
+
+def _claim_of(facts: Facts, n: int, purpose: str) -> list[Held]:
+    """Fill the hands with items of the purpose, and with checks beside ordinary ones, topic by topic."""
+    parameters = _claim_parameters(facts, n, purpose)
     held: list[Held] = []
     for topic in _topics(facts, parameters):
         parameters |= {"topic": topic, "coins": _coins(facts, topic, n)}
@@ -334,13 +358,11 @@ def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
             held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         if len(held) >= n:
             break
-    if not held and is_patient:
-        held, _ = _take(statements.CLAIM_PATIENTLY, parameters)
-    return Claim(held, "" if held else NO_WORK, facts["n_judged"], facts["quota"], facts["lease_seconds"])
+    return held
 
 
-def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
-    is_gold = facts["tier"] == Assessor.Tier.GOLD
+def _claim_parameters(facts: Facts, n: int, purpose: str) -> dict[str, Any]:
+    is_ordinary = purpose == Slot.Purpose.JUDGE
     return {
         "me": facts["assessor"],
         "campaign": facts["campaign"],
@@ -348,10 +370,10 @@ def _claim_parameters(facts: Facts, n: int) -> dict[str, Any]:
         "lease": timedelta(seconds=facts["lease_seconds"]),
         "n": n,
         "topic": facts["topic"],
-        "purpose": Slot.Purpose.AUDIT if is_gold else Slot.Purpose.JUDGE,
-        # Who audits is never checked himself.
-        "check_rate": 0.0 if is_gold else facts["gold_check_rate"],
-        "is_ordinary": not is_gold,
+        "purpose": purpose,
+        # Nobody is checked while he audits.
+        "check_rate": facts["gold_check_rate"] if is_ordinary else 0.0,
+        "is_ordinary": is_ordinary,
         "k": facts["judgments_per_item"],
         "pivot": _random.randrange(N_POSITIONS),
     }

@@ -130,7 +130,8 @@ def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -
     A slot that is there already stays as it is: an item that two audits select is judged once.
     """
     wanted = [(item, number) for item in items for number in range(1, n_each + 1)]
-    _create_slots(wanted, purpose, positions(len(wanted), seed), purpose == Slot.Purpose.AUDIT)
+    is_audit = purpose in (Slot.Purpose.AUDIT, Slot.Purpose.SILVER)
+    _create_slots(wanted, purpose, positions(len(wanted), seed), is_audit)
 
 
 def _create_slots(

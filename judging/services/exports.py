@@ -49,7 +49,8 @@ def export_qrels(*, campaign: Campaign, prefer_gold: bool = True) -> Iterator[st
 def qrels_rule(*, prefer_gold: bool = True) -> str:
     """Return in words how several judgments of an item become one grade, for headings and data sheets.
 
-    Counted are the k wanted judgments, each assessor's latest. Gold checks and surplus are not counted.
+    Counted are the k wanted judgments, each assessor's latest. Gold checks, audits of the silver tier and surplus are
+    not counted.
     """
     median = "the median of the assessors' latest grades, between two grades the lower one"
     return f"the gold tier's audit grade where there is one, else {median}" if prefer_gold else median
@@ -113,7 +114,8 @@ def _counted(campaign: Campaign) -> Iterator[_Counted]:
     """Return the latest grade of every filled slot but gold checks; items by topic and document id, byte by byte."""
     rows: Any = (
         Judgment.objects.filter(
-            item__campaign=campaign, slot__purpose__in=[Slot.Purpose.JUDGE, Slot.Purpose.AUDIT]
+            item__campaign=campaign,
+            slot__purpose__in=[Slot.Purpose.JUDGE, Slot.Purpose.AUDIT, Slot.Purpose.SILVER],
         )
         .order_by(
             Collate("item__topic__topic_id", "C"),

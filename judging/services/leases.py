@@ -20,7 +20,7 @@ OPEN = {
     "lease_until": None,
 }
 # What is made again: never an answer on a gold check, it says how somebody judges.
-REQUEUED = [Slot.Purpose.JUDGE, Slot.Purpose.AUDIT]
+REQUEUED = [Slot.Purpose.JUDGE, Slot.Purpose.AUDIT, Slot.Purpose.SILVER]
 EXTEND = """
 UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs => c.lease_seconds)
   FROM judging_campaign c

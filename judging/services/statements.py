@@ -9,7 +9,9 @@ SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
        c.id AS campaign, c.state, c.lease_seconds, c.gold_check_rate, c.consent <> '' AS asks_consent,
        EXISTS (SELECT 1 FROM judging_trainingitem t WHERE t.campaign_id = c.id) AS asks_training,
        EXISTS (SELECT 1 FROM judging_assessor_first_topics f WHERE f.assessor_id = a.id) AS has_first_topics,
-       last.topic_id AS topic, last.token AS last_lease, c.judgments_per_item
+       last.topic_id AS topic, last.token AS last_lease, c.judgments_per_item,
+       a.tier = 'silver' AND EXISTS (SELECT 1 FROM judging_slot w WHERE w.campaign_id = c.id AND w.purpose = 'silver'
+                                        AND w.state <> 'done') AS has_silver_audits
        {columns}
   FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id
   LEFT JOIN LATERAL (SELECT s.topic_id, l.token FROM judging_lease l JOIN judging_slot s ON s.id = l.slot_id
@@ -59,7 +61,7 @@ free AS MATERIALIZED (
   SELECT id FROM judging_slot
    WHERE %(counts)s AND NOT EXISTS (SELECT 1 FROM filled) AND item_id = %(item_id)s AND state = 'open'
      AND purpose = ANY(%(purposes)s)
-   ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED),
+   ORDER BY purpose = 'silver', number LIMIT 1 FOR UPDATE SKIP LOCKED),
 taken AS (
   UPDATE judging_slot s SET state = 'done', assessor_id = %(assessor_id)s, token = gen_random_uuid(),
          leased_at = clock_timestamp()

@@ -1,5 +1,7 @@
 """Confusion matrices: counts, weighted audits, intervals, shrinkage, and rows nobody has gold for."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -9,8 +11,11 @@ from analytics.confusion import (
     audit_counts,
     combined,
     confusion_from_counts,
+    confusions_from_counts,
+    drift_p_values,
     gold_check_counts,
     gold_needed,
+    grouped_audit_counts,
     pooled,
     shrink,
 )
@@ -160,3 +165,76 @@ def test_impossible_counts_and_probabilities_are_named():
 
 def test_nobody_checked_means_every_row_is_absent():
     assert confusion_from_counts(gold_check_counts([], [], 2)).absent_grades == (0, 1)
+
+
+# -- groups and drift ---------------------------------------------------------------------------------------
+
+
+def test_audit_counts_of_groups_are_those_of_each_group_alone():
+    rng = np.random.default_rng(5)
+    group, gold, given = rng.integers(0, 4, 200), rng.integers(0, 3, 200), rng.integers(0, 3, 200)
+    pi = rng.uniform(0.05, 1, 200)
+    together = grouped_audit_counts(group, gold, given, pi, 4, 3)
+    for g in range(4):
+        mine = group == g
+        assert np.allclose(together[g], audit_counts(gold[mine], given[mine], pi[mine], 3), rtol=1e-12)
+
+
+def test_matrices_of_many_tables_are_those_of_each_table_alone():
+    tables = np.array([[[9.0, 1], [0, 0]], [[0, 0], [2, 5]], [[4, 0], [0, 4]]])
+    assert confusions_from_counts(tables) == [confusion_from_counts(table) for table in tables]
+
+
+def test_drift_has_the_permutation_distribution_of_a_small_case():
+    """Exact: the covariance over all orders of time of the two sums, by enumeration."""
+    true, given = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 1, 0])
+    right = (true == given).astype(float)
+    sums = []
+    for first in itertools.permutations(range(3)):
+        for second in itertools.permutations(range(3)):
+            time = np.array([*first, *second], dtype=float)
+            centred = time - 1
+            sums.append([(centred * given).sum(), (centred * right).sum()])
+    exact = np.cov(np.array(sums).T, bias=True)
+    # time 0..5 in order: ranks 1..6; within each grade they are 1 apart, as above
+    observed = np.array(
+        [(np.array([-1, 0, 1, -1, 0, 1]) * given).sum(), (np.array([-1, 0, 1, -1, 0, 1]) * right).sum()]
+    )
+    statistic = observed @ np.linalg.pinv(exact) @ observed
+    expected = stats.chi2.sf(statistic, np.linalg.matrix_rank(exact))
+    # ten answers are the least: a second grade pair of one kind each adds nothing to either sum
+    more_true, more_given = np.full(4, 2), np.full(4, 2)
+    p = drift_p_values(
+        np.zeros(10, dtype=int),
+        np.append(true, more_true),
+        np.append(given, more_given),
+        np.arange(10.0),
+        1,
+        3,
+    )
+    assert p[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_drift_is_rarely_seen_where_there_is_none_and_often_where_errors_grow():
+    rng = np.random.default_rng(7)
+    n_assessors, n = 400, 60
+    assessor = np.repeat(np.arange(n_assessors), n)
+    true = rng.integers(0, 2, assessor.size)
+    time = rng.random(assessor.size)
+    steady = np.where(rng.random(assessor.size) < 0.8, true, 1 - true)
+    worse = np.where(rng.random(assessor.size) < 1 - 0.6 * time, true, 1 - true)
+    assert (drift_p_values(assessor, true, steady, time, n_assessors, 2) < 0.05).mean() < 0.08
+    assert (drift_p_values(assessor, true, worse, time, n_assessors, 2) < 0.05).mean() > 0.6
+
+
+def test_drift_is_not_told_from_few_answers_or_from_answers_that_are_all_alike():
+    few = drift_p_values([0] * 9, [1] * 9, [1, 0, 1, 0, 1, 0, 1, 0, 1], np.arange(9.0), 1, 2)
+    alike = drift_p_values([0] * 20, [1] * 20, [1] * 20, np.arange(20.0), 1, 2)
+    assert np.isnan([few[0], alike[0]]).all()
+
+
+def test_drift_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="assessor_index must have length 2, got 1"):
+        drift_p_values([0], [0, 1], [0, 1], [1.0, 2.0], 1, 2)
+    with pytest.raises(ValueError, match="time"):
+        drift_p_values([0, 0], [0, 1], [0, 1], [1.0, np.nan], 1, 2)

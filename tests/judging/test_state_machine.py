@@ -50,8 +50,10 @@ from touchstone.models import User
 
 IS_NIGHTLY = os.environ.get("NIGHTLY") == "1"
 PARTS, EXAMPLES, STEPS = (4, 500, 50) if IS_NIGHTLY else (1, 60, 30)  # parts: for several processors
-# Bob, Dora and Emil judge, and meet checks; Gold audits.
-PURPOSES = {1: ("judge", "check"), 2: ("judge", "check"), 3: ("judge", "check"), 4: ("audit",)}
+# Bob, Dora and Emil judge, and meet checks; Gold audits; Silver does both, audits first.
+ORDINARY = ("judge", "check")
+PURPOSES = {1: ORDINARY, 2: ORDINARY, 3: ORDINARY, 4: ("audit",), 5: ("silver", *ORDINARY)}
+TIERS = {4: "gold", 5: "silver"}
 STRANGER = uuid.UUID(int=0)
 WHO = st.sampled_from(sorted(PURPOSES))
 AHEAD = st.integers(1, 2)
@@ -111,7 +113,9 @@ class Model:
         assert set(given[: len(held)]) == set(held)
         for key, token in claimed:
             if key not in held:
-                assert key in self.available(who)
+                available = self.available(who)
+                assert key in available
+                assert key[1] == PURPOSES[who][0] or "silver" not in {purpose for _, purpose, _ in available}
                 assert token not in self.leases
                 self.places[key] = Place("leased", who, token)
                 self.leases[token] = (who, key[0])
@@ -214,10 +218,11 @@ class Contract(RuleBasedStateMachine):
         n_items=st.integers(1, 5),
         n_checks=st.integers(0, 2),
         n_audits=st.integers(0, 1),
+        n_silver=st.integers(0, 2),
         quota=st.none() | st.integers(1, 4),
         seed=st.integers(0, 99),
     )
-    def begin(self, k, n_items, n_checks, n_audits, quota, seed):
+    def begin(self, k, n_items, n_checks, n_audits, n_silver, quota, seed):
         # The same example makes the same choices again; the product's coins follow from random tokens.
         assign._random = random.Random(seed)
         assign.coins = lambda key, moment, n: [assign._random.random() for _ in range(n)]
@@ -227,6 +232,7 @@ class Contract(RuleBasedStateMachine):
         self.items = [make_item(self.campaign, rng.choice(topics), n) for n in range(n_items + n_checks)]
         wanted = [(item, "judge", n) for item in range(n_items) for n in range(1, k + 1)]
         wanted += [(item, "audit", 1) for item in range(n_audits)]
+        wanted += [(item, "silver", 1) for item in range(min(n_silver, n_items))]
         wanted += [(item, "check", n) for item in range(n_items, n_items + n_checks) for n in (1, 2)]
         Slot.objects.bulk_create(self.make_slot(*key, rng.randrange(1000)) for key in wanted)
         quotas = {who: quota if who == 2 else None for who in PURPOSES}
@@ -485,7 +491,7 @@ def make_item(campaign, topic, number):
 
 
 def make_assessor(campaign, number, quota):
-    tier = "gold" if PURPOSES[number] == ("audit",) else "bronze"
+    tier = TIERS.get(number, "bronze")
     user = User.objects.create(pk=number, username=f"assessor{number}")
     return Assessor.objects.create(pk=number, campaign=campaign, user=user, tier=tier, quota=quota)
 

@@ -1,0 +1,96 @@
+"""Analyses that are made when somebody asks, by a job: what the papers' methods say, and how far the tiers agree.
+
+The newest result that was made is shown, with the judgment it goes up to; asking again makes a newer one.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from analytics.frames import CampaignArrays, campaign_arrays
+from analytics.services.analyses.agreement import agreement
+from analytics.services.analyses.papers import papers
+from analytics.services.analyses.wanted import AnalysisRefused, Wanted
+from analytics.services.recomputation import Progress, latest_computation
+from analytics.services.work import newest_job, queue_work
+from judging.models import Campaign
+from touchstone.models import Job, User
+
+__all__ = ["AnalysisRefused", "Found", "Wanted", "analyse", "ask", "find"]
+
+KIND = "analysis"
+
+
+Analyst = Callable[[Campaign, CampaignArrays, Wanted, Progress], dict[str, Any]]
+ANALYSES: dict[str, Analyst] = {"papers": papers, "agreement": agreement}
+
+
+@dataclass(frozen=True)
+class Found:
+    """The newest result, if one was made; the job that is at it now; the newest one that failed since."""
+
+    result: dict[str, Any] | None = None
+    made: Job | None = None
+    active: Job | None = None
+    failed: Job | None = None
+    is_current: bool = False  # nothing was judged since, as far as the newest numbers know
+
+
+def find(*, campaign: Campaign, wanted: Wanted) -> Found:
+    """Return what is known: a look at a few rows."""
+    known = {"payload__contains": _same(campaign, wanted)}
+    newest = newest_job(KIND, **known)
+    if newest is None:
+        return Found()
+    made = newest if newest.state == Job.State.DONE else newest_job(KIND, state=Job.State.DONE, **known)
+    computed = latest_computation(campaign=campaign)
+    seen = computed.last_judgment_id if computed else 0
+    return Found(
+        result=made.result if made else None,
+        made=made,
+        active=newest if newest.is_active else None,
+        failed=newest if newest.state == Job.State.FAILED else None,
+        is_current=made is not None and made.result["as_of"] >= seen,
+    )
+
+
+def ask(*, campaign: Campaign, wanted: Wanted, user: User | None) -> Job:
+    """Queue the analysis, or return the job that is at it."""
+    computed = latest_computation(campaign=campaign)
+    same = _same(campaign, wanted)
+    payload = {**same, "judgment": computed.last_judgment_id if computed else 0}
+    return queue_work(KIND, payload, user, same=same)
+
+
+def analyse(*, campaign: Campaign, wanted: Wanted, progress: Progress) -> dict[str, Any]:
+    """Return the analysis of one snapshot, as JSON without NaN; `AnalysisRefused` if nothing was judged."""
+    progress(0, 3, "reading judgments")
+    arrays = campaign_arrays(campaign)
+    if arrays.judged.size == 0:
+        raise AnalysisRefused("nobody has judged yet")
+    progress(1, 3, "analysing")
+    found = ANALYSES[wanted.what](campaign, arrays, wanted, progress)
+    counted = {"as_of": arrays.last_judgment_id, "n_judgments": arrays.n_judgments}
+    return finite_json({**asdict(wanted), **counted, **found})
+
+
+def finite_json(value: Any) -> Any:
+    """Return the value with plain numbers. Raise ValueError for NaN or an infinity: they are never stored.
+
+    >>> finite_json({"a": (1, 2.5)})
+    {'a': [1, 2.5]}
+    """
+    if isinstance(value, dict):
+        return {str(key): finite_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_json(part) for part in value]
+    if hasattr(value, "tolist"):
+        return finite_json(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"an analysis must be finite, got {value}")
+    return value
+
+
+def _same(campaign: Campaign, wanted: Wanted) -> dict[str, Any]:
+    return {"campaign": str(campaign.pk), "what": wanted.what, "asked": asdict(wanted)}

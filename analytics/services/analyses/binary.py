@@ -1,0 +1,156 @@
+"""The papers' methods for two grades: sensitivity and specificity of the labels, from the audit and the gold checks."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from analytics.estimators import Z95, Refusal
+from analytics.goldberg import (
+    SharedAuditDifference,
+    corrected_interval,
+    corrected_value,
+    corrected_variance,
+    shared_audit_difference,
+)
+from analytics.goldberg_intervals import Interval
+from analytics.services.analyses.case import Case, Side
+from analytics.services.analyses.wanted import Line, refused
+
+NOT_BINARY = "it is for two grades; ask about P@k, or read Eq 17 and 18"
+EQ5 = "Goldberg et al. (2017), Eq 5, 14 and 7"
+SHARED = "Goldberg et al. (2017), Eq 5, with the variance of a shared audit (noise-correction, 1.1)"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Sensitivity and specificity with their variances (Eq 8), and the counts behind them."""
+
+    relevant: tuple[float, float]  # labelled relevant, all
+    not_relevant: tuple[float, float]
+
+    @property
+    def given(self) -> tuple[float, float, float, float]:
+        """Return mR, V_R, mN, V_N."""
+        (hits_r, n_r), (hits_n, n_n) = self.relevant, self.not_relevant
+        m_r, m_n = hits_r / n_r, hits_n / n_n
+        return m_r, m_r * (1 - m_r) / n_r, m_n, m_n * (1 - m_n) / n_n
+
+
+def binary_lines(case: Case) -> Iterator[Line]:
+    """Yield the lines of the difference, then those of each run."""
+    rates = _rates(case)
+    yield from _difference_lines(case, rates)
+    for of, side in zip(("run", "against"), case.sides, strict=True):
+        yield from _run_lines(case, rates, of, side)
+
+
+def _rates(case: Case) -> Rates | Refusal:
+    if not case.is_binary:
+        return Refusal(NOT_BINARY)
+    for grade, name in ((1, "relevant"), (0, "not relevant")):
+        if case.counts[grade].sum() <= 0:
+            return Refusal(f"no gold label that is {name}", 10)
+    found = Rates(
+        (float(case.counts[1, 1]), float(case.counts[1].sum())),
+        (float(case.counts[0, 0]), float(case.counts[0].sum())),
+    )
+    m_r, _, m_n, _ = found.given
+    if abs(m_r + m_n - 1) < 1e-9:
+        return Refusal("sensitivity + specificity is 1: the labels say nothing")
+    return found
+
+
+# -- one run ------------------------------------------------------------------------------------------------
+
+
+def _run_lines(case: Case, rates: Rates | Refusal, of: str, side: Side) -> Iterator[Line]:
+    wald = Line(of, "Sensitivity and specificity, as printed", EQ5)
+    fieller = Line(of, "Fieller with one hit and one miss added", "Fieller (1954); noise-correction, 3.3")
+    if isinstance(rates, Refusal):
+        yield refused(wald, rates)
+        yield refused(fieller, rates)
+        return
+    j, j_variance = float(side.shares[1]), case.covariance(side.parts[:, 1])
+    yield _printed(wald, j, j_variance, rates, side.total)
+    found = corrected_interval(j, j_variance, rates.relevant, rates.not_relevant)
+    yield _interval(fieller, found, side.total)
+
+
+def _printed(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
+    """Return Eq 5 with Eq 7 as they are printed, also where they give what cannot be; the note says so."""
+    m_r, v_r, m_n, v_n = rates.given
+    value = corrected_value(j, m_r, m_n)
+    half = Z95 * math.sqrt(corrected_variance(j, j_variance, m_r, v_r, m_n, v_n))
+    note = (
+        ""
+        if 0 <= value <= 1
+        else "Impossible: a share outside 0 to 1. The formula goes on silently; Fieller refuses"
+    )
+    return replace(
+        line, value=total * value, low=total * (value - half), high=total * (value + half), note=note
+    )
+
+
+def _interval(line: Line, found: Interval | Refusal, total: float) -> Line:
+    if isinstance(found, Refusal):
+        return refused(line, found)
+    return replace(line, low=total * found.low, high=total * found.high)
+
+
+# -- the difference -----------------------------------------------------------------------------------------
+
+
+def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
+    of = "difference"
+    wald = Line(of, "One audit for both runs, Wald", SHARED, one_audit=True)
+    fieller = Line(of, "One audit for both runs, Fieller", SHARED, one_audit=True)
+    score = Line(
+        of,
+        "One audit for both runs, score test",
+        "noise-correction, 1.1: with one and the same audit “no difference” is tested by the grades as given",
+        one_audit=True,
+    )
+    eq10 = Line(of, "As if audited separately: not used", "Goldberg et al. (2017), Eq 10 and 11")
+    lines = (wald, fieller, score, eq10)
+    found = rates if isinstance(rates, Refusal) else _shared(case, rates)
+    if isinstance(found, Refusal):
+        yield from (refused(line, found) for line in lines)
+        return
+    total = case.sides[0].total
+    error = Z95 * found.standard_error
+    yield replace(
+        wald,
+        value=total * found.value,
+        low=total * (found.value - error),
+        high=total * (found.value + error),
+        p_value=found.p_value,
+    )
+    yield replace(_interval(fieller, found.fieller, total), p_value=found.score_p_value)
+    yield replace(score, p_value=found.score_p_value)
+    error = Z95 * found.eq10_standard_error
+    yield replace(
+        eq10,
+        value=total * found.value,
+        low=total * (found.value - error),
+        high=total * (found.value + error),
+        p_value=found.eq10_p_value,
+        note=found.eq10_reason,
+    )
+
+
+def _shared(case: Case, rates: Rates) -> SharedAuditDifference | Refusal:
+    a, b = case.sides
+    if not math.isclose(a.total, b.total, rel_tol=1e-6):
+        return Refusal(
+            "the runs do not return equally many documents, so that their shares do not have one scale"
+        )
+    parts = a.parts[:, 1] - b.parts[:, 1]
+    variance = case.covariance(parts)
+    if variance <= 0:
+        return Refusal("all topics have the same difference, so its spread cannot be estimated")
+    separate = (case.covariance(a.parts[:, 1]), case.covariance(b.parts[:, 1]))
+    if min(separate) <= 0:
+        return Refusal("all topics of a run have the same value, so their spread cannot be estimated")
+    return shared_audit_difference(
+        (float(a.shares[1]), float(b.shares[1])), variance, *rates.given, separate_variances=separate
+    )

@@ -1,0 +1,87 @@
+"""What the papers' methods say of a pair of runs, each by its name, beside the reported number."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from analytics.frames import CampaignArrays
+from analytics.models import Estimate, JudgingConditions, Method
+from analytics.services.analyses.binary import binary_lines
+from analytics.services.analyses.case import case
+from analytics.services.analyses.graded import graded_lines
+from analytics.services.analyses.wanted import Line, Wanted
+from analytics.services.conditions import what_forbids
+from analytics.services.recomputation import Progress, latest_computation
+from judging.models import Campaign
+
+STORED = {
+    Method.CORRECTED: ("Corrected by the audit: the reported number", "Touchstone"),
+    Method.NAIVE: ("Naive: grades as given", ""),
+    Method.MATRIX_INVERSE: (
+        "Matrix inverse, each assessor's own",
+        "c = inverse of J_a times v, for every assessor; generalises Goldberg et al. (2017), Eq 18",
+    ),
+    Method.TRUE: ("True value, all gold known", ""),
+}
+STORED_NOTE = {Method.NAIVE: "Its interval knows nothing of the judges' errors"}
+
+
+def papers(
+    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+) -> dict[str, Any]:
+    """Return the lines of the difference and of both runs, and what they rest on."""
+    found = case(campaign, arrays, wanted)
+    progress(2, 3, "the papers' methods")
+    lines = [*stored_lines(campaign, wanted), *binary_lines(found), *graded_lines(found)]
+    return {
+        "lines": [asdict(line) for line in lines],
+        "confusion": found.confusion,
+        "gold_per_grade": found.counts.sum(axis=1),
+        "n_topics": found.n_topics,
+        "n_items": int(arrays.judged.size),
+        "n_audited": int(found.audited.sum()),
+        "n_gold_checks": int(arrays.check_true.size),
+        "is_binary": found.is_binary,
+    }
+
+
+def under_conditions(result: dict[str, Any], answers: JudgingConditions | None) -> dict[str, Any]:
+    """Return the result as the answers allow it to be read: one audit for two runs, or a named refusal."""
+    forbidden = what_forbids(answers)
+    if not forbidden or "lines" not in result:
+        return result
+    nothing = {"value": None, "low": None, "high": None, "p_value": None}
+    lines = [
+        {**line, **nothing, "refusal": forbidden} if line["one_audit"] else line for line in result["lines"]
+    ]
+    return {**result, "lines": lines}
+
+
+def stored_lines(campaign: Campaign, wanted: Wanted) -> Iterator[Line]:
+    """Yield what the newest computation stored of the pair and of its runs."""
+    computation = latest_computation(campaign=campaign)
+    if computation is None:
+        return
+    runs = (wanted.run, wanted.against)
+    rows = computation.estimates.filter(measure=wanted.measure, method__in=STORED, run__run_id__in=runs)
+    by_runs = {
+        (e.run.run_id, e.run_b.run_id if e.run_b else "", e.method): e
+        for e in rows.select_related("run", "run_b")
+    }
+    for of, pair in (("difference", runs), ("run", (wanted.run, "")), ("against", (wanted.against, ""))):
+        for method, (name, source) in STORED.items():
+            line = Line(of, name, source, note=STORED_NOTE.get(method, ""))
+            if (*pair, method) in by_runs:
+                yield _stored(line, by_runs[*pair, method], 1)
+            elif (*pair[::-1], method) in by_runs:
+                yield _stored(line, by_runs[*pair[::-1], method], -1)
+
+
+def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
+    if estimate.value is None:
+        return replace(line, refusal=estimate.refusal)
+    ends = (estimate.low, estimate.high) if sign > 0 else (-estimate.high, -estimate.low)
+    note = ". ".join(filter(None, [line.note, estimate.warning]))
+    return replace(
+        line, value=sign * estimate.value, low=ends[0], high=ends[1], p_value=estimate.p_value, note=note
+    )

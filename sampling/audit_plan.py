@@ -1,0 +1,141 @@
+"""The next audit of judged items: how many in all, and every item's probability, nested in the audits before it.
+
+What is here depends on recorded probabilities, bronze grades and gold checks alone, never on what an audit brought.
+The forecast of an audit (analytics) and the audit itself ask the same functions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from sampling.measures import FloatArray
+from sampling.strategies import strategy_probabilities
+
+CLOSE_ENOUGH = 1e-6  # of an item
+
+
+@dataclass(frozen=True)
+class Auditable:
+    """Completely judged items with all that a strategy goes by; arrays have one entry an item.
+
+    `influence` is divided by the draw's probability; `earlier` is the largest probability that an audit of the same
+    tier has given the item, 0 for none.
+    """
+
+    influence: FloatArray
+    inclusion_probability: FloatArray
+    topic_index: NDArray[np.int64]
+    bronze_grade: NDArray[np.int64]
+    error_variance: FloatArray
+    earlier: FloatArray
+    n_grades: int
+
+    def probabilities(self, strategy: str, n_more: float) -> FloatArray:
+        """Return each item's probability after one more audit that adds n_more expected items, at most all.
+
+        All audits of a tier share one random number an item, so they are together the audit with the largest of their
+        probabilities: max(earlier, pi of the strategy). The strategy's own size is the one for which the sum of these
+        exceeds the sum of `earlier` by n_more: at least n_more, and at most that and all that was audited before. A
+        first audit has exactly this size; so has one more of the same strategy over the same items.
+
+        Raises
+        ------
+        ValueError
+            n_more not above 0 or not finite; what `strategy_probabilities` refuses.
+
+        Examples
+        --------
+        >>> rest = [np.ones(4), np.ones(4), np.zeros(4, int), np.zeros(4, int), np.ones(4)]
+        >>> Auditable(*rest, np.array([1.0, 0.5, 0.0, 0.0]), 2).probabilities("simple", 1).round(6).tolist()
+        [1.0, 0.5, 0.5, 0.5]
+        """
+        if not 0.0 < n_more < np.inf:
+            raise ValueError(f"n_more must be positive and finite, got {n_more}")
+        before = float(self.earlier.sum())
+        wanted = min(before + n_more, float(self.earlier.size))
+        if wanted >= self.earlier.size:
+            return np.ones(self.earlier.size)
+        sizes = (n_more, wanted)  # too small or right, too large or right: see above
+        for size in reversed(sizes):
+            pi = self._together(strategy, size)
+            if abs(float(pi.sum()) - wanted) <= CLOSE_ENOUGH:
+                return pi
+        found = brentq(
+            lambda size: float(self._together(strategy, size).sum()) - wanted, *sizes, xtol=CLOSE_ENOUGH
+        )
+        return self._together(strategy, found)
+
+    def _together(self, strategy: str, expected_count: float) -> FloatArray:
+        own = strategy_probabilities(
+            strategy,
+            expected_count=expected_count,
+            influence=self.influence,
+            inclusion_probability=self.inclusion_probability,
+            topic_index=self.topic_index,
+            bronze_grade=self.bronze_grade,
+            error_variance=self.error_variance,
+            n_grades=self.n_grades,
+        )
+        return np.maximum(own, self.earlier)
+
+
+def items_of_next_audit(
+    *, already: float, each_time: float, in_total: float, n_judged: int, n_drawn: int
+) -> float | None:
+    """Return how many items more the next audit is expected to select; None if there is nothing to audit yet.
+
+    The total is spent in step with the judging: what is judged last must be open to an audit too. Less than one more
+    item is not worth an audit, unless it completes the total.
+
+    Parameters
+    ----------
+    already : float
+        Expected number of items in all audits of the tier so far.
+    each_time, in_total : float
+        What is wanted of an audit, and of all together.
+    n_judged, n_drawn : int
+        Items with all their judgments, and all that were drawn.
+
+    Examples
+    --------
+    >>> items_of_next_audit(already=50, each_time=50, in_total=200, n_judged=300, n_drawn=400)
+    50.0
+    >>> items_of_next_audit(already=150, each_time=50, in_total=200, n_judged=300, n_drawn=400) is None
+    True
+    """
+    if min(each_time, in_total) < 0 or already < 0 or not 0 <= n_judged <= n_drawn:
+        given = f"{already}, {each_time}, {in_total}, {n_judged} of {n_drawn}"
+        raise ValueError(f"sizes must be at least 0 and judged items drawn ones, got {given}")
+    if n_judged == 0:
+        return None
+    wanted = min(already + each_time, in_total * n_judged / n_drawn, float(n_judged))
+    if wanted <= already or wanted < min(already + 1, in_total):
+        return None
+    return float(wanted - already)
+
+
+def middle_grades(label_item: ArrayLike, label_grade: ArrayLike, n_items: int) -> NDArray[np.int64]:
+    """Return the median grade of each item, between two grades the lower one.
+
+    Raises
+    ------
+    ValueError
+        An item without a label, or labels of different length.
+
+    Examples
+    --------
+    >>> middle_grades([0, 1, 0, 1, 1], [3, 0, 1, 2, 1], 2).tolist()
+    [1, 1]
+    """
+    item = np.asarray(label_item, dtype=np.int64)
+    grade = np.asarray(label_grade, dtype=np.int64)
+    if item.shape != grade.shape or item.ndim != 1:
+        raise ValueError(f"labels must be two flat arrays, got shapes {item.shape} and {grade.shape}")
+    count = np.bincount(item, minlength=n_items)
+    if count.size != n_items or (count == 0).any():
+        raise ValueError(f"each of {n_items} items must have a label, and no other item")
+    order = np.lexsort((grade, item))
+    first = np.cumsum(count) - count
+    return np.asarray(grade[order[first + (count - 1) // 2]], dtype=np.int64)

@@ -1,0 +1,60 @@
+"""A campaign's audit schedule: when it is due, in words, and how it is changed."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from judging.models import Campaign
+from sampling import schedules
+from sampling.models import AuditSchedule
+from touchstone.models import User, record
+
+TIMING = ("crontab", "every_seconds", "is_active")
+
+
+def last_due_time(schedule: AuditSchedule, now: datetime) -> datetime | None:
+    """Return the newest due time so far; None if none has come since the schedule began to count."""
+    if schedule.crontab:
+        return schedules.last_due(schedules.parse_crontab(schedule.crontab), now, schedule.starts_at)
+    return schedules.last_due_of_interval(schedule.every_seconds, schedule.starts_at, now)
+
+
+def next_due_time(schedule: AuditSchedule, now: datetime) -> datetime:
+    if schedule.crontab:
+        return schedules.next_due(schedules.parse_crontab(schedule.crontab), max(now, schedule.starts_at))
+    return schedules.next_due_of_interval(schedule.every_seconds, schedule.starts_at, now)
+
+
+def schedule_words(schedule: AuditSchedule) -> str:
+    """Return when, in words, such as "every Monday and Thursday at 02:30 UTC"."""
+    if schedule.crontab:
+        return f"{schedules.crontab_words(schedules.parse_crontab(schedule.crontab))} UTC"
+    return schedules.interval_words(schedule.every_seconds)
+
+
+def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> AuditSchedule:
+    """Make or change the campaign's schedule. A new time counts from now on: what it would have missed is not due."""
+    if fields.get("crontab"):
+        schedules.parse_crontab(fields["crontab"])
+    with transaction.atomic():
+        known = AuditSchedule.objects.select_for_update().filter(campaign=campaign).first()
+        schedule = known or AuditSchedule(campaign=campaign)
+        before = [getattr(schedule, name) for name in TIMING]
+        for name, value in fields.items():
+            setattr(schedule, name, value)
+        if before != [getattr(schedule, name) for name in TIMING]:
+            schedule.starts_at = timezone.now()
+        schedule.full_clean(exclude=["campaign"])
+        schedule.save()
+        state = schedule_words(schedule) if schedule.is_active else "by hand only"
+        record(
+            "planned audits",
+            campaign,
+            actor=actor,
+            when=state,
+            tier=schedule.tier,
+            strategy=schedule.strategy,
+        )
+    return schedule

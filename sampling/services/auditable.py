@@ -1,0 +1,130 @@
+"""What an audit can select, read from the rows: completely judged items, with all that the strategies go by."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Q
+
+from judging.models import Campaign, Item
+from sampling.audit_plan import Auditable, middle_grades
+from sampling.frames import item_probabilities, newest_draw, ranks_in_frame, weights_of_runs
+from sampling.measures import grade_gains, parse_measure
+from sampling.models import Audit, AuditEntry, Draw, DrawEntry
+from sampling.services.population import DrawRefused
+from sampling.strategies import error_variance, question_influence
+
+NOT_DRAWN = "the campaign has no draw: nothing can be audited"
+# The newest grade of every assessor and item, as it stands now.
+GRADES = """
+SELECT DISTINCT ON (j.item_id, j.assessor_id) j.item_id, j.grade
+  FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+ WHERE s.campaign_id = %s AND s.purpose IN ('judge', 'check')
+ ORDER BY j.item_id, j.assessor_id, j.sequence DESC
+"""
+# Answers on gold checks, by true and given grade: never an audit's, or later probabilities would depend on it.
+CHECK_COUNTS = """
+SELECT a.grade, g.grade, count(*)
+  FROM (SELECT DISTINCT ON (j.item_id, j.assessor_id) j.item_id, j.grade
+          FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+         WHERE s.campaign_id = %s AND s.purpose = 'check'
+         ORDER BY j.item_id, j.assessor_id, j.sequence DESC) g
+  JOIN judging_item i ON i.id = g.item_id
+  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id
+ GROUP BY 1, 2
+"""
+
+
+def judged_items(campaign: Campaign) -> list[Item]:
+    """Return the drawn items all of whose wanted judgments are in, in frame order.
+
+    A check that a later batch drew has slots of a check that count.
+    """
+    wanted = Q(slots__purpose__in=["judge", "check"], slots__state="done")
+    return list(
+        campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
+        .annotate(n_done=Count("slots", filter=wanted))
+        .filter(n_done__gte=campaign.judgments_per_item)
+        .select_related("topic", "document")
+        .only("topic__topic_id", "document__doc_id", "campaign_id")
+        .order_by("topic__topic_id", "document__doc_id")
+    )
+
+
+def auditable(campaign: Campaign, items: list[Item], tier: str) -> Auditable:
+    """Return what every strategy goes by at these items, for an audit by the tier."""
+    newest = newest_draw(campaign)
+    if newest is None:
+        raise DrawRefused(NOT_DRAWN)
+    drawn = item_probabilities(campaign)
+    probability = np.array([drawn[item.pk] for item in items])
+    place = {item.pk: index for index, item in enumerate(items)}
+    topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
+    grade = bronze_grades(campaign, place)
+    return Auditable(
+        influence=question_influence(_weights(campaign, newest, items), probability),
+        inclusion_probability=probability,
+        topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
+        bronze_grade=grade,
+        error_variance=_error_variance(campaign, newest, grade),
+        earlier=_earlier_probabilities(campaign, tier, place),
+        n_grades=len(campaign.scale.values()),
+    )
+
+
+def asked_runs(draw: Draw, run_ids: list[str]) -> list[int]:
+    """Return the places of the runs that the draw's question is about: all of them where it names none."""
+    asked = [index for index, run_id in enumerate(run_ids) if run_id in draw.parameters["runs"]]
+    is_pool = draw.question == Draw.Question.POOL
+    return list(range(len(run_ids))) if is_pool or not asked else asked
+
+
+def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
+    """Return the median grade, between two the lower one, of the items that `place` numbers from 0."""
+    labels = [(place[item], grade) for item, grade in _query(GRADES, campaign) if item in place]
+    columns = np.array(labels, dtype=np.int64).reshape(-1, 2)
+    return middle_grades(columns[:, 0], columns[:, 1], len(place))
+
+
+def _weights(campaign: Campaign, newest: Draw, items: list[Item]) -> np.ndarray:
+    runs = list(campaign.collection.runs.all())
+    pairs = pl.DataFrame(
+        {
+            "topic_id": [item.topic.topic_id for item in items],
+            "doc_id": [item.document.doc_id for item in items],
+        }
+    )
+    asked = asked_runs(newest, [run.run_id for run in runs])
+    parameters = newest.parameters
+    ranks = ranks_in_frame(pairs, [runs[run] for run in asked], parameters["depth"])
+    return weights_of_runs(ranks, parameters["measure"], len(parameters["topics"]))
+
+
+def _error_variance(campaign: Campaign, newest: Draw, bronze_grade: np.ndarray) -> np.ndarray:
+    """Return the variance of the gold gain given the bronze grade: one label's errors, as gold checks show them."""
+    n_grades = len(campaign.scale.values())
+    counts = np.zeros((n_grades, n_grades))
+    for true, given, n in _query(CHECK_COUNTS, campaign):
+        if 0 <= true < n_grades:  # a gold answer may be off this campaign's scale
+            counts[true, given] += n
+    measure = parse_measure(newest.parameters["measure"])
+    gains = grade_gains(
+        measure, campaign.scale.gains(), measure.relevant_grade or campaign.scale.relevant_grade
+    )
+    return error_variance(bronze_grade, counts, gains)
+
+
+def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:
+    best = np.zeros(len(place))
+    rows = AuditEntry.objects.filter(audit__in=Audit.objects.filter(campaign=campaign, tier=tier))
+    for item_id, probability in rows.values_list("item_id", "inclusion_probability").iterator():
+        if item_id in place:
+            best[place[item_id]] = max(best[place[item_id]], probability)
+    return best
+
+
+def _query(sql: str, campaign: Campaign) -> list[tuple]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [campaign.pk])
+        return cursor.fetchall()
