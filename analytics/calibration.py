@@ -305,7 +305,7 @@ def neyman_shares(joint: ArrayLike, gains: ArrayLike, *, label_shares: ArrayLike
 def neyman_allocation(
     shares: ArrayLike, label_totals: ArrayLike, n: int, *, least: int = FEW_AUDITED
 ) -> Ints:
-    """Return n audited items by label, near `shares`, at least `least` (or all) of each and at most N_l.
+    """Return n audited items by label, proportional to `shares` between `least` (or all) and N_l of each.
 
     >>> neyman_allocation([.9, .1], [1000, 20], 100).tolist()
     [80, 20]
@@ -317,11 +317,17 @@ def neyman_allocation(
     floor = np.minimum(totals, least).astype(np.int64)
     if not floor.sum() <= n <= totals.sum():
         raise ValueError(f"n must be in {int(floor.sum())}..{int(totals.sum())}, got {n}")
-    given = floor.copy()
-    # one by one to the label that is furthest below its share: n is an audit's size, some hundreds
-    for _ in range(n - int(floor.sum())):
-        room = np.where(given < totals, wanted * n - given, -np.inf)
-        given[int(np.argmax(room))] += 1
+    wanted = np.maximum(wanted, 1e-9 * wanted.sum())  # a label of share 0 takes what no other can
+    low, high = 0.0, float(totals.sum()) / float(wanted.min())
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(middle * wanted, floor, totals).sum() < n else (low, middle)
+    exact = np.clip(high * wanted, floor, totals)
+    given = np.floor(exact + 1e-9).astype(np.int64)
+    missing = n - int(given.sum())
+    if missing > 0:
+        remainder = np.where(given < totals, exact - given, -1.0)
+        given[np.argsort(-remainder, kind="stable")[:missing]] += 1
     return np.asarray(given)
 
 

@@ -1,7 +1,8 @@
 """Design-based estimates of a linear measure from the items that a draw selected.
 
-Every function takes one row of weights per target (a run, or the difference of two runs, `w_a - w_b`) and
-returns one result per row: an `Estimate`, or a `Refusal` that says why there is no number. A target is
+Every function takes the weights of its targets, a run or the difference of two runs `w_a - w_b`: a table
+[target, item], one row [item], or `analytics.targets.TargetWeights`, which knows all pairs of runs without writing
+them out. It returns one result per target: an `Estimate`, or a `Refusal` that says why there is no number. A target is
 ``sum_i w_i u_i`` over the frame, `w` unnormalised. Arrays hold the *drawn* items unless a name says "frame".
 
 Here are the estimators of a Poisson draw, and what all share. A draw of fixed size: `analytics.fixed_size`.
@@ -9,97 +10,32 @@ With replacement: `analytics.importance`. Topics as a sample of many: `analytics
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+
+from analytics.results import FEWEST_ITEMS as FEWEST_ITEMS
+from analytics.results import Z95 as Z95
+from analytics.results import Estimate as Estimate
+from analytics.results import Estimates as Estimates
+from analytics.results import Refusal as Refusal
+from analytics.results import all_refused as all_refused
+from analytics.results import estimate as estimate
+from analytics.results import estimates as estimates
+from analytics.results import few_items_warning as few_items_warning
+from analytics.results import no_spread as no_spread
+from analytics.results import quantile95 as quantile95
+from analytics.results import refused_where as refused_where
+from analytics.results import too_few as too_few
+from analytics.results import too_few_of as too_few_of
+from analytics.targets import TargetWeights, fourth_powers, not_zero
+from sampling.sparse import from_dense
 
 Floats = NDArray[np.float64]
-
-FEWEST_ITEMS = 10  # below: coverage .86-.98 in simulation (methods/sampling.md, section 5), so no interval
-FEW_ITEMS = 50  # below: coverage still .89-.95
-Z95 = 1.959963984540054
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95 % interval; `sources` names the errors the interval contains.
-
-    `degrees_of_freedom` is None where the normal quantile was used. `n` counts the items (or topics) the
-    standard error rests on. `components` splits the variance: (("drawing", .01), ("gold", .02)).
-    """
-
-    value: float
-    standard_error: float
-    low: float
-    high: float
-    degrees_of_freedom: float | None
-    n: int
-    sources: tuple[str, ...]
-    components: tuple[tuple[str, float], ...] = ()
-    warning: str = ""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The reason why there is no number, and about how many more labels (or topics) would give one."""
-
-    reason: str
-    needed: int | None = None
-
-
-def quantile95(degrees_of_freedom: float | None) -> float:
-    """Return the 97.5 % quantile of t, or of the normal distribution for None.
-
-    >>> round(quantile95(9), 6), round(quantile95(None), 6)
-    (2.262157, 1.959964)
-    """
-    return Z95 if degrees_of_freedom is None else float(stdtrit(degrees_of_freedom, 0.975))
-
-
-def estimate(
-    value: float,
-    variance: float,
-    *,
-    degrees_of_freedom: float | None,
-    n: int,
-    sources: Sequence[str],
-    components: Sequence[tuple[str, float]] = (),
-    warning: str = "",
-) -> Estimate:
-    """Return the estimate with a symmetric 95 % interval, assuming value/SE is t (or normal) distributed."""
-    if not (math.isfinite(value) and math.isfinite(variance) and variance >= 0):
-        raise ValueError(f"value must be finite and variance finite and >= 0, got {value} and {variance}")
-    error = math.sqrt(variance)
-    half = quantile95(degrees_of_freedom) * error
-    df = None if degrees_of_freedom is None else float(degrees_of_freedom)
-    parts = tuple((name, float(part)) for name, part in components)
-    low, high = float(value - half), float(value + half)
-    return Estimate(float(value), error, low, high, df, int(n), tuple(sources), parts, warning)
-
-
-def few_items_warning(n: int, noun: str = "judged items") -> str:
-    """Return a warning below 50 items, else an empty string."""
-    return f"only {n} {noun}: coverage of the interval may be as low as .86" if n < FEW_ITEMS else ""
-
-
-def too_few(n: int, least: int = FEWEST_ITEMS, noun: str = "judged items") -> Refusal:
-    """Return the refusal for `n` items with non-zero weight where `least` are needed."""
-    return Refusal(f"{n} {noun} with non-zero weight; at least {least} are needed", least - n)
-
-
-def no_spread(n: int) -> Refusal:
-    """Return the refusal for `n` items whose errors are all alike: an interval of no width would be false.
-
-    The usual case: nothing that was judged is relevant, and there is no prior (methods/sampling.md, 4).
-    """
-    return Refusal(
-        f"the {n} judged items with non-zero weight are all alike, so the error cannot be estimated; "
-        "judge more, or use the difference from a prior guess"
-    )
-
+Ints = NDArray[np.int64]
+Weights = ArrayLike | TargetWeights
 
 # -- validation ---------------------------------------------------------------------------------------------
 
@@ -131,16 +67,75 @@ def weight_rows(weights: ArrayLike) -> Floats:
     return np.atleast_2d(array)
 
 
-def prior_rows(
-    prior: ArrayLike | None, prior_total: ArrayLike | None, shape: tuple[int, int]
+def as_targets(weights: Weights) -> TargetWeights:
+    """Return weights [target, item], or of one target [item], in the form that all estimators work with."""
+    if isinstance(weights, TargetWeights):
+        return weights
+    return TargetWeights(from_dense(weight_rows(weights)), paired=False)
+
+
+def known_prior(
+    prior: ArrayLike | None, prior_total: ArrayLike | None, n_items: int, shape: tuple[int, ...]
 ) -> tuple[Floats, Floats]:
-    """Return the prediction f of each drawn item and the known frame totals sum f w of each target."""
+    """Return the prediction f of each item, and what is known of the targets: sum f w over the frame, or its parts."""
     if (prior is None) != (prior_total is None):
-        raise ValueError("prior and prior_total belong together, got only one of them")
+        raise ValueError("prior and what is known of it belong together, got only one of them")
     if prior is None or prior_total is None:
-        return np.zeros(shape[1]), np.zeros(shape[0])
-    totals = np.atleast_1d(finite("prior_total", prior_total))
-    return finite("prior", prior, (shape[1],)), finite("prior_total", totals, (shape[0],))
+        return np.zeros(n_items), np.zeros(shape)
+    totals = finite("prior_total", prior_total)
+    totals = totals.reshape(shape) if totals.ndim < len(shape) and totals.size == math.prod(shape) else totals
+    return finite("prior", prior, (n_items,)), finite("prior_total", totals, shape)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What every estimator of a draw starts from, validated. Item-indexed, but `prior_total` [target]."""
+
+    targets: TargetWeights
+    utility: Floats
+    probability: Floats
+    prior: Floats
+    prior_total: Floats
+    label_variance: Floats
+    sources: tuple[str, ...]
+
+    @property
+    def surprise(self) -> Floats:
+        """Return (u - f)/pi: what an item adds to every target, times its weight."""
+        return (self.utility - self.prior) / self.probability
+
+    @property
+    def noise(self) -> Floats:
+        """Return nu/pi: what an item's label noise adds to the variance, times its squared weight."""
+        return self.label_variance / self.probability
+
+    @property
+    def uncertain(self) -> NDArray[np.bool_]:
+        return self.probability < 1
+
+    def values(self) -> Floats:
+        """Return ``sum_frame f w + sum_drawn (u - f) w / pi`` by target."""
+        return self.prior_total + self.targets.totals(self.surprise)
+
+
+def sample(
+    weights: Weights,
+    utility: ArrayLike,
+    probability: ArrayLike,
+    *,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+    label_variance: ArrayLike | None = None,
+    named: str = "inclusion_probability",
+) -> Sample:
+    """Return the arguments that all estimators of a draw share. ValueError where they do not fit together."""
+    targets = as_targets(weights)
+    n_items = targets.n_items
+    u = finite("utility", utility, (n_items,))
+    pi = probabilities(named, probability, n_items)
+    f, totals = known_prior(prior, prior_total, n_items, (len(targets),))
+    nu, sources = label_variances(label_variance, n_items)
+    return Sample(targets, u, pi, f, totals, nu, sources)
 
 
 def label_variances(label_variance: ArrayLike | None, n_items: int) -> tuple[Floats, tuple[str, ...]]:
@@ -178,42 +173,63 @@ def poisson_terms(error: Floats, probability: Floats) -> Floats:
     return terms
 
 
-def poisson_degrees_of_freedom(terms: Floats, probability: Floats) -> float | None:
-    """Return ``2 V^2 / sum (1 - pi) v^2`` for the variance terms v, at least 1; None for the normal.
+def poisson_degrees_of_freedom(variance: ArrayLike, spread: ArrayLike) -> Floats:
+    """Return ``2 V^2 / spread``, at least 1, for a Poisson variance V; infinity, the normal, where that is 0/0.
 
-    The denominator estimates the variance of V itself under Poisson sampling (Satterthwaite's rule).
+    ``spread = sum (1 - pi) v^2`` for the terms v of V estimates half the variance of V (Satterthwaite's rule).
 
-    >>> poisson_degrees_of_freedom(np.ones(5), np.full(5, .5))
+    >>> terms, pi = np.ones(5), np.full(5, .5)
+    >>> float(poisson_degrees_of_freedom(terms.sum(), ((1 - pi) * terms**2).sum()))
     20.0
     """
-    spread = float(((1 - probability) * terms**2).sum())
-    total = float(terms.sum()) ** 2
-    return max(1.0, 2 * total / spread) if spread > 0 and total > 0 else None
+    top, spread = 2 * np.asarray(variance, dtype=np.float64) ** 2, np.asarray(spread, dtype=np.float64)
+    known = (spread > 0) & (top > 0)
+    return np.asarray(
+        np.where(known, np.maximum(1.0, np.divide(top, spread, out=np.ones_like(top), where=known)), np.inf)
+    )
 
 
-def _poisson_estimate(
-    value: float, w: Floats, error: Floats, nu: Floats, pi: Floats, sources: tuple[str, ...], fewest: int
-) -> Estimate | Refusal:
-    """Return the interval of `value`, whose sampled part is sum e/pi with the label noise nu w^2/pi."""
-    used = int(np.count_nonzero(w))
-    drawing, noise = poisson_terms(error, pi), nu * w**2 / pi
-    if fewest and not drawing.any() and (pi[w != 0] < 1).any():
-        return no_spread(used)
-    # nu is unbiased but may be negative for single labels; a variance may not
-    parts = [("drawing", float(drawing.sum())), ("label noise", max(0.0, float(noise.sum())))]
-    return estimate(
+@dataclass(frozen=True)
+class PoissonSums:
+    """What the variance of a Poisson draw needs, by target; `spread` is that of `poisson_degrees_of_freedom`."""
+
+    drawing: Floats  # sum w^2 (1 - pi) surprise^2
+    noise: Floats  # sum w^2 noise: unbiased, but may be negative for single labels
+    spread: Floats
+    n: Ints  # items with weight
+    n_uncertain: Ints  # of these, with pi < 1
+
+
+def poisson_sums(targets: TargetWeights, surprise: Floats, noise: Floats, pi: Floats) -> PoissonSums:
+    """Return the sums over items with ``surprise = (u - f)/pi`` and ``noise = nu/pi``, one pass over the weights."""
+    drawing = (1 - pi) * surprise**2
+    squares, spread, counts = targets.sums(
+        (np.square, np.stack([drawing, noise], axis=1)),
+        (fourth_powers, (1 - pi) * (drawing + noise) ** 2),
+        (not_zero, np.stack([np.ones(pi.size), pi < 1], axis=1)),
+    )
+    n, n_uncertain = np.rint(counts).astype(np.int64).T
+    return PoissonSums(squares[:, 0], squares[:, 1], spread, n, n_uncertain)
+
+
+def _poisson_estimates(
+    value: Floats, sums: PoissonSums, sources: tuple[str, ...], fewest: int, refusals: Mapping[int, Refusal]
+) -> Estimates:
+    """Return the intervals of the values, whose sampled part is sum w * surprise with the label noise."""
+    alike = (fewest > 0) & (sums.drawing == 0) & (sums.n_uncertain > 0)
+    # a variance may not be negative
+    parts = {"drawing": sums.drawing, "label noise": np.maximum(0.0, sums.noise)}
+    return estimates(
         value,
-        sum(part for _, part in parts),
-        degrees_of_freedom=poisson_degrees_of_freedom(drawing + noise, pi),
-        n=used,
-        sources=sources,
-        components=parts[: len(sources)],
-        warning=few_items_warning(used),
+        {name: parts[name] for name in sources},
+        degrees_of_freedom=poisson_degrees_of_freedom(sums.drawing + sums.noise, sums.spread),
+        n=sums.n,
+        refusals=refused_where(alike, lambda target: no_spread(int(sums.n[target]))) | dict(refusals),
     )
 
 
 def difference_estimator(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     inclusion_probability: ArrayLike,
     *,
@@ -221,8 +237,8 @@ def difference_estimator(
     prior_total: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
-    """Return ``sum_frame f w + sum_drawn (u - f) w / pi``, one result per row of weights.
+) -> Estimates:
+    """Return ``sum_frame f w + sum_drawn (u - f) w / pi``, one result per target.
 
     Assumption: Poisson draw with the recorded pi; the prior f was fixed without the item's own inclusion:
     before the draw, or cross-fitted (f of an item learned from the labels of other folds only, the folds
@@ -234,33 +250,27 @@ def difference_estimator(
 
     Source: methods/sampling.md, sections 1 and 5; Cassel, Särndal and Wretman (1976) for the difference form.
     """
-    rows = weight_rows(weights)
-    n_items = rows.shape[1]
-    u = finite("utility", utility, (n_items,))
-    pi = probabilities("inclusion_probability", inclusion_probability, n_items)
-    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
-    nu, sources = label_variances(label_variance, n_items)
-
-    results: list[Estimate | Refusal] = []
-    for w, total in zip(rows, totals, strict=True):
-        if np.count_nonzero(w) < fewest:
-            results.append(too_few(int(np.count_nonzero(w)), fewest))
-            continue
-        error = w * (u - f)
-        value = float(total + (error / pi).sum())
-        results.append(_poisson_estimate(value, w, error, nu, pi, sources, fewest))
-    return results
+    drawn = sample(
+        weights,
+        utility,
+        inclusion_probability,
+        prior=prior,
+        prior_total=prior_total,
+        label_variance=label_variance,
+    )
+    sums = poisson_sums(drawn.targets, drawn.surprise, drawn.noise, drawn.probability)
+    return _poisson_estimates(drawn.values(), sums, drawn.sources, fewest, too_few_of(sums.n, fewest))
 
 
 def horvitz_thompson(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     inclusion_probability: ArrayLike,
     *,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
-    """Return ``sum_drawn u w / pi`` under a Poisson draw, one result per row of weights.
+) -> Estimates:
+    """Return ``sum_drawn u w / pi`` under a Poisson draw, one result per target.
 
     For a run's own value this has 1.2 to 1.4 times the variance it need have, because the number drawn is
     random: give `difference_estimator` a prior, use `hajek_ratio`, or draw a fixed size.
@@ -283,7 +293,7 @@ def hajek_ratio(
     weight_total: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
+) -> Sequence[Estimate | Refusal]:
     """Return ``r = (sum_drawn w u / pi) / (sum_drawn w / pi)``, times the known ``sum_frame w`` if given.
 
     Without `weight_total` (one number per target) this estimates the *mean* utility of the frame's items,
@@ -298,14 +308,11 @@ def hajek_ratio(
 
     Source: Hájek (1971); Särndal, Swensson and Wretman (1992), section 5.7.
     """
-    rows = weight_rows(weights)
-    n_items = rows.shape[1]
-    u = finite("utility", utility, (n_items,))
-    pi = probabilities("inclusion_probability", inclusion_probability, n_items)
+    drawn = sample(weights, utility, inclusion_probability, label_variance=label_variance)
+    rows, u, pi = weight_rows(weights), drawn.utility, drawn.probability
     known = None if weight_total is None else finite("weight_total", weight_total, (rows.shape[0],))
     if known is not None and (known <= 0).any():
         raise ValueError(f"weight_total must be above 0, got {known.min()}")
-    nu, sources = label_variances(label_variance, n_items)
 
     results: list[Estimate | Refusal] = []
     for target, w in enumerate(rows):
@@ -319,6 +326,8 @@ def hajek_ratio(
         size = float((w / pi).sum())
         scale = (1.0 if known is None else float(known[target])) / size
         mean = float((w * u / pi).sum()) / size
-        error = scale * w * (u - mean) * math.sqrt(used / (used - 1))
-        results.append(_poisson_estimate(scale * size * mean, scale * w, error, nu, pi, sources, fewest))
+        surprise = (u - mean) / pi * math.sqrt(used / (used - 1))
+        sums = poisson_sums(as_targets(scale * w), surprise, drawn.noise, pi)
+        value = np.array([scale * size * mean])
+        results += _poisson_estimates(value, sums, drawn.sources, fewest, {})
     return results

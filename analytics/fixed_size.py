@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimators import (
     FEWEST_ITEMS,
-    Estimate,
+    Estimates,
     Floats,
     Refusal,
-    estimate,
-    few_items_warning,
+    Weights,
+    estimates,
     finite,
-    label_variances,
     no_spread,
-    prior_rows,
     probabilities,
-    too_few,
-    weight_rows,
+    refused_where,
+    sample,
+    too_few_of,
 )
 from analytics.labels import Ints, integers
+from analytics.targets import TargetWeights, not_zero
 
 MOST_NAMED = 5  # strata that a refusal names
 NEARLY_HALF = 0.49  # an item with half of its stratum's sum of 1 - pi has no solution, and near it a slow one
@@ -87,7 +87,7 @@ def fixed_size_forecast(frame_error: ArrayLike, inclusion_probability: ArrayLike
 
 
 def fixed_size(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     inclusion_probability: ArrayLike,
     *,
@@ -97,7 +97,7 @@ def fixed_size(
     prior_total: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return the difference (or HT) estimate of a draw of fixed size, or of one such draw in every stratum.
 
     Assumption and arguments as in `analytics.estimators.difference_estimator`, the draw being Pareto or
@@ -112,48 +112,41 @@ def fixed_size(
     Source: Hajek (1964); Deville and Tille (2005), Variance approximation under balanced sampling; Cochran (1977),
     sections 5.4 (degrees of freedom) and 5A.12 (joining strata).
     """
-    rows = weight_rows(weights)
-    n_items = rows.shape[1]
-    u = finite("utility", utility, (n_items,))
-    pi = probabilities("inclusion_probability", inclusion_probability, n_items)
-    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
-    nu, sources = label_variances(label_variance, n_items)
-    members = np.zeros(n_items, dtype=np.int64) if strata is None else integers("strata", strata)
-    if members.shape != (n_items,):
-        raise ValueError(f"strata must have length {n_items}, got {members.size}")
+    drawn = sample(
+        weights,
+        utility,
+        inclusion_probability,
+        prior=prior,
+        prior_total=prior_total,
+        label_variance=label_variance,
+    )
+    pi = drawn.probability
+    members = np.zeros(pi.size, dtype=np.int64) if strata is None else integers("strata", strata)
+    if members.shape != pi.shape:
+        raise ValueError(f"strata must have length {pi.size}, got {members.size}")
 
-    drawn = _uncertain(members, pi)
+    cells = _uncertain(members, pi)
     if join_strata:
-        drawn = _joined(drawn)
-    refused = _single_items(drawn, stratified=strata is not None)
-    share = _shares(pi, drawn, stratified=strata is not None)
-    results: list[Estimate | Refusal] = []
-    for w, total in zip(rows, totals, strict=True):
-        used = int(np.count_nonzero(w))
-        problem = too_few(used, fewest) if used < fewest else refused
-        if problem is not None:
-            results.append(problem)
-            continue
-        error = w * (u - f)
-        by_stratum = _stratum_variances(error, pi, drawn, share)
-        if fewest and not by_stratum.any() and (pi[w != 0] < 1).any():
-            results.append(no_spread(used))
-            continue
-        variance = float(by_stratum.sum())
-        spread = float((by_stratum**2 / np.maximum(1, drawn.count - 1)).sum())
-        parts = [("drawing", variance), ("label noise", max(0.0, float((nu * w**2 / pi).sum())))]
-        results.append(
-            estimate(
-                float(total + (error / pi).sum()),
-                sum(part for _, part in parts),
-                degrees_of_freedom=variance**2 / spread if spread > 0 else None,
-                n=used,
-                sources=sources,
-                components=parts[: len(sources)],
-                warning=few_items_warning(used),
-            )
-        )
-    return results
+        cells = _joined(cells)
+    share = _shares(pi, cells, stratified=strata is not None)
+    variance, spread = _variances(drawn.targets, drawn.surprise, cells, share)
+    counted, noise = drawn.targets.sums(
+        (not_zero, np.stack([np.ones(pi.size), pi < 1], axis=1)), (np.square, drawn.noise)
+    )
+    n, n_uncertain = np.rint(counted).astype(np.int64).T
+    alike = (fewest > 0) & (variance == 0) & (n_uncertain > 0)
+    refusals = refused_where(alike, lambda target: no_spread(int(n[target])))
+    single = _single_items(cells, stratified=strata is not None)
+    if single is not None:
+        refusals = dict.fromkeys(range(n.size), single)
+    parts = {"drawing": variance, "label noise": np.maximum(0.0, noise)}
+    return estimates(
+        drawn.values(),
+        {name: parts[name] for name in drawn.sources},
+        degrees_of_freedom=np.divide(variance**2, spread, out=np.full(n.size, np.inf), where=spread > 0),
+        n=n,
+        refusals=refusals | too_few_of(n, fewest),
+    )
 
 
 def _uncertain(members: Ints, pi: Floats) -> _Strata:
@@ -194,11 +187,16 @@ def _single_items(strata: _Strata, *, stratified: bool) -> Refusal | None:
     )
 
 
-def _stratum_variances(error: Floats, pi: Floats, strata: _Strata, share: Floats) -> Floats:
-    """Return the variance of every stratum around its centre, all at once."""
-    z, n = error[strata.places] / pi[strata.places], strata.count.size
-    centre = np.bincount(strata.index, share * z, n) / np.bincount(strata.index, share, n)
-    return np.asarray(np.bincount(strata.index, share * (z - centre[strata.index]) ** 2, n))
+def _variances(
+    targets: TargetWeights, surprise: Floats, strata: _Strata, share: Floats
+) -> tuple[Floats, Floats]:
+    """Return by target the sum of the strata's variances around their centres, and ``sum V_h^2/(m_h - 1)``."""
+    freedom = np.maximum(1, strata.count - 1)
+    z = targets.over(strata.places).scaled(surprise[strata.places])
+    variance, spread = np.zeros((2, len(targets)))
+    for part, by_stratum in z.spreads(share, strata.index, strata.count.size):
+        variance[part], spread[part] = by_stratum.sum(axis=1), (by_stratum**2 / freedom).sum(axis=1)
+    return variance, spread
 
 
 def _shares(pi: Floats, strata: _Strata, *, stratified: bool) -> Floats:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Floats, finite
+from analytics.estimators import Floats, Refusal, finite
 from analytics.goldberg_refusals import check_hits, rate
 
 RUNS_AT_ONCE = 500  # bounds the memory of a simulation: 500 runs of 500 labels are 2 MB
@@ -22,7 +22,7 @@ class ParametricBootstrap:
     """What Algorithm 1 gives: `low` and `high` are quantiles and the result; `standard_deviation` is the paper's.
 
     It has no finite value in the population, because D* can be 0. `no_separation` is the share of draws with
-    D* <= 0; draws with D* = 0 count as infinite, in the direction of their numerator, and not in mean and SD.
+    D* <= 0; draws with D* = 0 are left out.
     """
 
     mean: float
@@ -51,12 +51,12 @@ def parametric_bootstrap(
     n: int | None = None,
     j_variance: float | None = None,
     draws: int = 10_000,
-) -> ParametricBootstrap:
+) -> ParametricBootstrap | Refusal:
     """Return Algorithm 1: draws of j*, mR*, mN*, each giving ``(j* - 1 + mN*)/(mR* + mN* - 1)``.
 
     P@1: give `n`, j* is Binom(j, n)/n. P@k: give `j_variance` (s^2/n), j* is normal, because P@k is not binomial.
     `relevant` = (labels "relevant", all) among gold relevant, `not_relevant` = (labels "not relevant", all).
-    Assumption: as Eq 7, independent audit.
+    Assumption: as Eq 7, independent audit. Refused if more than 2.5 % of the draws have D* <= 0.
     """
     rate("j", j)
     for name, pair in (("relevant", relevant), ("not_relevant", not_relevant)):
@@ -74,15 +74,17 @@ def parametric_bootstrap(
     m_r = rng.binomial(relevant[1], relevant[0] / relevant[1], draws) / relevant[1]
     m_n = rng.binomial(not_relevant[1], not_relevant[0] / not_relevant[1], draws) / not_relevant[1]
     a, d = means - 1 + m_n, m_r + m_n - 1
-    nothing = np.abs(d) < 1e-12
-    values = np.where(a >= 0, math.inf, -math.inf)
-    values[~nothing] = a[~nothing] / d[~nothing]
-    low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
-    kept = values[~nothing]
-    if kept.size < 2 or not math.isfinite(low + high):
-        raise ValueError("sensitivity + specificity must be above 1 in most draws: there is no interval")
+    without = float((d < 1e-12).mean())
+    if without > 0.025:
+        return Refusal(
+            f"Pr(D* <= 0) = {without:.3f} > .025: the labels hardly separate the grades, and the draws have no "
+            "spread that means anything; more gold is needed"
+        )
+    kept = np.abs(d) > 1e-12
+    values = a[kept] / d[kept]
+    low, high = np.quantile(values, [0.025, 0.975])
     return ParametricBootstrap(
-        float(kept.mean()), float(kept.std(ddof=1)), float(low), float(high), float((d < 1e-12).mean())
+        float(values.mean()), float(values.std(ddof=1)), float(low), float(high), without
     )
 
 

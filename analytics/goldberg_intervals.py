@@ -149,10 +149,9 @@ def _fieller_within(
         raise ValueError(f"j_variance must be >= 0, got {j_variance}")
     (m_r, v_r), (m_n, v_n) = rates
     found = fieller(j - 1 + m_n, j_variance + v_n, m_r + m_n - 1, v_r + v_n, v_n)
-    if isinstance(found, Refusal) or separation is not None:
-        reason = separation or (found if isinstance(found, Refusal) else None)
-        return _as_asked(reason, None, refuse)
-    problem = infeasible_refusal(errors_outside(j, j_variance, *rates), j, m_r, m_n)
+    problem = infeasible_refusal(errors_outside(j, j_variance, *rates), j, m_r, m_n) or separation
+    if isinstance(found, Refusal):
+        return _as_asked(problem or found, None, refuse)
     if problem is None and (m_r + m_n < 1 or found.low > 1 or found.high < 0):
         problem = Refusal("the interval lies outside [0, 1]: not the audit of these labels")
     within = Interval(min(1.0, max(0.0, found.low)), max(0.0, min(1.0, found.high)))

@@ -85,7 +85,7 @@ def printed_bootstrap_error(topic_values: ArrayLike, *, rng: np.random.Generator
     if values.ndim != 1 or values.size < 2 or draws < 2:
         raise ValueError(f"at least 2 flat values and 2 draws are needed, got {values.shape} and {draws}")
     means = [math.fsum(rng.choice(values, values.size, replace=False)) / values.size for _ in range(draws)]
-    return float(np.std(means))
+    return float(np.std(np.array(means) - means[0]))
 
 
 def printed_topics_needed(

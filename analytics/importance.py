@@ -11,35 +11,39 @@ the variance around the sum of these labels, and that sum has itself this varian
 estimated without bias by the mean over draws of ``nu w^2/Q``.
 """
 
-import math
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimators import (
     FEWEST_ITEMS,
-    Estimate,
+    Estimates,
     Floats,
     Refusal,
-    estimate,
+    Weights,
+    all_refused,
+    as_targets,
+    estimates,
     few_items_warning,
     finite,
-    label_variances,
     no_spread,
-    prior_rows,
-    probabilities,
+    refused_where,
+    sample,
     too_few,
-    weight_rows,
+    too_few_of,
 )
 from analytics.labels import Ints, integers
+from analytics.targets import TargetWeights
 
 PAPERS_Z = 1.96  # Eq 6 prints 1.96, not the exact quantile and not t
+MOST_JOINT = 20_000  # items whose joint probabilities are worth the wait: above, the larger variance is taken
 BLOCK = 512  # items for which all joint probabilities are held at once
 ALMOST = np.nextafter(1.0, 0.0)  # where log1p(-1) or a division by 0 would be infinite
 
 
 def importance_sampling(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     draw_probability: ArrayLike,
     *,
@@ -47,8 +51,8 @@ def importance_sampling(
     item: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
-    """Return the mean of ``z = u w / Q`` over n draws with replacement, one result per row of weights.
+) -> Estimates:
+    """Return the mean of ``z = u w / Q`` over n draws with replacement, one result per target.
 
     Assumption: the draws are independent with probabilities Q, one entry per draw; several batches:
     `balance_heuristic`, or `adaptive_batches` where a design saw labels. The interval is value +- 1.96 times
@@ -58,40 +62,47 @@ def importance_sampling(
 
     Source: Schnabel et al. (2016), Eq 3, 6 and (with w = w_a - w_b) 7; the term for repeated labels is ours.
     """
-    rows = weight_rows(weights)
-    n = rows.shape[1]
-    values = finite("utility", utility, (n,))
-    q = probabilities("draw_probability", draw_probability, n)
+    drawn = sample(
+        weights, utility, draw_probability, label_variance=label_variance, named="draw_probability"
+    )
+    targets, n = drawn.targets, drawn.utility.size
     if fewest < 0:
         raise ValueError(f"fewest must be at least 0, got {fewest}")
     batches = np.zeros(n, dtype=np.int64) if batch is None else integers("batch", batch, 0)
     if batches.shape != (n,):
         raise ValueError(f"batch must have length {n}, got {batches.size}")
-    nu, sources = label_variances(label_variance, n)
-    items = _items(item, values, n, needed=label_variance is not None)
+    items = _items(item, drawn.utility, n, needed=label_variance is not None)
     single = np.flatnonzero(np.bincount(batches) == 1).tolist()
 
-    results: list[Estimate | Refusal] = []
-    for w in rows:
-        used = int(np.count_nonzero(w)) if item is None else int(np.unique(items[w != 0]).size)
-        if used < fewest or n < 2:
-            results.append(too_few(used, max(2, fewest)))
-            continue
-        if single:
-            results.append(Refusal(f"batches of 1 draw have no variance of their own: {single}", len(single)))
-            continue
-        z = w * values / q
-        drawing = _within_batches(z, batches)
-        if fewest and drawing == 0:
-            results.append(no_spread(used))
-            continue
-        noise = max(0.0, float((nu * w**2 / q).mean()))
-        parts = (("drawing", drawing), ("label noise", noise))
-        value, error = float(z.mean()), math.sqrt(drawing + noise)
-        low, high = value - PAPERS_Z * error, value + PAPERS_Z * error
-        warning = few_items_warning(used)
-        results.append(Estimate(value, error, low, high, None, n, sources, parts[: len(sources)], warning))
-    return results
+    used = targets.counts(_first_of_each(items))
+    few = refused_where((used < fewest) | (n < 2), lambda target: too_few(int(used[target]), max(2, fewest)))
+    if single or n < 2:
+        reason = f"batches of 1 draw have no variance of their own: {single}"
+        return all_refused(len(targets), Refusal(reason, len(single)), but=few)
+    z = targets.scaled(drawn.utility / drawn.probability)
+    count = np.bincount(batches)
+    drawing = np.zeros(len(targets))
+    for part, squares in z.spreads(np.ones(n), batches, count.size):
+        drawing[part] = (squares * count / np.maximum(1, count - 1)).sum(axis=1) / n**2
+    alike = refused_where((drawing == 0) & (fewest > 0), lambda target: no_spread(int(used[target])))
+    parts = {"drawing": drawing, "label noise": np.maximum(0.0, targets.squares(drawn.noise) / n)}
+    found = estimates(
+        drawn.values() / n,
+        {name: parts[name] for name in drawn.sources},
+        degrees_of_freedom=np.inf,
+        n=np.full(len(targets), n),
+        refusals=alike | few,
+        quantile=PAPERS_Z,
+        warning=lambda _: "",
+    )
+    return found.warned([few_items_warning(size) for size in used.tolist()])
+
+
+def _first_of_each(items: Ints) -> NDArray[np.bool_]:
+    """Return 1 for the first draw of each item: draws of one item have one weight."""
+    first = np.zeros(items.size, dtype=bool)
+    first[np.unique(items, return_index=True)[1]] = True
+    return first
 
 
 def _items(item: ArrayLike | None, values: Floats, n: int, *, needed: bool) -> Ints:
@@ -113,20 +124,8 @@ def _items(item: ArrayLike | None, values: Floats, n: int, *, needed: bool) -> I
     return items
 
 
-def _within_batches(z: Floats, batch: Ints) -> float:
-    """Return ``sum_b (n_b/n)^2 s_b^2/n_b``; for one batch s^2/n."""
-    count = np.bincount(batch)
-    present = count > 0
-    mean = np.bincount(batch, z) / np.maximum(1, count)
-    squares = np.bincount(batch, (z - mean[batch]) ** 2)
-    # equal z of one batch may differ from their mean in the last bit
-    squares[squares <= count * (1e-15 * np.abs(z).max()) ** 2] = 0.0
-    within = squares[present] * count[present] / np.maximum(1, count[present] - 1)
-    return float(within.sum()) / z.size**2
-
-
 def balance_heuristic(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     batch_probability: ArrayLike,
     batch: ArrayLike,
@@ -134,7 +133,7 @@ def balance_heuristic(
     item: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return the estimate from several batches with ``Q(t) = sum_b (n_b/n) Q_b(t)`` at every draw.
 
     `batch_probability[b, draw]` is the probability of *every* batch's design at every draw, not only of the
@@ -169,7 +168,7 @@ def balance_heuristic(
 
 
 def adaptive_batches(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     own_probability: ArrayLike,
     batch: ArrayLike,
@@ -177,7 +176,7 @@ def adaptive_batches(
     item: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return the mean of the batches' own estimates, weighted n_b/n, each with its own batch's Q.
 
     Exactly unbiased also if a batch's design was chosen after seeing all labels before it: given these, each batch
@@ -245,6 +244,13 @@ def distinct_variances(error: ArrayLike, draw_probability: ArrayLike, n_draws: A
 
     z = errors / pi
     total = (z**2 * (1 - pi)).sum(axis=1)
+    for part, kernel in _joint_kernels(designs, draws, pi):
+        total += ((z[:, part] @ kernel) * z).sum(axis=1)
+    return np.asarray(total)
+
+
+def _joint_kernels(designs: Floats, draws: Floats, pi: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield (pi_ij - pi_i pi_j)/pi_ij for some items i and all items j, and 0 for j = i."""
     odds = designs / (1 - np.minimum(designs, ALMOST))
     for start in range(0, pi.size, BLOCK):
         part = slice(start, start + BLOCK)
@@ -256,12 +262,11 @@ def distinct_variances(error: ArrayLike, draw_probability: ArrayLike, n_draws: A
         joint = pi[part][:, None] * pi[None, :] + excess
         kernel = np.divide(excess, joint, out=np.zeros_like(excess), where=joint > 0)
         kernel[np.arange(pi[part].size), np.arange(start, start + pi[part].size)] = 0.0
-        total += np.einsum("ti,ij,tj->t", z[:, part], kernel, z, optimize=True)
-    return np.asarray(total)
+        yield part, kernel
 
 
 def distinct_items(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     draw_probability: ArrayLike,
     n_draws: ArrayLike,
@@ -270,7 +275,7 @@ def distinct_items(
     prior_total: ArrayLike | None = None,
     label_variance: ArrayLike | None = None,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return ``sum_frame f w + sum_distinct (u - f) w / pi``: the rescue for what was drawn with replacement.
 
     One entry per *distinct* drawn item; Q and `n_draws` as in `distinct_inclusion` (designs that did not see
@@ -278,46 +283,52 @@ def distinct_items(
     replacement, so its interval is far shorter than Eq 6's once items repeat. The variance is
     `distinct_variances`, or where that is not positive its first sum, which leaves out that draws compete and
     is too large (the warning says so), plus ``sum nu w^2/pi``; t with one degree of freedom less than there are
-    uncertain items.
+    uncertain items. Above 20,000 items the first sum is always taken: time grows with their square.
 
     Source: methods/sampling.md, section 5 (rescue); Horvitz and Thompson (1952).
     """
-    rows = weight_rows(weights)
-    n_items = rows.shape[1]
-    u = finite("utility", utility, (n_items,))
+    targets = as_targets(weights)
     designs, draws = _designs(draw_probability, n_draws)
-    if designs.shape[1] != n_items:
-        raise ValueError(f"draw_probability must be of {n_items} items, got {designs.shape[1]}")
-    pi = probabilities("the chance to be drawn", distinct_inclusion(designs, draws), n_items)
-    f, totals = prior_rows(prior, prior_total, (rows.shape[0], n_items))
-    nu, sources = label_variances(label_variance, n_items)
+    if designs.shape[1] != targets.n_items:
+        raise ValueError(f"draw_probability must be of {targets.n_items} items, got {designs.shape[1]}")
+    drawn = sample(
+        targets,
+        utility,
+        distinct_inclusion(designs, draws),
+        prior=prior,
+        prior_total=prior_total,
+        label_variance=label_variance,
+        named="the chance to be drawn",
+    )
+    pi = drawn.probability
+    z = targets.scaled(drawn.surprise)
+    largest = z.squares(1 - pi)
+    variance = (
+        largest + _competition(z, designs, draws, pi) if pi.size <= MOST_JOINT else np.zeros(largest.size)
+    )
+    replaced = (variance <= 0) & (largest > 0)
+    parts = {
+        "drawing": np.where(replaced, largest, np.maximum(0.0, variance)),
+        "label noise": np.maximum(0.0, targets.squares(drawn.noise)),
+    }
+    n, uncertain = targets.n_weighed(), int(np.count_nonzero(pi < 1))
+    alike = (z.n_weighed() == 0) & (uncertain > 0) & (fewest > 0)
+    found = estimates(
+        drawn.values(),
+        {name: parts[name] for name in drawn.sources},
+        degrees_of_freedom=max(1, uncertain - 1) if uncertain else np.inf,
+        n=n,
+        refusals=refused_where(alike, lambda target: no_spread(int(n[target]))) | too_few_of(n, fewest),
+    )
+    return found.warned(["the variance is taken too large" if one else "" for one in replaced.tolist()])
 
-    errors = rows * (u - f)
-    variances = distinct_variances(errors, designs, draws)
-    largest = ((1 - pi) * (errors / pi) ** 2).sum(axis=1)
-    uncertain = int(np.count_nonzero(pi < 1))
-    results: list[Estimate | Refusal] = []
-    for target, w in enumerate(rows):
-        used = int(np.count_nonzero(w))
-        if used < fewest:
-            results.append(too_few(used, fewest))
-            continue
-        if fewest and not errors[target].any() and uncertain:
-            results.append(no_spread(used))
-            continue
-        replaced = variances[target] <= 0 < largest[target]
-        drawing = float(largest[target] if replaced else max(0.0, variances[target]))
-        parts = [("drawing", drawing), ("label noise", max(0.0, float((nu * w**2 / pi).sum())))]
-        notes = [few_items_warning(used), "the variance is taken too large" if replaced else ""]
-        results.append(
-            estimate(
-                float(totals[target] + (errors[target] / pi).sum()),
-                sum(part for _, part in parts),
-                degrees_of_freedom=max(1, uncertain - 1) if uncertain else None,
-                n=used,
-                sources=sources,
-                components=parts[: len(sources)],
-                warning="; ".join(note for note in notes if note),
-            )
-        )
-    return results
+
+def _competition(z: TargetWeights, designs: Floats, draws: Floats, pi: Floats) -> Floats:
+    """Return the second sum of `distinct_variances` by target, from the products of the runs' rows."""
+    rows = z.runs.dense()
+    products = np.zeros((len(rows), len(rows)))
+    for part, kernel in _joint_kernels(designs, draws, pi):
+        products += (rows[:, part] @ kernel) @ rows.T
+    own = np.diagonal(products)
+    first, second = z.pairs
+    return np.concatenate([own, own[first] + own[second] - 2 * products[first, second]])

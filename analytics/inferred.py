@@ -159,8 +159,9 @@ def inferred_ndcg(
     """Return DCG/N_q of every run: discount 1/log2(rank + 1), no cutoff, the ideal from estimated counts by grade.
 
     ht: sum over judged of gain * discount / pi: the DCG is unbiased. difference: sum over all returned of the
-    stratum's mean * discount + sum over judged of (gain - mean) * discount / pi: unbiased for a fixed mean. printed:
-    in every stratum the mean over judged *and returned* documents times the number returned (biased low: 0 where none
+    stratum's mean * discount + sum over judged of (gain - mean) * discount / pi: its bias, the covariance of gain and
+    discount within strata over the number judged there, comes from means of the same documents. printed: in every
+    stratum the mean over judged *and returned* documents times the number returned (biased low: 0 where none
     was judged). literal: the formula as it stands in print, divided by all judged of the stratum (far too low).
     N_q is concave in the counts, so that it comes out low and every form's score a little high.
 

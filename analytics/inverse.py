@@ -6,32 +6,38 @@ It is right only if an assessor errs alike on all documents of one grade. Real j
 `matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.correction`.
 """
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimators import (
     FEWEST_ITEMS,
-    Z95,
     Estimate,
+    Estimates,
     Floats,
     Refusal,
+    Weights,
+    all_refused,
+    as_targets,
     estimate,
+    estimates,
     few_items_warning,
     finite,
+    known_prior,
     poisson_degrees_of_freedom,
-    poisson_terms,
-    prior_rows,
     probabilities,
     too_few,
-    weight_rows,
+    too_few_of,
 )
 from analytics.labels import Ints, integers
+from analytics.separation import SINGULAR as SINGULAR
+from analytics.separation import matrices_refusal
+from analytics.separation import separation_refusal as separation_refusal
+from analytics.targets import TargetWeights, fourth_powers, not_zero
 
 INVERSE_SOURCES = ("drawing", "label noise", "confusion matrices")
-SINGULAR = 1e-9
+AT_ONCE = 500  # targets whose feasibility is looked at together
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,13 @@ def label_scores(matrix: ArrayLike, gains: ArrayLike) -> Floats:
 
 def score_variance(matrix: ArrayLike, scores: ArrayLike) -> Floats:
     """Return ``tau^2(g) = Var(c(label) | true grade g)``, never negative."""
-    j, c = finite("matrix", matrix), finite("scores", scores)
-    centred = c[None, :] - (j @ c)[:, None]
-    return np.asarray((j * centred**2).sum(axis=1))
+    return _score_variances(finite("matrix", matrix), finite("scores", scores))
+
+
+def _score_variances(matrices: Floats, scores: Floats) -> Floats:
+    """Return tau^2 [..., true] of matrices [..., true, given] and scores [..., given]."""
+    centred = scores[..., None, :] - (matrices * scores[..., None, :]).sum(axis=-1, keepdims=True)
+    return np.asarray((matrices * centred**2).sum(axis=-1))
 
 
 def label_noise(matrix: ArrayLike, gains: ArrayLike) -> Floats:
@@ -101,77 +111,11 @@ def _matrix(matrix: ArrayLike) -> Floats:
     return j
 
 
-def _smoothed(matrix: Floats, n: Floats) -> Floats:
+def _smoothed(matrix: Floats, n: Floats, added: float = 0.5) -> Floats:
     """Return rows with half an observation added to every cell: a row without errors is not free of them."""
     grades = matrix.shape[-1]
-    rows: Floats = (matrix * n[..., None] + 0.5) / (n[..., None] + grades / 2)
+    rows: Floats = (matrix * n[..., None] + added) / (n[..., None] + added * grades)
     return rows
-
-
-# -- refusals (noise-correction 3.3) ------------------------------------------------------------------------
-
-
-def separation_refusal(
-    matrix: ArrayLike, gold_per_grade: ArrayLike, rng: np.random.Generator | None
-) -> Refusal | None:
-    """Return why one matrix may not be inverted, or None.
-
-    No gold in a grade; two grades: ``D / SE(D) < 1.96`` with one hit and one miss added to each row; more
-    grades: ``Pr(det J > 0) < .975`` over 2,000 Dirichlet(count + 1/2) draws of the rows (needs `rng`).
-    """
-    j, n = finite("matrix", matrix), finite("gold_per_grade", gold_per_grade)
-    missing = np.flatnonzero(n <= 0)
-    if missing.size:
-        return Refusal(f"no gold label of true grade {int(missing[0])}", FEWEST_ITEMS)
-    if j.shape[0] == 2:
-        return _binary_separation(j, n)
-    if rng is None:
-        raise ValueError("rng must be given for 3 or more grades, got None")
-    draws = np.stack([rng.dirichlet(row * size + 0.5, 2000) for row, size in zip(j, n, strict=True)], axis=1)
-    determinants = np.linalg.det(draws)
-    positive = float((determinants > 0).mean())
-    if positive >= 0.975:
-        return None
-    ratio = float(determinants.mean() / determinants.std())
-    needed = math.ceil(float(n.sum()) * (Z95 / ratio) ** 2 - float(n.sum())) if ratio > 0.2 else None
-    return Refusal(f"the labels hardly separate the grades: Pr(det J > 0) = {positive:.3f} < .975", needed)
-
-
-def _binary_separation(j: Floats, n: Floats) -> Refusal | None:
-    rates = (j.diagonal() * n + 1) / (n + 2)
-    spread = rates * (1 - rates)
-    d, error = float(rates.sum() - 1), math.sqrt(float((spread / (n + 2)).sum()))
-    if d / error >= 1.96:
-        return None
-    if d <= 0:
-        return Refusal(f"labels are no better than chance: sensitivity + specificity - 1 = {d:.3f}")
-    per_grade = Z95**2 * float(spread.sum()) / d**2
-    needed = max(1, math.ceil(float(np.maximum(0, per_grade - n).sum())))
-    return Refusal(
-        f"sensitivity + specificity - 1 = {d:.3f} is less than 1.96 standard errors ({error:.3f}) from 0; "
-        f"about {math.ceil(per_grade)} gold labels of each grade are needed just to bound the interval",
-        needed,
-    )
-
-
-def _matrices_refusal(
-    matrices: Floats, gold: Floats, present: Ints, rng: np.random.Generator | None
-) -> Refusal | None:
-    refused: list[Refusal] = []
-    for a in present:
-        found = separation_refusal(matrices[a], gold[a], rng)
-        if found is None and abs(np.linalg.det(matrices[a])) < SINGULAR:
-            found = Refusal("the confusion matrix cannot be inverted: its determinant is 0")
-        if found is not None:
-            refused.append(found)
-    if not refused:
-        return None
-    needed = [r.needed for r in refused]
-    total = None if None in needed else sum(number for number in needed if number is not None)
-    first = refused[0].reason
-    return Refusal(
-        f"{len(refused)} of {present.size} assessors' matrices cannot be used; first: {first}", total
-    )
 
 
 # -- the estimator ------------------------------------------------------------------------------------------
@@ -205,26 +149,91 @@ def _stack(matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike) -> 
     return j, gold, v
 
 
-def _item_sum(labels: _Labels, table: Floats, share: Floats, n_items: int) -> Floats:
-    """Return per item the sum over its labels of share * table[assessor, grade]."""
-    value = share * table[labels.assessor, labels.grade]
-    total: Floats = np.bincount(labels.item, weights=value, minlength=n_items).astype(np.float64)
-    return total
+@dataclass(frozen=True)
+class _Matrices:
+    """The matrices of the assessors who labelled anything, and what V_J needs of them. Assessor is a place in them."""
+
+    matrices: Floats  # [assessor, true, given]
+    gold: Floats  # [assessor, true]
+    labels: _Labels
+    n_items: int
+
+    def scores(self, gains: Floats) -> Floats:
+        """Return c = J^-1 v [assessor, given]."""
+        return np.asarray(
+            np.linalg.solve(self.matrices, np.broadcast_to(gains[:, None], (*self.gold.shape, 1)))[..., 0]
+        )
+
+    def noise(self, scores: Floats) -> Floats:
+        """Return nu = J^-1 tau^2 [assessor, given]."""
+        spread = _score_variances(self.matrices, scores)
+        return np.asarray(np.linalg.solve(self.matrices, spread[:, :, None])[..., 0])
+
+    def item_sum(self, table: Floats, share: Floats) -> Floats:
+        """Return per item the sum over its labels of share * table[assessor, given]."""
+        value = share * table[self.labels.assessor, self.labels.grade]
+        return np.bincount(self.labels.item, weights=value, minlength=self.n_items).astype(np.float64)
+
+    def mixes(self, targets: TargetWeights) -> Floats:
+        """Return pi_a = J_a^-T h_a [run, assessor, true]: the weighted true-grade mix of what each one labelled."""
+        n_assessors, n_grades = self.gold.shape
+        n_cells = n_assessors * n_grades
+        of_labels = targets.over(self.labels.item)
+        cell = self.labels.assessor * n_grades + self.labels.grade
+        h = of_labels.run_totals(self.labels.share, cell, n_cells).reshape(-1, n_assessors, n_grades)
+        # J^T pi = h, all runs of one assessor at once
+        solved = np.linalg.solve(np.swapaxes(self.matrices, 1, 2), np.transpose(h, (1, 2, 0)))
+        return np.ascontiguousarray(np.transpose(solved, (2, 0, 1)))
 
 
-def _mixes(labels: _Labels, row: Floats, matrices: Floats, present: Ints) -> Floats:
-    """Return pi_a = J_a^-T h_a: the weighted true-grade mix of what each present assessor labelled."""
-    shape = matrices.shape[:2]
-    cell = labels.assessor * shape[1] + labels.grade
-    h = np.bincount(cell, weights=row[labels.item] * labels.share, minlength=shape[0] * shape[1]).reshape(
-        shape
+@dataclass(frozen=True)
+class _Inverse:
+    """Value without the frame total, variances and degrees of freedom, by target."""
+
+    value: Floats
+    parts: tuple[Floats, Floats, Floats]
+    degrees_of_freedom: Floats
+    n: Ints
+
+
+def _inverse(
+    targets: TargetWeights, pi: Floats, given: _Matrices, mixes: Floats, gains: Floats, prior: Floats
+) -> _Inverse:
+    c = given.scores(gains)
+    surprise = (given.item_sum(c, given.labels.share) - prior) / pi
+    noise = given.item_sum(given.noise(c), given.labels.share**2) / pi  # unbiased, but may be negative
+    drawing, positive = (1 - pi) * surprise**2, np.maximum(0.0, noise)
+    squares, spread, counted = targets.sums(
+        (np.square, np.stack([drawing, noise, positive], axis=1)),
+        (fourth_powers, (1 - pi) * (drawing + positive) ** 2),
+        (not_zero, np.ones(pi.size)),
     )
-    solved = np.linalg.solve(np.swapaxes(matrices[present], 1, 2), h[present][:, :, None])
-    return np.asarray(solved[:, :, 0])
+    drawn, noisy, clamped = squares.T
+    cells, cell_spread = _matrix_variances(targets, given, mixes, c)
+
+    parts = (drawn, np.maximum(0.0, noisy), cells)
+    sampled = (parts[0] + parts[1]) ** 2 / poisson_degrees_of_freedom(drawn + clamped, spread)
+    below = cell_spread + sampled
+    df = np.divide(sum(parts) ** 2, below, out=np.full(below.shape, np.inf), where=below > 0)
+    n = np.rint(counted).astype(np.int64)
+    return _Inverse(targets.totals(surprise), parts, np.maximum(1.0, df), n)
+
+
+def _matrix_variances(
+    targets: TargetWeights, given: _Matrices, mixes: Floats, scores: Floats
+) -> tuple[Floats, Floats]:
+    """Return V_J by target, and the sum of its squared terms over their degrees of freedom."""
+    tau = _score_variances(_smoothed(given.matrices, given.gold), scores) / given.gold
+    of_spread = tau**2 / np.maximum(1, given.gold - 1)
+    variance, spread = np.zeros((2, len(targets)))
+    for part, mix in targets.blocks(mixes.reshape(mixes.shape[0], -1)):
+        squares = mix**2
+        variance[part], spread[part] = squares @ tau.ravel(), squares**2 @ of_spread.ravel()
+    return variance, spread
 
 
 def matrix_inverse(
-    weights: ArrayLike,
+    weights: Weights,
     *,
     draw_probability: ArrayLike,
     label_item: ArrayLike,
@@ -236,7 +245,7 @@ def matrix_inverse(
     prior: ArrayLike | None = None,
     prior_total: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return the measure with every label replaced by its score ``J_a^-1 v``, one result per target.
 
     Assumption: given the true grade, an assessor's label depends on nothing else (not on the document, nor on
@@ -249,95 +258,52 @@ def matrix_inverse(
 
     Source: Goldberg et al. (2017), Eq 17-18; methods/noise-correction.md, 3.1 and 3.3.
     """
-    rows = weight_rows(weights)
-    n_targets, n_items = rows.shape
+    targets = as_targets(weights)
+    n_targets, n_items = len(targets), targets.n_items
     pi = probabilities("draw_probability", draw_probability, n_items)
     j, gold, v = _stack(matrices, gold_per_grade, gains)
     labels = _label_arrays(label_item, label_assessor, label_grade, (n_items, j.shape[0], v.size))
-    f, totals = prior_rows(prior, prior_total, (n_targets, n_items))
+    f, totals = known_prior(prior, prior_total, n_items, (n_targets,))
 
-    present = np.unique(labels.assessor)
-    refused = _matrices_refusal(j, gold, present, rng)
+    present, place = np.unique(labels.assessor, return_inverse=True)
+    given = _Matrices(j[present], gold[present], replace(labels, assessor=place), n_items)
+    refused = matrices_refusal(given.matrices, given.gold, rng)
     if refused is not None:
-        return [refused] * n_targets
-    infeasible = _infeasible(rows, pi, j, gold, labels, present)
-    results: list[Estimate | Refusal] = []
-    for target, w in enumerate(rows):
-        used = int(np.count_nonzero(w))
-        problem = too_few(used) if used < FEWEST_ITEMS else infeasible[target]
-        if problem is not None:
-            results.append(problem)
-            continue
-        value, parts, df = _inverse(w, pi, j, gold, labels, present, v, f)
-        named = tuple(zip(INVERSE_SOURCES, parts, strict=True))
-        results.append(
-            estimate(
-                float(totals[target]) + value,
-                sum(parts),
-                degrees_of_freedom=df,
-                n=used,
-                sources=INVERSE_SOURCES,
-                components=named,
-                warning=few_items_warning(used),
-            )
-        )
-    return results
+        return all_refused(n_targets, refused)
+    mixes = given.mixes(targets.scaled(1 / pi))
+    found = _inverse(targets, pi, given, mixes, v, f)
+    return estimates(
+        totals + found.value,
+        dict(zip(INVERSE_SOURCES, found.parts, strict=True)),
+        degrees_of_freedom=found.degrees_of_freedom,
+        n=found.n,
+        refusals=_infeasible(targets, pi, given, mixes) | too_few_of(found.n),
+    )
 
 
-def _inverse(
-    w: Floats,
-    pi: Floats,
-    matrices: Floats,
-    gold: Floats,
-    labels: _Labels,
-    present: Ints,
-    gains: Floats,
-    prior: Floats,
-) -> tuple[float, tuple[float, float, float], float | None]:
-    """Return value (without the frame total), the three variances, and degrees of freedom."""
-    c, nu = np.zeros(matrices.shape[:2]), np.zeros(matrices.shape[:2])
-    c[present] = np.linalg.solve(
-        matrices[present], np.broadcast_to(gains[:, None], (present.size, gains.size, 1))
-    )[..., 0]
-    tau = np.array([score_variance(matrices[a], c[a]) for a in present])
-    nu[present] = np.linalg.solve(matrices[present], tau[:, :, None])[..., 0]
-
-    error = w * (_item_sum(labels, c, labels.share, w.size) - prior)
-    drawing = poisson_terms(error, pi)
-    noise = _item_sum(labels, nu, labels.share**2, w.size) * w**2 / pi
-    smoothed = _smoothed(matrices[present], gold[present])
-    tau = np.array([score_variance(m, c[a]) for m, a in zip(smoothed, present, strict=True)])
-    cells = _mixes(labels, w / pi, matrices, present) ** 2 * tau / gold[present]
-
-    parts = (float(drawing.sum()), max(0.0, float(noise.sum())), float(cells.sum()))
-    sampled = poisson_degrees_of_freedom(drawing + np.maximum(noise, 0), pi)
-    spread = float((cells**2 / np.maximum(1, gold[present] - 1)).sum())
-    if sampled is not None:
-        spread += (parts[0] + parts[1]) ** 2 / sampled
-    df = max(1.0, sum(parts) ** 2 / spread) if spread > 0 else None
-    return float((error / pi).sum()), parts, df
+def _below_zero(weights: Floats) -> Floats:
+    return np.asarray(weights < 0, dtype=np.float64)
 
 
-def _infeasible(
-    rows: Floats, pi: Floats, matrices: Floats, gold: Floats, labels: _Labels, present: Ints
-) -> list[Refusal | None]:
-    """Return a refusal per target that J^-1 gives a negative share (binary: j outside [1-mN, mR])."""
-    results: list[Refusal | None] = []
-    nothing = np.zeros(rows.shape[1])
-    for w in rows:
-        found: Refusal | None = None
-        total = float((w / pi).sum())
-        for grade in range(matrices.shape[1] if (w >= 0).all() and total > 0 else 0):
-            one = np.zeros(matrices.shape[1])
-            one[grade] = 1
-            value, parts, _ = _inverse(w, pi, matrices, gold, labels, present, one, nothing)
-            if value < -1.96 * math.sqrt(sum(parts)):
-                found = Refusal(
-                    f"the matrices imply a share of {value / total:.3f} for grade {grade}: the labels of "
-                    "this target cannot come from these matrices; gold labels of these very items are needed"
+def _infeasible(targets: TargetWeights, pi: Floats, given: _Matrices, mixes: Floats) -> dict[int, Refusal]:
+    """Return the refusals of targets to which J^-1 gives a negative share (binary: j outside [1-mN, mR])."""
+    total = targets.totals(1 / pi)
+    negative = targets.sums((_below_zero, np.ones(pi.size)))[0]
+    every = np.flatnonzero((negative == 0) & (total > 0))
+    found: dict[int, Refusal] = {}
+    for asked in np.array_split(every, 1 + every.size // AT_ONCE):
+        some, mix = targets.some(asked), targets.of_targets(mixes, asked)
+        for grade in reversed(range(given.gold.shape[1])):  # the lowest grade is the one that is named
+            one = np.eye(given.gold.shape[1])[grade]
+            share = _inverse(some, pi, given, mix, one, np.zeros(pi.size))
+            for place in np.flatnonzero(share.value < -1.96 * np.sqrt(sum(share.parts))):
+                target = int(asked[place])
+                found[target] = Refusal(
+                    f"the matrices imply a share of {share.value[place] / total[target]:.3f} for grade {grade}: "
+                    "the labels of this target cannot come from these matrices; gold labels of these very items "
+                    "are needed"
                 )
-        results.append(found)
-    return results
+    return found
 
 
 def matrix_inverse_with_replacement(
@@ -365,22 +331,19 @@ def matrix_inverse_with_replacement(
     used = int(np.count_nonzero(w))
     if used < max(2, fewest):
         return too_few(used, max(2, fewest))
-    present = np.unique(labels.assessor)
+    present, place = np.unique(labels.assessor, return_inverse=True)
     if (gold[present] <= 0).any():
         return Refusal("an assessor has no gold label of some grade", FEWEST_ITEMS)
     if (np.abs(np.linalg.det(j[present])) < SINGULAR).any():
         return Refusal("a confusion matrix cannot be inverted: its determinant is 0")
 
-    c = np.zeros(j.shape[:2])
-    for a in present:
-        c[a] = label_scores(j[a], v)
-    z = w * c[labels.assessor, labels.grade]
-    size = gold + pseudo_count * v.size
-    smoothed = (j * gold[:, :, None] + pseudo_count) / np.where(size > 0, size, 1)[:, :, None]
-    tau = np.array([score_variance(smoothed[a], c[a]) for a in present])
-    cells = _mixes(labels, w / n, j, present) ** 2 * tau / gold[present]
+    given = _Matrices(j[present], gold[present], replace(labels, assessor=place), n)
+    c = given.scores(v)
+    z = w * c[place, labels.grade]
+    tau = _score_variances(_smoothed(given.matrices, given.gold, pseudo_count), c)
+    cells = given.mixes(as_targets(w / n))[0] ** 2 * tau / given.gold
     sampling, audit = float(z.var(ddof=1)) / n, float(cells.sum())
-    spread = sampling**2 / (n - 1) + float((cells**2 / np.maximum(1, gold[present] - 1)).sum())
+    spread = sampling**2 / (n - 1) + float((cells**2 / np.maximum(1, given.gold - 1)).sum())
     return estimate(
         float(z.mean()),
         sampling + audit,

@@ -3,14 +3,11 @@
 Label-indexed arrays have one entry per label; `label_item` holds positions in the item-indexed arrays.
 """
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from analytics.estimators import Estimate, Floats, Refusal, difference_estimator, finite, weight_rows
-
-Ints = NDArray[np.int64]
+from analytics.estimators import Estimates, Floats, Weights, as_targets, difference_estimator, finite
+from analytics.estimators import Ints as Ints
 
 AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
 JUDGE_BIAS = "no error bar for the judges: their bias is unknown"
@@ -85,7 +82,7 @@ def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
 
 
 def naive(
-    weights: ArrayLike,
+    weights: Weights,
     *,
     draw_probability: ArrayLike,
     label_item: ArrayLike,
@@ -93,7 +90,7 @@ def naive(
     gains: ArrayLike,
     prior: ArrayLike | None = None,
     prior_total: ArrayLike | None = None,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return the measure with every item's mean raw gain taken as true, one result per target.
 
     Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
@@ -101,14 +98,7 @@ def naive(
     """
     gain = finite("gains", gains)
     grade = integers("label_grade", label_grade, 0, gain.size - 1)
-    rows = weight_rows(weights)
-    utility = item_means(label_item, gain[grade], rows.shape[1])
-    results = difference_estimator(rows, utility, draw_probability, prior=prior, prior_total=prior_total)
-    return [_with_warning(result, JUDGE_BIAS) for result in results]
-
-
-def _with_warning(result: Estimate | Refusal, warning: str) -> Estimate | Refusal:
-    if isinstance(result, Refusal):
-        return result
-    text = f"{result.warning}; {warning}" if result.warning else warning
-    return replace(result, warning=text)
+    targets = as_targets(weights)
+    utility = item_means(label_item, gain[grade], targets.n_items)
+    found = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
+    return found.warned(JUDGE_BIAS)

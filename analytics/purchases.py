@@ -1,156 +1,221 @@
-"""What to buy next in a running campaign: more judged items, or more gold labels.
+"""What to buy next in a running campaign: more judged items, more gold, or both.
 
-A corrected number is a two-phase estimate: n of N items are judged, m of these audited. Its variance is
-
-    V(n, m) = S^2 (1/n - 1/N) + S_r^2 (1/m - 1/n)
-
-with S^2 the spread of the weighed gold gains and S_r^2 what of it the judges' grades do not explain. Both are read
-off the two components of a variance that was estimated at some n and m, and then hold at others.
-Source: Cochran (1977), section 12.5 (double sampling); methods/noise-correction.md, section 4.
+The reported number's variance has a part from the draw of the items and one from the audit (`Estimate.components`).
+Were both simple random samples, of n judged out of F and m audited out of n, they would be ``A (1/n - 1/F)`` and
+``B (1/m - 1/n)``; A and B follow from the two parts, and the whole is ``(A - B)/n + B/m - A/F``. So judgments
+are worth what the bronze label explains, A - B, and gold the rest. A forecast: later draws and audits may be of another
+design, and n and m must be counted as the two parts were (items with non-zero weight).
+Source: Cochran (1977), 12.2 (double sampling); methods/noise-correction.md, section 4.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import ndtri
-
-STEPS = 60  # of a bisection: money to 1e-18 of all that can be spent
-
-
-@dataclass(frozen=True)
-class Bought:
-    """So far: variance from drawing and from gold, with n_judged of n_frame items judged and n_audited audited."""
-
-    drawing: float
-    gold: float
-    n_judged: int
-    n_audited: int
-    n_frame: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.n_audited <= self.n_judged <= self.n_frame:
-            raise ValueError(
-                "1 <= n_audited <= n_judged <= n_frame is needed, "
-                f"got {self.n_audited}, {self.n_judged}, {self.n_frame}"
-            )
-        if not (math.isfinite(self.drawing + self.gold) and min(self.drawing, self.gold) >= 0):
-            raise ValueError(f"drawing and gold must be finite and >= 0, got {self.drawing} and {self.gold}")
-
-    @property
-    def spread(self) -> float | None:
-        """Return S^2; None when all items are judged: drawing has no variance then, and nothing is left to draw."""
-        return (
-            None if self.n_judged == self.n_frame else self.drawing / (1 / self.n_judged - 1 / self.n_frame)
-        )
-
-    @property
-    def residual(self) -> float:
-        """Return S_r^2; 0 when all judged items are audited."""
-        if self.n_audited == self.n_judged:
-            return 0.0
-        return self.gold / (1 / self.n_audited - 1 / self.n_judged)
-
-    @property
-    def explained(self) -> float | None:
-        """Return K = 1 - S_r^2/S^2 in [0, 1], the share of the spread that the judges' grades explain."""
-        if self.n_audited == self.n_judged or not self.spread:
-            return None
-        return min(1.0, max(0.0, 1 - self.residual / self.spread))
-
-    def variance(self, n_judged: float, n_audited: float) -> float:
-        """Return V(n, m) for n_audited <= n_judged <= n_frame."""
-        drawn = (self.spread or 0.0) * (1 / n_judged - 1 / self.n_frame)
-        return max(0.0, drawn + self.residual * (1 / n_audited - 1 / n_judged))
+from analytics.estimators import FEWEST_ITEMS, Z95, Refusal
 
 
 @dataclass(frozen=True)
 class Purchase:
-    """So many more items to judge and gold labels to give, what they cost, and the standard error after them."""
+    """What to buy, in whole units, what it costs, and the half-width that it should give."""
 
-    items: float
+    items: int
+    judgments: int
+    gold: int
+    cost: float
+    half_width: float
+    half_width_now: float
+    words: str
+
+
+@dataclass(frozen=True)
+class _State:
+    """``V(n, m) = bronze/n + gold/m + rest`` with n in [n, frame] and m in [m, n], and the prices of one more."""
+
+    bronze: float
     gold: float
-    money: float
-    standard_error: float
+    rest: float
+    n: float
+    m: float
+    frame: float
+    cost_item: float
+    cost_gold: float
+
+    def variance(self, n: float, m: float) -> float:
+        return max(0.0, self.bronze / n + self.gold / m + self.rest)
+
+    def cost(self, n: float, m: float) -> float:
+        return self.cost_item * (n - self.n) + self.cost_gold * (m - self.m)
+
+    def within(self, n: float, m: float) -> tuple[float, float]:
+        """Return the nearest possible numbers."""
+        n = min(max(n, self.n), self.frame)
+        return n, min(max(m, self.m), n)
 
 
-def best_purchase(bought: Bought, money: float, *, cost_item: float, cost_gold: float) -> Purchase:
-    """Return the split of the money between items and gold that leaves the smallest variance.
+def next_purchase(
+    drawing_variance: float,
+    gold_variance: float,
+    n_judged: int,
+    n_audited: int,
+    cost_per_judgment: float,
+    cost_per_gold: float,
+    *,
+    half_width: float | None = None,
+    budget: float | None = None,
+    frame_size: int | None = None,
+    judgments_per_item: int = 1,
+    fixed_variance: float = 0.0,
+) -> Purchase | Refusal:
+    """Return the cheapest purchase that gives a half-width, or the one of the smallest half-width for a budget.
 
-    Along the line of equal cost V is convex in n wherever the grades explain something, so that the unconstrained
-    optimum (n : m = sqrt((S^2 - S_r^2)/c_item) : sqrt(S_r^2/c_gold)), moved into what is possible, is the best. Where
-    they explain nothing every new item is audited as well. What was bought cannot be given back.
-
-    >>> bought = Bought(drawing=0.0, gold=0.01, n_judged=100, n_audited=50, n_frame=100)
-    >>> best_purchase(bought, 100.0, cost_item=1.0, cost_gold=10.0).gold
-    10.0
+    `drawing_variance` and `gold_variance` are the estimate's components at `n_judged` and `n_audited` items;
+    `frame_size` all items that could be judged (None: without end); an item costs `judgments_per_item`
+    judgments; `fixed_variance` is what no purchase changes (topics). Refused if the half-width cannot be reached,
+    nothing is left to buy, or fewer than 10 items are audited. Assumption: top of the module.
     """
-    _costs(cost_item, cost_gold)
-    if not (math.isfinite(money) and money >= 0):
-        raise ValueError(f"money must be finite and >= 0, got {money}")
-    worth = money + cost_item * bought.n_judged + cost_gold * bought.n_audited
-    # m <= n, and m not below what is audited
-    fewest = max(float(bought.n_judged), worth / (cost_item + cost_gold))
-    most = min(float(bought.n_frame), (worth - cost_gold * bought.n_audited) / cost_item)
-    explained = (bought.spread or 0.0) - bought.residual
-    wanted = fewest
-    if explained > 0:
-        item, gold = math.sqrt(explained * cost_item), math.sqrt(bought.residual * cost_gold)
-        wanted = worth * math.sqrt(explained / cost_item) / (item + gold)
-    n = max(min(wanted, most), min(fewest, float(bought.n_frame)))
-    m = min(n, (worth - cost_item * n) / cost_gold)
-    spent = cost_item * (n - bought.n_judged) + cost_gold * (m - bought.n_audited)
-    return Purchase(n - bought.n_judged, m - bought.n_audited, spent, math.sqrt(bought.variance(n, m)))
-
-
-def cheapest_purchase(
-    bought: Bought, standard_error: float, *, cost_item: float, cost_gold: float
-) -> Purchase:
-    """Return what to buy so that the standard error falls to that: all items audited leave none at all."""
-    _costs(cost_item, cost_gold)
-    if not standard_error > 0:
-        raise ValueError(f"standard_error must be above 0, got {standard_error}")
-    costs = {"cost_item": cost_item, "cost_gold": cost_gold}
-    low, high = (
-        0.0,
-        cost_item * (bought.n_frame - bought.n_judged) + cost_gold * (bought.n_frame - bought.n_audited),
+    _check(drawing_variance, gold_variance, fixed_variance, cost_per_judgment, cost_per_gold)
+    if (half_width is None) == (budget is None):
+        raise ValueError(f"exactly one of half_width and budget is needed, got {half_width} and {budget}")
+    if not all(math.isfinite(x) and x > 0 for x in (half_width, budget) if x is not None):
+        raise ValueError(f"half_width or budget must be above 0, got {half_width} and {budget}")
+    if not 0 <= n_audited <= n_judged or judgments_per_item < 1:
+        raise ValueError(
+            "n_audited must be in 0..n_judged and judgments_per_item >= 1, "
+            f"got {n_audited} of {n_judged} and {judgments_per_item}"
+        )
+    if frame_size is not None and frame_size < n_judged:
+        raise ValueError(f"frame_size must be at least n_judged = {n_judged}, got {frame_size}")
+    if n_audited < FEWEST_ITEMS:
+        return Refusal(
+            f"{n_audited} audited items; at least {FEWEST_ITEMS} are needed to see what more would give",
+            FEWEST_ITEMS - n_audited,
+        )
+    state = _state(
+        (drawing_variance, gold_variance, fixed_variance),
+        (n_judged, n_audited, math.inf if frame_size is None else frame_size),
+        (cost_per_judgment * judgments_per_item, cost_per_gold),
     )
-    if best_purchase(bought, 0.0, **costs).standard_error <= standard_error:
-        return best_purchase(bought, 0.0, **costs)
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        enough = best_purchase(bought, middle, **costs).standard_error <= standard_error
-        low, high = (low, middle) if enough else (middle, high)
-    return best_purchase(bought, high, **costs)
+    now = Z95 * math.sqrt(drawing_variance + gold_variance + fixed_variance)
+    if half_width is not None:
+        wanted = (half_width / Z95) ** 2
+        if now <= half_width:
+            return _purchase(state, state.n, state.m, now, judgments_per_item)
+        if wanted - state.rest <= 0 or state.variance(*_most(state, wanted)) > wanted * (1 + 1e-9):
+            least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
+            return Refusal(
+                f"a half-width of {half_width:.4g} cannot be reached by judging and auditing more: about "
+                f"{least:.4g} would be left"
+            )
+        n, m = _cheapest(state, wanted)
+        return _purchase(state, n, m, now, judgments_per_item)
+    found = _narrowest(state, float(budget or 0.0))
+    if found == (state.n, state.m):
+        return Refusal(
+            "nothing can be bought: everything is judged and audited, or the budget is below one unit"
+        )
+    return _purchase(state, *found, now, judgments_per_item)
 
 
-def gold_alone(bought: Bought, money: float, *, cost_gold: float) -> Purchase:
-    """Return what the money buys if all of it goes into auditing what is judged."""
-    more = min(money / cost_gold, bought.n_judged - bought.n_audited)
-    error = math.sqrt(bought.variance(bought.n_judged, bought.n_audited + more))
-    return Purchase(0.0, more, more * cost_gold, error)
+def _check(drawing: float, gold: float, fixed: float, *costs: float) -> None:
+    if not all(math.isfinite(x) and x >= 0 for x in (drawing, gold, fixed)):
+        raise ValueError(f"variances must be finite and >= 0, got {drawing}, {gold} and {fixed}")
+    if not all(math.isfinite(x) and x > 0 for x in costs):
+        raise ValueError(f"costs must be above 0, got {costs}")
 
 
-def items_alone(bought: Bought, money: float, *, cost_item: float) -> Purchase:
-    """Return what the money buys if all of it goes into judging more items."""
-    more = min(money / cost_item, bought.n_frame - bought.n_judged)
-    error = math.sqrt(bought.variance(bought.n_judged + more, bought.n_audited))
-    return Purchase(more, 0.0, more * cost_item, error)
+def _state(
+    variances: tuple[float, float, float], sizes: tuple[float, float, float], costs: tuple[float, float]
+) -> _State:
+    drawing, gold, fixed = variances
+    n, m, frame = sizes
+    unjudged, unaudited = 1 / n - 1 / frame, 1 / m - 1 / n
+    if unjudged <= 0:  # all are judged: only gold can be bought
+        b = gold / unaudited if unaudited > 0 else 0.0
+        return _State(0.0, b, fixed + drawing - b / n, n, m, n, *costs)
+    a = drawing / unjudged
+    b = gold / unaudited if unaudited > 0 else math.inf
+    if b <= a:
+        return _State(a - b, b, fixed - a / frame, n, m, frame, *costs)
+    # bronze explains nothing that can be seen: a judged item is worth something only together with its gold
+    b = (drawing + gold) / (1 / m - 1 / frame)
+    return _State(0.0, b, fixed - b / frame, n, m, frame, *costs)
 
 
-def error_for(difference: float, power: float) -> float:
-    """Return the standard error at which a difference of that size is found with this power, at the 5 % level.
-
-    >>> round(error_for(.023745, .8), 6)
-    0.008476
-    """
-    if not (math.isfinite(difference) and difference > 0):
-        raise ValueError(f"difference must be above 0, got {difference}")
-    if not 0.05 < power < 1:
-        raise ValueError(f"power must be in (0.05, 1), got {power}")
-    return difference / float(ndtri(0.975) + ndtri(power))
+def _most(state: _State, wanted: float) -> tuple[float, float]:
+    """Return the most that can be bought; without an end, enough that only a negative room could be left."""
+    if math.isfinite(state.frame):
+        return state.frame, state.frame
+    enough = max(state.n, 2 * (state.bronze + state.gold) / (wanted - state.rest))
+    return enough, enough
 
 
-def _costs(cost_item: float, cost_gold: float) -> None:
-    for name, cost in (("cost_item", cost_item), ("cost_gold", cost_gold)):
-        if not (math.isfinite(cost) and cost > 0):
-            raise ValueError(f"{name} must be above 0, got {cost}")
+def _cheapest(state: _State, wanted: float) -> tuple[float, float]:
+    """Return whole (n, m) of the least cost with V <= wanted: the convex problem's inner point and its edges."""
+    room = wanted - state.rest
+    k = math.sqrt(state.bronze * state.cost_item) + math.sqrt(state.gold * state.cost_gold)
+    starts = [
+        math.sqrt(state.bronze / state.cost_item) * k / room,
+        state.n,
+        (state.bronze + state.gold) / room,
+    ]
+    if room > state.gold / state.m:
+        starts.append(state.bronze / (room - state.gold / state.m))
+    if math.isfinite(state.frame):
+        starts.append(state.frame)
+    found: list[tuple[float, float]] = []
+    for start in starts:
+        n = math.ceil(min(max(start, state.n), state.frame) - 1e-9)
+        left = room - state.bronze / n
+        if left <= 0:
+            continue
+        m = math.ceil(max(state.m, state.gold / left) - 1e-9)
+        if m <= n:
+            found.append((n, m))
+    if not found:  # rounding at the edge m = n
+        edge = math.ceil(min(state.frame, (state.bronze + state.gold) / room))
+        return state.within(edge, edge)
+    return min(found, key=lambda pair: state.cost(*pair))
+
+
+def _narrowest(state: _State, budget: float) -> tuple[float, float]:
+    """Return whole (n, m) of the least variance that the budget buys."""
+    total = state.cost_item * state.n + state.cost_gold * state.m + budget
+    k = math.sqrt(state.bronze * state.cost_item) + math.sqrt(state.gold * state.cost_gold)
+    starts: list[float] = [
+        state.n,
+        state.n + budget / state.cost_item,
+        total / (state.cost_item + state.cost_gold),
+    ]
+    if k > 0:
+        starts.append(total * math.sqrt(state.bronze / state.cost_item) / k)
+    if math.isfinite(state.frame):
+        starts.append(state.frame)
+    return min(
+        _affordable(state, starts, budget), key=lambda pair: (state.variance(*pair), state.cost(*pair))
+    )
+
+
+def _affordable(state: _State, starts: Sequence[float], budget: float) -> list[tuple[float, float]]:
+    pairs = [(state.n, state.m)]
+    for start in starts:
+        for extra in (0, 1):  # rounded down, and up if the money allows
+            n, _ = state.within(math.floor(start + 1e-9) + extra, state.m)
+            left = budget - state.cost_item * (n - state.n)
+            if left < -1e-9:
+                continue
+            pairs.append(state.within(n, state.m + math.floor(left / state.cost_gold + 1e-9)))
+    return pairs
+
+
+def _purchase(state: _State, n: float, m: float, now: float, judgments_per_item: int) -> Purchase:
+    items, gold = round(n - state.n), round(m - state.m)
+    half = Z95 * math.sqrt(state.variance(n, m)) if items or gold else now
+    cost, judgments = state.cost(n, m), items * judgments_per_item
+    if not items and not gold:
+        return Purchase(0, 0, 0, 0.0, half, now, f"Nothing: the half-width is {now:.4g} already.")
+    parts = [f"{judgments:,} judgments of {items:,} more items"] * bool(items) + [
+        f"{gold:,} gold labels"
+    ] * bool(gold)
+    words = f"{' and '.join(parts)} for {cost:,.0f}: a half-width of about {half:.4g} instead of {now:.4g}."
+    return Purchase(items, judgments, gold, cost, half, now, words)

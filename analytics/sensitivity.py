@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from analytics.correction import gold_labels_for
-from analytics.estimators import Z95, Refusal, finite
+from analytics.estimators import Refusal, finite
 from analytics.goldberg_refusals import rate
 
 RAW_ASSUMES = "the judges make no errors, or their errors cancel"
@@ -95,18 +95,17 @@ def sensitivity_range(
     without any local gold). `half_width` None: half the range, or half the raw number where the ends agree.
     Refused if the inverse is: then there is one end only, and no gold from here.
     """
-    low, high = (raw, inverse) if isinstance(inverse, Refusal) else (min(raw, inverse), max(raw, inverse))
-    if isinstance(high, Refusal):
+    if isinstance(inverse, Refusal):
         return Refusal(
-            f"only the raw number, without any statement about its error: {high.reason}", high.needed
+            f"only the raw number, without any statement about its error: {inverse.reason}", inverse.needed
         )
-    if not all(map(math.isfinite, (low, high))):
+    low, high = min(raw, inverse), max(raw, inverse)
+    if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"raw and inverse must be finite, got {raw} and {inverse}")
     h = half_width if half_width is not None else (high - low) / 2 or abs(raw) / 2
     if not h > 0:
         raise ValueError(f"half_width must be above 0, got {h}")
     needed = gold_labels_for(h, n_items, residual_variance)
-    assert not isinstance(inverse, Refusal)
     return SensitivityRange(low, high, raw, inverse, RAW_ASSUMES, INVERSE_ASSUMES, needed, h)
 
 

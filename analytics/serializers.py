@@ -10,6 +10,7 @@ from analytics.services.analyses import Wanted
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.conditions import newest_answers
 from analytics.services.lacking import Found
+from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked
 from judging.models import Campaign
@@ -111,6 +112,41 @@ class AnalysisRequest(StrictSerializer):
             if sent["run"] == sent["against"]:
                 raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
         return {"wanted": Wanted(**sent)}
+
+
+class PlannerRequest(StrictSerializer):
+    """What is to be known, and what it may cost; power in percent. What is not said is as usual."""
+
+    measure = Word(max_length=LONGEST_MEASURE, default="")
+    run = Word(max_length=200, default="")
+    against = Word(max_length=200, default="", allow_blank=True)
+    cost_judgment = Finite(min_value=1e-6, max_value=1e9, default=None, allow_null=True)
+    cost_gold = Finite(min_value=1e-6, max_value=1e9, default=None, allow_null=True)
+    difference = Finite(min_value=1e-9, max_value=1e6, default=None, allow_null=True)
+    power = Finite(min_value=50.0, max_value=99.9, default=100 * USUAL_POWER)
+    money = Finite(min_value=0.0, max_value=1e12, default=None, allow_null=True)
+
+    def validate_measure(self, name: str) -> str:
+        known = [known for known in measures_of(self.context["campaign"]) if measure_kind(known) == "linear"]
+        if name and name not in known:
+            raise serializers.ValidationError(f"a plan is made for {', '.join(known)}; got {name!r}")
+        return name or known[0]
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        campaign = self.context["campaign"]
+        if not sent["run"]:
+            sent["run"], sent["against"] = usual_pair(campaign)
+        for name in ("run", "against"):
+            if sent[name] and not campaign.collection.runs.filter(run_id=sent[name]).exists():
+                raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
+        if sent["run"] == sent["against"]:
+            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        cost_judgment, cost_gold, _ = costs_of(campaign)
+        costs = {
+            "cost_judgment": sent["cost_judgment"] or cost_judgment,
+            "cost_gold": sent["cost_gold"] or cost_gold,
+        }
+        return {"terms": Terms(**{**sent, **costs, "power": sent["power"] / 100})}
 
 
 def analysis_json(campaign: Campaign, wanted: Wanted, found: FoundAnalysis) -> dict[str, Any]:

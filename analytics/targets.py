@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Asked = tuple[Callable[[Floats], Floats], Floats]
 BLOCK = 500_000  # numbers held at a time
+EQUAL = 1e-13  # of a sum of squares: what rounding leaves of the spread of numbers that are equal
 
 
 def fourth_powers(weights: Floats) -> Floats:
@@ -40,7 +41,7 @@ def not_zero(weights: Floats) -> Floats:
 class TargetWeights:
     """Weights of every run, then of every pair a < b: w_a - w_b. `runs` holds those of the runs, [run, item].
 
-    If not `paired` the runs alone are the targets. So any table of weights [target, item] can be given: `as_targets`.
+    If not `paired` the runs alone are the targets. So any table of weights can be given: `as_targets`.
     """
 
     runs: SparseRuns
@@ -159,7 +160,7 @@ class TargetWeights:
         >>> weights.sums((np.square, np.array([16.0, 16.0])))[0].tolist()
         [4.0, 2.0, 2.0]
         """
-        tables = [(f, values.reshape(self.n_items, -1)) for f, values in asked]
+        tables = [(f, values[:, None] if values.ndim == 1 else values) for f, values in asked]
         found = []
         for f, values in tables:
             weight = f(self.runs.value)
@@ -175,27 +176,56 @@ class TargetWeights:
     def _pair_sums(self, asked: list[Asked]) -> list[Floats]:
         n = self.runs.n_runs
         found = [np.zeros((values.shape[1], n, n)) for _, values in asked]
-        counted = np.zeros(self.n_items, dtype=bool)
-        for _, values in asked:
-            counted |= values.any(axis=1)
-        for places, run_items, table in self._tables(np.flatnonzero(counted)):
-            here = [values[places] for _, values in asked]
-            for run, own in enumerate(run_items):
-                weights = table[own]  # of every run, for this run's items
-                mine = weights[:, run]
-                after = mine[:, None] - weights[:, run + 1 :]
-                absent = (weights[:, :run] == 0).astype(np.float64)
-                for (f, _), values, sums in zip(asked, here, found, strict=True):
-                    value = values[own]
-                    sums[:, run, run + 1 :] += value.T @ f(after)
-                    sums[:, :run, run] += (value * f(-mine)[:, None]).T @ absent
+        counted = np.any([values.any(axis=1) for _, values in asked], axis=0)
+        for run, places, mine, after, absent in self._differences(counted):
+            for (f, _), all_values, sums in zip(asked, (values for _, values in asked), found, strict=True):
+                values = all_values[places]
+                sums[:, run, run + 1 :] += values.T @ f(after)
+                sums[:, :run, run] += (values * f(-mine)[:, None]).T @ absent
         first, second = self.pairs
         return [np.ascontiguousarray(sums[:, first, second].T) for sums in found]
 
-    def _tables(self, wanted: Ints) -> Iterator[tuple[Ints, list[Ints], Floats]]:
-        """Yield some of the wanted items that some run weighs: their places, each run's items, weights [item, run]."""
+    def squares_by_topic(self, values: ArrayLike, topic_index: Ints, n_topics: int) -> Floats:
+        """Return sum of w^2 * value over each topic's items, [target, topic]."""
+        order = np.argsort(topic_index, kind="stable")
+        value, topic = np.asarray(values, dtype=np.float64)[order], topic_index[order]
+        here, n = self.over(order), self.runs.n_runs
+        squared = TargetWeights(here.runs.with_values(np.square(here.runs.value)))
+        of_runs = squared.run_totals(value, topic, n_topics)
+        if not self.paired:
+            return of_runs
+        sums = np.zeros((n, n, n_topics))
+        for run, places, mine, after, absent in here._differences(value != 0):
+            topics = topic[places]
+            first = np.flatnonzero(np.diff(topics, prepend=-1))
+            column = value[places][:, None]
+            terms = np.concatenate(
+                [column * np.square(mine)[:, None] * absent, column * np.square(after)], axis=1
+            )
+            by_topic = np.add.reduceat(terms, first, axis=0).T if first.size else np.zeros((n - 1, 0))
+            sums[:run, run, topics[first]] += by_topic[:run]
+            sums[run, run + 1 :, topics[first]] += by_topic[run:].T
+        first, second = self.pairs
+        return np.concatenate([of_runs, sums[first, second]])
+
+    def spreads(self, share: Floats, group: Ints, n_groups: int) -> Iterator[tuple[slice, Floats]]:
+        """Yield sum of share * (w - centre)^2 of each group, [target, group], in parts: `blocks`.
+
+        The centre is the group's mean of w, weighted by the share (above 0), items without weight included.
+        """
+        whole = np.bincount(group, share, n_groups)
+        squares = self.squares_by_topic(share, group, n_groups)
+        for part, total in self.blocks(self.run_totals(share, group, n_groups)):
+            spread = squares[part] - np.divide(total**2, whole, out=np.zeros_like(total), where=whole > 0)
+            spread[spread <= EQUAL * squares[part]] = 0.0
+            yield part, spread
+
+    def _differences(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[int, Ints, Floats, Floats, Floats]]:
+        """Yield each run with the wanted items it weighs, some at a time: the run, the items' places, its weights there
+        [item], these less those of each later run [item, run], and 1 where an earlier run has none [item, run].
+        """
         n = self.runs.n_runs
-        weighed = wanted[self.runs.counts()[wanted] > 0]
+        weighed = np.flatnonzero(wanted & (self.runs.counts() > 0))
         step = max(1, BLOCK // max(1, n))
         for start in range(0, weighed.size, step):
             places = weighed[start : start + step]
@@ -204,7 +234,11 @@ class TargetWeights:
             table[entries.item, entries.run] = entries.value
             by_run = np.argsort(entries.run, kind="stable")
             ends = np.cumsum(np.bincount(entries.run, minlength=n))[:-1]
-            yield places, np.split(entries.item[by_run], ends), table
+            for run, own in enumerate(np.split(entries.item[by_run], ends)):
+                weights = table[own]
+                mine = weights[:, run]
+                absent = np.asarray(weights[:, :run] == 0, dtype=np.float64)
+                yield run, places[own], mine, mine[:, None] - weights[:, run + 1 :], absent
 
     # -- what the weights alone say -------------------------------------------------------------------------
 
@@ -239,22 +273,7 @@ class TargetWeights:
         return np.asarray(np.divide(outside, total, out=np.zeros(len(self)), where=total > 0.0))
 
 
-Weights = ArrayLike | TargetWeights
-
-
-def as_targets(weights: Weights) -> TargetWeights:
-    """Return weights [target, item], or of one target [item], in the form that all estimators work with.
-
-    Raises
-    ------
-    ValueError
-        Another number of axes, or a weight that is not finite.
-    """
-    if isinstance(weights, TargetWeights):
-        return weights
-    table = np.asarray(weights, dtype=np.float64)
-    if not np.isfinite(table).all():
-        raise ValueError(f"weights must be finite, got {table[~np.isfinite(table)][0]}")
-    if table.ndim not in (1, 2):
-        raise ValueError(f"weights must have 1 or 2 axes, got {table.ndim}")
-    return TargetWeights(from_dense(np.atleast_2d(table)), paired=False)
+def rows_alone(n_rows: int) -> TargetWeights:
+    """Return targets without pairs, of no items: for numbers of which each row stands for itself."""
+    nothing = np.zeros(0, dtype=np.int32)
+    return TargetWeights(SparseRuns(n_rows, 0, nothing, nothing, np.zeros(0)), paired=False)

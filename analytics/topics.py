@@ -5,7 +5,7 @@ better than run B on topics of this kind needs the spread over topics as well, a
 part. The value is the same; the standard error comes from the values of the topics.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,22 +13,28 @@ from numpy.typing import ArrayLike
 from analytics.estimators import (
     FEWEST_ITEMS,
     Estimate,
+    Estimates,
     Floats,
     Refusal,
-    estimate,
+    Weights,
+    all_refused,
+    as_targets,
+    estimates,
     few_items_warning,
     finite,
-    probabilities,
-    too_few,
-    weight_rows,
+    known_prior,
+    refused_where,
+    sample,
+    too_few_of,
 )
-from analytics.labels import integers
+from analytics.labels import Ints, integers
+from analytics.targets import TargetWeights, rows_alone
 
 FEW_TOPICS = 10
 
 
 def topic_parts(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     inclusion_probability: ArrayLike,
     *,
@@ -42,26 +48,22 @@ def topic_parts(
     Rows sum to the difference (or HT) estimate. A topic without any drawn item has its known part, or 0. The
     arrays hold the drawn items, except `prior_total_by_topic[target, topic]`.
     """
-    rows = weight_rows(weights)
-    n_targets, n_items = rows.shape
+    targets = as_targets(weights)
+    topic = topics_of_items(topic_index, n_topics, targets.n_items)
+    shape = (len(targets), n_topics)
+    f, known = known_prior(prior, prior_total_by_topic, targets.n_items, shape)
+    drawn = sample(targets, utility, inclusion_probability, prior=f, prior_total=known.sum(axis=1))
+    return known + targets.totals_by_topic(drawn.surprise, topic, n_topics)
+
+
+def topics_of_items(topic_index: ArrayLike, n_topics: int, n_items: int) -> Ints:
+    """Return the topic of each item. ValueError for another length, or a topic outside [0, n_topics)."""
     if n_topics < 1:
         raise ValueError(f"n_topics must be at least 1, got {n_topics}")
     topic = integers("topic_index", topic_index, 0, n_topics - 1)
     if topic.size != n_items:
         raise ValueError(f"topic_index must have length {n_items}, got {topic.size}")
-    u = finite("utility", utility, (n_items,))
-    pi = probabilities("inclusion_probability", inclusion_probability, n_items)
-    if (prior is None) != (prior_total_by_topic is None):
-        raise ValueError("prior and prior_total_by_topic belong together, got only one of them")
-    f = np.zeros(n_items) if prior is None else finite("prior", prior, (n_items,))
-    parts = np.zeros((n_targets, n_topics))
-    if prior_total_by_topic is not None:
-        known = np.atleast_2d(finite("prior_total_by_topic", prior_total_by_topic))
-        parts += finite("prior_total_by_topic", known, parts.shape)
-
-    for target, w in enumerate(rows):
-        parts[target] += np.bincount(topic, w * (u - f) / pi, n_topics)
-    return parts
+    return topic
 
 
 def over_topics(parts: ArrayLike, sources: Sequence[str] = ("drawing", "topics")) -> Estimate | Refusal:
@@ -80,25 +82,44 @@ def over_topics(parts: ArrayLike, sources: Sequence[str] = ("drawing", "topics")
     z = finite("parts", parts)
     if z.ndim != 1:
         raise ValueError(f"parts must be flat, one per topic, got {z.ndim} axes")
-    if z.size < 2:
-        return Refusal(f"{z.size} topic says nothing about others; at least 2 are needed", 2 - z.size)
-    variance = float(z.size * z.var(ddof=1))
+    return over_topics_of(rows_alone(1), z[None], sources)[0]
+
+
+def over_topics_of(
+    targets: TargetWeights,
+    parts: Floats,
+    sources: Sequence[str] = ("drawing", "topics"),
+    refusals: Mapping[int, Refusal] | None = None,
+) -> Estimates:
+    """Return `over_topics` of every target from the runs' parts, [run, topic]; targets refused before stay refused."""
+    n_targets, n = len(targets), parts.shape[1]
+    if n < 2:
+        refusal = Refusal(f"{n} topic says nothing about others; at least 2 are needed", 2 - n)
+        return all_refused(n_targets, refusal, but=refusals)
+    value, variance, largest = np.zeros((3, n_targets))
+    for part, z in targets.blocks(parts):
+        value[part], variance[part], largest[part] = (
+            z.sum(axis=1),
+            n * z.var(axis=1, ddof=1),
+            abs(z).max(axis=1),
+        )
     # rounding leaves a spread of 1e-17 in parts that are equal
-    if variance <= (1e-12 * z.size * float(np.abs(z).max())) ** 2:
-        return Refusal("all topics have the same value, so their spread cannot be estimated")
-    return estimate(
-        float(z.sum()),
-        variance,
-        degrees_of_freedom=z.size - 1,
-        n=z.size,
+    alike = variance <= (1e-12 * n * largest) ** 2
+    same = Refusal("all topics have the same value, so their spread cannot be estimated")
+    warning = few_items_warning(n, "topics") if n < FEW_TOPICS else ""
+    return estimates(
+        value,
+        {"topics": variance},
+        degrees_of_freedom=n - 1,
+        n=np.full(n_targets, n),
+        refusals=refused_where(alike, lambda _: same) | dict(refusals or {}),
         sources=sources,
-        components=(("topics", variance),),
-        warning=few_items_warning(z.size, "topics") if z.size < FEW_TOPICS else "",
+        warning=lambda _: warning,
     )
 
 
 def population_of_topics(
-    weights: ArrayLike,
+    weights: Weights,
     utility: ArrayLike,
     inclusion_probability: ArrayLike,
     *,
@@ -108,15 +129,15 @@ def population_of_topics(
     prior_total_by_topic: ArrayLike | None = None,
     noisy_labels: bool = False,
     fewest: int = FEWEST_ITEMS,
-) -> list[Estimate | Refusal]:
+) -> Estimates:
     """Return the difference (or HT) estimate of every target with its interval for the population of topics.
 
     The value is that of `analytics.estimators.difference_estimator`; arguments as in `topic_parts`, the
     interval as in `over_topics`. Refused as there, and below `fewest` judged items with weight.
     """
-    rows = weight_rows(weights)
+    targets = as_targets(weights)
     parts = topic_parts(
-        rows,
+        targets,
         utility,
         inclusion_probability,
         topic_index=topic_index,
@@ -125,8 +146,5 @@ def population_of_topics(
         prior_total_by_topic=prior_total_by_topic,
     )
     sources = ("drawing", "label noise", "topics") if noisy_labels else ("drawing", "topics")
-    results: list[Estimate | Refusal] = []
-    for w, z in zip(rows, parts, strict=True):
-        used = int(np.count_nonzero(w))
-        results.append(too_few(used, fewest) if used < fewest else over_topics(z, sources))
-    return results
+    refusals = too_few_of(targets.n_weighed(), fewest)
+    return over_topics_of(rows_alone(len(targets)), parts, sources, refusals)

@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from analytics.views import analyses, assessors, design, manage, research, reuse
+from analytics.views import analyses, assessors, design, manage, planner, research, reuse
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -28,6 +28,11 @@ urlpatterns = [
     path("results/<uuid:campaign_id>/analyse/<slug:what>/", analyses.analyse, name="analyse"),
     path("results/<uuid:campaign_id>/conditions/", analyses.conditions, name="conditions"),
     path("api/v1/campaigns/<uuid:campaign_id>/analyses", analyses.api_analyses, name="api-analyses"),
+    path("results/<uuid:campaign_id>/planner/", planner.planner, name="planner"),
+    path("api/v1/campaigns/<uuid:campaign_id>/planner", planner.api_planner, name="api-planner"),
+    re_path(
+        rf"^results/{UUID}/planner\.(?P<file_format>svg|png|csv)$", planner.download, name="planner-download"
+    ),
     path("results/<uuid:campaign_id>/reuse/", reuse.reuse, name="reuse"),
     path("results/<uuid:campaign_id>/reuse/draw/", reuse.draw, name="reuse-draw"),
     path("api/v1/campaigns/<uuid:campaign_id>/reuse", reuse.api_reuse, name="api-reuse"),

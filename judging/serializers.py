@@ -8,7 +8,8 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from judging.models import Document, Judgment, Topic
-from judging.services.assign import AHEAD, MOST_AHEAD, Claim, Held
+from judging.services.assign import AHEAD, MOST_AHEAD
+from judging.services.claims import Claim, Held
 
 HOUR = 3_600_000
 _NOBODY = str(uuid.UUID(int=0))

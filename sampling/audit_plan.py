@@ -55,7 +55,7 @@ class Auditable:
             raise ValueError(f"n_more must be positive and finite, got {n_more}")
         before = float(self.earlier.sum())
         wanted = min(before + n_more, float(self.earlier.size))
-        if wanted >= self.earlier.size:
+        if wanted >= self.earlier.size - CLOSE_ENOUGH:
             return np.ones(self.earlier.size)
         sizes = (n_more, wanted)  # too small or right, too large or right: see above
         for size in reversed(sizes):

@@ -6,12 +6,15 @@ from dataclasses import fields
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 from rest_framework import serializers
 
 from judging.models import Campaign
 from sampling.measures import grade_gains, parse_measure
-from sampling.models import Draw
+from sampling.models import Audit, AuditSchedule, AuditStrategy, AuditTier, Draw
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design, QuestionRefused, question_rows
+from sampling.schedules import LONGEST_LINE, parse_crontab
+from sampling.services.audit_schedules import next_due_time, schedule_words
 from sampling.services.layout import missing_topics
 from sampling.spelling import MAX_CUTOFF
 from touchstone.models import Job
@@ -20,6 +23,7 @@ MOST_RUNS = 1000  # named in one request; no run named means all where the quest
 MOST_ITEMS = 10_000_000
 LONGEST_MEASURE = 40
 LARGEST_SEED = 2**63 - 1
+MOST_SECONDS = 2_000_000_000
 
 
 class StrictSerializer(serializers.Serializer):
@@ -113,6 +117,42 @@ class DrawRequest(DesignRequest):
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
 
+class AuditRequest(StrictSerializer):
+    """One audit at once: how many items, by which strategy, for which tier."""
+
+    items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
+    total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, default=MOST_ITEMS)
+    strategy = serializers.ChoiceField(AuditStrategy.choices, default=AuditStrategy.INFLUENCE)
+    tier = serializers.ChoiceField(AuditTier.choices, default=AuditTier.GOLD)
+    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
+
+    def asked(self) -> dict[str, Any]:
+        """Return what was sent in the words of `sampling.services.auditing.audit`."""
+        sent = self.validated_data
+        names = {"items_each_time": "items", "items_in_total": "total"}
+        return {name: sent[names.get(name, name)] for name in (*names, "strategy", "tier", "seed")}
+
+
+class ScheduleRequest(StrictSerializer):
+    """The audit schedule; what is left out stays as it is, or begins with the model's default."""
+
+    every_seconds = serializers.IntegerField(min_value=1, max_value=MOST_SECONDS, required=False)
+    crontab = Word(max_length=LONGEST_LINE, allow_blank=True, required=False)
+    items_each_time = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, required=False)
+    items_in_total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, required=False)
+    strategy = serializers.ChoiceField(AuditStrategy.choices, required=False)
+    tier = serializers.ChoiceField(AuditTier.choices, required=False)
+    is_active = serializers.BooleanField(required=False)
+
+    def validate_crontab(self, line: str) -> str:
+        if line:
+            try:
+                parse_crontab(line)
+            except ValueError as error:
+                raise serializers.ValidationError(str(error)) from error
+        return line
+
+
 # -- answers --------------------------------------------------------------------------------------------------
 
 
@@ -158,4 +198,30 @@ def job_json(job: Job, campaign: Campaign) -> dict[str, Any]:
         "result": job.result,
         "design": job.payload.get("design"),
         "seed": job.payload.get("seed"),
+    }
+
+
+def audit_json(audit: Audit) -> dict[str, Any]:
+    return {
+        "id": str(audit.pk),
+        "sequence": audit.sequence,
+        "strategy": audit.strategy,
+        "tier": audit.tier,
+        "seed": audit.seed,
+        "expected_in_total": audit.expected_in_total,
+        "n_eligible": audit.n_eligible,
+        "n_selected": audit.n_selected,
+        "sample": reverse("sampling:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
+        "made_at": audit.created_at.isoformat(),
+    }
+
+
+def schedule_json(schedule: AuditSchedule | None) -> dict[str, Any] | None:
+    if schedule is None:
+        return None
+    due = next_due_time(schedule, timezone.now()) if schedule.is_active else None
+    return {
+        **{name: getattr(schedule, name) for name in ScheduleRequest().fields},
+        "words": schedule_words(schedule),
+        "next_due": due.isoformat() if due else None,
     }

@@ -12,7 +12,7 @@ strategy gives every item a probability above 0, so that one estimator serves th
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.designs import inclusion_probabilities
+from sampling.designs import inclusion_probabilities, normalised
 from sampling.label_samples import IndexArray, as_indices, label_probabilities
 from sampling.measures import FloatArray
 from sampling.sizes import (
@@ -114,33 +114,24 @@ def strategy_probabilities(
     if not 0.0 < even_share <= 1.0:
         raise ValueError(f"even_share must be within (0, 1], got {even_share}")
 
-    n_items = moved.size
-    count = min(float(expected_count), float(n_items))
-    rest = (1.0 - even_share) * count
-    if strategy in ("topic", "effort", "full"):
-        part = label_probabilities(strategy, topic, grade, n_labels, rest)
-    else:
-        sizes = {
-            "influence": moved,
-            "risk": _scaled(moved) * np.sqrt(_scaled(variance)),
-            "neyman": np.sqrt(variance),
-            "rare": 1.0 / drawn,
-            "simple": np.ones(n_items),
-        }[strategy]
-        part = _proportional_part(sizes, rest)
-    # What certain items cannot use goes to the others, in proportion; so no item falls below its even part.
-    return inclusion_probabilities(even_share * count / n_items + part, count)
+    count, even = min(float(expected_count), float(moved.size)), np.ones(moved.size)
+    sizes = {
+        "influence": moved,
+        "risk": _scaled(moved) * np.sqrt(_scaled(variance)),
+        "neyman": np.sqrt(variance),
+        "rare": 1.0 / drawn,
+        "simple": even,
+    }.get(strategy)
+    if sizes is None:
+        sizes = label_probabilities(strategy, topic, grade, n_labels, (1.0 - even_share) * count)
+    # What certain items cannot use goes to the others, in proportion: no item falls below its even part.
+    part = normalised(sizes) if np.any(sizes > 0.0) else normalised(even)
+    return inclusion_probabilities(even_share * normalised(even) + (1.0 - even_share) * part, count)
 
 
 def _scaled(sizes: FloatArray) -> FloatArray:
     largest = sizes.max()
     return sizes / largest if largest > 0.0 else sizes
-
-
-def _proportional_part(sizes: FloatArray, count: float) -> FloatArray:
-    if count == 0.0 or not np.any(sizes > 0.0):
-        return np.full(sizes.size, count / sizes.size)
-    return inclusion_probabilities(sizes, count)
 
 
 def question_influence(weights: ArrayLike | SparseRuns, inclusion_probability: ArrayLike) -> FloatArray:

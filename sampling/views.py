@@ -1,10 +1,10 @@
-"""Requests of managers' programs about designs and draws: forecast, draw, list, fetch the recorded frame."""
+"""Requests of managers' programs about designs, draws and audits: forecast, draw, audit, fetch what was recorded."""
 
 import hashlib
 import uuid
 from typing import Any, NoReturn
 
-from django.http import FileResponse, Http404, HttpResponseNotModified
+from django.http import FileResponse, Http404, HttpResponseNotModified, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.http import parse_etags
@@ -16,9 +16,21 @@ from judging.models import Campaign
 from judging.services.errors import Refused
 from judging.views.access import ManagersOnly
 from sampling.frames import FrameRefused
-from sampling.models import Draw
+from sampling.models import Audit, AuditSchedule, Draw
 from sampling.questions import QuestionRefused
-from sampling.serializers import DesignRequest, DrawRequest, draws_json, job_json
+from sampling.serializers import (
+    AuditRequest,
+    DesignRequest,
+    DrawRequest,
+    ScheduleRequest,
+    audit_json,
+    draws_json,
+    job_json,
+    schedule_json,
+)
+from sampling.services.audit_samples import sample_lines
+from sampling.services.audit_schedules import save_schedule
+from sampling.services.auditing import queue_audit
 from sampling.services.forecasting import preview
 from sampling.services.queueing import queue_draw
 from touchstone.models import Job
@@ -27,6 +39,11 @@ from touchstone.models import Job
 class DesignRefused(Refused):
     status = 409
     title = "This design cannot be carried out here"
+
+
+class AuditRunning(Refused):
+    status = 409
+    title = "Another audit of this campaign is being drawn"
 
 
 class FrameDamaged(Refused):
@@ -67,9 +84,9 @@ def draws(request: Request, campaign_id: uuid.UUID) -> Response:
 @api_view(["GET"])
 @permission_classes([ManagersOnly])
 def job(request: Request, campaign_id: uuid.UUID, job_id: uuid.UUID) -> Response:
-    """How far a draw or its layout is. A job of another campaign, or of another kind, is not there."""
+    """How far a draw, its layout or an audit is. A job of another campaign, or of another kind, is not there."""
     campaign = _campaign(campaign_id)
-    of_campaign = Job.objects.filter(kind__in=["draw", "layout"], payload__campaign=str(campaign.pk))
+    of_campaign = Job.objects.filter(kind__in=["draw", "layout", "audit"], payload__campaign=str(campaign.pk))
     return Response(job_json(get_object_or_404(of_campaign, pk=job_id), campaign))
 
 
@@ -97,6 +114,51 @@ def frame(request: Request, campaign_id: uuid.UUID, batch: int) -> HttpResponseB
             content_type="application/vnd.apache.parquet",
         )
     answer.headers["ETag"] = etag
+    return answer
+
+
+@api_view(["GET", "POST"])
+@permission_classes([ManagersOnly])
+def audits(request: Request, campaign_id: uuid.UUID) -> Response:
+    """The campaign's audits and their schedule; a POST queues one more audit, now."""
+    campaign = _campaign(campaign_id)
+    if request.method == "GET":
+        schedule = AuditSchedule.objects.filter(campaign=campaign).first()
+        made = [audit_json(audit) for audit in campaign.audits.order_by("sequence")]
+        return Response({"campaign": str(campaign.pk), "schedule": schedule_json(schedule), "audits": made})
+    sent = AuditRequest(data=request.data)
+    sent.is_valid(raise_exception=True)
+    queued = queue_audit(campaign=campaign, user=request.user, **sent.asked())
+    if queued is None:
+        raise AuditRunning("wait until it is done")
+    answer = Response(job_json(queued, campaign), status=202)
+    answer["Location"] = answer.data["url"]
+    return answer
+
+
+@api_view(["GET", "PATCH"])
+@permission_classes([ManagersOnly])
+def audit_schedule(request: Request, campaign_id: uuid.UUID) -> Response:
+    """When audits are made, and which; a PATCH changes what it names. A new time counts from now on."""
+    campaign = _campaign(campaign_id)
+    if request.method == "PATCH":
+        sent = ScheduleRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        save_schedule(campaign=campaign, actor=request.user, **sent.validated_data)
+    return Response({"schedule": schedule_json(AuditSchedule.objects.filter(campaign=campaign).first())})
+
+
+@api_view(["GET"])
+@permission_classes([ManagersOnly])
+def audit_sample(request: Request, campaign_id: uuid.UUID, sequence: int) -> HttpResponseBase:
+    """All items an audit could select as CSV, with what it takes to draw the sample again."""
+    return sample_answer(get_object_or_404(Audit, campaign_id=campaign_id, sequence=sequence))
+
+
+def sample_answer(audit: Audit) -> StreamingHttpResponse:
+    answer = StreamingHttpResponse(sample_lines(audit), content_type="text/csv; charset=utf-8")
+    name = f"audit-{audit.sequence}-{audit.tier}-{audit.strategy}.csv"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
     return answer
 
 

@@ -1,31 +1,34 @@
 """The estimates of one measure: every run and every pair of runs, by every method, or the reason for none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 
-from analytics.comparison import Comparison, compare
 from analytics.confusion import shrink
-from analytics.correction import GREG_SOURCES, greg_label, item_corrections, labels_needed
+from analytics.correction import GREG_SOURCES, Corrected, corrected
 from analytics.estimators import Estimate as Value
-from analytics.estimators import Refusal, quantile95
+from analytics.estimators import Estimates, Refusal, all_refused
 from analytics.frames import CampaignArrays
 from analytics.inverse import matrix_inverse
-from analytics.labels import item_means, vote_classes
+from analytics.labels import Ints, item_means
 from analytics.models import Estimate, Method
+from analytics.more_gold import advice
+from analytics.results import estimates as made
+from analytics.results import in_columns
+from analytics.services.bronze import bronze_classes
+from analytics.services.columns import AUDITS_PLANNED, EstimateColumns, Settled, columns, unsaved
 from analytics.services.predictions import Predictions
 from analytics.services.ratio_estimates import ratio_results
-from analytics.services.raw_estimates import importance, naive
+from analytics.services.raw_estimates import as_judged, importance
 from analytics.targets import TargetWeights
-from analytics.topics import over_topics
+from analytics.topics import over_topics_of
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
 from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ratio, run_weights
 from sampling.models import Draw
 
-ROUNDING = 1e-12
 ASK = "“May I score my run?” on the page of results says "
 MATRICES_UNUSABLE = "matrices cannot be used"  # of matrix_inverse's refusal
 
@@ -43,85 +46,129 @@ class ConfusionCounts:
         return self.checks + self.audits
 
 
+class Basis:
+    """What all measures of a campaign are estimated from. What does not depend on the measure is computed once."""
+
+    def __init__(
+        self, campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, counts: ConfusionCounts
+    ) -> None:
+        self.campaign, self.arrays, self.predictions, self.counts = campaign, arrays, predictions, counts
+
+    @cached_property
+    def n_planned(self) -> int:
+        """Return how many items the audits will take in all."""
+        return self.arrays.n_audits_planned or AUDITS_PLANNED
+
+    @cached_property
+    def everything(self) -> np.ndarray:
+        return np.ones(self.arrays.judged.size, dtype=bool)
+
+    @cached_property
+    def open_to_audits(self) -> np.ndarray:
+        return np.asarray(self.arrays.audit_probability > 0)
+
+    @cached_property
+    def chance_judged(self) -> np.ndarray:
+        return self.arrays.draw_probability(self.everything)
+
+    @cached_property
+    def not_judged(self) -> Refusal | None:
+        return self._missing(self.everything, "judgment")
+
+    @cached_property
+    def not_audited(self) -> Refusal | None:
+        if not self.open_to_audits.any():
+            return Refusal(self.arrays.no_audit())
+        return self._missing(self.open_to_audits, "item that an audit could select")
+
+    def _missing(self, members: np.ndarray, what: str) -> Refusal | None:
+        refused = self.arrays.not_covered(members, what)
+        return Refusal(*refused) if refused else None
+
+    @cached_property
+    def audit(self) -> dict:
+        """Return GREG-label's arguments that no measure changes: the items that were open to the completed audits."""
+        arrays, eligible = self.arrays, self.open_to_audits
+        return {
+            "draw_probability": arrays.draw_probability(eligible)[eligible],
+            "bronze_class": bronze_classes(arrays, self.campaign)[eligible],
+            "audited": arrays.audited[eligible],
+            "gold_grade": arrays.audit_grade[eligible],
+            "audit_probability": arrays.audit_probability[eligible],
+        }
+
+
 @dataclass(frozen=True)
 class Targets:
-    """The weight vectors of one measure: every run, then every pair of runs (w_a - w_b)."""
+    """The weights of one measure: every run, then every pair of runs (w_a - w_b)."""
 
-    weights: TargetWeights
+    weights: TargetWeights  # [target, frame]
+    judged: TargetWeights  # [target, judged]
     gains: np.ndarray  # [grade]
     binary: bool
     relevant_grade: int
     prediction: np.ndarray  # [frame], f in gains
-    prediction_by_topic: np.ndarray  # [target, topic], sum of f w: known before anything is judged
-    settled: list[Value | Refusal | None]  # what no judgment can change: equal runs, runs outside the frame
+    predicted: np.ndarray  # [run, topic], sum of f w: known before anything is judged
+    utility: np.ndarray  # [judged], mean gain of the grades given
+    settled: Settled  # what no judgment can change: equal runs, runs outside the frame
+
+    @cached_property
+    def prior_total(self) -> np.ndarray:
+        return self.weights.of_targets(self.predicted.sum(axis=1))
 
 
-def _targets(campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, measure: str) -> Targets:
-    parsed = parse_measure(measure)
-    relevant = parsed.relevant_grade or campaign.scale.relevant_grade
+def _targets(basis: Basis, measure: str) -> Targets:
+    parsed, arrays, scale = parse_measure(measure), basis.arrays, basis.campaign.scale
+    relevant = parsed.relevant_grade or scale.relevant_grade
     weights = TargetWeights(weights_of_runs(arrays.returned, measure, arrays.n_topics))
     outside = [float(run_weights(parsed, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
-    gains = grade_gains(parsed, campaign.scale.gains(), relevant)
-    prediction = predictions.of_gains(gains, relevant)
-    probability = arrays.frame["inclusion_probability"].to_numpy()
+    gains = grade_gains(parsed, scale.gains(), relevant)
+    prediction = basis.predictions.of_gains(gains, relevant)
+    unsupported = weights.unsupported_share(arrays.frame["inclusion_probability"].to_numpy())
     return Targets(
         weights=weights,
+        judged=weights.over(arrays.judged),
         gains=gains,
         binary=parsed.binary,
         relevant_grade=relevant,
         prediction=prediction,
-        prediction_by_topic=weights.totals_by_topic(prediction, arrays.topic_index, arrays.n_topics),
-        settled=[
-            _settled(arrays, measure, target, outside, bool(is_zero), float(share))
-            for target, is_zero, share in zip(
-                weights.targets, weights.is_zero(), weights.unsupported_share(probability), strict=True
-            )
-        ],
+        predicted=weights.run_totals(prediction, arrays.topic_index, arrays.n_topics),
+        utility=item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size),
+        settled=_settled(arrays, measure, np.array(outside), weights.pairs, weights.is_zero(), unsupported),
     )
 
 
 def _settled(
     arrays: CampaignArrays,
     measure: str,
-    target: tuple[int, int | None],
-    outside: Sequence[float],
-    is_zero: bool,
-    unsupported: float,
-) -> Value | Refusal | None:
-    """Return the answer that does not depend on judgments, or None.
+    outside: np.ndarray,
+    pairs: tuple[Ints, Ints],
+    is_zero: np.ndarray,
+    unsupported: np.ndarray,
+) -> Settled:
+    """Return the answers that do not depend on judgments, by target.
 
     A run that came after the draw may return documents that could never be drawn: its number would be too low, with a
     small interval. So would be that of a run which a design without a floor leaves out in part. Two runs that rank
     alike inside the cutoff differ by exactly 0.
     """
-    for run in target:
-        if run is not None and outside[run] > 0:
-            return Refusal(
-                f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
-                f"(it was imported after the draw). {ASK}which judgments it lacks"
-            )
-    if target[1] is not None and is_zero:
-        return Value(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
-    if unsupported > 0:
-        return Refusal(
-            f"{unsupported:.1%} of the weight in {measure} lies on documents that this design can never draw: "
+    first = np.concatenate([np.arange(outside.size), pairs[0]])
+    second = np.concatenate([np.arange(outside.size), pairs[1]])
+    settled: dict[int, Value | Refusal] = {}
+    for target in np.flatnonzero(unsupported > 0).tolist():
+        settled[target] = Refusal(
+            f"{unsupported[target]:.1%} of the weight in {measure} lies on documents that this design can never draw: "
             f"judgments drawn for one question do not answer every other. {ASK}how many more items it takes"
         )
-    return None
-
-
-def _ratio_targets(
-    arrays: CampaignArrays, measure: str
-) -> list[tuple[tuple[int, int | None], Value | Refusal | None]]:
-    """Return every run and pair with what is settled about it."""
-    cutoff = parse_ratio(measure).cutoff or np.iinfo(np.int64).max
-    outside = [float(np.count_nonzero(ranks <= cutoff)) for ranks in arrays.ranks_outside]
-    n_runs = len(arrays.runs)
-    pairs = [(int(a), int(b)) for a, b in zip(*np.triu_indices(n_runs, 1), strict=True)]
-    targets: list[tuple[int, int | None]] = [*((run, None) for run in range(n_runs)), *pairs]
-    # What a ratio divides by counts the whole pool.
-    never = float((arrays.frame["inclusion_probability"].to_numpy() == 0).mean())
-    return [(target, _settled(arrays, measure, target, outside, False, never)) for target in targets]
+    same = Value(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
+    settled |= dict.fromkeys(np.flatnonzero(is_zero & (first != second)).tolist(), same)
+    for target in np.flatnonzero((outside[first] > 0) | (outside[second] > 0)).tolist():
+        run = first[target] if outside[first[target]] > 0 else second[target]
+        settled[target] = Refusal(
+            f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
+            f"(it was imported after the draw). {ASK}which judgments it lacks"
+        )
+    return settled
 
 
 def estimates(
@@ -131,205 +178,115 @@ def estimates(
     counts: ConfusionCounts,
     measure: str,
 ) -> list[Estimate]:
-    """Return the unsaved estimates of the measure: naive, corrected, matrix inverse and, if known, the true values."""
+    """Return the estimates of the measure as unsaved rows."""
+    return unsaved(arrays, estimate_columns(Basis(campaign, arrays, predictions, counts), measure))
+
+
+def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
+    """Return the estimates of the measure: naive, corrected, matrix inverse and, if known, the true values."""
     if measure_kind(measure) == "ratio":
-        return _rows(
-            arrays,
-            measure,
-            _ratio_targets(arrays, measure),
-            ratio_results(campaign, arrays, predictions, measure),
-            {},
-        )
-    targets = _targets(campaign, arrays, predictions, measure)
+        return _ratio_columns(basis, measure)
+    targets = _targets(basis, measure)
     methods = {
-        Method.NAIVE: _naive(arrays, targets),
-        Method.CORRECTED: _corrected(arrays, targets),
-        Method.MATRIX_INVERSE: _matrix_inverse(arrays, targets, counts),
+        Method.NAIVE: _naive(basis, targets),
+        Method.CORRECTED: _corrected(basis, targets),
+        Method.MATRIX_INVERSE: (_matrix_inverse(basis, targets), None),
     }
-    if arrays.draw.selection == Draw.Selection.REPLACEMENT:
-        methods[Method.IMPORTANCE] = importance(arrays, targets.weights, targets.gains)
-    over_topics = {
-        Method.NAIVE: _naive_over_topics(arrays, targets),
-        Method.CORRECTED: _corrected_over_topics(arrays, targets),
-    }
-    truth = _truth(arrays, targets)
-    if truth is not None:
-        methods[Method.TRUE] = truth
-    asked = list(zip(targets.weights.targets, targets.settled, strict=True))
-    return _rows(arrays, measure, asked, methods, over_topics)
+    if basis.arrays.draw.selection == Draw.Selection.REPLACEMENT:
+        methods[Method.IMPORTANCE] = importance(basis.arrays, targets.judged, targets.utility), None
+    if (basis.arrays.gold_grade >= 0).all():  # the demo
+        methods[Method.TRUE] = _truth(basis, targets), None
+    return _tables(basis, measure, targets.weights.pairs, methods, targets.settled)
 
 
-def _rows(
-    arrays: CampaignArrays,
+def _ratio_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
+    arrays = basis.arrays
+    cutoff = parse_ratio(measure).cutoff or np.iinfo(np.int64).max
+    outside = np.array([float(np.count_nonzero(ranks <= cutoff)) for ranks in arrays.ranks_outside])
+    pairs = np.triu_indices(len(arrays.runs), 1)
+    n_targets = outside.size + pairs[0].size
+    # What a ratio divides by counts the whole pool.
+    never = np.full(n_targets, float((arrays.frame["inclusion_probability"].to_numpy() == 0).mean()))
+    settled = _settled(arrays, measure, outside, pairs, np.zeros(n_targets, dtype=bool), never)
+    results = ratio_results(basis.campaign, arrays, basis.predictions, measure)
+    methods = {method: (in_columns(found), None) for method, found in results.items()}
+    return _tables(basis, measure, pairs, methods, settled)
+
+
+def _tables(
+    basis: Basis,
     measure: str,
-    asked: Sequence[tuple[tuple[int, int | None], Value | Refusal | None]],
-    methods: Mapping[Method, Sequence[Value | Refusal]],
-    over_topics: Mapping[Method, Sequence[Value | Refusal]],
-) -> list[Estimate]:
-    """Return unsaved rows: a settled answer goes before a method's; the interval over topics comes beside."""
-    rows = []
-    for method, results in methods.items():
-        # Only the corrected difference is tested: grades as given say nothing of how judges err, and the inverse of
-        # confusion matrices has no valid p on real judges.
-        is_reported = method == Method.CORRECTED
-        wider = over_topics.get(method, [None] * len(results))
-        for ((run, run_b), settled), result, topics in zip(asked, results, wider, strict=True):
-            columns = _columns(settled or result, tested=is_reported and run_b is not None)
-            if settled is None and topics is not None and "value" in columns:
-                columns |= topics_columns(topics, columns["standard_error"])
-            rows.append(
-                Estimate(
-                    run=arrays.runs[run],
-                    run_b=None if run_b is None else arrays.runs[run_b],
-                    measure=measure,
-                    method=method,
-                    **columns,
-                )
-            )
-    return rows
-
-
-def topics_columns(result: Value | Refusal, least: float = 0.0) -> dict:
-    """Return the second interval: the topics as a sample. Its standard error is at least that for these topics.
-
-    The spread over topics holds the errors of judging as well, but a few topics may happen to lie close together.
+    pairs: tuple[Ints, Ints],
+    methods: Mapping[Method, tuple[Estimates, Estimates | None]],
+    settled: Settled,
+) -> list[EstimateColumns]:
+    """Only the corrected difference is tested: grades as given say nothing of how judges err, and the inverse of
+    confusion matrices has no valid p on real judges.
     """
-    if isinstance(result, Refusal):
-        return {"topics_refusal": result.reason}
-    if result.standard_error < ROUNDING:
-        return {"topics_refusal": "all topics have the same value, so their spread cannot be estimated"}
-    error = max(result.standard_error, least)
-    half_width = quantile95(result.degrees_of_freedom) * error
-    return {
-        "topics_standard_error": error,
-        "topics_low": result.value - half_width,
-        "topics_high": result.value + half_width,
-    }
-
-
-def _columns(result: Value | Refusal, *, tested: bool) -> dict:
-    if isinstance(result, Refusal):
-        needed = f" (about {result.needed} more needed)" if result.needed else ""
-        return {"n": 0, "refusal": result.reason + needed}
-    value = result.value if abs(result.value) > ROUNDING else 0.0
-    return {
-        "value": value,
-        "standard_error": result.standard_error,
-        "low": result.low if result.standard_error else value,
-        "high": result.high if result.standard_error else value,
-        "p_value": _p_value(result, value) if tested else None,
-        "degrees_of_freedom": result.degrees_of_freedom,
-        "n": result.n,
-        "sources": list(result.sources),
-        "warning": result.warning,
-    }
-
-
-def _p_value(result: Value, value: float) -> float | None:
-    """Return the two-sided p. Where no error is left (all drawn, all audited) a difference is certain: 0, or 1."""
-    if result.standard_error == 0:
-        return 1.0 if value == 0 else 0.0
-    compared = compare(result)
-    return compared.p_value if isinstance(compared, Comparison) else None
-
-
-def _prior(arrays: CampaignArrays, targets: Targets) -> tuple[np.ndarray, np.ndarray]:
-    """Return f per judged item and sum f w over the frame."""
-    return targets.prediction[arrays.judged], targets.prediction_by_topic.sum(axis=1)
-
-
-def _covered(arrays: CampaignArrays, members: np.ndarray, what: str) -> Refusal | None:
-    refused = arrays.not_covered(members, what)
-    return Refusal(*refused) if refused else None
-
-
-def _naive(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
-    everything = np.ones(arrays.judged.size, dtype=bool)
-    refused = _covered(arrays, everything, "judgment")
-    if refused is not None:
-        return [refused] * len(targets.weights.targets)
-    return naive(arrays, targets.weights, targets.gains, *_prior(arrays, targets))
-
-
-def _naive_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
-    everything = np.ones(arrays.judged.size, dtype=bool)
-    refused = _covered(arrays, everything, "judgment")
-    if refused is not None:
-        return [refused] * len(targets.weights.targets)
-    utility = item_means(arrays.label_item, targets.gains[arrays.label_grade], arrays.judged.size)
-    surprise = (utility - targets.prediction[arrays.judged]) / arrays.draw_probability(everything)
-    return _over_topics(arrays, targets, arrays.judged, surprise, ("drawing", "topics"))
-
-
-def _over_topics(
-    arrays: CampaignArrays, targets: Targets, places: np.ndarray, added: np.ndarray, sources: tuple[str, ...]
-) -> Sequence[Value | Refusal]:
-    """Return the interval over topics, given what the judged items at these places add: parts are sums of w * added."""
-    values = np.zeros(arrays.frame.height)
-    values[places] = added
-    parts = targets.weights.totals_by_topic(values, arrays.topic_index, arrays.n_topics)
-    return [over_topics(row, sources) for row in parts + targets.prediction_by_topic]
-
-
-def _audited(arrays: CampaignArrays, targets: Targets) -> dict | Refusal:
-    """Return GREG-label's arguments but weights and totals: the items that were open to the completed audits."""
-    eligible = arrays.audit_probability > 0
-    if not eligible.any():
-        return Refusal(arrays.no_audit())
-    refused = _covered(arrays, eligible, "item that an audit could select")
-    if refused is not None:
-        return refused
-    classes = vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size)
-    return {
-        "draw_probability": arrays.draw_probability(eligible)[eligible],
-        "bronze_class": classes[eligible],
-        "audited": arrays.audited[eligible],
-        "gold_grade": arrays.audit_grade[eligible],
-        "audit_probability": arrays.audit_probability[eligible],
-        "gains": targets.gains,
-        "prior": targets.prediction[arrays.judged[eligible]],
-    }
-
-
-def _corrected(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
-    """GREG-label over the items that were open to the completed audits."""
-    given = _audited(arrays, targets)
-    if isinstance(given, Refusal):
-        return [given] * len(targets.weights.targets)
-    weights = targets.weights.at(arrays.judged[arrays.audit_probability > 0])
-    results = greg_label(weights, **given, prior_total=targets.prediction_by_topic.sum(axis=1))
-    is_pair = [run_b is not None for _, run_b in targets.weights.targets]
     return [
-        _with_advice(result, int(np.count_nonzero(row))) if pair else result
-        for result, row, pair in zip(results, weights, is_pair, strict=True)
+        columns(
+            measure,
+            method,
+            pairs,
+            found,
+            settled=settled,
+            over_topics=over_topics,
+            tested=method == Method.CORRECTED,
+            planned=basis.n_planned if method == Method.CORRECTED else None,
+        )
+        for method, (found, over_topics) in methods.items()
     ]
 
 
-def _corrected_over_topics(arrays: CampaignArrays, targets: Targets) -> Sequence[Value | Refusal]:
-    given = _audited(arrays, targets)
-    if isinstance(given, Refusal):
-        return [given] * len(targets.weights.targets)
-    places = arrays.judged[arrays.audit_probability > 0]
-    return _over_topics(arrays, targets, places, item_corrections(**given), (*GREG_SOURCES, "topics"))
+def _naive(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates]:
+    """The grades as given, taken as true: for these topics, and with the topics as a sample."""
+    arrays = basis.arrays
+    if basis.not_judged is not None:
+        nothing = all_refused(len(targets.weights), basis.not_judged)
+        return nothing, nothing
+    prior = targets.prediction[arrays.judged]
+    found = as_judged(
+        arrays, targets.judged, targets.utility, basis.chance_judged, prior, targets.prior_total
+    )
+    surprise = (targets.utility - prior) / basis.chance_judged
+    return found, _over_topics(arrays, targets, basis.everything, surprise, ("drawing", "topics"))
 
 
-def _with_advice(result: Value | Refusal, n_items: int) -> Value | Refusal:
-    """Return a difference that is not resolved with what would resolve it: more gold labels, or more items."""
-    if isinstance(result, Refusal) or result.standard_error == 0:
-        return result
-    more = labels_needed(result, n_items)
-    if more is None:
-        return result
-    return replace(result, warning="; ".join(filter(None, [result.warning, more.reason])))
+def _over_topics(
+    arrays: CampaignArrays, targets: Targets, members: np.ndarray, added: np.ndarray, sources: tuple[str, ...]
+) -> Estimates:
+    """Return the interval over topics, given what these judged items add: a topic's part is its sum of w * added."""
+    values = np.zeros(arrays.judged.size)
+    values[members] = added
+    topic = arrays.topic_index[arrays.judged]
+    parts = targets.judged.run_totals(values, topic, arrays.n_topics) + targets.predicted
+    return over_topics_of(targets.weights, parts, sources)
 
 
-def _matrix_inverse(
-    arrays: CampaignArrays, targets: Targets, counts: ConfusionCounts
-) -> Sequence[Value | Refusal]:
+def _corrected(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates]:
+    """GREG-label over the items that were open to the completed audits; unresolved differences with what would help."""
+    if basis.not_audited is not None:
+        nothing = all_refused(len(targets.weights), basis.not_audited)
+        return nothing, nothing
+    arrays, eligible = basis.arrays, basis.open_to_audits
+    open_ones = targets.judged if eligible.all() else targets.judged.over(np.flatnonzero(eligible))
+    made_of: Corrected = corrected(
+        open_ones,
+        **basis.audit,
+        gains=targets.gains,
+        prior=targets.prediction[arrays.judged[eligible]],
+        prior_total=targets.prior_total,
+    )
+    words = advice(made_of.estimates, made_of.n_items)
+    words[: len(arrays.runs)] = [""] * len(arrays.runs)
+    topics = _over_topics(arrays, targets, eligible, made_of.item_corrections, (*GREG_SOURCES, "topics"))
+    return made_of.estimates.warned(words), topics
+
+
+def _matrix_inverse(basis: Basis, targets: Targets) -> Estimates:
     """The papers' correction: every assessor's own (shrunk) matrix, or one pooled matrix where some cannot be used."""
-    everything = np.ones(arrays.judged.size, dtype=bool)
-    refused = _covered(arrays, everything, "judgment")
-    table, grades, gains = counts.together, arrays.label_grade, targets.gains
+    arrays, refused = basis.arrays, basis.not_judged
+    table, grades, gains = basis.counts.together, arrays.label_grade, targets.gains
     if targets.binary:  # the papers' binary form: relevant or not
         relevant = targets.relevant_grade
         table, grades, gains = _binary(table, relevant), grades >= relevant, np.array([0.0, 1.0])
@@ -337,38 +294,39 @@ def _matrix_inverse(
     if isinstance(shrunk, Refusal):
         refused = refused or shrunk
     if refused is not None or isinstance(shrunk, Refusal):
-        return [refused or Refusal("not estimable")] * len(targets.weights.targets)
-    prior, total = _prior(arrays, targets)
-    given = partial(
-        matrix_inverse,
-        targets.weights.at(arrays.judged),
-        draw_probability=arrays.draw_probability(everything),
-        label_item=arrays.label_item,
-        label_grade=grades.astype(np.int64),
-        gains=gains,
-        prior=prior,
-        prior_total=total,
-        rng=np.random.default_rng(arrays.last_judgment_id),
+        return all_refused(len(targets.weights), refused or Refusal("not estimable"))
+    shared = {
+        "draw_probability": basis.chance_judged,
+        "label_item": arrays.label_item,
+        "label_grade": grades.astype(np.int64),
+        "gains": gains,
+        "prior": targets.prediction[arrays.judged],
+        "prior_total": targets.prior_total,
+        "rng": np.random.default_rng(arrays.last_judgment_id),
+    }
+    own = matrix_inverse(
+        targets.judged,
+        **shared,
+        label_assessor=arrays.label_assessor,
+        matrices=shrunk.matrices,
+        gold_per_grade=shrunk.n_per_grade,
     )
-    own = given(
-        label_assessor=arrays.label_assessor, matrices=shrunk.matrices, gold_per_grade=shrunk.n_per_grade
-    )
-    unusable = own[0].reason if isinstance(own[0], Refusal) and MATRICES_UNUSABLE in own[0].reason else ""
-    if not unusable:
+    first = own[0]
+    if not isinstance(first, Refusal) or MATRICES_UNUSABLE not in first.reason:
         return own
     joined = table.sum(axis=0)
-    pooled = given(
+    pooled = matrix_inverse(
+        targets.judged,
+        **shared,
         label_assessor=np.zeros_like(arrays.label_assessor),
         matrices=((joined + 0.5) / (joined + 0.5).sum(axis=1, keepdims=True))[None],
         gold_per_grade=joined.sum(axis=1)[None],
     )
-    note = f"one matrix for all assessors: {unusable}"
-    return [
-        replace(r, reason=f"{note}; pooled: {r.reason}")
-        if isinstance(r, Refusal)
-        else replace(r, warning="; ".join(filter(None, [note, r.warning])))
-        for r in pooled
-    ]
+    note = f"one matrix for all assessors: {first.reason}"
+    refusals = {
+        place: replace(one, reason=f"{note}; pooled: {one.reason}") for place, one in pooled.refusals.items()
+    }
+    return replace(pooled, refusals=refusals, warnings=[note] * len(pooled)).warned(pooled.warnings)
 
 
 def _binary(counts: np.ndarray, relevant_grade: int) -> np.ndarray:
@@ -377,12 +335,13 @@ def _binary(counts: np.ndarray, relevant_grade: int) -> np.ndarray:
     return np.add.reduceat(np.add.reduceat(counts, edges, axis=1), edges, axis=2)
 
 
-def _truth(arrays: CampaignArrays, targets: Targets) -> list[Value | Refusal] | None:
-    """Return the true values when the gold answers of the whole frame are known (the demo), else None."""
-    if (arrays.gold_grade < 0).any():
-        return None
-    values = targets.weights.totals(targets.gains[arrays.gold_grade])
-    return [
-        Value(float(value), 0.0, float(value), float(value), None, int(n_weighed), ())
-        for value, n_weighed in zip(values, targets.weights.n_weighed(), strict=True)
-    ]
+def _truth(basis: Basis, targets: Targets) -> Estimates:
+    """Return the true values, which the gold answers of the whole frame give."""
+    return made(
+        targets.weights.totals(targets.gains[basis.arrays.gold_grade]),
+        {},
+        degrees_of_freedom=np.inf,
+        n=targets.weights.n_weighed(),
+        refusals={},
+        warning=lambda _: "",
+    )

@@ -7,7 +7,6 @@ import numpy as np
 from analytics.estimators import Estimate as Value
 from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays
-from analytics.labels import vote_classes
 from analytics.models import Method
 from analytics.pseudolabels import (
     PseudoLabels,
@@ -18,6 +17,7 @@ from analytics.pseudolabels import (
     stairs,
 )
 from analytics.ratios import ratio_estimates
+from analytics.services.bronze import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.measures import RatioMeasure, grade_gains, parse_ratio
@@ -44,7 +44,7 @@ def ratio_results(
     }
     labels: dict[Method, PseudoLabels | Refusal] = {
         Method.NAIVE: _as_judged(arrays, gains, shared),
-        Method.CORRECTED: _corrected(arrays, gains, shared),
+        Method.CORRECTED: _corrected(campaign, arrays, gains, shared),
     }
     if (arrays.gold_grade >= 0).all():
         labels[Method.TRUE] = census(
@@ -76,19 +76,20 @@ def _as_judged(arrays: CampaignArrays, gains: np.ndarray, shared: dict) -> Pseud
     )
 
 
-def _corrected(arrays: CampaignArrays, gains: np.ndarray, shared: dict) -> PseudoLabels | Refusal:
+def _corrected(
+    campaign: Campaign, arrays: CampaignArrays, gains: np.ndarray, shared: dict
+) -> PseudoLabels | Refusal:
     eligible = arrays.audit_probability > 0
     if not eligible.any():
         return Refusal(arrays.no_audit())
     refused = arrays.not_covered(eligible, "item that an audit could select")
     if refused:
         return Refusal(*refused)
-    classes = vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size)
     return corrected_pseudo_labels(
         **shared,
         judged=arrays.judged[eligible],
         draw_probability=arrays.draw_probability(eligible)[eligible],
-        bronze_class=classes[eligible],
+        bronze_class=bronze_classes(arrays, campaign)[eligible],
         audited=arrays.audited[eligible],
         gold_grade=arrays.audit_grade[eligible],
         audit_probability=arrays.audit_probability[eligible],

@@ -1,34 +1,31 @@
-"""From the facts to numbers: confusion matrices, estimates and comparisons of a campaign, recomputed as a whole."""
+"""From the facts to numbers: confusion matrices, estimates and comparisons of a campaign, and when they are due."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-import numpy as np
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Subquery
+from django.db.models import CharField, Exists, F, OuterRef, Subquery, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
-from analytics.confusion import (
-    ConfusionEstimate as Confusion,
-)
-from analytics.confusion import (
-    assessor_counts,
-    audit_counts,
-    confusion_from_counts,
-)
-from analytics.frames import CampaignArrays, campaign_arrays
-from analytics.models import Computation, ConfusionEstimate, Estimate, Flag
-from analytics.services.estimates import ConfusionCounts, estimates
+from analytics.frames import HARMLESS, current_arrays
+from analytics.models import Computation
+from analytics.services import confusions
+from analytics.services.audit_forecast import store_forecasts
+from analytics.services.columns import EstimateColumns
+from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.predictions import Predictions
-from judging.models import Campaign, Judgment
+from analytics.services.storing import store_estimates
+from judging.models import Assessor, Campaign, Judgment
 from sampling.frames import newest_draw
 from sampling.measures import parse_measure
 from sampling.models import Draw
 from touchstone import jobs
+from touchstone.models import Event
 
 MEASURES = ["P@10", "DCG@10", "RBP@20"]
-FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong
 COMMIT_MAY_TAKE = timedelta(seconds=5)
 SHORTEST_PAUSE, PAUSE_FACTOR = timedelta(seconds=10), 60
 Progress = Callable[[int, int, str], None]
@@ -45,95 +42,48 @@ def measures_of(campaign: Campaign) -> list[str]:
     return [*linear, *(["nDCG@10"] if depth >= 10 else []), f"AP@{depth}"]
 
 
-def recompute(*, campaign: Campaign, progress: Progress = lambda *_: None) -> Computation:
-    """Compute everything anew from one snapshot and store it as one new computation. Safe to run twice."""
+def recompute(
+    *,
+    campaign: Campaign,
+    progress: Progress = lambda *_: None,
+    measures: Sequence[str] | None = None,
+) -> Computation:
+    """Estimate everything (or these measures) from the rows of this moment, and store it as one new computation.
+
+    What this process read before is completed, not read again. Safe to run twice: a computation is a new row, and all
+    of it is stored or nothing. `progress` may raise to cancel, between any two steps.
+    """
     started = time.monotonic()
-    progress(0, 3, "reading judgments")
-    arrays = campaign_arrays(campaign)
-    measures = measures_of(campaign)
-    progress(1, 3, "estimating")
+    wanted = measures_of(campaign) if measures is None else list(measures)
+    n_steps = len(wanted) + 2
+    progress(0, n_steps, "reading judgments")
+    arrays = current_arrays(campaign)
     counts = assessor_confusion_counts(arrays)
     predictions = Predictions(arrays)
-    rows: list[Estimate] = []
-    for number, measure in enumerate(measures):
-        rows += estimates(campaign, arrays, predictions, counts, measure)
-        progress(1 + number, 1 + len(measures), f"estimating {measure}")
+    basis = Basis(campaign, arrays, predictions, counts)
+    tables: list[EstimateColumns] = []
+    for step, measure in enumerate(wanted, start=1):
+        progress(step, n_steps, f"estimating {measure}")
+        tables += estimate_columns(basis, measure)
+    progress(n_steps - 1, n_steps, "storing")
     with transaction.atomic():
         computation = Computation.objects.create(
             campaign=campaign,
             last_judgment_id=arrays.last_judgment_id,
+            n_batches=arrays.draw.batch,
+            n_audits=arrays.n_audits,
+            bronze_score=campaign.bronze_score,
             n_judgments=arrays.n_judgments,
             n_items=arrays.judged.size,
             n_audited=int(arrays.audited.sum()),
             n_gold_checks=arrays.check_true.size,
             seconds=time.monotonic() - started,
         )
-        for row in rows:
-            row.computation = computation
-        Estimate.objects.bulk_create(rows, batch_size=1000)
-        _store_confusions(computation, arrays, counts)
+        store_estimates(computation, arrays, tables)
+        confusions.store(computation, arrays, counts)
+        store_forecasts(computation, arrays, campaign, predictions)
+    progress(n_steps, n_steps, "stored")
     return computation
-
-
-# -- confusion matrices -------------------------------------------------------------------------------------
-
-
-def assessor_confusion_counts(arrays: CampaignArrays) -> ConfusionCounts:
-    """Return what gold checks and audits say about every bronze and silver assessor."""
-    n, g = len(arrays.assessors), arrays.n_grades
-    checks = assessor_counts(arrays.check_assessor, arrays.check_true, arrays.check_given, n, g)
-    audits = np.zeros((n, g, g))
-    n_audited = np.zeros(n, dtype=np.int64)
-    of_audited = arrays.audited[arrays.label_item]
-    for assessor in range(n):
-        mine = of_audited & (arrays.label_assessor == assessor)
-        n_audited[assessor] = mine.sum()
-        if mine.any():
-            item = arrays.label_item[mine]
-            audits[assessor] = audit_counts(
-                arrays.audit_grade[item], arrays.label_grade[mine], arrays.audit_probability[item], g
-            )
-    return ConfusionCounts(checks, audits, n_audited)
-
-
-def _store_confusions(computation: Computation, arrays: CampaignArrays, counts: ConfusionCounts) -> None:
-    stored, flags = [], []
-    for index, assessor in enumerate(arrays.assessors):
-        together = counts.together[index]
-        estimate: Confusion = confusion_from_counts(together)
-        accuracy = _accuracy(together)
-        stored.append(
-            ConfusionEstimate(
-                computation=computation,
-                assessor=assessor,
-                key=str(assessor.pk),
-                label=str(assessor),
-                counts=together.round(6).tolist(),
-                matrix=estimate.matrix,
-                low=estimate.low,
-                high=estimate.high,
-                n_gold_checks=int(counts.checks[index].sum()),
-                n_audited=int(counts.n_audited[index]),
-                **dict(zip(("accuracy", "accuracy_low", "accuracy_high"), accuracy, strict=True)),
-            )
-        )
-        if accuracy[2] is not None and accuracy[2] < FLAG_BELOW_CHANCE_OF:
-            evidence = (
-                f"right in {accuracy[0]:.0%} of {together.sum():.0f} gold labels; with 95 % confidence in at most "
-                f"{accuracy[2]:.0%}"
-            )
-            flags.append(Flag(assessor=assessor, computation=computation, evidence=evidence))
-    ConfusionEstimate.objects.bulk_create(stored)
-    Flag.objects.bulk_create(flags)
-
-
-def _accuracy(counts: np.ndarray) -> tuple[float | None, float | None, float | None]:
-    """Return the share of exactly right grades with its Jeffreys interval: a two-cell confusion row."""
-    total, right = float(counts.sum()), float(np.trace(counts))
-    if total == 0:
-        return None, None, None
-    row = confusion_from_counts([[right, max(0.0, total - right)], [0.0, 0.0]])  # weighted sums round
-    return right / total, row.low[0][0], row.high[0][0]
 
 
 # -- when ---------------------------------------------------------------------------------------------------
@@ -145,28 +95,54 @@ def queue_recomputation(*, campaign: Campaign) -> None:
 
 
 def start_due_recomputations() -> None:
-    """Queue a recomputation of every drawn campaign with judgments or audits its newest computation may have missed.
+    """Queue a recomputation of every drawn and judged campaign whose newest computation may have missed something.
 
-    Rows become visible in the order of their commits, not of their ids: what was written in the last seconds before
-    a computation is therefore looked at once more.
+    That is a judgment, an audit, a batch, gold answers, judgments to be made again. Rows become visible in the order of
+    their commits, not of their ids: what was written in the last seconds before a computation is looked at once more.
+
+    How often: at most every ten seconds, and never more than a sixtieth of the time is spent on one campaign. A process
+    that has the campaign's rows from the last time needs less time, so it computes more often.
     """
-    newest = Judgment.objects.filter(item__campaign=OuterRef("pk"), slot__isnull=False).order_by("-id")
-    latest = Computation.objects.filter(campaign=OuterRef("pk")).order_by("-id")
-    campaigns = Campaign.objects.filter(Exists(Draw.objects.filter(campaign=OuterRef("pk")))).annotate(
-        newest=Subquery(newest.values("id")[:1]),
-        newest_at=Subquery(newest.values("created_at")[:1]),
-        seen=Subquery(latest.values("last_judgment_id")[:1]),
-        computed_at=Subquery(latest.values("created_at")[:1]),
-        computed_in=Subquery(latest.values("seconds")[:1]),
-        audited_at=Max("audits__created_at"),
-    )
-    for campaign in campaigns:
+    for campaign in _drawn_campaigns():
         if campaign.newest is None or _computed_just_now(campaign):
             continue
-        late = campaign.computed_at is None or campaign.newest_at > campaign.computed_at - COMMIT_MAY_TAKE
-        audited = not late and campaign.audited_at is not None and campaign.audited_at > campaign.computed_at
-        if late or audited or campaign.newest > campaign.seen:
+        if campaign.computed_at is None:
             queue_recomputation(campaign=campaign)
+            continue
+        seen_for_sure = campaign.computed_at - COMMIT_MAY_TAKE
+        happened = campaign.happened_at is not None and campaign.happened_at > seen_for_sure
+        if happened or campaign.newest_at > seen_for_sure or campaign.newest > campaign.seen:
+            queue_recomputation(campaign=campaign)
+
+
+def _drawn_campaigns():  # type: ignore[no-untyped-def]
+    """Return the drawn campaigns with their newest counted judgment, newest event and newest computation.
+
+    The newest judgment is the newest of its assessors' newest: an index finds these, however old they are.
+    """
+    of_assessor = Judgment.objects.filter(assessor=OuterRef("pk"), slot__isnull=False).order_by("-id")
+    of_campaign = Assessor.objects.filter(campaign=OuterRef("pk")).annotate(
+        newest=Subquery(of_assessor.values("id")[:1])
+    )
+    latest = Computation.objects.filter(campaign=OuterRef("pk")).order_by("-id")
+    return (
+        Campaign.objects.filter(Exists(Draw.objects.filter(campaign=OuterRef("pk"))))
+        .annotate(
+            newest=Subquery(of_campaign.order_by(F("newest").desc(nulls_last=True)).values("newest")[:1]),
+            seen=Subquery(latest.values("last_judgment_id")[:1]),
+            computed_at=Subquery(latest.values("created_at")[:1]),
+            computed_in=Subquery(latest.values("seconds")[:1]),
+            happened_at=_newest_event("campaign", "pk"),
+        )
+        .annotate(newest_at=Subquery(Judgment.objects.filter(pk=OuterRef("newest")).values("created_at")[:1]))
+    )
+
+
+def _newest_event(kind: str, key: str) -> Subquery:
+    """Return when something happened last that changes what is computed, by the log of events."""
+    subject = Concat(Value(f"{kind}:"), Cast(OuterRef(key), CharField()))
+    events = Event.objects.filter(subject=subject).exclude(verb__in=HARMLESS)
+    return Subquery(events.order_by("-id").values("at")[:1])
 
 
 def _computed_just_now(campaign: Campaign) -> bool:

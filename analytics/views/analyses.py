@@ -34,7 +34,7 @@ FIELDS = ("measure", "run", "against")
 @researchers_only
 def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the papers' methods say of a pair of runs, and which of them may be believed."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     measures = [name for name in measures_of(row) if measure_kind(name) == "linear"]
     context = {"campaign": row, "measures": measures, "all_runs": row.collection.runs.all()}
     context |= _answered(request, row, "papers")
@@ -54,7 +54,7 @@ def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 @researchers_only
 def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How far gold, silver and bronze agree."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     context = {"campaign": row, "measures": measures_of(row)} | _answered(request, row, "agreement")
     return render(request, "analytics/agreement.html", context, status=400 if "errors" in context else 200)
 
@@ -63,7 +63,7 @@ def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 @researchers_only
 def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResponse:
     """Have the analysis made, or made anew, by a job."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     sent = _sent(request.POST, row, what)
     if not sent.is_valid():
         raise BadRequest(str(sent.errors))
@@ -76,7 +76,7 @@ def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResp
 @managers_only
 def conditions(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Record what no data can tell: the three questions that every comparison takes as answered."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     given = {question.name: request.POST.get(question.name) for question in QUESTIONS}
     back = f"{reverse('analytics:pair', args=[row.pk])}?{request.POST.get('query', '')}#conditions"
     if set(given.values()) <= {"yes", "no"}:
@@ -92,7 +92,7 @@ def conditions(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 @permission_classes([ResearchersOnly])
 def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
     """GET: the newest result, if one was made. POST: have it made (202), then GET it."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     asked = request.query_params.dict() if request.method == "GET" else request.data
     sent = AnalysisRequest(data=asked, context={"campaign": row})
     sent.is_valid(raise_exception=True)
@@ -144,7 +144,7 @@ def _page_of(row: Campaign, wanted: Wanted) -> str:
     return f"{reverse(PAGES[wanted.what], args=[row.pk])}?{query}"
 
 
-def _campaign(campaign_id: uuid.UUID) -> Campaign:
+def drawn_campaign(campaign_id: uuid.UUID) -> Campaign:
     """Return a campaign that was drawn; of another there is nothing to analyse, and no such page."""
     return get_object_or_404(
         Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1

@@ -104,11 +104,11 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
         raise Http404
     name = f"{row.pk}-{measure}.{file_format}"
     if file_format == "csv":
-        return _file(_csv(estimates), "text/csv; charset=utf-8", name)
+        return file_of(_csv(estimates), "text/csv; charset=utf-8", name)
     drawn = _run_forest(estimates, measure)
     if file_format == "svg":
-        return _file(standalone_svg(drawn), "image/svg+xml", name)
-    return _file(png(drawn), "image/png", name)
+        return file_of(standalone_svg(drawn), "image/svg+xml", name)
+    return file_of(png(drawn), "image/png", name)
 
 
 @researchers_only
@@ -262,7 +262,7 @@ def _csv(estimates: list[Estimate]) -> str:
     return target.getvalue()
 
 
-def _file(content: str | bytes, content_type: str, name: str) -> HttpResponse:
+def file_of(content: str | bytes, content_type: str, name: str) -> HttpResponse:
     return HttpResponse(
         content, content_type=content_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
     )

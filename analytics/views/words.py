@@ -69,6 +69,7 @@ def conditions_context(campaign: Campaign) -> dict[str, Any]:
     """Return what a page shows of the three questions: as they were answered last, and what that forbids."""
     answers = newest_answers(campaign)
     questions = [
-        {"name": q.name, "words": q.words, "answer": getattr(answers, q.name) if answers else None} for q in QUESTIONS
+        {"name": q.name, "words": q.words, "answer": getattr(answers, q.name) if answers else None}
+        for q in QUESTIONS
     ]
     return {"answers": answers, "questions": questions, "forbidden": what_forbids(answers)}

@@ -73,13 +73,20 @@ def as_json(report: Report) -> dict[str, list[dict[str, object]]]:
     return {part: [asdict(line) for line in lines] for part, lines in report.items()}
 
 
-def as_text(titles: Mapping[str, str], report: Report) -> str:
-    """Return the report as aligned text: the paper's column, ours, and the verdict."""
+def as_text(titles: Mapping[str, str], report: Report, *, significant: int | None = None) -> str:
+    """Return the report as aligned text: the paper's column, ours, and the verdict.
+
+    Numbers have 2 and 4 decimals, or so many `significant` digits.
+    """
     blocks = []
     for part, lines in report.items():
         width = max(len(line.name) for line in lines)
-        head = f"{'':{width}}  {'paper':>9}  {'computed':>9}"
-        numbers = [f"{_number(line.paper, 2):>9}  {_number(line.computed, 4):>9}" for line in lines]
+        cells = [
+            (_number(line.paper, 2, significant), _number(line.computed, 4, significant)) for line in lines
+        ]
+        wide = max(9, *(len(cell) for pair in cells for cell in pair))
+        head = f"{'':{width}}  {'paper':>{wide}}  {'computed':>{wide}}"
+        numbers = [f"{first:>{wide}}  {second:>{wide}}" for first, second in cells]
         body = [
             f"{line.name:{width}}  {number}  {_remark(line)}".rstrip()
             for line, number in zip(lines, numbers, strict=True)
@@ -93,8 +100,10 @@ def within(values: Sequence[float], share: float) -> list[float]:
     return [share * abs(value) for value in values]
 
 
-def _number(value: float | None, decimals: int) -> str:
-    return "-" if value is None else f"{value:.{decimals}f}"
+def _number(value: float | None, decimals: int, significant: int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.{decimals}f}" if significant is None else f"{value:.{significant}g}"
 
 
 def _demand(line: Row) -> str:

@@ -14,7 +14,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -25,6 +25,7 @@ from psycopg.rows import dict_row
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.scheduler import N_POSITIONS, coins
 from judging.services import statements
+from judging.services.claims import Claim, Held
 from judging.services.errors import (
     AlreadyJudged,
     AssessorSuspended,
@@ -51,35 +52,6 @@ FILLS = {
 }
 BUSY = "busy"  # the judgment is stored, but what comes next must be asked for again
 _random = random.SystemRandom()
-
-
-@dataclass(frozen=True)
-class Held:
-    """An item leased to the assessor, as the screen needs it."""
-
-    slot_id: int
-    item_id: uuid.UUID
-    token: uuid.UUID
-    lease_until: datetime
-    topic_title: str
-    topic_description: str
-    topic_narrative: str
-    document_title: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What an assessor gets: leased items, the one to judge now first, or the reason for none."""
-
-    items: list[Held]
-    reason: str
-    n_judged: int
-    quota: int | None
-    lease_seconds: int
-
-    @property
-    def item(self) -> Held | None:
-        return self.items[0] if self.items else None
 
 
 def assessor_of(*, user: Any, campaign_id: uuid.UUID) -> Assessor:
@@ -331,11 +303,9 @@ def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
             return _nothing(facts, QUOTA)
     held: list[Held] = []
     for purpose in _purposes(facts):
-        held = _claim_of(facts, n, purpose)
+        held = _claim_of(facts, n, purpose, is_patient)
         if len(held) >= n:
             break
-    for purpose in _purposes(facts) if is_patient and not held else ():
-        held = held or _take(statements.CLAIM_PATIENTLY, _claim_parameters(facts, n, purpose))[0]
     return Claim(held, "" if held else NO_WORK, facts["n_judged"], facts["quota"], facts["lease_seconds"])
 
 
@@ -346,7 +316,7 @@ def _purposes(facts: Facts) -> list[str]:
     return [*([Slot.Purpose.SILVER] if facts["has_silver_audits"] else []), Slot.Purpose.JUDGE]
 
 
-def _claim_of(facts: Facts, n: int, purpose: str) -> list[Held]:
+def _claim_of(facts: Facts, n: int, purpose: str, is_patient: bool) -> list[Held]:
     """Fill the hands with items of the purpose, and with checks beside ordinary ones, topic by topic."""
     parameters = _claim_parameters(facts, n, purpose)
     held: list[Held] = []
@@ -358,6 +328,8 @@ def _claim_of(facts: Facts, n: int, purpose: str) -> list[Held]:
             held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         if len(held) >= n:
             break
+    if not held and is_patient:
+        held, _ = _take(statements.CLAIM_PATIENTLY, parameters)
     return held
 
 

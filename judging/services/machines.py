@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from judging.models import Assessor, Campaign, Document, Judgment, Lease, MachineCall, Slot
 from judging.prompts import DEFAULT_PROMPT
 from judging.services import assign
+from judging.services.claims import Claim
 from judging.services.errors import NotAMachine, Refused, UserNameTaken
 from judging.services.leases import OPEN
 from touchstone.models import User, record
@@ -56,7 +57,7 @@ def instructions(*, assessor: Assessor) -> dict[str, Any]:
     }
 
 
-def texts_of(*, claim: assign.Claim) -> dict[uuid.UUID, str]:
+def texts_of(*, claim: Claim) -> dict[uuid.UUID, str]:
     """Return the documents' texts by item."""
     items = [held.item_id for held in claim.items]
     return dict(Document.objects.filter(item__in=items).values_list("item", "text"))

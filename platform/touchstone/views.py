@@ -28,6 +28,7 @@ from touchstone.uploads import UploadRefused
 
 logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
+RESEARCH_JOBS = ("analysis", "reuse")
 DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 
 
@@ -90,10 +91,11 @@ def cancel_job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 
 
 def _visible_jobs(request: HttpRequest) -> Any:
+    """Managers see all jobs; researchers those that researchers may ask for."""
     user = request.user
-    if not isinstance(user, User) or not user.may_manage:
+    if not isinstance(user, User) or not user.may_research:
         raise Http404
-    return Job.objects.all()
+    return Job.objects.all() if user.may_manage else Job.objects.filter(kind__in=RESEARCH_JOBS)
 
 
 def _local_path(path: str) -> str:

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from analytics.correction import (
-    _audit_variances,
-    _drawing_variances,
     _Judged,
     _values,
+    _variances,
     combined_audit_probability,
     gold_labels_for,
     greg_label,
@@ -48,7 +47,7 @@ def judged(drawn, audited, mean, variance):
         audited=audited,
         gain=np.where(audited, GAIN[drawn], 0.0),
         audit_probability=AUDIT_PI[drawn],
-        unauditable=np.zeros(1, dtype=np.int64),
+        unauditable=np.zeros(int(drawn.sum()), dtype=bool),
         prior=PRIOR[drawn],
         prior_total=np.array([(PRIOR * W).sum()]),
         mean=mean[drawn],
@@ -71,14 +70,14 @@ def exact_variance(mean):
 def test_the_design_variance_is_unbiased_over_all_draws_and_audits():
     # class means equal to the prior and no spread: both guards are 0 and the design forms stand alone
     frozen = [(judged(d, a, PRIOR, np.zeros(3)), p) for d, a, p in draws_and_audits()]
-    expected = sum(p * float((_audit_variances(j) + _drawing_variances(j))[0]) for j, p in frozen)
+    expected = sum(p * float(sum(_variances(j))[0]) for j, p in frozen)
     assert expected == pytest.approx(exact_variance(PRIOR), abs=1e-12)
 
 
 def test_with_its_guards_the_variance_is_never_too_small_on_average():
     mean = np.array([1.9, 0.2, 0.7])
     frozen = [(judged(d, a, mean, np.full(3, 0.3)), p) for d, a, p in draws_and_audits()]
-    expected = sum(p * float((_audit_variances(j) + _drawing_variances(j))[0]) for j, p in frozen)
+    expected = sum(p * float(sum(_variances(j))[0]) for j, p in frozen)
     assert expected >= exact_variance(mean)
 
 

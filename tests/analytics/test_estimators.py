@@ -29,7 +29,9 @@ def test_several_targets_are_estimated_as_if_each_stood_alone():
 
 def test_degrees_of_freedom_follow_the_variance_of_the_poisson_variance():
     # V = 4 + 1; sum (1 - pi) v^2 = .5 * 16 + .75 * 1
-    assert poisson_degrees_of_freedom(np.array([4.0, 1.0]), np.array([0.5, 0.25])) == pytest.approx(50 / 8.75)
+    assert poisson_degrees_of_freedom(4 + 1, 0.5 * 16 + 0.75 * 1) == pytest.approx(50 / 8.75)
+    found = horvitz_thompson([2.0, 1.0], [1.0, 1.0], [0.5, 0.5], fewest=0)[0]  # terms v: .5 * 16 and .5 * 4
+    assert found.degrees_of_freedom == pytest.approx(2 * 10**2 / (0.5 * 8**2 + 0.5 * 2**2))
 
 
 def test_fewer_than_ten_items_with_weight_are_refused_with_the_number_missing():

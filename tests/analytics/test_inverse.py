@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from analytics.assumption import assumption_test
-from analytics.estimators import Estimate, Refusal
+from analytics.estimators import Estimate, Refusal, as_targets
 from analytics.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
 from analytics.inverse import (
     _inverse,
     _Labels,
+    _Matrices,
     label_scores,
     matrix_inverse,
     matrix_inverse_with_replacement,
@@ -50,19 +51,15 @@ def test_with_known_matrices_the_poisson_form_and_its_variance_are_unbiased():
         for labels in product([0, 1], repeat=int(mine.sum())):
             given = np.array(labels)
             q = chance * chance_of(assessor[mine], grade[item[mine]], given)
-            value, parts, _ = _inverse(
-                w[drawn],
-                pi[drawn],
-                MATRICES,
-                GOLD,
-                _Labels(position, assessor[mine], given, share),
-                np.unique(assessor[mine]),
-                GAINS,
-                prior[drawn],
+            targets = as_targets(w[drawn])
+            matrices = _Matrices(
+                MATRICES, GOLD, _Labels(position, assessor[mine], given, share), int(drawn.sum())
             )
-            values.append(total + value)
+            mixes = matrices.mixes(targets.scaled(1 / pi[drawn]))
+            found = _inverse(targets, pi[drawn], matrices, mixes, GAINS, prior[drawn])
+            values.append(total + found.value[0])
             chances.append(q)
-            expected += q * (parts[0] + parts[1])
+            expected += q * (found.parts[0][0] + found.parts[1][0])
     values, chances = np.array(values), np.array(chances)
     truth = float(w @ grade)
     assert chances.sum() == pytest.approx(1)

@@ -23,7 +23,8 @@ from small_campaign import (
 from analytics.fixed_size import fixed_size
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.models import Method
-from analytics.services.estimates import topics_columns
+from analytics.results import estimate, in_columns
+from analytics.services.columns import columns
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import recompute
 from analytics.topics import over_topics
@@ -334,12 +335,17 @@ def test_in_a_small_stratum_of_unequal_chances_the_variance_is_nearer_to_the_tru
 
 def test_the_interval_for_other_topics_is_never_surer_than_that_for_these():
     parts = np.array([0.100, 0.101, 0.099])  # three topics that happen to lie close together
-    over = over_topics(parts)
-    shown = topics_columns(over, 0.2)
+    over = in_columns([over_topics(parts)])
+
+    def shown_with(error):
+        these = in_columns([estimate(0.3, error**2, degrees_of_freedom=None, n=10, sources=("drawing",))])
+        alone = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        table = columns("P@10", "corrected", alone, these, settled={}, over_topics=over)
+        return {name: column[0] for name, column in table.numbers.items()}
+
+    shown = shown_with(0.2)
     t_of_two_degrees = 4.302652729911275
     assert shown["topics_standard_error"] == 0.2
     assert shown["topics_high"] == pytest.approx(0.3 + t_of_two_degrees * 0.2, abs=1e-9)
     assert shown["topics_low"] == pytest.approx(0.3 - t_of_two_degrees * 0.2, abs=1e-9)
-    assert topics_columns(over, 1e-6)["topics_standard_error"] == pytest.approx(
-        math.sqrt(3 * 1e-6), abs=1e-12
-    )
+    assert shown_with(1e-6)["topics_standard_error"] == pytest.approx(math.sqrt(3 * 1e-6), abs=1e-12)

@@ -42,7 +42,7 @@ def probabilities(strategy, count, **changed):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -93,11 +93,12 @@ def test_two_audits_with_shared_numbers_are_the_audit_with_the_larger_probabilit
         assert poisson_draw(np.maximum(one, two), numbers).tolist() == both.tolist()
 
 
-def test_risk_has_the_least_variance_of_all_strategies_when_the_error_variances_are_right():
+@pytest.mark.parametrize(("best", "spread_of_influence"), [("risk", 1.0), ("neyman", 0.0)])
+def test_each_optimal_strategy_has_the_least_variance_under_its_own_assumption(best, spread_of_influence):
     rng = np.random.default_rng(3)
     n = 60
     arrays = {
-        "influence": rng.pareto(1.5, n),
+        "influence": 1 + spread_of_influence * rng.pareto(1.5, n),
         "inclusion_probability": rng.uniform(0.1, 1, n),
         "topic_index": rng.integers(0, 5, n),
         "bronze_grade": rng.integers(0, 3, n),
@@ -108,9 +109,9 @@ def test_risk_has_the_least_variance_of_all_strategies_when_the_error_variances_
         pi = strategy_probabilities(strategy, expected_count=20, even_share=0.01, **arrays)
         terms = (1 / pi - 1) * arrays["influence"] ** 2 * arrays["error_variance"]
         variance[strategy] = terms.sum()
-    assert min(variance, key=variance.get) == "risk"
-    assert variance["influence"] < variance["simple"] / 3
-    assert variance["neyman"] < variance["simple"]
+    others = min(value for strategy, value in variance.items() if strategy not in ("risk", "neyman"))
+    assert variance[best] < others
+    assert variance[best] <= min(variance.values()) * (1 + 1e-9)
 
 
 # ---- one by one -----------------------------------------------------------------------------------------------
@@ -155,12 +156,12 @@ def test_what_certain_items_cannot_use_goes_to_the_others():
     assert pi == pytest.approx([1, 0.4, 0.4, 0.4, 0.4, 0.4])
 
 
-def test_missing_grades_of_the_scale_change_shares_but_not_the_sum():
-    three, five = (probabilities("effort", 2.0, n_grades=n) for n in (3, 5))
-    assert five.sum() == pytest.approx(2.0)
-    assert three.sum() == pytest.approx(2.0)
-    # with grades 3 and 4 unused, their share of 25/35 falls to the highest grade that somebody gave
-    assert five[0] > three[0]
+def test_the_share_of_grades_that_nobody_gave_falls_to_the_highest_that_somebody_did():
+    three, five = (probabilities("effort", 1.0, n_grades=n) for n in (3, 5))
+    # shares 1 : 3 : 6, and 1 : 3 : 6 : 10 : 15 of which the last two are free; grade 2 has one item
+    assert three[0] == pytest.approx(0.8 * 6 / 10 + 0.2 / 6)
+    assert five[0] == pytest.approx(0.8 * 31 / 35 + 0.2 / 6)
+    assert five.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -317,20 +318,26 @@ def test_the_full_strategy_is_the_larger_of_a_topic_and_an_effort_audit_of_one_s
     assert full.sum() == pytest.approx(30)
 
 
-@pytest.mark.parametrize("strategy", ["topic", "effort", "full"])
-def test_a_larger_audit_by_label_leaves_nobody_with_less(strategy):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_larger_audit_leaves_nobody_with_less(strategy):
     rng = np.random.default_rng(5)
-    topic, grade = rng.integers(0, 6, 80), rng.choice(4, 80, p=[0.6, 0.2, 0.15, 0.05])
+    grade = rng.choice(4, 80, p=[0.6, 0.2, 0.15, 0.05])
+    known = {
+        "influence": rng.pareto(0.7, 80) * (rng.random(80) < 0.5),
+        "inclusion_probability": rng.uniform(0.01, 1, 80),
+        "topic_index": rng.integers(0, 6, 80),
+        "bronze_grade": grade,
+        "error_variance": rng.random(4)[grade],
+    }
     before = np.zeros(80)
-    for count in np.linspace(0.5, 80, 60):
-        now = label_probabilities(strategy, topic, grade, 4, float(count))
+    for count in np.linspace(0.5, 80, 20):
+        now = strategy_probabilities(strategy, expected_count=float(count), **known)
         assert np.all(now >= before - 1e-9)
-        assert now.sum() == pytest.approx(count, rel=1e-9)
         before = now
     assert before == pytest.approx(1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=5).filter(any), st.integers(0, 100))
 def test_counts_by_label_fit_the_pool_and_the_sample(available, count):
     counts = label_counts(available, count, label_shares(len(available)))

@@ -1,15 +1,279 @@
 """How far the tiers agree: about documents, and about which run is better."""
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
 
-from analytics.frames import CampaignArrays
+import numpy as np
+
+from analytics.agreement import (
+    Kappa,
+    LabelTables,
+    cohen_kappa,
+    kappa_histogram,
+    kappas_by_topic,
+    label_tables,
+    scott_pi,
+)
+from analytics.alpha import krippendorff_alpha
+from analytics.comparison import holm
+from analytics.estimators import Floats, Refusal
+from analytics.frames import CampaignArrays, Ints
+from analytics.rank_agreement import TopicScores, compare_tiers, scores_by_topic
 from analytics.services.analyses.wanted import AnalysisRefused, Wanted
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
+
+Score = Literal["infNDCG", "infAP"]
+SCORES: tuple[Score, ...] = ("infNDCG", "infAP")
+SHOWN_FLIPS = 30
+UNJUDGED = -1
+
+
+@dataclass(frozen=True)
+class Tier:
+    """What a tier says of the judged items: one grade each, -1 where nothing, and the chance that it was asked."""
+
+    name: str
+    grade: Ints  # [judged]
+    probability: Floats  # [judged], 0 where it could not be asked
+
+    @property
+    def members(self) -> np.ndarray:
+        return np.asarray((self.grade != UNJUDGED) & (self.probability > 0))
 
 
 def agreement(
     campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Return what each pair of tiers says of the same documents, and how each orders the runs."""
-    raise AnalysisRefused("the agreement of the tiers is not computed yet")
+    tiers = tiers_of(arrays)
+    if arrays.judged.size == 0:
+        raise AnalysisRefused("nobody has judged yet")
+    pairs = [_pair(arrays, one, other) for one, other in combinations(tiers, 2)]
+    progress(2, 4, "scoring the runs by each tier")
+    rankings = list(_rankings(campaign, arrays, tiers))
+    return {
+        "n_grades": arrays.n_grades,
+        "n_items": int(arrays.judged.size),
+        "tiers": [{"name": tier.name, "n": int(tier.members.sum())} for tier in tiers],
+        "pairs": pairs,
+        "alphas": list(_alphas(arrays)),
+        "rankings": rankings,
+    }
+
+
+def tiers_of(arrays: CampaignArrays) -> list[Tier]:
+    """Return gold and silver (their audits) and bronze (the ordinary judgments: of several the lower median)."""
+    silver = np.full(arrays.judged.size, UNJUDGED, dtype=np.int64)
+    # Of several silver labels the first assessor's counts: written last.
+    order = np.argsort(arrays.silver_label_assessor, kind="stable")[::-1]
+    silver[arrays.silver_label_item[order]] = arrays.silver_label_grade[order]
+    return [
+        Tier("gold", np.where(arrays.audited, arrays.audit_grade, UNJUDGED), arrays.audit_probability),
+        Tier("silver", silver, arrays.silver_probability),
+        Tier("bronze", lower_medians(arrays), np.ones(arrays.judged.size)),
+    ]
+
+
+def lower_medians(arrays: CampaignArrays) -> Ints:
+    """Return the median of each judged item's grades, between two the lower: as the exported qrels have it."""
+    order = np.lexsort((arrays.label_grade, arrays.label_item))
+    count = np.bincount(arrays.label_item, minlength=arrays.judged.size)
+    start = np.concatenate(([0], np.cumsum(count)[:-1]))
+    return np.asarray(arrays.label_grade[order][start + (count - 1) // 2])
+
+
+# -- the same documents -------------------------------------------------------------------------------------
+
+
+def _pair(arrays: CampaignArrays, one: Tier, other: Tier) -> dict[str, Any]:
+    """Return the tables of two tiers, weighted to the pool: audits of different tiers are independent."""
+    named = {"of": [one.name, other.name]}
+    empty = next((tier.name for tier in (one, other) if not tier.members.any()), "")
+    if empty:
+        return {**named, "refusal": f"the {empty} tier has judged nothing that counts here yet"}
+    both = one.members & other.members
+    everything = np.ones(arrays.judged.size, dtype=bool)
+    chance = arrays.draw_probability(everything) * one.probability * other.probability
+    usable = both & (chance > 0)
+    a, b = one.grade[usable], other.grade[usable]
+    tables = label_tables(a, b, arrays.n_grades, weight=1 / chance[usable])
+    if isinstance(tables, Refusal):
+        return {**named, "refusal": tables.reason}
+    topic = arrays.topic_index[arrays.judged[usable]]
+    histogram = kappa_histogram(kappas_by_topic(a, b, topic, arrays.n_topics, arrays.n_grades))
+    return {
+        **named,
+        "refusal": "",
+        "n": int(usable.sum()),
+        "counts": tables.counts,
+        "b_given_a": [_row(row) for row in tables.b_given_a],
+        "a_given_b": [_row(row) for row in tables.a_given_b],
+        "overall_a": tables.overall_a,
+        "overall_b": tables.overall_b,
+        "kappas": list(_kappas(tables, int(usable.sum()))),
+        "histogram": {
+            "edges": histogram.edges,
+            "counts": histogram.counts,
+            "refused": histogram.refused,
+            "significant": histogram.significant,
+        },
+    }
+
+
+def _row(row: tuple[float, ...] | Refusal) -> dict[str, Any]:
+    return {"refusal": row.reason} if isinstance(row, Refusal) else {"refusal": "", "shares": row}
+
+
+def _kappas(tables: LabelTables, n: int) -> Iterator[dict[str, Any]]:
+    found: dict[str, Kappa | Refusal] = {
+        "Scott's pi (Siegel and Castellan), these documents": scott_pi(tables.counts),
+        "Scott's pi, weighted to the pool": scott_pi(tables.weighted, n=n),
+        "Cohen's kappa, these documents": cohen_kappa(tables.counts),
+        "Cohen's kappa, weighted to the pool": cohen_kappa(tables.weighted, n=n),
+    }
+    for name, kappa in found.items():
+        if isinstance(kappa, Refusal):
+            yield {"name": name, "refusal": kappa.reason}
+        else:
+            # Of weighted tables the test is not one: their documents do not count alike.
+            p = kappa.p_value if "these" in name else None
+            yield {
+                "name": name,
+                "refusal": "",
+                "value": kappa.value,
+                "observed": kappa.observed,
+                "p_value": p,
+            }
+
+
+# -- all judges ---------------------------------------------------------------------------------------------
+
+
+def _alphas(arrays: CampaignArrays) -> Iterator[dict[str, Any]]:
+    """Yield Krippendorff's alpha of the ordinary judgments, and of these with the tiers' audits as more judges."""
+    audited = np.flatnonzero(arrays.audited)
+    item = [arrays.label_item, arrays.silver_label_item, audited]
+    grade = [arrays.label_grade, arrays.silver_label_grade, arrays.audit_grade[audited]]
+    for name, n_kinds in (("bronze judges among themselves", 1), ("all judges of all tiers", 3)):
+        found = krippendorff_alpha(
+            np.concatenate(item[:n_kinds]),
+            np.concatenate(grade[:n_kinds]),
+            metric="ordinal",
+            n_grades=arrays.n_grades,
+        )
+        if isinstance(found, Refusal):
+            yield {"of": name, "refusal": found.reason}
+            continue
+        ends = found.interval
+        yield {
+            "of": name,
+            "refusal": "",
+            "value": found.value,
+            "low": None if isinstance(ends, Refusal) else ends[0],
+            "high": None if isinstance(ends, Refusal) else ends[1],
+            "note": ends.reason if isinstance(ends, Refusal) else "",
+            "n_documents": found.n_documents,
+            "n_labels": found.n_labels,
+        }
+
+
+# -- the order of the runs ----------------------------------------------------------------------------------
+
+
+def _rankings(campaign: Campaign, arrays: CampaignArrays, tiers: list[Tier]) -> Iterator[dict[str, Any]]:
+    gains = np.asarray(campaign.scale.gains(), dtype=np.float64)
+    stratum = tiers[-1].grade
+    for score in SCORES:
+        scores = {
+            tier.name: _scores(arrays, tier, score, stratum, gains, campaign.scale.relevant_grade)
+            for tier in tiers
+        }
+        for one, other in combinations(tiers, 2):
+            yield {
+                "of": [one.name, other.name],
+                "score": score,
+                **_compared(arrays, scores[one.name], scores[other.name]),
+            }
+
+
+def _scores(
+    arrays: CampaignArrays, tier: Tier, score: Score, stratum: Ints, gains: Floats, relevant_grade: int
+) -> TopicScores | Refusal:
+    """Return every run's scores by topic from one tier, with the chance that a document was drawn and asked about."""
+    open_to = tier.probability > 0
+    if not tier.members.any():
+        return Refusal(f"the {tier.name} tier has judged nothing that counts here yet")
+    uncovered = arrays.not_covered(open_to, f"document that the {tier.name} tier could have judged")
+    if uncovered is not None:
+        return Refusal(*uncovered)
+    places = arrays.judged[open_to]
+    chance = arrays.draw_probability(open_to)[open_to] * tier.probability[open_to]
+    given = {"gains": gains} if score == "infNDCG" else {"relevant_grade": relevant_grade}
+    return scores_by_topic(
+        score,
+        arrays.topic_index[places],
+        _ranks(arrays, places),
+        tier.grade[open_to],
+        stratum[open_to],
+        arrays.n_topics,
+        inclusion_probability=chance,
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def _ranks(arrays: CampaignArrays, places: Ints) -> Ints:
+    """Return the ranks [run, place] of some items of the frame, 0 where a run does not return one."""
+    column = np.full(arrays.frame.height, -1, dtype=np.int64)
+    column[places] = np.arange(places.size)
+    entries = arrays.returned
+    kept = np.flatnonzero(column[entries.item] >= 0)
+    ranks = np.zeros((entries.n_runs, places.size), dtype=np.int64)
+    ranks[entries.run[kept], column[entries.item[kept]]] = entries.value[kept].astype(np.int64)
+    return ranks
+
+
+def _compared(
+    arrays: CampaignArrays, reference: TopicScores | Refusal, other: TopicScores | Refusal
+) -> dict[str, Any]:
+    if isinstance(reference, Refusal) or isinstance(other, Refusal):
+        refusal = reference if isinstance(reference, Refusal) else other
+        return {"refusal": refusal.reason if isinstance(refusal, Refusal) else ""}
+    found = compare_tiers(reference, other)
+    if isinstance(found, Refusal):
+        return {"refusal": found.reason}
+    order = found.ranking
+    if isinstance(order, Refusal):
+        return {"refusal": order.reason}
+    names = [run.run_id for run in arrays.runs]
+    return {
+        "refusal": "",
+        "n_topics": found.n_topics,
+        "tau": order.tau,
+        "tau_b": None if isinstance(order.tau_b, Refusal) else order.tau_b,
+        "tau_ap": order.tau_ap,
+        "n_flipped": len(order.flipped),
+        "flipped": [[names[better], names[worse]] for better, worse in order.flipped[:SHOWN_FLIPS]],
+        "tied_pairs": order.tied_pairs,
+        "runs": _by_run(names, found.mean_reference, found.mean_other, list(found.tests)),
+        "warnings": sorted({*reference.warnings, *other.warnings})[:5],
+    }
+
+
+def _by_run(names: list[str], reference: Any, other: Any, tests: list[Any]) -> list[dict[str, Any]]:
+    """Return each run's two means with Wilcoxon's p, adjusted by Holm for all runs that could be tested."""
+    known = [place for place, test in enumerate(tests) if not isinstance(test, Refusal)]
+    adjusted = dict(zip(known, holm([tests[place].p_value for place in known]), strict=True)) if known else {}
+    return [
+        {
+            "run": name,
+            "reference": reference[place],
+            "other": other[place],
+            "p_value": tests[place].p_value if place in adjusted else None,
+            "holm": float(adjusted[place]) if place in adjusted else None,
+            "refusal": "" if place in adjusted else tests[place].reason,
+        }
+        for place, name in enumerate(names)
+    ]

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from analytics.estimators import Z95, Refusal
 from analytics.goldberg import (
     SharedAuditDifference,
@@ -12,8 +14,11 @@ from analytics.goldberg import (
     corrected_variance,
     shared_audit_difference,
 )
+from analytics.goldberg_algorithms import parametric_bootstrap
 from analytics.goldberg_intervals import Interval
+from analytics.sensitivity import drift_that_changes
 from analytics.services.analyses.case import Case, Side
+from analytics.services.analyses.graded import SEED
 from analytics.services.analyses.wanted import Line, refused
 
 NOT_BINARY = "it is for two grades; ask about P@k, or read Eq 17 and 18"
@@ -35,16 +40,26 @@ class Rates:
         m_r, m_n = hits_r / n_r, hits_n / n_n
         return m_r, m_r * (1 - m_r) / n_r, m_n, m_n * (1 - m_n) / n_n
 
+    @property
+    def whole(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the counts as whole numbers of gold labels, for draws: rounded effective numbers."""
+        pairs = []
+        for hits, n in (self.relevant, self.not_relevant):
+            size = max(1, round(n))
+            pairs.append((min(size, round(hits / n * size)), size))
+        return pairs[0], pairs[1]
+
 
 def binary_lines(case: Case) -> Iterator[Line]:
     """Yield the lines of the difference, then those of each run."""
-    rates = _rates(case)
+    rates = rates_of(case)
     yield from _difference_lines(case, rates)
     for of, side in zip(("run", "against"), case.sides, strict=True):
         yield from _run_lines(case, rates, of, side)
 
 
-def _rates(case: Case) -> Rates | Refusal:
+def rates_of(case: Case) -> Rates | Refusal:
+    """Return sensitivity and specificity, or why there are none."""
     if not case.is_binary:
         return Refusal(NOT_BINARY)
     for grade, name in ((1, "relevant"), (0, "not relevant")):
@@ -66,14 +81,15 @@ def _rates(case: Case) -> Rates | Refusal:
 def _run_lines(case: Case, rates: Rates | Refusal, of: str, side: Side) -> Iterator[Line]:
     wald = Line(of, "Sensitivity and specificity, as printed", EQ5)
     fieller = Line(of, "Fieller with one hit and one miss added", "Fieller (1954); noise-correction, 3.3")
+    drawn = Line(of, "Draws of labels and audit, quantiles", "Goldberg et al. (2017), Algorithm 1")
     if isinstance(rates, Refusal):
-        yield refused(wald, rates)
-        yield refused(fieller, rates)
+        yield from (refused(line, rates) for line in (wald, fieller, drawn))
         return
-    j, j_variance = float(side.shares[1]), case.covariance(side.parts[:, 1])
+    j, j_variance = float(np.clip(side.shares[1], 0, 1)), case.variance(side.parts[:, 1])
     yield _printed(wald, j, j_variance, rates, side.total)
     found = corrected_interval(j, j_variance, rates.relevant, rates.not_relevant)
     yield _interval(fieller, found, side.total)
+    yield _drawn(drawn, j, j_variance, rates, side.total)
 
 
 def _printed(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
@@ -81,14 +97,26 @@ def _printed(line: Line, j: float, j_variance: float, rates: Rates, total: float
     m_r, v_r, m_n, v_n = rates.given
     value = corrected_value(j, m_r, m_n)
     half = Z95 * math.sqrt(corrected_variance(j, j_variance, m_r, v_r, m_n, v_n))
-    note = (
-        ""
-        if 0 <= value <= 1
-        else "Impossible: a share outside 0 to 1. The formula goes on silently; Fieller refuses"
-    )
+    impossible = "Impossible: a share outside 0 to 1. The formula goes on silently; Fieller refuses"
+    note = "" if 0 <= value <= 1 else impossible
     return replace(
         line, value=total * value, low=total * (value - half), high=total * (value + half), note=note
     )
+
+
+def _drawn(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
+    relevant, not_relevant = rates.whole
+    found = parametric_bootstrap(
+        j,
+        relevant=relevant,
+        not_relevant=not_relevant,
+        j_variance=j_variance,
+        rng=np.random.default_rng(SEED),
+    )
+    if isinstance(found, Refusal):
+        return refused(line, found)
+    note = "Quantiles: the standard deviation that the paper takes has no finite value"
+    return replace(line, low=total * found.low, high=total * found.high, note=note)
 
 
 def _interval(line: Line, found: Interval | Refusal, total: float) -> Line:
@@ -112,7 +140,7 @@ def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
     )
     eq10 = Line(of, "As if audited separately: not used", "Goldberg et al. (2017), Eq 10 and 11")
     lines = (wald, fieller, score, eq10)
-    found = rates if isinstance(rates, Refusal) else _shared(case, rates)
+    found = rates if isinstance(rates, Refusal) else shared_audit(case, rates)
     if isinstance(found, Refusal):
         yield from (refused(line, found) for line in lines)
         return
@@ -134,23 +162,38 @@ def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
         low=total * (found.value - error),
         high=total * (found.value + error),
         p_value=found.eq10_p_value,
-        note=found.eq10_reason,
+        note=found.eq10_reason.rstrip("."),
     )
 
 
-def _shared(case: Case, rates: Rates) -> SharedAuditDifference | Refusal:
+def shared_audit(case: Case, rates: Rates) -> SharedAuditDifference | Refusal:
+    """Return the difference of shares of relevant documents that one audit corrects."""
     a, b = case.sides
     if not math.isclose(a.total, b.total, rel_tol=1e-6):
-        return Refusal(
-            "the runs do not return equally many documents, so that their shares do not have one scale"
-        )
-    parts = a.parts[:, 1] - b.parts[:, 1]
-    variance = case.covariance(parts)
-    if variance <= 0:
-        return Refusal("all topics have the same difference, so its spread cannot be estimated")
-    separate = (case.covariance(a.parts[:, 1]), case.covariance(b.parts[:, 1]))
-    if min(separate) <= 0:
-        return Refusal("all topics of a run have the same value, so their spread cannot be estimated")
-    return shared_audit_difference(
-        (float(a.shares[1]), float(b.shares[1])), variance, *rates.given, separate_variances=separate
+        reason = "the runs do not return equally many documents, so that their shares do not have one scale"
+        return Refusal(f"{reason}; read Eq 17 and 18")
+    separate = case.variance(a.parts[:, 1]), case.variance(b.parts[:, 1])
+    together = case.variance(a.parts[:, 1] - b.parts[:, 1])
+    if together <= 0 or min(separate) <= 0:
+        return Refusal("all topics have the same value, so their spread cannot be estimated")
+    j = (float(np.clip(a.shares[1], 0, 1)), float(np.clip(b.shares[1], 0, 1)))
+    return shared_audit_difference(j, together, *rates.given, separate_variances=separate)
+
+
+def drift_words(case: Case) -> str:
+    """Return the drift of the judges' rates between the runs that would change the verdict; empty if unknown."""
+    rates = rates_of(case)
+    if isinstance(rates, Refusal) or isinstance(shared_audit(case, rates), Refusal):
+        return ""
+    a, b = case.sides
+    m_r, _, m_n, _ = rates.given
+    j = float(a.shares[1]), float(b.shares[1])
+    corrected = [corrected_value(float(np.clip(x, 0, 1)), m_r, m_n) for x in j]
+    found = drift_that_changes(
+        j[0] - j[1],
+        case.variance(a.parts[:, 1] - b.parts[:, 1]),
+        float(np.clip(np.mean(corrected), 0, 1)),
+        sensitivity=m_r,
+        specificity=m_n,
     )
+    return found.words

@@ -25,11 +25,12 @@ FEWEST_TOPICS = 2
 class Side:
     """One run: the sum of its weights over the frame, its label shares, and the topics' parts of these.
 
-    `parts[topic, grade]` sum to 0 over topics; ``n_topics * sum parts^2 / (n_topics - 1)`` is the variance of a share.
+    `parts[topic, grade]` sum to 0 over topics; ``n_topics Var(parts)`` is the variance of a share.
     """
 
     name: str
     weights: Floats  # [judged]
+    over_frame: Floats  # [frame], the weights of all pooled documents
     total: float
     shares: Floats  # [grade]
     parts: Floats  # [topic, grade]
@@ -52,6 +53,14 @@ class Case:
     audit_probability: Floats  # [judged]
     topic: Ints  # [judged]
     n_topics: int
+    n_returning: Ints  # [judged], runs that return the document
+    label_item: Ints  # [label], places in judged
+    label_grade: Ints  # [label]
+
+    @property
+    def has_audit(self) -> bool:
+        """Return whether any gold label has a recorded probability: without one there is no interval."""
+        return bool(self.audited.any())
 
     @property
     def is_binary(self) -> bool:
@@ -63,11 +72,17 @@ class Case:
         totals = self.counts.sum(axis=1, keepdims=True)
         return np.divide(self.counts, totals, out=np.zeros_like(self.counts), where=totals > 0)
 
-    def covariance(self, of: Floats, and_of: Floats | None = None) -> float:
-        """Return the (co)variance of sums over topics, given the topics' parts."""
-        other = of if and_of is None else and_of
-        centred = (of - of.mean()) @ (other - other.mean())
-        return float(self.n_topics * centred / (self.n_topics - 1))
+    def variance(self, parts: Floats) -> float:
+        """Return the variance of a sum over topics, given the topics' parts."""
+        return float(self.n_topics * parts.var(ddof=1))
+
+    def values(self, of: str) -> Floats:
+        """Return [topic, grade] of "difference", "run" or "against": by topic, the label weights it would have alone.
+
+        Their mean over topics is total * shares; their spread is that of the self-normalised shares (linearised).
+        """
+        a, b = (side.total * (self.n_topics * side.parts + side.shares) for side in self.sides)
+        return {"difference": a - b, "run": a, "against": b}[of]
 
 
 def case(campaign: Campaign, arrays: CampaignArrays, wanted: Wanted) -> Case:
@@ -108,6 +123,9 @@ def case(campaign: Campaign, arrays: CampaignArrays, wanted: Wanted) -> Case:
         audit_probability=arrays.audit_probability,
         topic=topic,
         n_topics=arrays.n_topics,
+        n_returning=arrays.returned.counts()[arrays.judged],
+        label_item=arrays.label_item,
+        label_grade=joined[arrays.label_grade],
     )
 
 
@@ -148,6 +166,7 @@ def _side(
     return Side(
         run_id,
         weights,
+        over_frame,
         float(over_frame.sum()),
         shares,
         parts / lever.sum(),

@@ -4,12 +4,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
+from analytics.assumption import assumption_result, assumption_sentences
+from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays
 from analytics.models import Estimate, JudgingConditions, Method
-from analytics.services.analyses.binary import binary_lines
-from analytics.services.analyses.case import case
-from analytics.services.analyses.graded import graded_lines
-from analytics.services.analyses.wanted import Line, Wanted
+from analytics.services.analyses.binary import binary_lines, drift_words
+from analytics.services.analyses.case import Case, case
+from analytics.services.analyses.graded import SEED, graded_lines
+from analytics.services.analyses.unaudited import range_lines
+from analytics.services.analyses.wanted import Line, Wanted, refused
 from analytics.services.conditions import what_forbids
 from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
@@ -23,6 +28,9 @@ STORED = {
     ),
     Method.TRUE: ("True value, all gold known", ""),
 }
+NO_AUDIT = (
+    "no audit with recorded probabilities is complete, and gold checks alone claim no interval: see the range"
+)
 STORED_NOTE = {Method.NAIVE: "Its interval knows nothing of the judges' errors"}
 
 
@@ -32,7 +40,10 @@ def papers(
     """Return the lines of the difference and of both runs, and what they rest on."""
     found = case(campaign, arrays, wanted)
     progress(2, 3, "the papers' methods")
-    lines = [*stored_lines(campaign, wanted), *binary_lines(found), *graded_lines(found)]
+    methods = [*binary_lines(found), *graded_lines(found)]
+    if not found.has_audit:
+        methods = [*range_lines(found), *(refused(line, NO_AUDIT) for line in methods)]
+    lines = [*stored_lines(campaign, wanted), *methods]
     return {
         "lines": [asdict(line) for line in lines],
         "confusion": found.confusion,
@@ -42,7 +53,30 @@ def papers(
         "n_audited": int(found.audited.sum()),
         "n_gold_checks": int(arrays.check_true.size),
         "is_binary": found.is_binary,
+        "drift": drift_words(found) if found.has_audit else "",
+        "assumption": _assumption(found),
     }
+
+
+def _assumption(case: Case) -> dict[str, Any]:
+    """Return the test of the papers' assumption, with what their correction would move this difference by."""
+    of_audited = case.audited[case.label_item]
+    item = case.label_item[of_audited]
+    a, b = (side.weights / case.draw_probability for side in case.sides)
+    found = assumption_result(
+        gold_grade=case.gold[item],
+        given_grade=case.label_grade[of_audited],
+        log_runs=np.log(np.maximum(case.n_returning[item], 1)),
+        audit_probability=case.audit_probability[item],
+        gains=case.gains,
+        rng=np.random.default_rng(SEED),
+        topic_index=case.topic[item],
+        item_index=item,
+        target_weights=(a - b)[item],
+    )
+    if isinstance(found, Refusal):
+        return {"refusal": found.reason, "sentences": assumption_sentences(found)}
+    return found.as_json()
 
 
 def under_conditions(result: dict[str, Any], answers: JudgingConditions | None) -> dict[str, Any]:

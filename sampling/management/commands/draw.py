@@ -51,7 +51,7 @@ class Command(BaseCommand):
 
     def handle(self, *, campaign: str, preview: bool, output: str, seed: int | None, **options: Any) -> None:
         with one_error():
-            found = _campaign(campaign)
+            found = find_campaign(campaign)
             design = _design(options)
             if preview:
                 if seed is not None:
@@ -69,7 +69,7 @@ def one_error() -> Iterator[None]:
         raise CommandError(" ".join(str(refusal).split())) from refusal
 
 
-def _campaign(wanted: str) -> Campaign:
+def find_campaign(wanted: str) -> Campaign:
     campaigns = Campaign.objects.select_related("collection", "scale")
     found = campaigns.filter(name=wanted).first()
     if found is None:

@@ -1,0 +1,271 @@
+"""One grade from many labels: majority, one coin an assessor, Dawid and Skene's matrices, spammers.
+
+Which to use, and what none of them can do, is in docs/methods/aggregation.md: an aggregated label is a good score for
+`analytics.correction`, and no estimate of prevalence by itself.
+
+All take the same arguments: `label_item`, `label_assessor`, `label_grade`, one entry a label; `known_item` and
+`known_grade`, items whose grade is known (gold): their posterior is that grade from beginning to end. `prior` is the
+number of labels that every cell of a confusion matrix counts beforehand, and every grade's prevalence (there, the
+mean of the cells); 0 is maximum likelihood.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.ascent import Pair, Step, TrustRegion, moved
+from analytics.estimators import Floats, Refusal, finite
+from analytics.fits import (
+    MOST_ITERATIONS,
+    PRIOR,
+    TOLERANCE,
+    Aggregation,
+    Point,
+    cannot_fit,
+    check_stop,
+    climb,
+    finished,
+    started,
+)
+from analytics.labels import integers
+from analytics.spammers import SpammerAggregation, spammers
+from analytics.votes import LEAST, pseudo_labels, shares, votes
+
+__all__ = [
+    "Aggregation", "SpammerAggregation", "aggregate_confusion", "dawid_skene", "majority", "one_coin", "spammers",
+]  # fmt: skip
+
+# -- the models ---------------------------------------------------------------------------------------------
+
+
+def majority(
+    label_item: ArrayLike,
+    label_assessor: ArrayLike,
+    label_grade: ArrayLike,
+    *,
+    n_items: int,
+    n_assessors: int,
+    n_grades: int,
+    known_item: ArrayLike | None = None,
+    known_grade: ArrayLike | None = None,
+    prior: ArrayLike = PRIOR,
+) -> Aggregation | Refusal:
+    """Return vote shares as posterior; `tied` tells where votes are equal. Nothing is fitted.
+
+    Its confusion matrices compare each assessor with the vote that he is part of, and are too kind for that.
+
+    >>> found = majority([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2)
+    >>> found.grade.tolist(), found.tied.tolist()
+    ([0, 1], [True, False])
+    """
+    held = votes(
+        label_item,
+        label_assessor,
+        label_grade,
+        n_items=n_items,
+        n_assessors=n_assessors,
+        n_grades=n_grades,
+        known_item=known_item,
+        known_grade=known_grade,
+    )
+    added = pseudo_labels(prior, n_assessors, n_grades)
+    if not held.counted.any():
+        return Refusal("majority: there are no labels", 1)
+
+    started(held)
+    counts, of_grades = held.counts()
+    final = Pair(shares(held.filled(counts, added)), of_grades / of_grades.sum())
+    point = Point(final, final, 0.0, 0.0, 0.0)
+    return replace(finished(held, point, final, 0, True), log_likelihood=None)
+
+
+def dawid_skene(
+    label_item: ArrayLike,
+    label_assessor: ArrayLike,
+    label_grade: ArrayLike,
+    *,
+    n_items: int,
+    n_assessors: int,
+    n_grades: int,
+    known_item: ArrayLike | None = None,
+    known_grade: ArrayLike | None = None,
+    prior: ArrayLike = PRIOR,
+    tolerance: float = TOLERANCE,
+    most_iterations: int = MOST_ITERATIONS,
+    accelerate: bool = True,
+) -> Aggregation | Refusal:
+    """Return the fit of one confusion matrix an assessor.
+
+    Assumption: given an item's true grade, assessors err independently, each by a matrix of his own that is the same
+    for all items of the grade. Real judges err together on hard items: the posterior is then too sure, and the
+    matrices from it are biased (methods/real-judges.md, section 4).
+
+    Maximised is the likelihood times Dirichlet(1 + prior) for each row and the prevalence; `prior` may be a number, a
+    table [true, given], or one an assessor; 0 is maximum likelihood. The start is the vote share. `accelerate`
+    takes steps of `analytics.ascent`, never downhill; it ends when a plain EM step changes no posterior by
+    `tolerance`. Source: A. P. Dawid and A. M. Skene (1979), with clamped gold as in semi-supervised EM.
+    """
+    check_stop(tolerance, most_iterations)
+    held = votes(
+        label_item,
+        label_assessor,
+        label_grade,
+        n_items=n_items,
+        n_assessors=n_assessors,
+        n_grades=n_grades,
+        known_item=known_item,
+        known_grade=known_grade,
+    )
+    added = pseudo_labels(prior, n_assessors, n_grades)
+    refused = cannot_fit(held, "Dawid-Skene")
+    if refused is not None:
+        return refused
+
+    def counted(computed: bool) -> Pair:
+        counts, of_grades = held.counts(computed)
+        return Pair(held.filled(counts, added), np.maximum(of_grades + added.mean(), LEAST))
+
+    def evaluate(at: Pair) -> Point:
+        log_likelihood, change = held.expect(at.rows, at.prevalence)
+        log_prior = _log_prior(added, at.rows) + float(added.mean() * np.log(at.prevalence).sum())
+        return Point(at, counted(True), log_likelihood, log_likelihood + log_prior, change)
+
+    def update(point: Point) -> Pair:
+        return Pair(shares(point.counts.rows), point.counts.prevalence / point.counts.prevalence.sum())
+
+    region = TrustRegion()
+
+    def propose(point: Point) -> tuple[Step, Pair]:
+        step = region.propose(held, point.at, point.counts)
+        least = LEAST / np.maximum(point.counts.rows.sum(axis=1, keepdims=True), 1.0)
+        return step, moved(point.at, step.move, least)
+
+    started(held)
+    begin = counted(False)
+    point, passes, converged = climb(
+        held,
+        Pair(shares(begin.rows), begin.prevalence / begin.prevalence.sum()),
+        evaluate,
+        update,
+        tolerance=tolerance,
+        most_iterations=most_iterations,
+        propose=propose if accelerate else None,
+        learn=region.learn,
+    )
+    return finished(held, point, update(point), passes, converged)
+
+
+def _log_prior(added: Floats, rows: Floats) -> float:
+    """Return sum of pseudo-labels times log probability; a cell without pseudo-labels counts nothing."""
+    logs = np.log(np.where(added > 0, rows, 1.0))
+    return float((added * logs).sum())
+
+
+def one_coin(
+    label_item: ArrayLike,
+    label_assessor: ArrayLike,
+    label_grade: ArrayLike,
+    *,
+    n_items: int,
+    n_assessors: int,
+    n_grades: int,
+    known_item: ArrayLike | None = None,
+    known_grade: ArrayLike | None = None,
+    prior: ArrayLike = PRIOR,
+    tolerance: float = TOLERANCE,
+    most_iterations: int = MOST_ITERATIONS,
+) -> Aggregation | Refusal:
+    """Return the fit of one accuracy an assessor, errors going to the other grades evenly.
+
+    Assumption: as `dawid_skene`, and that an assessor errs alike on all grades and in all directions. `prior` is a
+    number: labels added to his right ones, and as many to his wrong ones. Plain EM, from the vote share.
+    Sources: A. P. Dawid and A. M. Skene (1979) with tied cells; Y. Zhang, X. Chen, D. Zhou, M. Jordan (2016), 4.
+    """
+    check_stop(tolerance, most_iterations)
+    held = votes(
+        label_item,
+        label_assessor,
+        label_grade,
+        n_items=n_items,
+        n_assessors=n_assessors,
+        n_grades=n_grades,
+        known_item=known_item,
+        known_grade=known_grade,
+    )
+    added = float(finite("prior", prior, ()))
+    if added < 0:
+        raise ValueError(f"prior must be >= 0, got {added}")
+    refused = cannot_fit(held, "one-coin")
+    if refused is not None:
+        return refused
+
+    floor = max(added, LEAST)
+
+    def accuracies(counts: Floats) -> Floats:
+        right = np.trace(counts, axis1=1, axis2=2)
+        accuracy: Floats = (right + floor) / (held.cells.sum(axis=1) + 2 * floor)
+        return accuracy
+
+    def parameters(counts: Floats, of_grades: Floats) -> Pair:
+        of_grades = np.maximum(of_grades + added, LEAST)
+        return Pair(coin_rows(accuracies(counts), n_grades), of_grades / of_grades.sum())
+
+    def evaluate(at: Pair) -> Point:
+        log_likelihood, change = held.expect(at.rows, at.prevalence)
+        right = at.rows[:, 0, 0]
+        log_prior = added * float(np.log(right * (1 - right)).sum() + np.log(at.prevalence).sum())
+        return Point(at, Pair(*held.counts(True)), log_likelihood, log_likelihood + log_prior, change)
+
+    def update(point: Point) -> Pair:
+        return parameters(point.counts.rows, point.counts.prevalence)
+
+    started(held)
+    first = parameters(*held.counts())
+    point, passes, converged = climb(
+        held, first, evaluate, update, tolerance=tolerance, most_iterations=most_iterations
+    )
+    return finished(held, point, update(point), passes, converged)
+
+
+def coin_rows(accuracy: Floats, n_grades: int) -> Floats:
+    """Return rows[assessor, given, true]: the accuracy in the diagonal, the rest evenly beside it.
+
+    >>> coin_rows(np.array([0.8]), 3).round(6).tolist()
+    [[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]]
+    """
+    same = np.eye(n_grades)
+    wrong = (1 - accuracy) / (n_grades - 1)
+    return np.asarray(accuracy[:, None, None] * same + wrong[:, None, None] * (1 - same))
+
+
+# -- how good is the aggregate ------------------------------------------------------------------------------
+
+
+def aggregate_confusion(
+    aggregation: Aggregation,
+    gold_item: ArrayLike,
+    gold_grade: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    soft: bool = False,
+) -> Floats:
+    """Return counts[true, given] of the aggregated label against gold, for `analytics.confusion`.
+
+    Hard (the default): each item counts for its most probable grade, a tied one in equal parts for those that tie.
+    Soft: by its posterior. `weight` is 1/pi for gold drawn with unequal probabilities. Items that were clamped to
+    their gold while fitting compare gold with itself: leave them out.
+    """
+    n_items, n_grades = aggregation.posterior.shape
+    item = integers("gold_item", gold_item, 0, n_items - 1)
+    grade = integers("gold_grade", gold_grade, 0, n_grades - 1)
+    if item.size != grade.size:
+        raise ValueError(f"gold_item and gold_grade must be equally long, got {item.size} and {grade.size}")
+    each = np.ones(item.size) if weight is None else finite("weight", weight, item.shape)
+    if (each < 0).any():
+        raise ValueError(f"weight must be >= 0, got {each.min()}")
+
+    given = aggregation.posterior[item] if soft else aggregation.decided(item)
+    counts = np.zeros((n_grades, n_grades))
+    np.add.at(counts, grade, given * each[:, None])
+    return counts

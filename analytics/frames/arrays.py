@@ -1,0 +1,169 @@
+"""A campaign as arrays, and what its draws and judgments so far say of the chances of its items."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from judging.models import Assessor, Run
+from sampling.draws import permanent_random_numbers
+from sampling.models import Draw
+from sampling.sparse import SparseRuns
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CampaignArrays:
+    """A campaign as arrays. Frame-indexed: every pooled pair. Judged: drawn items with at least one judgment.
+
+    Labels and checks stand in the order of their judgments' ids.
+    """
+
+    draw: Draw  # the newest batch: its frame knows of all
+    n_topics: int
+    n_grades: int
+    runs: list[Run]
+    frame: pl.DataFrame
+    returned: SparseRuns  # ranks [run, frame], where a run returns the item
+    ranks_outside: list[Ints]  # [run], the ranks at which a run returns documents that could not be drawn
+    topic_index: Ints  # [frame]
+    gold_grade: Ints  # [frame], -1 where no gold answer is known
+    judged: Ints  # [judged], places in the frame
+    batch: Ints  # [judged], from 0: the first batch that drew the item
+    first_probability: Floats  # [batch, frame], the chance that this batch is the first to draw the item
+    n_drawn: Ints  # [batch, topic], items that the batch was the first to draw
+    n_learned: (
+        int  # predictions may use the labels of so many batches: later ones have seen these in their sizes
+    )
+    assessors: list[Assessor]
+    label_item: Ints  # [label], places in judged
+    label_assessor: Ints  # [label], places in assessors
+    label_grade: Ints  # [label]
+    label_time: Floats  # [label], when it was given, in seconds since 1970
+    label_judgment: Ints  # [label], the judgment's id
+    audited: NDArray[np.bool_]  # [judged]
+    audit_grade: Ints  # [judged], 0 where not audited
+    audit_probability: Floats  # [judged], 0 where not eligible
+    check_assessor: Ints  # [check]
+    check_true: Ints
+    check_given: Ints
+    check_time: Floats
+    silver_label_item: Ints  # [silver label], places in judged: what the silver tier said in its audits
+    silver_label_assessor: Ints
+    silver_label_grade: Ints
+    silver_probability: Floats  # [judged], of the complete silver audits; 0 where not eligible
+    n_audits: int  # of any tier, complete or not
+    n_audits_planned: int | None  # items that the schedule of audits will audit in total
+    n_audit_pending: int
+    order_is_random: bool  # False once judgments were imported: which items a file holds is not random
+    last_judgment_id: int
+    n_judgments: int
+
+    @property
+    def inclusion_probability(self) -> Floats:
+        """Return per judged item the chance that any batch draws it."""
+        return np.asarray(self.first_probability[:, self.judged].sum(axis=0))
+
+    @property
+    def ranks(self) -> Ints:
+        """Return the ranks as a table [run, frame], 0 where a run does not return the item: for small frames."""
+        return self.returned.dense().astype(np.int64)
+
+    def draw_probability(self, members: NDArray[np.bool_]) -> Floats:
+        """Return per judged item the chance that it is among `members`, a mask over the judged items.
+
+        What is judged (or open to an audit) so far is within a topic and batch a simple random part, because the order
+        of presentation is random. So the chance is the sum over batches of the chance that the batch is the first to
+        draw the item, times the share of the batch's items of the topic that are members. With all drawn items judged
+        it is the inclusion probability itself.
+        """
+        return self._chances(members)[self.judged]
+
+    def _chances(self, members: NDArray[np.bool_]) -> Floats:
+        """Return `draw_probability` for every pair of the frame."""
+        return np.asarray((self.first_probability * self._share(members)[:, self.topic_index]).sum(axis=0))
+
+    def _share(self, members: NDArray[np.bool_]) -> Floats:
+        """Return by batch and topic the share of the drawn items that are members."""
+        return shares(self.batch[members], self.topic_index[self.judged][members], self.n_drawn)
+
+    def topics_in_part(self, members: NDArray[np.bool_]) -> int:
+        """Return how many topics have some, but not all, of their drawn items among the members."""
+        n_members = np.bincount(self.topic_index[self.judged][members], minlength=self.n_topics)
+        return int(np.count_nonzero((n_members > 0) & (n_members < self.n_drawn.sum(axis=0))))
+
+    def topics_without(self, members: NDArray[np.bool_]) -> int:
+        """Return how many topics have pairs that could be drawn, but as things stand cannot be among the members.
+
+        A topic of which a later batch drew something that nobody has judged yet still has what earlier batches gave it.
+        """
+        out_of_reach = (self.first_probability > 0).any(axis=0) & (self._chances(members) <= 0)
+        return int(np.unique(self.topic_index[out_of_reach]).size)
+
+    def not_covered(self, members: NDArray[np.bool_], what: str) -> tuple[str, int | None] | None:
+        """Return why the members do not stand for the whole frame, and how many topics are missing; None if they do."""
+        missing = self.topics_without(members)
+        if missing:
+            return f"{missing} of {self.n_topics} topics have no {what} yet", missing
+        partly = 0 if self.order_is_random else self.topics_in_part(members)
+        if partly:
+            words = "topics are judged in part, and judgments were imported: what a file holds is not a random part"
+            return f"{partly} {words}", None
+        return None
+
+    def no_audit(self) -> str:
+        """Return why there is no corrected number while no audit is complete."""
+        waiting = (
+            f"; {self.n_audit_pending} selected items wait for the gold tier" if self.n_audit_pending else ""
+        )
+        return f"no audit is complete yet{waiting}"
+
+
+def shares(batch: Ints, topic: Ints, n_drawn: Ints) -> Floats:
+    """Return by batch and topic the share of the drawn items that some items are, given by their batch and topic.
+
+    Where a batch has drawn nothing of a topic its share over all topics: had it drawn something, about so much of it
+    would be among them. 0 would leave the batch out of the probability also when everything is judged. But a topic
+    that has drawn items and none of them among these has not been reached: there only a batch that is complete counts.
+    """
+    cell = np.ravel_multi_index((batch, topic), n_drawn.shape)
+    n = np.bincount(cell, minlength=n_drawn.size).reshape(n_drawn.shape).astype(np.float64)
+    in_all = n_drawn.sum(axis=1)
+    everywhere = np.divide(n.sum(axis=1), in_all, out=np.ones(in_all.shape), where=in_all > 0)[:, None]
+    reached = (n.sum(axis=0) > 0) | (n_drawn.sum(axis=0) == 0)
+    share = np.where(reached | (everywhere == 1), everywhere, 0.0)
+    return np.divide(n, n_drawn, out=share, where=n_drawn > 0)
+
+
+def first_drawn(draw: Draw, frame: pl.DataFrame) -> Floats:
+    """Return [batch, item] the chance that this batch is the first to draw the item.
+
+    Batches of one seed are nested: together they draw with the largest of their probabilities. Batches drawn with
+    replacement are independent.
+    """
+    own = frame.select(f"batch_{batch}" for batch in range(1, draw.batch + 1)).to_numpy().T
+    if draw.selection == Draw.Selection.REPLACEMENT:
+        together = 1 - np.cumprod(1 - own, axis=0)
+    else:
+        together = np.maximum.accumulate(own, axis=0)
+    return np.asarray(np.diff(together, axis=0, prepend=0.0))
+
+
+def out_of_turn(draw: Draw, frame: pl.DataFrame, topic_index: Ints, shown: Ints, members: Ints) -> Ints:
+    """Return those items, shown as checks before a batch drew them, that do not count among the members yet.
+
+    A batch is judged in random order, but what had been a check is ahead. It counts when its turn comes: once so large
+    a part of what the batch drew of its topic is among the members as the item's own random number says.
+    """
+    drawn_in = frame["drawn_in"].to_numpy().astype(np.int64)
+    others = np.setdiff1d(members, shown)
+    n_others = np.zeros((draw.batch, int(topic_index.max()) + 1), dtype=np.int64)
+    rest = np.setdiff1d(np.flatnonzero(drawn_in), shown)
+    np.add.at(n_others, (drawn_in[rest] - 1, topic_index[rest]), 1)
+    share = shares(drawn_in[others] - 1, topic_index[others], n_others)
+    pairs = frame[shown]
+    numbers = permanent_random_numbers(pairs["topic_id"], pairs["doc_id"], draw.seed, purpose="order")
+    return shown[numbers >= share[drawn_in[shown] - 1, topic_index[shown]]]

@@ -1,0 +1,163 @@
+"""The judgments of a campaign that filled a slot, as columns in the order of their ids; and which of them are new.
+
+Ids are given out in order, but rows become visible in the order of their commits. A `Mark` is what was known before a
+reading: the last id given out, and which transactions were writing judgments then. Whoever had an id by then and was
+not among them had ended. So once none of them is writing any more, a reading sees every judgment up to that id.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.frames.facts import Items
+from analytics.frames.rows import one, packed, seconds
+from judging.models import Campaign
+
+JUDGE, CHECK, AUDIT, SILVER, VOID = range(5)
+COLUMNS = {
+    "id": ("i8", "j.id"),
+    "item": ("uuid", "j.item_id"),
+    "assessor": ("i8", "j.assessor_id"),
+    "sequence": ("i2", "j.sequence"),
+    "grade": ("i2", "j.grade"),
+    "purpose": (
+        "i2",
+        "CASE s.purpose WHEN 'check' THEN 1 WHEN 'audit' THEN 2 WHEN 'silver' THEN 3 WHEN 'void' THEN 4 ELSE 0 END",
+    ),
+    "time": ("time", "j.created_at"),
+}
+# Most slots want an ordinary judgment: only the others are looked for.
+EVERYTHING = """
+judging_judgment j
+  LEFT JOIN (SELECT id, purpose FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose <> 'judge') s
+         ON s.id = j.slot_id
+ WHERE j.slot_id IS NOT NULL AND j.assessor_id IN (SELECT id FROM judging_assessor WHERE campaign_id = %(campaign)s)
+"""
+# All judgments of the items that have a new one: it may replace an older one, or have set its slot aside.
+TOUCHED = """
+(SELECT DISTINCT n.item_id FROM judging_judgment n
+  WHERE n.id > %(after)s AND n.assessor_id IN (SELECT id FROM judging_assessor WHERE campaign_id = %(campaign)s)) t
+  JOIN judging_judgment j ON j.item_id = t.item_id JOIN judging_slot s ON s.id = j.slot_id
+"""
+LAST_ID = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM judging_judgment_id_seq"
+# Whoever writes judgments holds this lock from before his first id until his rows are visible (or gone).
+WRITERS = """
+SELECT array_agg(DISTINCT virtualtransaction) FROM pg_locks
+ WHERE relation = 'judging_judgment'::regclass AND mode = 'RowExclusiveLock' AND granted
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+"""
+MOST_MARKS = 50
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The last id given out at some moment, and the transactions that were writing judgments just after."""
+
+    last_id: int
+    writers: frozenset[str]
+
+
+def mark() -> Mark:
+    """Return the mark of this moment: take it before reading. The id comes first."""
+    last_id = int(one(LAST_ID, {})[0])
+    return Mark(last_id, writers())
+
+
+def writers() -> frozenset[str]:
+    """Return the transactions that are writing judgments."""
+    return frozenset(one(WRITERS, {})[0] or ())
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """Up to which id a process has read every judgment there will ever be, and marks that will raise it."""
+
+    last_id: int = 0
+    marks: tuple[Mark, ...] = ()
+
+    def raised(self, now: Mark) -> "Watermark":
+        """Return the watermark after a reading that begins with this mark and reads what is above the old one.
+
+        It sees all judgments up to a mark none of whose writers is still writing.
+        """
+        marks = (*self.marks, now)
+        settled = [old.last_id for old in marks if old.writers.isdisjoint(now.writers)]
+        last_id = max([self.last_id, *settled])
+        # Forgetting some marks of a long wait costs another look at the same judgments, never one that is missed.
+        return Watermark(last_id, tuple(old for old in marks if old.last_id > last_id)[-MOST_MARKS:])
+
+
+@dataclass(frozen=True)
+class Log:
+    """Judgments that filled a slot, void ones too, in the order of their ids."""
+
+    id: NDArray[np.int64]
+    item: NDArray[np.int32]  # codes
+    assessor: NDArray[np.int32]  # places among all assessors of the campaign, in the order of their keys
+    sequence: NDArray[np.int16]
+    grade: NDArray[np.int16]
+    purpose: NDArray[np.int16]
+    time: NDArray[np.float64]  # seconds since 1970
+
+    def part(self, chosen: NDArray[Any]) -> "Log":
+        return Log(*(getattr(self, field.name)[chosen] for field in fields(Log)))
+
+    def with_items_of(self, other: "Log", n_items: int) -> "Log":
+        """Return the log with everything about the other's items replaced by what it says."""
+        if other.id.size == 0:
+            return self
+        touched = np.zeros(n_items, dtype=bool)
+        touched[other.item] = True
+        kept = np.flatnonzero(~touched[self.item])
+        both = [np.concatenate([getattr(self, f.name)[kept], getattr(other, f.name)]) for f in fields(Log)]
+        joined = Log(*both)
+        # Few rows come in between: a stable sort of what is nearly in order is quick.
+        return joined.part(np.argsort(joined.id, kind="stable"))
+
+    def newest(self) -> "Log":
+        """Return the log without judgments that their assessor revised."""
+        revised = np.flatnonzero(self.sequence > 1)
+        if revised.size == 0:
+            return self
+        has_revision = np.zeros(int(self.item.max()) + 1, dtype=bool)
+        has_revision[self.item[revised]] = True
+        rows = np.flatnonzero(has_revision[self.item])
+        order = np.lexsort((self.sequence[rows], self.assessor[rows], self.item[rows]))
+        rows = rows[order]
+        is_last = np.ones(rows.size, dtype=bool)
+        is_last[:-1] = (self.item[rows[1:]] != self.item[rows[:-1]]) | (
+            self.assessor[rows[1:]] != self.assessor[rows[:-1]]
+        )
+        stays = np.ones(self.id.size, dtype=bool)
+        stays[rows[~is_last]] = False
+        return self.part(np.flatnonzero(stays))
+
+
+def read_log(
+    campaign: Campaign, items: Items, assessors: NDArray[np.int64], after: int | None = None
+) -> tuple[Log, bool]:
+    """Return all judgments, or those of the items that have a judgment after the given id; and whether that is all.
+
+    It is not if items or assessors have come that are not among the given ones: their judgments are left out.
+    """
+    keys = {"campaign": campaign.pk, "after": after or 0}
+    rows = packed(COLUMNS, EVERYTHING if after is None else TOUCHED, keys)
+    rows = rows[np.argsort(rows["id"].astype(np.int64), kind="stable")]
+    item = items.codes(rows["item_high"], rows["item_low"])
+    key = rows["assessor"].astype(np.int64)
+    assessor = np.searchsorted(assessors, key)
+    is_known = (item >= 0) & (assessor < assessors.size)
+    is_known[is_known] = assessors[assessor[is_known]] == key[is_known]
+    log = Log(
+        id=rows["id"].astype(np.int64),
+        item=item,
+        assessor=assessor.astype(np.int32),
+        sequence=rows["sequence"].astype(np.int16),
+        grade=rows["grade"].astype(np.int16),
+        purpose=rows["purpose"].astype(np.int16),
+        time=seconds(rows["time"]),
+    )
+    is_all = bool(is_known.all())
+    return (log if is_all else log.part(np.flatnonzero(is_known))), is_all

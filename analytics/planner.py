@@ -1,0 +1,310 @@
+"""What a wanted precision costs: bronze and gold, before a campaign and while it runs.
+
+Prices are per unit: `cost_bronze` per topic (or item) of one system, all its judgments together, `cost_gold` per gold
+document. A variance of two parts ``A/n + B/N`` is cheapest, for the money B_total, at
+``n = B_total sqrt(A/c_b)/k``, ``N = B_total sqrt(B/c_g)/k``, ``k = sqrt(A c_b) + sqrt(B c_g)`` (Cauchy-Schwarz).
+Plans of the papers' methods rest on their assumption (errors alike on all documents of a grade); `next_purchase`
+(`analytics.purchases`) uses the components of any estimate. Source: methods/noise-correction.md, section 4.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from analytics.calibration import label_informativeness
+from analytics.estimators import Z95, Floats, finite
+from analytics.goldberg_refusals import rate
+from analytics.purchases import Purchase as Purchase
+from analytics.purchases import next_purchase as next_purchase
+
+METHODS = {
+    "independent audits": "Eq 7 and 10: an audit for each system",
+    "shared audit": "one audit for both systems, same judges and period",
+    "calibration": "an audit of each system's own documents; gold and bronze used together",
+    "gold only": "no bronze at all",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to buy for one number: `bronze` units and `gold` documents (not rounded), at `cost`.
+
+    For a difference both counts are per system, except `gold` of a shared audit, which serves both; `cost` is
+    of everything.
+    """
+
+    bronze: float
+    gold: float
+    cost: float
+    standard_error: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval."""
+        return Z95 * self.standard_error
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Whether bronze is worth buying for one evaluation whose audit is of the same population (P@1)."""
+
+    informativeness: float  # K
+    inverse_cost: float  # Eq 7, per unit of pq/SE^2
+    calibration_cost: float
+    gold_only_cost: float
+    words: str
+
+    @property
+    def best(self) -> str:
+        """The cheapest of "inverse", "calibration" and "gold only"."""
+        costs = {
+            "gold only": self.gold_only_cost,
+            "calibration": self.calibration_cost,
+            "inverse": self.inverse_cost,
+        }
+        return min(costs, key=lambda name: costs[name])
+
+
+# -- validation ---------------------------------------------------------------------------------------------
+
+
+def _positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not (math.isfinite(number) and number > 0):
+            raise ValueError(f"{name} must be above 0, got {number}")
+
+
+def _not_negative(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not (math.isfinite(number) and number >= 0):
+            raise ValueError(f"{name} must be >= 0, got {number}")
+
+
+# -- splitting money ----------------------------------------------------------------------------------------
+
+
+def audit_spread(prevalence: float, sensitivity: float, specificity: float) -> float:
+    """Return ``W = m_G mR(1-mR) + (1-m_G) mN(1-mN)``: the audit's part of Var(m_G) D^2 is W/N, N at random.
+
+    >>> round(audit_spread(.816570, 43/59, 67/84), 6)
+    0.191
+    """
+    p, m_r, m_n = (
+        rate(name, value)
+        for name, value in (
+            ("prevalence", prevalence),
+            ("sensitivity", sensitivity),
+            ("specificity", specificity),
+        )
+    )
+    return p * m_r * (1 - m_r) + (1 - p) * m_n * (1 - m_n)
+
+
+def split(
+    bronze_variance: float,
+    gold_variance: float,
+    *,
+    cost_bronze: float,
+    cost_gold: float,
+    separation: float = 1.0,
+    standard_error: float | None = None,
+    budget: float | None = None,
+) -> Plan:
+    """Return the cheapest (n, N) with ``[bronze_variance/n + gold_variance/N]/separation^2 = SE^2``.
+
+    Or, given a `budget`, those of the smallest SE. One system by Eq 7: s_J^2, `audit_spread`, D.
+
+    >>> plan = split(.16, .19, separation=.5, cost_bronze=9, cost_gold=20, standard_error=.02)
+    >>> [round(x, 6) for x in (plan.cost, plan.bronze, plan.gold)]
+    [99184.612855, 4199.145159, 3069.615321]
+    """
+    _not_negative(bronze_variance=bronze_variance, gold_variance=gold_variance)
+    _positive(cost_bronze=cost_bronze, cost_gold=cost_gold, separation=abs(separation))
+    if (standard_error is None) == (budget is None):
+        raise ValueError(
+            f"exactly one of standard_error and budget is needed, got {standard_error} and {budget}"
+        )
+    k = math.sqrt(bronze_variance * cost_bronze) + math.sqrt(gold_variance * cost_gold)
+    if k == 0:
+        raise ValueError("bronze_variance and gold_variance must not both be 0")
+    if budget is not None:
+        _positive(budget=budget)
+        error = k / (abs(separation) * math.sqrt(budget))
+    else:
+        error = float(standard_error or 0.0)
+        _positive(standard_error=error)
+        budget = (k / (error * separation)) ** 2
+    bronze = budget * math.sqrt(bronze_variance / cost_bronze) / k
+    return Plan(bronze, budget * math.sqrt(gold_variance / cost_gold) / k, budget, error)
+
+
+def gold_by_grade(prevalence: float, sensitivity: float, specificity: float) -> tuple[float, float]:
+    """Return the shares of gold relevant and gold non-relevant documents, if they can be chosen.
+
+    ``n_R : n_N = m_G sqrt(mR(1-mR)) : (1-m_G) sqrt(mN(1-mN))``: minimises the audit's part of Eq 7.
+
+    >>> [round(share, 2) for share in gold_by_grade(.816570, 43/59, 67/84)]
+    [0.83, 0.17]
+    """
+    p = rate("prevalence", prevalence)
+    m_r, m_n = rate("sensitivity", sensitivity), rate("specificity", specificity)
+    r, n = p * math.sqrt(m_r * (1 - m_r)), (1 - p) * math.sqrt(m_n * (1 - m_n))
+    if r + n == 0:
+        raise ValueError(f"rates must not all be 0 or 1, got {prevalence}, {sensitivity} and {specificity}")
+    return r / (r + n), n / (r + n)
+
+
+# -- is bronze worth buying? --------------------------------------------------------------------------------
+
+
+def bronze_worth(informativeness: float, *, cost_bronze: float, cost_gold: float) -> Worth:
+    """Return what one evaluation costs with Eq 7, with calibration, and with gold alone, per pq/SE^2.
+
+    ``(sqrt(c_b/K) + sqrt((1/K-1) c_g))^2``, ``(sqrt(K c_b) + sqrt((1-K) c_g))^2`` and ``c_g``: Eq 7 can never be the
+    cheaper for K < 1/2. Assumption: P@1, the audit is a random sample of the evaluated documents, and used once.
+    Several evaluations that share an audit, and differences between systems, are other questions.
+    """
+    _positive(cost_bronze=cost_bronze, cost_gold=cost_gold)
+    if not 0 < informativeness <= 1:
+        raise ValueError(f"informativeness must be in (0, 1], got {informativeness}")
+    k = informativeness
+    inverse = (math.sqrt(cost_bronze / k) + math.sqrt((1 / k - 1) * cost_gold)) ** 2
+    calibrated = (math.sqrt(k * cost_bronze) + math.sqrt((1 - k) * cost_gold)) ** 2
+    if min(inverse, calibrated) >= cost_gold:
+        words = "Bronze is not worth buying: the same money spent on gold alone gives a narrower interval."
+    else:
+        saved = 1 - min(inverse, calibrated) / cost_gold
+        words = f"Bronze is worth buying: it saves {saved:.0%} of what gold alone costs."
+        if inverse >= cost_gold:
+            words += " Only together with gold, by calibration: the matrix inverse is dearer than gold alone."
+    return Worth(k, inverse, calibrated, cost_gold, words)
+
+
+def evaluation_plans(
+    prevalence: float,
+    sensitivity: float,
+    specificity: float,
+    *,
+    cost_bronze: float,
+    cost_gold: float,
+    standard_error: float,
+) -> dict[str, Plan]:
+    """Return the plans "inverse" (Eq 7), "calibration" and "gold only" for one system's P@1 at a standard error."""
+    k = label_informativeness(prevalence, sensitivity, specificity)
+    if not 0 < k <= 1:
+        raise ValueError("the labels must tell something: sensitivity + specificity must differ from 1")
+    pq = prevalence * (1 - prevalence)
+    costs = {"cost_bronze": cost_bronze, "cost_gold": cost_gold, "standard_error": standard_error}
+    return {
+        "inverse": split(pq / k, pq * (1 / k - 1), **costs),
+        "calibration": split(pq * k, pq * (1 - k), **costs),
+        "gold only": split(0.0, pq, **costs),
+    }
+
+
+# -- a difference of two systems ----------------------------------------------------------------------------
+
+
+def error_for_power(difference: float, *, power: float = 0.8, level: float = 0.05) -> float:
+    """Return the standard error that detects a difference with that power: ``|Delta|/(z_{1-a/2} + z_power)``.
+
+    >>> round(error_for_power(1.0), 6)
+    0.356941
+    """
+    _positive(difference=abs(difference))
+    if not (0 < level < 1 and 0.5 <= power < 1):
+        raise ValueError(f"level must be in (0, 1) and power in [.5, 1), got {level} and {power}")
+    return abs(difference) / float(stats.norm.isf(level / 2) + stats.norm.ppf(power))
+
+
+def topics_for_test(
+    bronze_difference: float, difference_variance: float, *, power: float = 0.8, level: float = 0.05
+) -> float:
+    """Return the topics for a significant ja - jb; with one shared audit the test needs no gold at all.
+
+    `difference_variance` is s_a^2 + s_b^2 for different topics (then as many per system) or s_d^2 for the same.
+
+    >>> round(topics_for_test(.014, .24**2 + .2596**2, power=.5))
+    2450
+    """
+    _positive(difference_variance=difference_variance)
+    return difference_variance / error_for_power(bronze_difference, power=power, level=level) ** 2
+
+
+def difference_plans(
+    difference: float,
+    *,
+    prevalence: float,
+    sensitivity: float,
+    specificity: float,
+    topic_variance: float,
+    cost_bronze: float,
+    cost_gold: float,
+    power: float = 0.8,
+    level: float = 0.05,
+) -> dict[str, Plan]:
+    """Return a plan per entry of `METHODS` for a wanted corrected difference Delta of two systems and power.
+
+    `topic_variance` is s^2 of a system's bronze value over topics, `prevalence` the mean m_G of both. Independent
+    audits, calibration and gold only: each system to SE/sqrt 2. Shared audit:
+    ``Var = [2 s^2/n + w2/N]/D^2``, ``w2 = Delta^2 [mR(1-mR)/m_G + mN(1-mN)/(1-m_G)]``. Calibration and gold
+    only are those of P@1 (a unit of bronze is a document there). Different topics for the two systems.
+    """
+    _positive(topic_variance=topic_variance, cost_bronze=cost_bronze, cost_gold=cost_gold)
+    p = rate("prevalence", prevalence)
+    if not 0 < p < 1:
+        raise ValueError(f"prevalence must be in (0, 1), got {prevalence}")
+    w, d = audit_spread(p, sensitivity, specificity), sensitivity + specificity - 1
+    _positive(separation=d)
+    error = error_for_power(difference, power=power, level=level)
+    costs = {"cost_bronze": cost_bronze, "cost_gold": cost_gold}
+    alone = evaluation_plans(p, sensitivity, specificity, **costs, standard_error=error / math.sqrt(2))
+    alone["independent audits"] = split(
+        topic_variance, w, separation=d, **costs, standard_error=error / math.sqrt(2)
+    )
+    plans = {
+        name: Plan(one.bronze, one.gold, 2 * one.cost, error)
+        for name, one in alone.items()
+        if name in METHODS
+    }
+    spread = difference**2 * (sensitivity * (1 - sensitivity) / p + specificity * (1 - specificity) / (1 - p))
+    plans["shared audit"] = split(
+        2 * topic_variance,
+        spread,
+        separation=d,
+        cost_bronze=2 * cost_bronze,
+        cost_gold=cost_gold,
+        standard_error=error,
+    )
+    return {name: plans[name] for name in METHODS}
+
+
+def half_width_curve(
+    bronze_variance: float,
+    gold_variance: float,
+    costs: ArrayLike,
+    *,
+    cost_bronze: float,
+    cost_gold: float,
+    separation: float = 1.0,
+) -> Floats:
+    """Return the half-width that each sum of money buys when it is split best, for a curve.
+
+    >>> half_width_curve(.16, .19, [99184.612855], separation=.5, cost_bronze=9, cost_gold=20).round(6).tolist()
+    [0.039199]
+    """
+    money = finite("costs", costs)
+    if (money <= 0).any():
+        raise ValueError(f"costs must be above 0, got {money.min()}")
+    one = split(
+        bronze_variance,
+        gold_variance,
+        separation=separation,
+        cost_bronze=cost_bronze,
+        cost_gold=cost_gold,
+        budget=1.0,
+    )
+    return np.asarray(one.half_width / np.sqrt(money))

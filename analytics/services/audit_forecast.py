@@ -1,0 +1,186 @@
+"""After each recomputation: how narrow the campaign's interval would be after one more audit, by strategy.
+
+The question is the newest draw's: the pair it asks about, or, of several pairs or runs, the one with the median
+half-width. The audit is the schedule's next one, by the gold tier.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.audit_outlook import AuditedTarget, Outlook, outlook
+from analytics.estimators import Floats, Refusal
+from analytics.frames import CampaignArrays
+from analytics.models import AuditForecast, Computation, Method
+from analytics.services.bronze import bronze_classes
+from analytics.services.predictions import Predictions
+from analytics.targets import TargetWeights
+from judging.models import Campaign
+from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
+from sampling.frames import weights_of_runs
+from sampling.measures import grade_gains, parse_measure
+from sampling.models import AuditSchedule, AuditStrategy, AuditTier, Draw
+from sampling.services.auditable import asked_runs
+from sampling.strategies import error_variance, question_influence
+
+ITEMS_WITHOUT_A_SCHEDULE = 50
+Target = tuple[int, int | None]
+
+
+def store_forecasts(
+    computation: Computation, arrays: CampaignArrays, campaign: Campaign, predictions: Predictions
+) -> list[AuditForecast]:
+    """Store a forecast of every strategy, or why there is none. Call it when the computation's estimates are stored.
+
+    Reads the estimates, the schedule and the newest audit; everything else is in the arrays. Numbers are the same for
+    the same rows: the seed is the newest judgment's.
+    """
+    measure = parse_measure(arrays.draw.parameters["measure"])
+    chosen, half_width_now = _target(computation, arrays, measure.name)
+    run, run_b = chosen
+    given = {
+        "computation": computation,
+        "measure": measure.name,
+        "run": arrays.runs[run],
+        "run_b": None if run_b is None else arrays.runs[run_b],
+        "half_width_now": half_width_now,
+    }
+    found = _next_audit(arrays, campaign, predictions, chosen)
+    rows = []
+    for strategy in AuditStrategy.values:
+        result = found if isinstance(found, Refusal) else found.forecast(strategy, arrays.last_judgment_id)
+        row = AuditForecast(
+            **given, strategy=strategy, n_more=0.0 if isinstance(found, Refusal) else found.n_more
+        )
+        if isinstance(result, Refusal):
+            row.refusal = result.reason
+        else:
+            row.half_width_after, row.half_width_error = result.half_width, result.standard_error
+        rows.append(row)
+    return AuditForecast.objects.bulk_create(rows)
+
+
+def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:
+    """Return what the draw's question compares, as places of runs: pairs, or single runs (run, None)."""
+    runs = asked_runs(draw, run_ids)
+    if draw.question in (Draw.Question.POOL, Draw.Question.SYSTEM) or len(runs) == 1:
+        return [(run, None) for run in runs]
+    if draw.question == Draw.Question.BASELINE:
+        baseline = run_ids.index(draw.parameters["runs"][0])
+        return [(min(run, baseline), max(run, baseline)) for run in runs if run != baseline]
+    return list(combinations(runs, 2))
+
+
+def _target(computation: Computation, arrays: CampaignArrays, measure: str) -> tuple[Target, float | None]:
+    """Return the pair or run asked about whose half-width is the median of all asked, and this; else the first."""
+    asked = asked_targets(arrays.draw, [run.run_id for run in arrays.runs])
+    place = {run.pk: index for index, run in enumerate(arrays.runs)}
+    rows = computation.estimates.filter(measure=measure, method=Method.CORRECTED, value__isnull=False)
+    widths: dict[Target, float] = {}
+    for run, run_b, low, high in rows.values_list("run_id", "run_b_id", "low", "high"):
+        widths[place[run], None if run_b is None else place[run_b]] = (high - low) / 2
+    known = sorted((widths[target], target) for target in asked if widths.get(target))
+    if not known:
+        return asked[len(asked) // 2], None
+    width, target = known[(len(known) - 1) // 2]
+    return target, width
+
+
+@dataclass(frozen=True)
+class _NextAudit:
+    """The next audit: the expected number of items it adds, what strategies go by, and the pair or run in question."""
+
+    n_more: float
+    auditable: Auditable
+    target: AuditedTarget
+    check_counts: Floats
+
+    def forecast(self, strategy: str, seed: int) -> Outlook | Refusal:
+        pi = self.auditable.probabilities(strategy, self.n_more)
+        # One seed for all strategies: they are compared on the same plays.
+        return outlook(self.target, pi, self.check_counts, np.random.default_rng(seed))
+
+
+def _next_audit(
+    arrays: CampaignArrays, campaign: Campaign, predictions: Predictions, target: Target
+) -> _NextAudit | Refusal:
+    if arrays.n_audit_pending:
+        waiting = f"{arrays.n_audit_pending} selected items wait for the gold tier"
+        return Refusal(f"{waiting}; the forecast follows when they are judged")
+    n_labels = np.bincount(arrays.label_item, minlength=arrays.judged.size)
+    complete = n_labels >= campaign.judgments_per_item
+    if not complete.any():
+        return Refusal("no item has all its judgments yet")
+    members = complete | (arrays.audit_probability > 0)
+    not_covered = arrays.not_covered(members, "item that an audit could select")
+    if not_covered:
+        return Refusal(*not_covered)
+    n_more = _size(arrays, campaign, int(complete.sum()))
+    n_more = min(n_more, float((1 - arrays.audit_probability[members]).sum()))
+    if n_more < 1:
+        return Refusal("every judged item is audited already")
+    return _read(arrays, campaign, predictions, target, members, n_more)
+
+
+def _size(arrays: CampaignArrays, campaign: Campaign, n_complete: int) -> float:
+    """Return how many items the schedule's next audit adds; where it has ended, what one audit more would."""
+    schedule = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD).first()
+    newest = campaign.audits.filter(tier=AuditTier.GOLD).order_by("-sequence")
+    n_drawn = int(arrays.n_drawn.sum())
+    each = float(schedule.items_each_time) if schedule else ITEMS_WITHOUT_A_SCHEDULE
+    planned = items_of_next_audit(
+        already=newest.values_list("expected_in_total", flat=True).first() or 0.0,
+        each_time=each,
+        in_total=float(schedule.items_in_total) if schedule else float(n_drawn),
+        n_judged=min(n_complete, n_drawn),
+        n_drawn=n_drawn,
+    )
+    return planned or each
+
+
+def _read(
+    arrays: CampaignArrays,
+    campaign: Campaign,
+    predictions: Predictions,
+    target: Target,
+    members: NDArray[np.bool_],
+    n_more: float,
+) -> _NextAudit:
+    measure = parse_measure(arrays.draw.parameters["measure"])
+    relevant = measure.relevant_grade or campaign.scale.relevant_grade
+    gains = np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
+    places = arrays.judged[members]
+    weights = TargetWeights(weights_of_runs(arrays.returned, measure.name, arrays.n_topics)).over(places).runs
+    bronze = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)[members]
+    checks = np.zeros((arrays.n_grades, arrays.n_grades))
+    known = (arrays.check_true >= 0) & (arrays.check_true < arrays.n_grades)
+    np.add.at(checks, (arrays.check_true[known], arrays.check_given[known]), 1)
+    drawn = arrays.inclusion_probability[members]
+    asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
+    run, run_b = target
+    return _NextAudit(
+        n_more=n_more,
+        check_counts=checks,
+        auditable=Auditable(
+            influence=question_influence(weights.rows(asked), drawn),
+            inclusion_probability=drawn,
+            topic_index=arrays.topic_index[places],
+            bronze_grade=bronze,
+            error_variance=error_variance(bronze, checks, gains),
+            earlier=arrays.audit_probability[members],
+            n_grades=arrays.n_grades,
+        ),
+        target=AuditedTarget(
+            weight=weights.row(run) - (0.0 if run_b is None else weights.row(run_b)),
+            draw_probability=arrays.draw_probability(members)[members],
+            prior=predictions.of_gains(gains, relevant)[places],
+            bronze_class=bronze_classes(arrays, campaign)[members],
+            bronze_grade=bronze,
+            audited=arrays.audited[members],
+            gold_grade=arrays.audit_grade[members],
+            audit_probability=arrays.audit_probability[members],
+            gains=gains,
+        ),
+    )

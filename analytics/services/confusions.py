@@ -1,0 +1,266 @@
+"""How assessors err, by assessor and by group, from gold checks and audits: counted, stored, flagged.
+
+Counts are sums over the log of judgments: whoever counts again from the log gets the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from analytics.comparison import holm
+from analytics.confusion import (
+    ConfusionEstimate as Confusion,
+)
+from analytics.confusion import (
+    assessor_counts,
+    confusions_from_counts,
+    drift_p_values,
+    grouped_audit_counts,
+)
+from analytics.frames import CampaignArrays, Ints
+from analytics.models import Computation, ConfusionEstimate, Flag
+from analytics.services.bronze import joined_grades
+
+FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong
+SURE = 0.05  # of Holm's adjusted p over all assessors
+N_PERIODS = 4
+Scope = ConfusionEstimate.Scope
+
+
+@dataclass(frozen=True)
+class ConfusionCounts:
+    """counts[assessor, true, given] from gold checks and, weighted, from audits."""
+
+    checks: np.ndarray
+    audits: np.ndarray
+    n_audited: np.ndarray
+
+    @property
+    def together(self) -> np.ndarray:
+        return self.checks + self.audits
+
+
+@dataclass(frozen=True)
+class _Audited:
+    """The labels of audited items: who gave which grade, what gold says, and with what chance that is known."""
+
+    label: Ints  # places among the labels
+    item: Ints  # places among the judged items
+    gold: Ints
+    given: Ints
+    probability: np.ndarray
+
+
+def _audited(arrays: CampaignArrays) -> _Audited:
+    label = np.flatnonzero(arrays.audited[arrays.label_item])
+    item = arrays.label_item[label]
+    return _Audited(
+        label, item, arrays.audit_grade[item], arrays.label_grade[label], arrays.audit_probability[item]
+    )
+
+
+def _counts(
+    arrays: CampaignArrays, checks: Ints | None, audited: _Audited, group: Ints, n: int
+) -> ConfusionCounts:
+    """Return the counts of every group; `checks` and `group` say where gold checks and audited labels belong."""
+    g = arrays.n_grades
+    of_checks = np.zeros((n, g, g))
+    if checks is not None:
+        of_checks = assessor_counts(checks, arrays.check_true, arrays.check_given, n, g)
+    of_audits = grouped_audit_counts(group, audited.gold, audited.given, audited.probability, n, g)
+    return ConfusionCounts(of_checks, of_audits, np.bincount(group, minlength=n))
+
+
+def assessor_confusion_counts(arrays: CampaignArrays) -> ConfusionCounts:
+    """Return what gold checks and audits say about every bronze and silver assessor."""
+    audited = _audited(arrays)
+    who = arrays.label_assessor[audited.label]
+    return _counts(arrays, arrays.check_assessor, audited, who, len(arrays.assessors))
+
+
+# -- groups -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Group:
+    scope: Scope
+    keys: list[str]
+    labels: list[str]
+    counts: ConfusionCounts
+
+
+def _groups(arrays: CampaignArrays, counts: ConfusionCounts) -> Iterator[_Group]:
+    """Yield the groups that have any gold; a group's counts are sums of effective counts."""
+    audited = _audited(arrays)
+    everybody = ConfusionCounts(*(part.sum(axis=0, keepdims=True) for part in _parts(counts)))
+    yield _Group(Scope.POOLED, ["all"], ["all assessors"], everybody)
+    tiers = sorted({assessor.tier for assessor in arrays.assessors})
+    tier = np.array([tiers.index(assessor.tier) for assessor in arrays.assessors], dtype=np.int64)
+    of_tiers = ConfusionCounts(
+        *(
+            np.stack([part[tier == place].sum(axis=0) for place in range(len(tiers))])
+            for part in _parts(counts)
+        )
+    )
+    yield _Group(Scope.TIER, tiers, tiers, of_tiers)
+    yield from _by_popularity(arrays, audited)
+    yield from _by_period(arrays, audited)
+    yield from _by_topic(arrays, audited)
+
+
+def _parts(counts: ConfusionCounts) -> tuple[np.ndarray, ...]:
+    return counts.checks, counts.audits, counts.n_audited
+
+
+def _by_popularity(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
+    """Yield thirds of the audited labels by how many runs return their document: errors often depend on that.
+
+    Gold checks are left out: they are chosen, not drawn.
+    """
+    if not audited.label.size:
+        return
+    returned_by = np.bincount(arrays.returned.item, minlength=arrays.frame.height)[
+        arrays.judged[audited.item]
+    ]
+    edges = np.unique(np.quantile(returned_by, [1 / 3, 2 / 3], method="inverted_cdf"))
+    third = np.searchsorted(edges, returned_by, side="left")
+    kinds, group = np.unique(third, return_inverse=True)
+    labels = []
+    for kind in range(kinds.size):
+        inside = returned_by[group == kind]
+        few, many = int(inside.min()), int(inside.max())
+        labels.append(f"returned by {few} runs" if few == many else f"returned by {few} to {many} runs")
+    found = _counts(arrays, None, audited, group, kinds.size)
+    yield _Group(Scope.POPULARITY, [str(kind + 1) for kind in range(kinds.size)], labels, found)
+
+
+def _by_period(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
+    """Yield quarters of the gold labels by when they were given."""
+    times = np.concatenate([arrays.check_time, arrays.label_time[audited.label]])
+    if times.size < N_PERIODS or times.min() == times.max():
+        return
+    edges = np.unique(np.quantile(times, np.arange(1, N_PERIODS) / N_PERIODS))
+    period = np.searchsorted(edges, times, side="right")
+    kinds, group = np.unique(period, return_inverse=True)
+    labels = [
+        f"{_when(times[group == kind].min())} to {_when(times[group == kind].max())}"
+        for kind in range(kinds.size)
+    ]
+    n_checks = arrays.check_time.size
+    found = _counts(arrays, group[:n_checks], audited, group[n_checks:], kinds.size)
+    yield _Group(Scope.PERIOD, [str(kind + 1) for kind in range(kinds.size)], labels, found)
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _by_topic(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
+    topics, group = np.unique(arrays.topic_index[arrays.judged[audited.item]], return_inverse=True)
+    if not topics.size:
+        return
+    names = [arrays.draw.parameters["topics"][topic] for topic in topics]
+    yield _Group(Scope.TOPIC, names, names, _counts(arrays, None, audited, group, topics.size))
+
+
+def _aggregate(arrays: CampaignArrays, computation: Computation) -> _Group:
+    """Return how the joined grades of items err, by each way of joining that was computed."""
+    g = arrays.n_grades
+    ways = joined_grades(arrays, computation.campaign)
+    item = np.flatnonzero(arrays.audited)
+    gold, probability = arrays.audit_grade[item], arrays.audit_probability[item]
+    nobody = np.zeros(item.size, dtype=np.int64)
+    tables = [
+        grouped_audit_counts(nobody, gold, grades[item], probability, 1, g)[0] for _, grades in ways.values()
+    ]
+    found = ConfusionCounts(np.zeros((len(ways), g, g)), np.stack(tables), np.full(len(ways), item.size))
+    return _Group(Scope.AGGREGATE, list(ways), [words for words, _ in ways.values()], found)
+
+
+# -- storing ------------------------------------------------------------------------------------------------
+
+
+def store(computation: Computation, arrays: CampaignArrays, counts: ConfusionCounts) -> None:
+    """Store the matrices of every assessor and group, and flag whom the manager should look at."""
+    who, n = arrays.assessors, len(arrays.assessors)
+    people = _Group(Scope.ASSESSOR, [str(a.pk) for a in who], [str(a) for a in who], counts)
+    rows = _rows(computation, people) if n else []
+    drift = drift_p_values(
+        arrays.check_assessor, arrays.check_true, arrays.check_given, arrays.check_time, n, arrays.n_grades
+    )
+    for row, assessor, p in zip(rows, who, drift, strict=True):
+        row.assessor = assessor
+        row.drift_p_value = None if np.isnan(p) else float(p)
+    _flag(computation, rows)
+    for group in [*_groups(arrays, counts), _aggregate(arrays, computation)] if n else []:
+        rows += _rows(computation, group)
+    ConfusionEstimate.objects.bulk_create(rows, batch_size=1000)
+
+
+def _rows(computation: Computation, group: _Group) -> list[ConfusionEstimate]:
+    together = group.counts.together
+    right = np.trace(together, axis1=1, axis2=2)
+    wrong = np.maximum(0.0, together.sum(axis=(1, 2)) - right)  # weighted sums round
+    table = np.zeros((len(together), 2, 2))
+    table[:, 0] = np.stack([right, wrong], axis=1)
+    return [
+        ConfusionEstimate(
+            computation=computation,
+            scope=group.scope,
+            key=key[:100],
+            label=label[:200],
+            counts=counts.round(6).tolist(),
+            matrix=estimate.matrix,
+            low=estimate.low,
+            high=estimate.high,
+            n_gold_checks=int(checks.sum()),
+            n_audited=int(n_audited),
+            **_accuracy(share),
+        )
+        for key, label, counts, estimate, checks, n_audited, share in zip(
+            group.keys,
+            group.labels,
+            together,
+            confusions_from_counts(together),
+            group.counts.checks,
+            group.counts.n_audited,
+            confusions_from_counts(table),
+            strict=True,
+        )
+    ]
+
+
+def _accuracy(share: Confusion) -> dict[str, float]:
+    """Return the share of exactly right grades with its Jeffreys interval: a two-cell confusion row."""
+    ends = (share.matrix[0], share.low[0], share.high[0])
+    if ends[0] is None:
+        return {}
+    return {
+        name: row[0] for name, row in zip(("accuracy", "accuracy_low", "accuracy_high"), ends, strict=True)
+    }
+
+
+def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
+    """Store the evidence against assessors: mostly wrong, or not erring alike all the time."""
+    tested = [row for row in rows if row.drift_p_value is not None]
+    adjusted = dict(
+        zip(map(id, tested), holm([row.drift_p_value for row in tested]) if tested else [], strict=True)
+    )
+    flags = []
+    for row in rows:
+        evidence = []
+        if row.accuracy_high is not None and row.accuracy_high < FLAG_BELOW_CHANCE_OF:
+            total = sum(map(sum, row.counts))
+            evidence.append(
+                f"right in {row.accuracy:.0%} of {total:.0f} gold labels; with 95 % confidence in at most "
+                f"{row.accuracy_high:.0%}"
+            )
+        if adjusted.get(id(row), 1.0) < SURE:
+            evidence.append(
+                f"the answers on gold checks change with time (p = {adjusted[id(row)]:.2g}, of all assessors)"
+            )
+        if evidence:
+            flags.append(Flag(assessor=row.assessor, computation=computation, evidence="; ".join(evidence)))
+    Flag.objects.bulk_create(flags)

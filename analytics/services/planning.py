@@ -1,0 +1,264 @@
+"""The planner: what to buy next for a campaign, read off its newest numbers by closed forms, at once."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from analytics.estimators import Z95, Refusal
+from analytics.models import Computation, Estimate, Method
+from analytics.planner import Purchase, bronze_worth, error_for_power, next_purchase
+from analytics.services.recomputation import latest_computation
+from judging.models import Campaign
+from sampling.frames import newest_draw
+
+POINTS = 25  # of a curve
+EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none
+USUAL_POWER = 0.8
+NOT_FOR_SALE = 1e12  # a price that no money pays
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is to be known, and what it may cost. `difference` is the smallest that matters."""
+
+    measure: str
+    run: str
+    against: str = ""
+    cost_judgment: float = EXAMPLE_COSTS[0]
+    cost_gold: float = EXAMPLE_COSTS[1]
+    difference: float | None = None
+    power: float = USUAL_POWER
+    money: float | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """What is bought so far, and the parts of the variance at these numbers."""
+
+    drawing: float
+    gold: float
+    n_judged: int
+    n_audited: int
+    n_frame: int
+    judgments_per_item: int
+
+    @property
+    def half_width(self) -> float:
+        return Z95 * math.sqrt(self.drawing + self.gold)
+
+    @property
+    def informativeness(self) -> float | None:
+        """Return K, the share of the gold gains' spread that the judges' grades explain (two-phase sampling).
+
+        None where all is judged, or all judged is audited: nothing tells then.
+        """
+        unjudged, unaudited = 1 / self.n_judged - 1 / self.n_frame, 1 / self.n_audited - 1 / self.n_judged
+        if unjudged <= 0 or unaudited <= 0 or self.drawing <= 0:
+            return None
+        return 1 - (self.gold / unaudited) / (self.drawing / unjudged)
+
+    def buy(self, cost_judgment: float, cost_gold: float, **wanted: Any) -> Purchase | Refusal:
+        """Return the cheapest purchase for `half_width`, or the best one for `budget` (analytics/purchases.py)."""
+        known = (self.drawing, self.gold, self.n_judged, self.n_audited, cost_judgment, cost_gold)
+        given = {"frame_size": self.n_frame, "judgments_per_item": self.judgments_per_item}
+        return next_purchase(*known, **given | wanted)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer: what to buy next, and what it brings; or the reason why there is none."""
+
+    terms: Terms
+    refusal: str = ""
+    computation: Computation | None = None
+    estimate: Estimate | None = None
+    state: State | None = None
+    difference: float = 0.0  # asked for, or else the present half-width
+    wanted: float = 0.0  # half-width
+    needed: Purchase | Refusal | None = None
+    spent: Purchase | Refusal | None = None  # what the stated money buys
+    bronze: str = ""  # whether judging is worth buying at all, in words
+    topics_needed: int | None = None
+    curve: tuple[
+        tuple[float, float, float, float], ...
+    ] = ()  # money; half-widths: best, gold alone, judgments alone
+
+
+def costs_of(campaign: Campaign) -> tuple[float, float, bool]:
+    """Return what a judgment and a gold label cost, and whether the campaign says so."""
+    known = campaign.cost_per_judgment, campaign.cost_per_gold
+    return known[0] or EXAMPLE_COSTS[0], known[1] or EXAMPLE_COSTS[1], None not in known
+
+
+def usual_pair(campaign: Campaign) -> tuple[str, str]:
+    """Return the pair that the campaign was drawn for, else its first two runs."""
+    draw = newest_draw(campaign)
+    if draw is not None and draw.question == "pair":
+        return tuple(draw.parameters["runs"][:2])
+    runs = list(campaign.collection.runs.values_list("run_id", flat=True)[:2])
+    return (runs[0], runs[1]) if len(runs) > 1 else (runs[0] if runs else "", "")
+
+
+def plan(*, campaign: Campaign, terms: Terms) -> Plan:
+    """Return what to buy next: a look at one estimate, and arithmetic."""
+    computation = latest_computation(campaign=campaign)
+    found = _estimate(computation, terms) if computation else None
+    if computation is None or found is None:
+        return Plan(terms, "there are no numbers of this yet: a plan is read off the newest ones")
+    if found.value is None:
+        return Plan(terms, found.refusal, computation, found)
+    parts = found.components
+    if not {"drawing", "gold"} <= set(parts):
+        reason = "its variance has no parts “drawing” and “gold”"
+        return Plan(
+            terms, f"{reason}: plan with P@k or DCG@k, from numbers computed anew", computation, found
+        )
+    if parts["drawing"] + parts["gold"] <= 0:
+        return Plan(
+            terms, "nothing is left to buy: all that it depends on is judged and audited", computation, found
+        )
+    draw = newest_draw(campaign)
+    state = State(
+        drawing=parts["drawing"],
+        gold=parts["gold"],
+        n_judged=computation.n_items,
+        n_audited=computation.n_audited,
+        n_frame=max(draw.n_frame if draw else 0, computation.n_items),
+        judgments_per_item=campaign.judgments_per_item,
+    )
+    return _planned(Plan(terms, "", computation, found, state), state)
+
+
+def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
+    """Return the corrected estimate; of a pair in the order in which it is stored, which does not matter here."""
+    rows = computation.estimates.filter(measure=terms.measure, method=Method.CORRECTED)
+    if not terms.against:
+        return rows.filter(run__run_id=terms.run, run_b=None).first()
+    pair = rows.filter(
+        run__run_id__in=(terms.run, terms.against), run_b__run_id__in=(terms.run, terms.against)
+    )
+    return pair.first()
+
+
+def _planned(known: Plan, state: State) -> Plan:
+    terms = known.terms
+    difference = terms.difference or _two_digits(state.half_width)
+    wanted = Z95 * error_for_power(difference, power=terms.power)
+    prices = (terms.cost_judgment, terms.cost_gold)
+    needed = state.buy(*prices, half_width=wanted)
+    return replace(
+        known,
+        difference=difference,
+        wanted=wanted,
+        needed=needed,
+        spent=state.buy(*prices, budget=terms.money) if terms.money else None,
+        bronze=bronze_words(state, *prices),
+        topics_needed=_topics_needed(known, wanted / Z95),
+        curve=_curve(state, *prices, most=_most(state, terms, needed)),
+    )
+
+
+def _most(state: State, terms: Terms, needed: Purchase | Refusal) -> float:
+    """Return the money at the end of the curve: beyond what is needed, or else all that can be spent."""
+    cost_item = terms.cost_judgment * state.judgments_per_item
+    everything = cost_item * (state.n_frame - state.n_judged) + terms.cost_gold * (
+        state.n_frame - state.n_audited
+    )
+    enough = everything if isinstance(needed, Refusal) else needed.cost
+    return min(1.5 * max(enough, terms.money or 0.0, 50 * terms.cost_gold), max(everything, terms.cost_gold))
+
+
+def _curve(
+    state: State, cost_judgment: float, cost_gold: float, *, most: float
+) -> tuple[tuple[float, float, float, float], ...]:
+    def width(*prices: float, money: float, **wanted: Any) -> float:
+        bought = state.buy(*prices, budget=money, **wanted) if money > 0 else None
+        return bought.half_width if isinstance(bought, Purchase) else state.half_width
+
+    return tuple(
+        (
+            money,
+            width(cost_judgment, cost_gold, money=money),
+            width(cost_judgment, cost_gold, money=money, frame_size=state.n_judged),
+            width(cost_judgment, NOT_FOR_SALE, money=money),
+        )
+        for money in (most * step / (POINTS - 1) for step in range(POINTS))
+    )
+
+
+def bronze_words(state: State, cost_judgment: float, cost_gold: float) -> str:
+    """Return whether ordinary judgments are worth their money beside gold, in words."""
+    k = state.informativeness
+    if k is None:
+        return ""
+    if k <= 0:
+        return (
+            "The judges' grades explain nothing of what gold says of these documents, as far as can be seen: "
+            "a judged document is worth something only together with its gold label."
+        )
+    said = f"The judges' grades explain about {100 * k:.0f} % of what gold says of these documents (K = {k:.2f})."
+    cost_item = cost_judgment * state.judgments_per_item
+    # Eq 7, which the page does not propose, is left out of the comparison: its cost is not this estimate's.
+    worth = bronze_worth(k, cost_bronze=cost_item, cost_gold=cost_gold)
+    if worth.calibration_cost >= worth.gold_only_cost:
+        return f"{said} Not worth buying at these costs: gold labels alone give the same interval for less."
+    times = worth.gold_only_cost / worth.calibration_cost
+    return f"{said} Worth buying: gold labels alone would cost {times:.2g} times as much."
+
+
+def _topics_needed(known: Plan, error: float) -> int | None:
+    """Return how many topics like these the difference takes, for a claim about topics in general."""
+    spread = known.estimate.topics_standard_error if known.estimate else None
+    draw = newest_draw(known.computation.campaign) if known.computation else None
+    if spread is None or draw is None:
+        return None
+    return math.ceil(len(draw.parameters["topics"]) * (spread / error) ** 2)
+
+
+def _two_digits(width: float) -> float:
+    """Return the number with two digits.
+
+    >>> _two_digits(0.04567)
+    0.046
+    """
+    return float(f"{width:.2g}")
+
+
+def plan_json(found: Plan) -> dict[str, Any]:
+    """Return the plan as a program reads it."""
+    terms, state = found.terms, found.state
+    asked = {
+        "measure": terms.measure,
+        "run": terms.run,
+        "against": terms.against or None,
+        "cost_per_judgment": terms.cost_judgment,
+        "cost_per_gold": terms.cost_gold,
+        "power": terms.power,
+        "refusal": found.refusal or None,
+    }
+    if state is None:
+        return asked
+    return {
+        **asked,
+        "difference": found.difference,
+        "half_width_now": state.half_width,
+        "half_width_wanted": found.wanted,
+        "variance": {"drawing": state.drawing, "gold": state.gold},
+        "informativeness": state.informativeness,
+        "needed": _purchase_json(found.needed),
+        "money_buys": _purchase_json(found.spent),
+        "topics_needed": found.topics_needed,
+        "curve": [dict(zip(("money", *LINES), row, strict=True)) for row in found.curve],
+    }
+
+
+LINES = ("best", "gold_alone", "judgments_alone")
+
+
+def _purchase_json(purchase: Purchase | Refusal | None) -> dict[str, Any] | None:
+    if purchase is None:
+        return None
+    if isinstance(purchase, Refusal):
+        return {"refusal": purchase.reason}
+    names = ("items", "judgments", "gold", "cost", "half_width")
+    return {"refusal": None, **{name: getattr(purchase, name) for name in names}}

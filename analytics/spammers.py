@@ -1,0 +1,134 @@
+"""Assessors who tell the truth or do not look: a model in the manner of MACE.
+
+With probability theta an assessor gives the true grade; else he spams: he gives a grade from a distribution of his
+own that has nothing to do with the item. So P(given l | true t) = theta [l = t] + (1 - theta) xi(l).
+Source: D. Hovy, T. Berg-Kirkpatrick, A. Vaswani, E. Hovy: Learning Whom to Trust with MACE (2013). They take the grades
+as equally frequent and average over parameters; here the prevalence is estimated, and the most likely parameters are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.ascent import Pair
+from analytics.estimators import Floats, Refusal, finite
+from analytics.fits import (
+    MOST_ITERATIONS,
+    PRIOR,
+    TOLERANCE,
+    Aggregation,
+    Point,
+    cannot_fit,
+    check_stop,
+    climb,
+    finished,
+    started,
+)
+from analytics.votes import LEAST, votes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpammerAggregation(Aggregation):
+    """`trust[assessor]` is theta, the share of honest labels; `spam[assessor, grade]` what he gives otherwise."""
+
+    trust: Floats
+    spam: Floats
+
+
+def spammer_rows(trust: Floats, spam: Floats) -> Floats:
+    """Return rows[assessor, given, true].
+
+    >>> spammer_rows(np.array([0.5]), np.array([[0.2, 0.8]])).round(6).tolist()
+    [[[0.6, 0.1], [0.4, 0.9]]]
+    """
+    honest = trust[:, None, None] * np.eye(spam.shape[1])
+    return np.asarray(honest + ((1 - trust)[:, None] * spam)[:, :, None])
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    trust: Floats
+    spam: Floats
+
+
+def _updated(counts: Floats, old: _Parameters, added: float) -> _Parameters:
+    """Return the M-step from expected counts[assessor, given, true]: a right label is honest or a lucky guess."""
+    right = np.diagonal(counts, axis1=1, axis2=2)
+    honest = old.trust[:, None]
+    honest_right = right * honest / (honest + (1 - honest) * old.spam)
+    guessed = np.maximum(counts.sum(axis=2) - honest_right, 0.0) + added
+    told = honest_right.sum(axis=1) + added
+    return _Parameters(
+        told / (told + guessed.sum(axis=1) + added * (1 - counts.shape[1])),
+        guessed / guessed.sum(axis=1, keepdims=True),
+    )
+
+
+def spammers(
+    label_item: ArrayLike,
+    label_assessor: ArrayLike,
+    label_grade: ArrayLike,
+    *,
+    n_items: int,
+    n_assessors: int,
+    n_grades: int,
+    known_item: ArrayLike | None = None,
+    known_grade: ArrayLike | None = None,
+    prior: ArrayLike = PRIOR,
+    tolerance: float = TOLERANCE,
+    most_iterations: int = MOST_ITERATIONS,
+) -> SpammerAggregation | Refusal:
+    """Return the fit of the model above: one theta and one distribution xi an assessor.
+
+    Assumption: whether an assessor looks at an item does not depend on the item, and he who looks never errs.
+    `prior` is a number: honest labels, spam labels, and spam labels of every grade that each assessor counts
+    beforehand. Plain EM; the start is the vote share, half of everybody's labels honest.
+    """
+    check_stop(tolerance, most_iterations)
+    held = votes(
+        label_item,
+        label_assessor,
+        label_grade,
+        n_items=n_items,
+        n_assessors=n_assessors,
+        n_grades=n_grades,
+        known_item=known_item,
+        known_grade=known_grade,
+    )
+    added = float(finite("prior", prior, ()))
+    if added < 0:
+        raise ValueError(f"prior must be >= 0, got {added}")
+    refused = cannot_fit(held, "spammers")
+    if refused is not None:
+        return refused
+
+    floor = max(added, LEAST)
+    state = _Parameters(np.full(n_assessors, 0.5), np.full((n_assessors, n_grades), 1 / n_grades))
+
+    def parameters(counts: Floats, of_grades: Floats) -> Pair:
+        nonlocal state
+        state = _updated(counts, state, floor)
+        of_grades = np.maximum(of_grades + added, LEAST)
+        return Pair(spammer_rows(state.trust, state.spam), of_grades / of_grades.sum())
+
+    def evaluate(at: Pair) -> Point:
+        log_likelihood, change = held.expect(at.rows, at.prevalence)
+        logs = np.log(state.trust * (1 - state.trust)).sum() + np.log(state.spam).sum()
+        log_prior = added * float(logs + np.log(at.prevalence).sum())
+        return Point(at, Pair(*held.counts(True)), log_likelihood, log_likelihood + log_prior, change)
+
+    def update(point: Point) -> Pair:
+        return parameters(point.counts.rows, point.counts.prevalence)
+
+    started(held)
+    point, passes, converged = climb(
+        held,
+        parameters(*held.counts()),
+        evaluate,
+        update,
+        tolerance=tolerance,
+        most_iterations=most_iterations,
+    )
+    found = finished(held, point, update(point), passes, converged)
+    return SpammerAggregation(**vars(found), trust=state.trust, spam=state.spam)

@@ -1,0 +1,170 @@
+"""What to buy next: more judgments or more gold, for which interval, at which cost. Answers at once."""
+
+import csv
+import io
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_GET
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.charts import png, standalone_svg
+from analytics.estimators import Refusal
+from analytics.planner import Purchase
+from analytics.plots import money_curve
+from analytics.serializers import PlannerRequest
+from analytics.services.planning import Plan, costs_of, plan, plan_json
+from analytics.services.recomputation import measures_of
+from analytics.views.analyses import drawn_campaign
+from analytics.views.research import file_of
+from analytics.views.words import variance_words
+from judging.views.access import ResearchersOnly, researchers_only
+from sampling.measures import measure_kind
+
+FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
+LINES = ("Best split", "Gold labels alone", "Judgments alone")
+TITLE = "What money buys"
+
+
+@require_GET
+@researchers_only
+def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """What to buy next for a pair or a run: the page, by closed forms."""
+    row = drawn_campaign(campaign_id)
+    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    context: dict[str, Any] = {
+        "campaign": row,
+        "measures": [name for name in measures_of(row) if measure_kind(name) == "linear"],
+        "runs": row.collection.runs.all(),
+        "costs_are_known": costs_of(row)[2],
+    }
+    sent = PlannerRequest(data=_not_empty(given), context={"campaign": row})
+    if sent.is_valid():
+        found = plan(campaign=row, terms=sent.validated_data["terms"])
+        context |= {"plan": found, "given": _shown_terms(given, found), "shown": _shown(found)}
+        if not found.refusal:
+            context |= {"query": urlencode(_not_empty(given)), "variance": variance_words(found.estimate)}
+    else:
+        context |= {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
+    return render(request, "analytics/planner.html", context, status=400 if "errors" in context else 200)
+
+
+@require_GET
+@researchers_only
+def download(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
+    """The curve as SVG or PNG, or its numbers as CSV."""
+    row = drawn_campaign(campaign_id)
+    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    sent = PlannerRequest(data=_not_empty(given), context={"campaign": row})
+    found = plan(campaign=row, terms=sent.validated_data["terms"]) if sent.is_valid() else None
+    if found is None or found.refusal:
+        raise Http404
+    name = f"{row.pk}-planner.{file_format}"
+    if file_format == "csv":
+        return file_of(_csv(found), "text/csv; charset=utf-8", name)
+    if file_format == "svg":
+        return file_of(standalone_svg(_curve(found)), "image/svg+xml", name)
+    return file_of(png(_curve(found)), "image/png", name)
+
+
+@api_view(["GET"])
+@permission_classes([ResearchersOnly])
+def api_planner(request: Request, campaign_id: uuid.UUID) -> Response:
+    """The same as JSON."""
+    row = drawn_campaign(campaign_id)
+    sent = PlannerRequest(data=request.query_params.dict(), context={"campaign": row})
+    sent.is_valid(raise_exception=True)
+    return Response(
+        {"campaign": str(row.pk), **plan_json(plan(campaign=row, terms=sent.validated_data["terms"]))}
+    )
+
+
+def _shown_terms(given: dict[str, str], found: Plan) -> dict[str, str]:
+    """Return what the form shows: what was typed, and else what was taken."""
+    terms = found.terms
+    taken = {
+        "measure": terms.measure,
+        "run": terms.run,
+        "against": terms.against,
+        "cost_judgment": f"{terms.cost_judgment:g}",
+        "cost_gold": f"{terms.cost_gold:g}",
+        "difference": f"{found.difference:g}" if found.difference else "",
+        "power": f"{100 * terms.power:g}",
+        "money": "" if terms.money is None else f"{terms.money:g}",
+    }
+    return taken | {name: value for name, value in given.items() if value}
+
+
+def _shown(found: Plan) -> dict[str, Any]:
+    """Return the numbers to read."""
+    if found.refusal or found.state is None:
+        return {}
+    return {
+        "curve": mark_safe(_curve(found)),
+        "half_width": digits(found.state.half_width),
+        "wanted": digits(found.wanted),
+        "needed": _purchase(found.needed),
+        "spent": _purchase(found.spent),
+        "rows": [
+            {"money": _money(money), "widths": [digits(width) for width in widths]}
+            for money, *widths in found.curve
+        ],
+        "lines": LINES,
+    }
+
+
+def _purchase(purchase: Purchase | Refusal | None) -> dict[str, Any] | None:
+    """Return a purchase to read."""
+    if purchase is None:
+        return None
+    if isinstance(purchase, Refusal):
+        return {"refusal": purchase.reason}
+    return {
+        "items": purchase.items,
+        "judgments": purchase.judgments,
+        "gold": purchase.gold,
+        "money": _money(purchase.cost),
+        "half_width": digits(purchase.half_width),
+    }
+
+
+def _money(amount: float) -> str:
+    """Return an amount to read.
+
+    >>> _money(1234.56), _money(0.5)
+    ('1,235', '0.5')
+    """
+    return f"{amount:,.0f}" if amount >= 10 or amount == 0 else f"{amount:.2g}"
+
+
+def digits(width: float) -> str:
+    """Return a half-width to read: three decimals, or two digits where these would hide it.
+
+    >>> digits(0.02134), digits(0.00063)
+    ('0.021', '0.00063')
+    """
+    return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
+
+
+def _curve(found: Plan) -> str:
+    money = [amount for amount, *_ in found.curve]
+    lines = {name: [row[1 + place] for row in found.curve] for place, name in enumerate(LINES)}
+    return money_curve(money, lines, TITLE, wanted=found.wanted)
+
+
+def _csv(found: Plan) -> str:
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(["money", "half_width_best", "half_width_gold_alone", "half_width_judgments_alone"])
+    writer.writerows(found.curve)
+    return target.getvalue()
+
+
+def _not_empty(given: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if value}

@@ -1,0 +1,228 @@
+"""Labels as sparse tables, and the two halves of expectation-maximisation over them.
+
+`Votes` holds every label once: a row an item, a column an assessor's grade (assessor * n_grades + grade), entries
+the number of times. The posterior of an item is then a product of this table with log probabilities (E), the
+expected counts of a confusion matrix a product of its transpose with the posterior (M). Both are done in blocks of
+items that fit the processor's cache. Tables of assessors are kept as rows[assessor, given, true] here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from analytics.estimators import Floats, finite
+from analytics.labels import Ints, integers
+
+BLOCK = 32_768  # items at a time: 1 MB of posterior at four grades
+LEAST = 1e-10  # what an empty cell counts when there is no prior: the other labels then decide, never 0/0
+UNDERFLOW = 1e-280  # below: an item's likelihoods are computed anew, from their largest
+
+
+@dataclass(frozen=True)
+class Known:
+    """Items whose grade is known, sorted by item."""
+
+    item: Ints
+    grade: Ints
+
+
+def shares(filled: Floats) -> Floats:
+    """Return rows[assessor, given, true] that sum to 1 over `given`, even where an assessor has no label.
+
+    >>> shares(np.array([[[3.0, 0.0], [1.0, 0.0]]])).tolist()
+    [[[0.75, 0.5], [0.25, 0.5]]]
+    """
+    totals = filled.sum(axis=1, keepdims=True)
+    even = np.full_like(filled, 1 / filled.shape[1])
+    return np.divide(filled, totals, out=even, where=totals > 0)
+
+
+def known_items(
+    known_item: ArrayLike | None, known_grade: ArrayLike | None, n_items: int, n_grades: int
+) -> Known:
+    """Return the items with a known grade. Raise ValueError for an item that is there twice."""
+    if (known_item is None) != (known_grade is None):
+        raise ValueError("known_item and known_grade belong together, got only one of them")
+    if known_item is None or known_grade is None:
+        return Known(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    item = integers("known_item", known_item, 0, n_items - 1)
+    grade = integers("known_grade", known_grade, 0, n_grades - 1)
+    if item.size != grade.size:
+        raise ValueError(f"known_item and known_grade must be equally long, got {item.size} and {grade.size}")
+    order = np.argsort(item, kind="stable")
+    if (np.diff(item[order]) == 0).any():
+        twice = int(item[order][1:][np.diff(item[order]) == 0][0])
+        raise ValueError(f"known_item must name an item once, got {twice} twice")
+    return Known(item[order], grade[order])
+
+
+def pseudo_labels(prior: ArrayLike, n_assessors: int, n_grades: int) -> Floats:
+    """Return the prior as rows[assessor or 1, given, true]: labels added to every cell of the M-step.
+
+    `prior` is one number, a table [true, given], or one for each assessor [assessor, true, given].
+    """
+    table = finite("prior", prior)
+    if (table < 0).any():
+        raise ValueError(f"prior must be >= 0, got {table.min()}")
+    if table.shape not in ((), (n_grades, n_grades), (n_assessors, n_grades, n_grades)):
+        raise ValueError(
+            f"prior must be a number, [true, given] or [assessor, true, given], got {table.shape}"
+        )
+    full = np.broadcast_to(table, (1, n_grades, n_grades)) if table.ndim < 3 else table
+    return np.ascontiguousarray(np.swapaxes(full, 1, 2))
+
+
+class Votes:
+    """Everybody's labels, and the current posterior of the items.
+
+    `posterior[item, grade]` is that of the last `take()`; `expect` computes a new one beside it.
+    """
+
+    def __init__(self, table: sparse.csr_array, n_assessors: int, n_grades: int, known: Known) -> None:
+        """Take a table[item, assessor * n_grades + grade] of counts."""
+        self.n_items, self.n_assessors, self.n_grades = table.shape[0], n_assessors, n_grades
+        self.known = known
+        self.labels_of_item = np.asarray(table.sum(axis=1)).ravel()
+        self.cells = np.asarray(table.sum(axis=0)).ravel().reshape(n_assessors, n_grades)
+        counted = self.labels_of_item > 0
+        counted[known.item] = True
+        self.counted = counted.astype(np.float64)  # items without a label say nothing about the prevalence
+        self.posterior = np.full((self.n_items, n_grades), 1 / n_grades)
+        self._table, self._transposed = table, table.T
+        self._other = np.empty_like(self.posterior)
+        self._blocks = [self._block(start) for start in range(0, self.n_items, BLOCK)]
+        self._sum = np.ones((n_grades, n_grades))  # x @ this: every column is the sum of the row
+        self._floor = LEAST * (self.cells > 0)[:, :, None]
+
+    def _block(self, start: int) -> tuple[slice, sparse.csr_array, slice]:
+        """Return items from `start`, their part of the table (a view), and which known items are theirs."""
+        stop = min(start + BLOCK, self.n_items)
+        pointer = self._table.indptr[start : stop + 1]
+        entries = slice(int(pointer[0]), int(pointer[-1]))
+        parts = (self._table.data[entries], self._table.indices[entries], pointer - pointer[0])
+        part = sparse.csr_array(parts, shape=(stop - start, self._table.shape[1]))
+        first, last = np.searchsorted(self.known.item, [start, stop])
+        return slice(start, stop), part, slice(int(first), int(last))
+
+    def vote_counts(self) -> Floats:
+        """Return how many labels of each grade an item has, [item, grade]."""
+        of_grade = np.tile(np.eye(self.n_grades), (self.n_assessors, 1))
+        return np.asarray(self._table @ of_grade)
+
+    # -- E --------------------------------------------------------------------------------------------------
+
+    def expect(self, rows: Floats, prevalence: Floats) -> tuple[float, float]:
+        """Compute the posterior under rows[assessor, given, true]; return log-likelihood and largest change.
+
+        The change is against `posterior`, which stays as it is until `take`. Each cell's logarithms are shifted by
+        their largest, so that no sum is above 0; the shift is added back to the log-likelihood.
+        """
+        used = (self.cells > 0)[:, :, None]
+        logs = np.log(np.where(used, rows, 1.0)).reshape(-1, self.n_grades)
+        peak = logs.max(axis=1)
+        shifted, log_prevalence = logs - peak[:, None], np.log(prevalence)
+        total, change = float(self.cells.ravel() @ peak), 0.0
+        for items, part, known in self._blocks:
+            scores = part @ shifted
+            scores += log_prevalence
+            total += self._normalise(scores, self.known.item[known] - items.start, self.known.grade[known])
+            difference = scores - self.posterior[items]
+            change = max(change, float(difference.max()), -float(difference.min()))
+            self._other[items] = scores
+        return total, change
+
+    def _normalise(self, scores: Floats, place: Ints, grade: Ints) -> float:
+        """Turn an item's log scores into its posterior, in place; return the sum of the log-likelihoods."""
+        fixed = scores[place, grade]
+        likely = np.exp(scores)
+        sums = likely @ self._sum
+        low = np.flatnonzero(sums[:, 0] < UNDERFLOW)
+        sums[low] = 1.0
+        log_likelihood = np.log(sums[:, 0])
+        if low.size:
+            largest = scores[low].max(axis=1)
+            relative = np.exp(scores[low] - largest[:, None])
+            likely[low] = relative / relative.sum(axis=1, keepdims=True)
+            log_likelihood[low] = largest + np.log(relative.sum(axis=1))
+        np.divide(likely, sums, out=scores)
+        log_likelihood[place] = fixed
+        scores[place] = 0.0
+        scores[place, grade] = 1.0
+        return float(log_likelihood.sum())
+
+    def take(self) -> None:
+        """Make the posterior that `expect` computed the current one."""
+        self.posterior, self._other = self._other, self.posterior
+
+    def put(self, posterior: Floats) -> None:
+        """Make this the current posterior, but for items whose grade is known."""
+        self.posterior[:] = posterior
+        self.posterior[self.known.item] = 0.0
+        self.posterior[self.known.item, self.known.grade] = 1.0
+
+    # -- M --------------------------------------------------------------------------------------------------
+
+    def counts(self, computed: bool = False) -> tuple[Floats, Floats]:
+        """Return expected counts[assessor, given, true] of labels and [grade] of items with labels.
+
+        From the current posterior, or from the one just `computed` and not yet taken.
+        """
+        return self._summed(self._other if computed else self.posterior)
+
+    def _summed(self, of_items: Floats) -> tuple[Floats, Floats]:
+        sums = self._transposed @ of_items
+        return np.asarray(sums).reshape((*self.cells.shape, self.n_grades)), self.counted @ of_items
+
+    def filled(self, counts: Floats, prior: Floats) -> Floats:
+        """Return counts with the prior's labels; a used cell is never empty."""
+        return np.maximum(counts + prior, self._floor)
+
+    # -- curvature ------------------------------------------------------------------------------------------
+
+    def response(self, rows: Floats, prevalence: Floats) -> tuple[Floats, Floats]:
+        """Return how the counts move when the *logarithms* of rows and prevalence move by these amounts.
+
+        To first order: an item's posterior p moves by p (s - sum p s), s the sum of its labels' moves.
+        """
+        moves = rows.reshape(-1, self.n_grades)
+        for items, part, _ in self._blocks:
+            s = part @ moves
+            s += prevalence
+            p = self.posterior[items]
+            s -= (p * s) @ self._sum
+            np.multiply(s, p, out=self._other[items])
+        return self._summed(self._other)
+
+
+def votes(
+    label_item: ArrayLike,
+    label_assessor: ArrayLike,
+    label_grade: ArrayLike,
+    *,
+    n_items: int,
+    n_assessors: int,
+    n_grades: int,
+    known_item: ArrayLike | None = None,
+    known_grade: ArrayLike | None = None,
+) -> Votes:
+    """Return the labels as a table, checked. The order of the labels does not matter, not even to the last bit.
+
+    Two labels of one assessor for one item count as two. Raise ValueError for a grade off the scale and the like.
+    """
+    if n_items < 1 or n_assessors < 1:
+        raise ValueError(f"n_items and n_assessors must be at least 1, got {n_items} and {n_assessors}")
+    if n_grades < 2:
+        raise ValueError(f"n_grades must be at least 2, got {n_grades}")
+    item = integers("label_item", label_item, 0, n_items - 1)
+    assessor = integers("label_assessor", label_assessor, 0, n_assessors - 1)
+    grade = integers("label_grade", label_grade, 0, n_grades - 1)
+    if not item.size == assessor.size == grade.size:
+        raise ValueError(f"label arrays must be equally long, got {item.size}, {assessor.size}, {grade.size}")
+    known = known_items(known_item, known_grade, n_items, n_grades)
+
+    shape = (n_items, n_assessors * n_grades)
+    places = (item.astype(np.int32), (assessor * n_grades + grade).astype(np.int32))
+    table = sparse.coo_array((np.ones(item.size), places), shape=shape).tocsr()
+    return Votes(table, n_assessors, n_grades, known)

@@ -1,0 +1,170 @@
+"""Parts of benchmarks/coverage.py: the assumption test's size and power, and intervals watched after every judgment."""
+
+from typing import Any
+
+import numpy as np
+from parts.coverage_collection import GAINS, N_RUNS, Collection, Floats, judge, make_collection
+from parts.coverage_grid import Cell, audit_design, chosen
+from scipy import stats
+
+from analytics.assumption import AssumptionTest, assumption_test
+from analytics.correction import greg_label
+from analytics.estimators import Refusal
+from analytics.labels import vote_classes
+from analytics.sequences import FEWEST_WATCHED, always_valid_factor
+
+POWER = {100: (0.54, 0.67), 300: (0.97, 0.99), 1000: (1.0, 1.0)}  # methods/real-judges.md, section 3
+WATCHED = (0, 8, 16, 23, N_RUNS, N_RUNS + 30, N_RUNS + 60, N_RUNS + 90)  # four systems, four pairs
+
+
+# -- the assumption test ------------------------------------------------------------------------------------
+
+
+def run_assumption(design: str, n_audits: int, votes: int, repetitions: int, seed: int) -> dict[str, Any]:
+    """Return how often the test rejects at 5 %, with errors that depend on popularity and with shuffled labels."""
+    collection, rng = make_collection(1), np.random.default_rng([seed, n_audits, votes, design == "simple"])
+    n = collection.grade.size
+    log_runs = np.log(collection.returned_by)
+    cell = Cell("whole", design, n_audits, "", votes, "random")
+    audit_pi = audit_design(cell, collection.runs, np.ones(n))
+    rejected = {"popularity": 0, "shuffled": 0}
+    clustered = {"popularity": 0, "shuffled": 0}
+    tested = dict.fromkeys(rejected, 0)
+    for _ in range(repetitions):
+        for noise in rejected:
+            labels = judge(collection, noise, votes, random_assignment=True, rng=rng)
+            mine = np.flatnonzero(chosen(audit_pi, rng)[labels.item])
+            item = labels.item[mine]
+            found = assumption_test(
+                log_runs[item],
+                gold_grade=collection.grade[item],
+                given_grade=labels.given[mine],
+                audit_probability=audit_pi[item],
+                gains=GAINS,
+                item_index=item,
+                topic_index=collection.topic[item],
+                rng=rng,
+                permutations=199,
+            )
+            if isinstance(found, AssumptionTest):
+                tested[noise] += 1
+                rejected[noise] += found.p_value <= 0.05
+                clustered[noise] += abs(found.topic_t or 0.0) > 2.01  # t with 49 degrees of freedom
+    size, power = (rejected[noise] / max(1, tested[noise]) for noise in ("shuffled", "popularity"))
+    return {
+        "size": round(size, 4),
+        "power": round(power, 4),
+        "topic_t": {noise: round(count / max(1, tested[noise]), 4) for noise, count in clustered.items()},
+        "repetitions": repetitions,
+        "refused": 2 * repetitions - sum(tested.values()),
+        "target": {"size": [0.02, 0.08], "power_on_real_judges": POWER[n_audits]},
+        "holds": {"size": 0.02 <= size <= 0.08},
+    }
+
+
+# -- watched intervals --------------------------------------------------------------------------------------
+
+
+def nested_probabilities(cell: Cell, collection: Collection, looks: range) -> Floats:
+    """Return audit probabilities [look, item] with an expected count that rises by one at every look."""
+    ones = np.ones(collection.grade.size)
+    rows = [
+        audit_design(Cell(cell.item_design, cell.audit_design, size, "", 1, "random"), collection.runs, ones)
+        for size in looks
+    ]
+    return np.maximum.accumulate(np.stack(rows), axis=0)
+
+
+def run_watched(design: str, last: int, planned: int, repetitions: int, seed: int) -> dict[str, Any]:
+    """Return the chance that an interval, watched or fixed, misses the truth at any look, one after every judgment.
+
+    Four systems and four pairs; audits share one random number an item, so that they are nested. The fixed interval
+    is looked at from the same 20 audited items on.
+    """
+    collection, rng = make_collection(1), np.random.default_rng([seed, last, design == "simple"])
+    n = collection.grade.size
+    targets, truth = collection.targets[list(WATCHED)], collection.truth[list(WATCHED)]
+    looks = range(FEWEST_WATCHED, last + 1)
+    probability = nested_probabilities(Cell("whole", design, planned, "", 1, "random"), collection, looks)
+    n_items = np.count_nonzero(targets, axis=1)
+    ever = {
+        name: np.zeros((repetitions, len(WATCHED)), dtype=bool) for name in ("watched", "fixed", "last_look")
+    }
+    widths: list[float] = []
+    for repetition in range(repetitions):
+        labels = judge(collection, "popularity", 1, random_assignment=True, rng=rng)
+        bronze = vote_classes(labels.item, labels.given, n)
+        number = rng.random(n)
+        for audit_pi in probability:
+            found = greg_label(
+                targets,
+                draw_probability=np.ones(n),
+                bronze_class=bronze,
+                audited=number < audit_pi,
+                gold_grade=collection.grade,
+                audit_probability=audit_pi,
+                gains=GAINS,
+            )
+            fixed, watched, ratio = one_look(found, truth, planned, n_items)
+            ever["fixed"][repetition] |= fixed
+            ever["watched"][repetition] |= watched
+        ever["last_look"][repetition] = fixed
+        widths.append(float(np.nanmean(ratio)))
+    share = {name: float(missed.mean()) for name, missed in ever.items()}
+    spread = ever["watched"].mean(axis=1).std(ddof=1) / np.sqrt(repetitions) if repetitions > 1 else 0.0
+    return {
+        "looks": len(looks),
+        "planned": planned,
+        "paths": repetitions * len(WATCHED),
+        "watched_error": round(share["watched"], 4),
+        "watched_error_se": round(float(spread), 4),
+        "fixed_error": round(share["fixed"], 4),
+        "fixed_error_at_the_last_look": round(share["last_look"], 4),
+        "watched_width_over_fixed_at_the_last_look": round(float(np.mean(widths)), 3),
+        "target": {"watched_error": 0.05},
+        "holds": {"watched_error": share["watched"] <= 0.05, "control_fails": share["fixed"] > 0.1},
+    }
+
+
+def one_look(found: list[Any], truth: Floats, planned: int, n_items: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return by target whether the fixed and the watched interval miss, and how wide the watched one is beside it."""
+    fixed, watched = np.zeros(truth.size, dtype=bool), np.zeros(truth.size, dtype=bool)
+    ratio = np.full(truth.size, np.nan)
+    counts = np.array([0 if isinstance(result, Refusal) else result.n for result in found])
+    factor = always_valid_factor(counts, planned, n_items=n_items)
+    for place, result in enumerate(found):
+        if isinstance(result, Refusal) or not np.isfinite(factor[place]):
+            continue
+        fixed[place] = not result.low <= truth[place] <= result.high
+        watched[place] = abs(result.value - truth[place]) > factor[place] * result.standard_error
+        ratio[place] = factor[place] * result.standard_error * 2 / (result.high - result.low)
+    return fixed, watched, ratio
+
+
+# -- the boundary itself ------------------------------------------------------------------------------------
+
+
+def run_boundary(growth: str, n_items: int | None, repetitions: int, seed: int) -> dict[str, Any]:
+    """Return the boundary's error for Brownian motion whose information grows as said; 2,000 looks, 200 planned."""
+    whole, planned, last = 2001, 200, 2000
+    n = np.arange(FEWEST_WATCHED, last + 1)
+    information = {
+        "as n": n.astype(float),
+        "as n squared": n.astype(float) ** 2,
+        "as the root of n": np.sqrt(n),
+        "as n/(1 - n/N)": n / (1 - n / whole),
+    }[growth]
+    factor = always_valid_factor(n, planned, n_items=n_items)
+    normal = stats.norm.isf(stats.t.sf(factor, n - 1))  # Brownian motion has no degrees of freedom to lose
+    steps = np.sqrt(np.diff(information, prepend=0.0))
+    rng = np.random.default_rng([seed, len(growth), n_items or 0])
+    missed, fixed = 0, 0
+    for _ in range(repetitions):
+        z = np.abs(np.cumsum(rng.normal(size=n.size) * steps)) / np.sqrt(information)
+        missed += bool((z > normal).any())
+        fixed += bool((z > 1.96).any())
+    return {
+        "paths": repetitions,
+        "watched_error": round(missed / repetitions, 4),
+        "fixed_error": round(fixed / repetitions, 4),
+    }

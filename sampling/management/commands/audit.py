@@ -1,0 +1,61 @@
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from judging.models import Campaign
+from sampling.management.commands.draw import find_campaign, one_error
+from sampling.models import Audit, AuditStrategy, AuditTier
+from sampling.serializers import audit_json
+from sampling.services.auditing import audit
+
+
+class Command(BaseCommand):
+    help = "Select judged items at random for the gold or the silver tier, with recorded probabilities."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("campaign", help="the campaign's name or id")
+        parser.add_argument("--items", type=int, required=True, help="items this audit adds, expected number")
+        parser.add_argument(
+            "--total", type=int, help="items in all audits of the tier, at most (default: no limit)"
+        )
+        parser.add_argument("--strategy", choices=AuditStrategy.values, default=AuditStrategy.INFLUENCE)
+        parser.add_argument("--tier", choices=AuditTier.values, default=AuditTier.GOLD)
+        parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
+        parser.add_argument("--output", choices=["table", "json"], default="table")
+
+    def handle(self, *, campaign: str, output: str, **options: Any) -> None:
+        with one_error():
+            found = find_campaign(campaign)
+            made = _audited(found, options)
+        if output == "json":
+            self.stdout.write(json.dumps({"audit": audit_json(made) if made else None}, indent=2))
+        elif made is None:
+            self.stdout.write("nothing to audit: no item is completely judged yet, or the total is reached")
+        else:
+            self.stdout.write(_words(made, found))
+
+
+def _audited(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
+    total = options["total"]
+    for name, number in (("--items", options["items"]), ("--total", total)):
+        if number is not None and number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    if total is None:
+        total = sum(campaign.draws.values_list("n_drawn", flat=True))
+    return audit(
+        campaign=campaign,
+        items_each_time=options["items"],
+        items_in_total=total,
+        strategy=options["strategy"],
+        tier=options["tier"],
+        seed=options["seed"],
+    )
+
+
+def _words(made: Audit, campaign: Campaign) -> str:
+    return (
+        f"audit {made.sequence} of {campaign.name}: {made.n_selected:,} of {made.n_eligible:,} judged items are with "
+        f"the {made.tier} tier (strategy {made.strategy}, {made.expected_in_total:.1f} expected in all its audits, "
+        f"seed {made.seed})"
+    )

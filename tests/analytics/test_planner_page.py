@@ -1,0 +1,248 @@
+"""The planner: closed forms against enumeration and the fixtures, the page and the API in every state."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
+
+from analytics.models import Computation, Estimate
+from analytics.services.planning import State, Terms, bronze_words, plan
+from analytics.services.recomputation import recompute
+from analytics.views.words import always_words, variance_words
+from sampling.services.auditing import audit
+from touchstone.authentication import make_token
+from touchstone.models import User
+
+Z = 1.959963984540054
+pytestmark = pytest.mark.django_db
+SO_FAR = State(drawing=0.0030, gold=0.0016, n_judged=400, n_audited=60, n_frame=2000, judgments_per_item=2)
+
+
+# -- what to buy --------------------------------------------------------------------------------------------
+
+
+def two_phase_variance(n, m):
+    """Return V(n, m) of SO_FAR, from its two components by hand."""
+    s2 = 0.0030 / (1 / 400 - 1 / 2000)
+    residual = 0.0016 / (1 / 60 - 1 / 400)
+    return s2 * (1 / n - 1 / 2000) + residual * (1 / m - 1 / n)
+
+
+def test_the_state_buys_what_double_sampling_says():
+    assert two_phase_variance(400, 60) == pytest.approx(0.0046)
+    assert SO_FAR.half_width == pytest.approx(Z * math.sqrt(0.0046))
+    for money in (100.0, 3000.0):
+        bought = SO_FAR.buy(1.0, 11.0, budget=money)
+        after = two_phase_variance(400 + bought.items, 60 + bought.gold)
+        assert bought.half_width == pytest.approx(Z * math.sqrt(after), rel=1e-9)
+        assert bought.cost == 2 * bought.items + 11 * bought.gold <= money
+
+
+def test_the_share_that_the_grades_explain_is_read_off_the_two_components():
+    residual, s2 = 0.0016 / (1 / 60 - 1 / 400), 0.0030 / (1 / 400 - 1 / 2000)
+    assert SO_FAR.informativeness == pytest.approx(1 - residual / s2)
+    assert replace(SO_FAR, n_frame=400).informativeness is None  # all judged: nothing tells the spread
+    assert replace(SO_FAR, n_audited=400).informativeness is None
+
+
+def of_informativeness(k):
+    """Return a state whose grades explain that share: drawing chosen for it."""
+    residual = 0.0016 / (1 / 60 - 1 / 400)
+    return replace(SO_FAR, drawing=residual / (1 - k) * (1 / 400 - 1 / 2000), judgments_per_item=1)
+
+
+@pytest.mark.parametrize(("cost_gold", "worth"), [(20, False), (100, True)])
+def test_bronze_is_worth_buying_where_the_fixture_says_so(cost_gold, worth):
+    """noise-correction, section 4: eBay, K = .1785, a bronze unit costs 1: 7502 against 7489, 33696 against 37446."""
+    state = of_informativeness(0.1785)
+    assert state.informativeness == pytest.approx(0.1785)
+    said = bronze_words(state, 1.0, float(cost_gold))
+    assert ("Worth buying: gold labels alone would cost 1.1 times" in said) == worth
+    assert ("Not worth buying" in said) == (not worth)
+    assert "about 18 % of what gold says" in said
+
+
+def test_grades_that_explain_nothing_are_said_to():
+    assert "explain nothing" in bronze_words(replace(SO_FAR, drawing=1e-5), 1.0, 10.0)
+
+
+# -- words --------------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_the_variance_are_said_in_words():
+    assert variance_words(Estimate(components={"drawing": 0.3, "gold": 0.7})) == (
+        "About 70 % of this variance is the gold audit: more gold narrows it. The draw of documents makes 30 %."
+    )
+    assert variance_words(Estimate(components={"drawing": 0.9, "gold": 0.1})).startswith(
+        "About 90 % of this variance is the draw of documents: more judged documents narrow it."
+    )
+    assert variance_words(Estimate(components={"drawing": 0.3})) == ""
+    assert variance_words(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("once", "always", "words"),
+    [
+        ((0.1, 0.3), (0.0, 0.4), "It contains 0"),
+        ((0.1, 0.3), (0.05, 0.35), "you may stop here and say so"),
+        ((-0.1, 0.3), (-0.2, 0.4), "However often you look"),
+    ],
+)
+def test_the_interval_for_watching_says_what_to_make_of_it(once, always, words):
+    row = Estimate(
+        value=0.2, low=once[0], high=once[1], always_low=always[0], always_high=always[1], run_b_id=1
+    )
+    said = always_words(row, is_open=True)
+    assert words in said
+    assert f"{always[0]:+.3f} to {always[1]:+.3f}" in said
+    assert always_words(row, is_open=False) == ""
+    assert ("Judge on" in said) == (words == "It contains 0")
+
+
+# -- the page -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def plain_static_files(settings):
+    name = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
+
+
+@pytest.fixture
+def drawn(tmp_path, db):
+    return make_campaign(tmp_path, budget=24)
+
+
+@pytest.fixture
+def judged(drawn):
+    assessors = [make_assessor(drawn, f"bronze{n}") for n in range(2)]
+    judge_all(drawn, assessors, lambda slot, place: max(0, truth_of(slot) - place))
+    gold = make_assessor(drawn, "gold", "gold")
+    audit(campaign=drawn, items_each_time=18, items_in_total=18)
+    judge_audit(drawn, gold)
+    recompute(campaign=drawn)
+    return drawn
+
+
+def client_of(role):
+    client = Client()
+    client.force_login(User.objects.get_or_create(username=role, defaults={"role": role})[0])
+    return client
+
+
+def page_of(campaign, role="researcher", status=200, **asked):
+    made = client_of(role).get(reverse("analytics:planner", args=[campaign.pk]), asked)
+    assert made.status_code == status, made.content.decode()[:2000]
+    return " ".join(made.content.decode().split())
+
+
+def set_parts(campaign, **components):
+    """Replace the newest computation by one whose estimates have these components (they are append-only)."""
+    newest = campaign.computations.latest("id")
+    made = Computation.objects.create(
+        campaign=campaign,
+        last_judgment_id=newest.last_judgment_id,
+        n_judgments=newest.n_judgments,
+        n_items=20,
+        n_audited=12,
+        n_gold_checks=0,
+        seconds=1,
+    )
+    for row in newest.estimates.filter(method="corrected", value__isnull=False):
+        row.pk, row.computation, row.components = None, made, components
+        row.save(force_insert=True)
+    return made
+
+
+def test_before_there_are_numbers_the_page_says_so(drawn):
+    assert "No plan yet" in page_of(drawn)
+    assert "There are no numbers of this yet" in page_of(drawn)
+
+
+def test_the_page_names_what_to_buy_and_shows_the_curve_with_its_table(judged):
+    set_parts(judged, drawing=0.0004, gold=0.0010)
+    text = page_of(judged, measure="P@10", run="run0", against="run2", difference="0.05", cost_gold="12")
+    found = plan(
+        campaign=judged,
+        terms=Terms("P@10", "run0", "run2", cost_judgment=1.0, cost_gold=12.0, difference=0.05),
+    )
+    assert found.needed.gold > 0
+    assert f"<strong>{found.needed.gold} more gold label" in text
+    assert found.needed.cost == 2 * found.needed.items + 12 * found.needed.gold  # two judgments an item
+    assert "What money buys" in text
+    assert text.count("<svg") == 1
+    assert "1 and 10 are examples" in text
+    assert "About 71 % of this variance is the gold audit" in text
+    assert text.count('<th scope="row" class="number">') == 25
+
+
+def test_costs_of_the_campaign_are_taken_and_shown(judged):
+    judged.cost_per_judgment, judged.cost_per_gold = 0.25, 4.0
+    judged.save()
+    set_parts(judged, drawing=0.0004, gold=0.0010)
+    text = page_of(judged)
+    assert 'name="cost_gold" inputmode="decimal" value="4"' in text
+    assert "are examples" not in text
+
+
+def test_enough_is_said_and_the_money_one_has_is_divided(judged):
+    set_parts(judged, drawing=0.0004, gold=0.0010)
+    assert '<blockquote class="verdict"><p>Nothing:' in page_of(judged, difference="1")
+    text = page_of(judged, difference="0.05", money="40")
+    assert "With 40:" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"power": "101"}, "Power:"),
+        ({"difference": "-1"}, "Difference that matters:"),
+        ({"cost_gold": "0"}, "Cost of a gold label:"),
+        ({"cost_gold": "nan"}, "Cost of a gold label:"),
+        ({"measure": "P@999"}, "Measure:"),
+        ({"run": "nobody"}, "Run A:"),
+        ({"run": "run0", "against": "run0"}, "Run B:"),
+    ],
+)
+def test_a_wrong_value_is_named_beside_the_form(judged, asked, words):
+    assert words in page_of(judged, status=400, **asked)
+
+
+def test_without_parts_of_the_variance_there_is_a_reason_instead(judged):
+    set_parts(judged)
+    assert "plan with P@k or DCG@k" in page_of(judged)
+
+
+def test_the_curve_can_be_taken_along(judged):
+    set_parts(judged, drawing=0.0004, gold=0.0010)
+    client = client_of("researcher")
+    for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"money,half_width_best")):
+        made = client.get(reverse("analytics:planner-download", args=[judged.pk, kind]))
+        assert made.status_code == 200
+        assert made.content.startswith(start)
+    wrong = client.get(reverse("analytics:planner-download", args=[judged.pk, "csv"]), {"run": "nobody"})
+    assert wrong.status_code == 404
+
+
+def test_the_api_says_the_same(judged):
+    set_parts(judged, drawing=0.0004, gold=0.0010)
+    user = User.objects.create(username="program", role="researcher")
+    _, key = make_token(user=user, name="tests", days=1)
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    said = client.get(f"/api/v1/campaigns/{judged.pk}/planner", {"difference": "0.05"}).json()
+    assert said["refusal"] is None
+    # 1.959964 + 0.841621 standard errors find it with a power of 80 %
+    assert said["half_width_wanted"] == pytest.approx(Z * 0.05 / (1.959964 + 0.841621), rel=1e-5)
+    assert said["needed"]["half_width"] <= said["half_width_wanted"]
+    assert len(said["curve"]) == 25
+    assert "NaN" not in json.dumps(said)
+    wrong = client.get(f"/api/v1/campaigns/{judged.pk}/planner", {"color": "red"})
+    assert wrong.status_code == 400
+
+
+def test_an_assessor_sees_no_planner(judged):
+    page_of(judged, role="assessor", status=404)
