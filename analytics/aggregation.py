@@ -122,14 +122,14 @@ def dawid_skene(
     if refused is not None:
         return refused
 
-    def counted(computed: bool) -> Pair:
-        counts, of_grades = held.counts(computed)
+    def with_prior(counts: Floats, of_grades: Floats) -> Pair:
         return Pair(held.filled(counts, added), np.maximum(of_grades + added.mean(), LEAST))
 
     def evaluate(at: Pair) -> Point:
-        log_likelihood, change = held.expect(at.rows, at.prevalence)
+        found = held.expect(at.rows, at.prevalence)
         log_prior = _log_prior(added, at.rows) + float(added.mean() * np.log(at.prevalence).sum())
-        return Point(at, counted(True), log_likelihood, log_likelihood + log_prior, change)
+        counts = with_prior(found.counts, found.of_grades)
+        return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
 
     def update(point: Point) -> Pair:
         return Pair(shares(point.counts.rows), point.counts.prevalence / point.counts.prevalence.sum())
@@ -142,7 +142,7 @@ def dawid_skene(
         return step, moved(point.at, step.move, least)
 
     started(held)
-    begin = counted(False)
+    begin = with_prior(*held.counts())
     point, passes, converged = climb(
         held,
         Pair(shares(begin.rows), begin.prevalence / begin.prevalence.sum()),
@@ -212,10 +212,11 @@ def one_coin(
         return Pair(coin_rows(accuracies(counts), n_grades), of_grades / of_grades.sum())
 
     def evaluate(at: Pair) -> Point:
-        log_likelihood, change = held.expect(at.rows, at.prevalence)
+        found = held.expect(at.rows, at.prevalence)
         right = at.rows[:, 0, 0]
         log_prior = added * float(np.log(right * (1 - right)).sum() + np.log(at.prevalence).sum())
-        return Point(at, Pair(*held.counts(True)), log_likelihood, log_likelihood + log_prior, change)
+        counts = Pair(found.counts, found.of_grades)
+        return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
 
     def update(point: Point) -> Pair:
         return parameters(point.counts.rows, point.counts.prevalence)
@@ -269,3 +270,51 @@ def aggregate_confusion(
     counts = np.zeros((n_grades, n_grades))
     np.add.at(counts, grade, given * each[:, None])
     return counts
+
+
+def measured(
+    label_item: ArrayLike,
+    label_assessor: ArrayLike,
+    label_grade: ArrayLike,
+    *,
+    n_items: int,
+    confusion: ArrayLike,
+    tolerance: float = TOLERANCE,
+    most_iterations: int = MOST_ITERATIONS,
+) -> Aggregation | Refusal:
+    """Return the posterior under matrices that were measured elsewhere, on gold; only the prevalence is fitted.
+
+    `confusion[assessor, true, given]`, all above 0 where a label was given: `analytics.confusion.shrink`. Assumption:
+    that of `dawid_skene`, and that these matrices hold for these items (methods/real-judges.md, section 4: a good
+    score, a bad calibrator).
+
+    >>> good = [[0.9, 0.1], [0.1, 0.9]]
+    >>> found = measured([0, 0, 1], [0, 1, 0], [1, 1, 0], n_items=2, confusion=[good, good])
+    >>> found.grade.tolist()
+    [1, 0]
+    """
+    check_stop(tolerance, most_iterations)
+    matrices = finite("confusion", confusion)
+    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+        raise ValueError(f"confusion must be [assessor, true, given], got shape {matrices.shape}")
+    n_assessors, n_grades = matrices.shape[:2]
+    held = votes(
+        label_item, label_assessor, label_grade, n_items=n_items, n_assessors=n_assessors, n_grades=n_grades
+    )
+    rows = np.ascontiguousarray(matrices.transpose(0, 2, 1))
+    if (rows[held.cells > 0] <= 0).any():
+        raise ValueError("confusion must be above 0 for every grade that was given")
+    if not held.counted.any():
+        return Refusal("empirical Bayes: there are no labels", 1)
+
+    held.put(np.full((n_items, n_grades), 1 / n_grades))
+    prevalence, passes = np.full(n_grades, 1 / n_grades), 0
+    while True:
+        found = held.expect(rows, prevalence)
+        held.take()
+        passes += 1
+        if found.change < tolerance or passes == most_iterations:
+            break
+        prevalence = np.maximum(found.of_grades, LEAST) / np.maximum(found.of_grades, LEAST).sum()
+    converged = found.change < tolerance
+    return Aggregation(held.posterior.copy(), matrices, prevalence, passes, converged, found.log_likelihood)

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 
 from judging.models import Campaign
 from sampling.measures import grade_gains, parse_measure
-from sampling.models import AuditSchedule, Draw
+from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused
 from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
 
@@ -334,15 +334,3 @@ def initial_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if parameters["question"] == "baseline":
         return found | {"baseline": runs[0], "candidates": runs[1:]}
     return found | ({"ranked": runs} if parameters["question"] == "ranking" and runs else {})
-
-
-class AuditForm(forms.ModelForm):
-    class Meta:
-        model = AuditSchedule
-        fields = ["items_each_time", "items_in_total", "every_seconds", "is_active"]
-        labels = {
-            "items_each_time": "Items each time",
-            "items_in_total": "Items in total, at most",
-            "every_seconds": "Seconds between audits",
-            "is_active": "Scheduled",
-        }

@@ -190,7 +190,8 @@ def shared_audit_difference(
     ``Var = [V(ja - jb) + Delta^2 (V_R + V_N)] / D^2``: the specificity in the two numerators cancels, and so
     does nearly all of the audit's error. The paper's Eq 10 takes the two corrected values as independent; it
     is given for comparison only. `separate_variances` are V_J of a and of b; `difference_variance` is their sum
-    for different topics, s_d^2/n for the same. Assumption: same judges, same period, blind to the system.
+    for different topics, s_d^2/n for the same. Assumption: same judges, same period, blind to the system. Ask
+    `analytics.goldberg_refusals.audit_refusal` first: where it refuses, only the score test may be shown.
 
     Source: methods/noise-correction.md, 1.1.
     """

@@ -72,8 +72,8 @@ def fieller(
 def corrected_interval(
     j: float,
     j_variance: float,
-    relevant: tuple[int, int],
-    not_relevant: tuple[int, int],
+    relevant: tuple[float, float],
+    not_relevant: tuple[float, float],
     *,
     refuse: bool = True,
 ) -> Interval | Refusal:

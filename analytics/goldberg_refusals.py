@@ -1,11 +1,12 @@
 """When a number corrected by gold may not be shown: the reason, and how much gold is missing.
 
 `relevant` = (labels "relevant", all) among gold relevant documents, `not_relevant` = (labels "not relevant",
-all) among gold non-relevant ones; `counts[true_grade, given_grade]` for more grades.
+all) among gold non-relevant ones; `counts[true_grade, given_grade]` for more grades. Weighted audits: effective counts.
 Source of everything here: methods/noise-correction.md, section 3.3.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,7 @@ def rate(name: str, value: float) -> float:
     return float(value)
 
 
-def check_hits(name: str, pair: tuple[int, int]) -> None:
+def check_hits(name: str, pair: tuple[float, float]) -> None:
     """Raise ValueError unless 0 <= hits <= n."""
     hits, n = pair
     if not 0 <= hits <= n:
@@ -131,8 +132,8 @@ def with_one_more(counted: tuple[float, float], pseudo_count: float = 1.0) -> tu
 def feasibility_z(
     j: float,
     j_variance: float,
-    relevant: tuple[int, int],
-    not_relevant: tuple[int, int],
+    relevant: tuple[float, float],
+    not_relevant: tuple[float, float],
     *,
     pseudo_count: float = 1.0,
 ) -> float:
@@ -181,6 +182,29 @@ def infeasible_refusal(z: float, j: float, sensitivity: float, specificity: floa
         "labels, so this is not the audit of these labels; gold labels of these very items are needed",
         FEWEST_ITEMS,
     )
+
+
+def audit_refusal(
+    means: Sequence[tuple[float, float]], relevant: tuple[float, float], not_relevant: tuple[float, float]
+) -> Refusal | None:
+    """Return why an audit may not correct systems of these (j, V_J), one or more, or None.
+
+    A grade without gold; a j outside [1 - mN, mR] by more than 1.96 standard errors; ``D / SE(D) < 1.96``. One system
+    that is refused refuses the difference. The score test of a difference needs no audit, and stays.
+    """
+    for name, pair in (("relevant", relevant), ("not_relevant", not_relevant)):
+        check_hits(name, pair)
+        if pair[1] == 0:
+            return Refusal(f"no gold label that is {name.replace('_', ' ')}", FEWEST_ITEMS)
+    rates = with_one_more(relevant), with_one_more(not_relevant)
+    for j, j_variance in means:
+        if j_variance < 0:
+            raise ValueError(f"j_variance must be >= 0, got {j_variance}")
+        z = errors_outside(rate("j", j), j_variance, *rates)
+        found = infeasible_refusal(z, j, rates[0][0], rates[1][0])
+        if found is not None:
+            return found
+    return binary_separation(relevant, not_relevant)
 
 
 def label_mix_refusal(audited_labels: ArrayLike, label_shares: ArrayLike) -> Refusal | None:

@@ -8,6 +8,7 @@ Plans of the papers' methods rest on their assumption (errors alike on all docum
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -308,3 +309,18 @@ def half_width_curve(
         budget=1.0,
     )
     return np.asarray(one.half_width / np.sqrt(money))
+
+
+def plan_curves(plans: Mapping[str, Plan], costs: ArrayLike) -> dict[str, Floats]:
+    """Return per plan the half-width that each sum of money buys: ``half_width sqrt(plan.cost/cost)``.
+
+    Every plan's error falls with the root of the money when its shares stay the same.
+
+    >>> plan = split(.16, .19, separation=.5, cost_bronze=9, cost_gold=20, standard_error=.02)
+    >>> plan_curves({"Eq 7": plan}, [plan.cost / 4, plan.cost])["Eq 7"].round(6).tolist()
+    [0.078399, 0.039199]
+    """
+    money = finite("costs", costs)
+    if (money <= 0).any():
+        raise ValueError(f"costs must be above 0, got {money.min()}")
+    return {name: plan.half_width * np.sqrt(plan.cost / money) for name, plan in plans.items()}

@@ -74,18 +74,12 @@ def next_purchase(
     judgments; `fixed_variance` is what no purchase changes (topics). Refused if the half-width cannot be reached,
     nothing is left to buy, or fewer than 10 items are audited. Assumption: top of the module.
     """
-    _check(drawing_variance, gold_variance, fixed_variance, cost_per_judgment, cost_per_gold)
+    _check((drawing_variance, gold_variance, fixed_variance), (cost_per_judgment, cost_per_gold))
+    _check_sizes(n_judged, n_audited, frame_size, judgments_per_item)
     if (half_width is None) == (budget is None):
         raise ValueError(f"exactly one of half_width and budget is needed, got {half_width} and {budget}")
     if not all(math.isfinite(x) and x > 0 for x in (half_width, budget) if x is not None):
         raise ValueError(f"half_width or budget must be above 0, got {half_width} and {budget}")
-    if not 0 <= n_audited <= n_judged or judgments_per_item < 1:
-        raise ValueError(
-            "n_audited must be in 0..n_judged and judgments_per_item >= 1, "
-            f"got {n_audited} of {n_judged} and {judgments_per_item}"
-        )
-    if frame_size is not None and frame_size < n_judged:
-        raise ValueError(f"frame_size must be at least n_judged = {n_judged}, got {frame_size}")
     if n_audited < FEWEST_ITEMS:
         return Refusal(
             f"{n_audited} audited items; at least {FEWEST_ITEMS} are needed to see what more would give",
@@ -98,17 +92,7 @@ def next_purchase(
     )
     now = Z95 * math.sqrt(drawing_variance + gold_variance + fixed_variance)
     if half_width is not None:
-        wanted = (half_width / Z95) ** 2
-        if now <= half_width:
-            return _purchase(state, state.n, state.m, now, judgments_per_item)
-        if wanted - state.rest <= 0 or state.variance(*_most(state, wanted)) > wanted * (1 + 1e-9):
-            least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
-            return Refusal(
-                f"a half-width of {half_width:.4g} cannot be reached by judging and auditing more: about "
-                f"{least:.4g} would be left"
-            )
-        n, m = _cheapest(state, wanted)
-        return _purchase(state, n, m, now, judgments_per_item)
+        return _for_half_width(state, half_width, now, judgments_per_item)
     found = _narrowest(state, float(budget or 0.0))
     if found == (state.n, state.m):
         return Refusal(
@@ -117,11 +101,37 @@ def next_purchase(
     return _purchase(state, *found, now, judgments_per_item)
 
 
-def _check(drawing: float, gold: float, fixed: float, *costs: float) -> None:
-    if not all(math.isfinite(x) and x >= 0 for x in (drawing, gold, fixed)):
-        raise ValueError(f"variances must be finite and >= 0, got {drawing}, {gold} and {fixed}")
+def _for_half_width(
+    state: _State, half_width: float, now: float, judgments_per_item: int
+) -> Purchase | Refusal:
+    wanted = (half_width / Z95) ** 2
+    if now <= half_width:
+        return _purchase(state, state.n, state.m, now, judgments_per_item)
+    if wanted - state.rest <= 0 or state.variance(*_most(state, wanted)) > wanted * (1 + 1e-9):
+        least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
+        return Refusal(
+            f"a half-width of {half_width:.4g} cannot be reached by judging and auditing more: about "
+            f"{least:.4g} would be left"
+        )
+    n, m = _cheapest(state, wanted)
+    return _purchase(state, n, m, now, judgments_per_item)
+
+
+def _check(variances: tuple[float, ...], costs: tuple[float, ...]) -> None:
+    if not all(math.isfinite(x) and x >= 0 for x in variances):
+        raise ValueError(f"variances must be finite and >= 0, got {variances}")
     if not all(math.isfinite(x) and x > 0 for x in costs):
         raise ValueError(f"costs must be above 0, got {costs}")
+
+
+def _check_sizes(n_judged: int, n_audited: int, frame_size: int | None, judgments_per_item: int) -> None:
+    if not 0 <= n_audited <= n_judged or judgments_per_item < 1:
+        raise ValueError(
+            "n_audited must be in 0..n_judged and judgments_per_item >= 1, "
+            f"got {n_audited} of {n_judged} and {judgments_per_item}"
+        )
+    if frame_size is not None and frame_size < n_judged:
+        raise ValueError(f"frame_size must be at least n_judged = {n_judged}, got {frame_size}")
 
 
 def _state(

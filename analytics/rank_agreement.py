@@ -271,8 +271,9 @@ class TierComparison:
 def compare_tiers(reference: TopicScores, other: TopicScores) -> TierComparison | Refusal:
     """Return how scores and order of the same runs change when another tier judges.
 
-    A test a run at 5 % finds one false difference in twenty runs: adjust with `analytics.comparison.holm`. Refused
-    when no topic can be scored by both.
+    The luck of the samples is in the scores too; scored from the same documents, part of it cancels. A test a run at
+    5 % finds one false difference in twenty runs: adjust with `analytics.comparison.holm`. Refused when no topic can
+    be scored by both.
 
     Source: Bailey et al. (2008), section 4.4, there without adjustment.
     """

@@ -19,7 +19,7 @@ What is approximate. The class means of GREG-label are estimated at every look, 
 with n - 1 degrees of freedom take the place of normal ones, as is usual in group sequential tests, and nothing is
 said below 20 items. Information is taken to grow as n/(1 - n/N), which is right for a simple audit of N judged items,
 and as n where N is not given. If it grows slower (a drawing error stays, and no audit removes it) the error is below
-5 %. If it grows faster it may be above: .065 if all of 2,000 items are audited after 200 were planned and N was not
+5 %. If it grows faster it may be above: .07 if all of 2,000 items are audited after 200 were planned and N was not
 given (docs/benchmarks.md). `planned` and N must not follow from what was seen.
 
 Source: Robbins (1970), normal mixture; Howard, Ramdas, McAuliffe and Sekhon (2021), Eq 14 and section 3.5;

@@ -81,6 +81,9 @@ def reuse_json(
     }
 
 
+FOR_ALL = "the tiers are compared over all runs, by scores of their own"
+
+
 class AnalysisRequest(StrictSerializer):
     """Which analysis, of which measure, of which two runs."""
 
@@ -95,7 +98,7 @@ class AnalysisRequest(StrictSerializer):
             raise serializers.ValidationError(
                 f"this campaign has numbers in {', '.join(known)}; got {name!r}"
             )
-        return name or known[0]
+        return name
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         named = {name: sent[name] for name in ("run", "against") if sent[name]}

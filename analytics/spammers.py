@@ -113,10 +113,11 @@ def spammers(
         return Pair(spammer_rows(state.trust, state.spam), of_grades / of_grades.sum())
 
     def evaluate(at: Pair) -> Point:
-        log_likelihood, change = held.expect(at.rows, at.prevalence)
+        found = held.expect(at.rows, at.prevalence)
         logs = np.log(state.trust * (1 - state.trust)).sum() + np.log(state.spam).sum()
         log_prior = added * float(logs + np.log(at.prevalence).sum())
-        return Point(at, Pair(*held.counts(True)), log_likelihood, log_likelihood + log_prior, change)
+        counts = Pair(found.counts, found.of_grades)
+        return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
 
     def update(point: Point) -> Pair:
         return parameters(point.counts.rows, point.counts.prevalence)

@@ -7,6 +7,7 @@ items that fit the processor's cache. Tables of assessors are kept as rows[asses
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from scipy import sparse
 from analytics.estimators import Floats, finite
 from analytics.labels import Ints, integers
 
-BLOCK = 32_768  # items at a time: 1 MB of posterior at four grades
+BLOCK = 16_384  # items at a time: half a megabyte of posterior at four grades
 LEAST = 1e-10  # what an empty cell counts when there is no prior: the other labels then decide, never 0/0
 UNDERFLOW = 1e-280  # below: an item's likelihoods are computed anew, from their largest
 
@@ -36,7 +37,7 @@ def shares(filled: Floats) -> Floats:
     """
     totals = filled.sum(axis=1, keepdims=True)
     even = np.full_like(filled, 1 / filled.shape[1])
-    return np.divide(filled, totals, out=even, where=totals > 0)
+    return np.asarray(np.divide(filled, totals, out=even, where=totals > 0))
 
 
 def known_items(
@@ -74,6 +75,31 @@ def pseudo_labels(prior: ArrayLike, n_assessors: int, n_grades: int) -> Floats:
     return np.ascontiguousarray(np.swapaxes(full, 1, 2))
 
 
+@dataclass(frozen=True)
+class _Block:
+    """Some items: their part of the table, its transpose, and which of them (from 0) have which known grade."""
+
+    items: slice
+    part: sparse.csr_array
+    transposed: sparse.csc_array
+    place: Ints
+    grade: Ints
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one pass over the labels gives: E, and the sums that M needs.
+
+    `counts[assessor, given, true]` of labels, `of_grades[grade]` of items with labels; `change` is the largest of the
+    posterior against the one before.
+    """
+
+    log_likelihood: float
+    change: float
+    counts: Floats
+    of_grades: Floats
+
+
 class Votes:
     """Everybody's labels, and the current posterior of the items.
 
@@ -90,21 +116,28 @@ class Votes:
         counted[known.item] = True
         self.counted = counted.astype(np.float64)  # items without a label say nothing about the prevalence
         self.posterior = np.full((self.n_items, n_grades), 1 / n_grades)
-        self._table, self._transposed = table, table.T
+        self._table = table
         self._other = np.empty_like(self.posterior)
-        self._blocks = [self._block(start) for start in range(0, self.n_items, BLOCK)]
+        self._blocks = self._blocks_of(table)
         self._sum = np.ones((n_grades, n_grades))  # x @ this: every column is the sum of the row
         self._floor = LEAST * (self.cells > 0)[:, :, None]
 
-    def _block(self, start: int) -> tuple[slice, sparse.csr_array, slice]:
-        """Return items from `start`, their part of the table (a view), and which known items are theirs."""
-        stop = min(start + BLOCK, self.n_items)
-        pointer = self._table.indptr[start : stop + 1]
-        entries = slice(int(pointer[0]), int(pointer[-1]))
-        parts = (self._table.data[entries], self._table.indices[entries], pointer - pointer[0])
-        part = sparse.csr_array(parts, shape=(stop - start, self._table.shape[1]))
-        first, last = np.searchsorted(self.known.item, [start, stop])
-        return slice(start, stop), part, slice(int(first), int(last))
+    def _blocks_of(self, table: sparse.csr_array) -> list[_Block]:
+        """Return the items, BLOCK at a time. Where all entries are 1, one short row of ones serves all blocks."""
+        edges = [*range(0, self.n_items, BLOCK), self.n_items]
+        most = int(np.diff(table.indptr[edges]).max())
+        ones = np.ones(most) if (table.data == 1).all() else None
+        blocks = []
+        for start, stop in pairwise(edges):
+            pointer = table.indptr[start : stop + 1]
+            entries = slice(int(pointer[0]), int(pointer[-1]))
+            data = table.data[entries] if ones is None else ones[: entries.stop - entries.start]
+            parts = (data, table.indices[entries], pointer - pointer[0])
+            part = sparse.csr_array(parts, shape=(stop - start, table.shape[1]))
+            known = slice(*np.searchsorted(self.known.item, [start, stop]).tolist())
+            place = self.known.item[known] - start
+            blocks.append(_Block(slice(start, stop), part, part.T, place, self.known.grade[known]))
+        return blocks
 
     def vote_counts(self) -> Floats:
         """Return how many labels of each grade an item has, [item, grade]."""
@@ -113,8 +146,8 @@ class Votes:
 
     # -- E --------------------------------------------------------------------------------------------------
 
-    def expect(self, rows: Floats, prevalence: Floats) -> tuple[float, float]:
-        """Compute the posterior under rows[assessor, given, true]; return log-likelihood and largest change.
+    def expect(self, rows: Floats, prevalence: Floats) -> Expected:
+        """Compute the posterior under rows[assessor, given, true], and sum it up.
 
         The change is against `posterior`, which stays as it is until `take`. Each cell's logarithms are shifted by
         their largest, so that no sum is above 0; the shift is added back to the log-likelihood.
@@ -124,14 +157,17 @@ class Votes:
         peak = logs.max(axis=1)
         shifted, log_prevalence = logs - peak[:, None], np.log(prevalence)
         total, change = float(self.cells.ravel() @ peak), 0.0
-        for items, part, known in self._blocks:
-            scores = part @ shifted
+        counts, of_grades = np.zeros_like(shifted), np.zeros(self.n_grades)
+        for block in self._blocks:
+            scores = block.part @ shifted
             scores += log_prevalence
-            total += self._normalise(scores, self.known.item[known] - items.start, self.known.grade[known])
-            difference = scores - self.posterior[items]
-            change = max(change, float(difference.max()), -float(difference.min()))
-            self._other[items] = scores
-        return total, change
+            total += self._normalise(scores, block.place, block.grade)
+            counts += block.transposed @ scores
+            of_grades += self.counted[block.items] @ scores
+            self._other[block.items] = scores
+            scores -= self.posterior[block.items]
+            change = max(change, float(scores.max()), -float(scores.min()))
+        return Expected(total, change, counts.reshape(rows.shape), of_grades)
 
     def _normalise(self, scores: Floats, place: Ints, grade: Ints) -> float:
         """Turn an item's log scores into its posterior, in place; return the sum of the log-likelihoods."""
@@ -164,20 +200,14 @@ class Votes:
 
     # -- M --------------------------------------------------------------------------------------------------
 
-    def counts(self, computed: bool = False) -> tuple[Floats, Floats]:
-        """Return expected counts[assessor, given, true] of labels and [grade] of items with labels.
-
-        From the current posterior, or from the one just `computed` and not yet taken.
-        """
-        return self._summed(self._other if computed else self.posterior)
-
-    def _summed(self, of_items: Floats) -> tuple[Floats, Floats]:
-        sums = self._transposed @ of_items
-        return np.asarray(sums).reshape((*self.cells.shape, self.n_grades)), self.counted @ of_items
+    def counts(self) -> tuple[Floats, Floats]:
+        """Return expected counts[assessor, given, true] of labels and [grade] of items, from `posterior`."""
+        sums = np.asarray(self._table.T @ self.posterior).reshape((*self.cells.shape, self.n_grades))
+        return sums, self.counted @ self.posterior
 
     def filled(self, counts: Floats, prior: Floats) -> Floats:
         """Return counts with the prior's labels; a used cell is never empty."""
-        return np.maximum(counts + prior, self._floor)
+        return np.asarray(np.maximum(counts + prior, self._floor))
 
     # -- curvature ------------------------------------------------------------------------------------------
 
@@ -187,13 +217,16 @@ class Votes:
         To first order: an item's posterior p moves by p (s - sum p s), s the sum of its labels' moves.
         """
         moves = rows.reshape(-1, self.n_grades)
-        for items, part, _ in self._blocks:
-            s = part @ moves
+        counts, of_grades = np.zeros_like(moves), np.zeros(self.n_grades)
+        for block in self._blocks:
+            s = block.part @ moves
             s += prevalence
-            p = self.posterior[items]
+            p = self.posterior[block.items]
             s -= (p * s) @ self._sum
-            np.multiply(s, p, out=self._other[items])
-        return self._summed(self._other)
+            s *= p
+            counts += block.transposed @ s
+            of_grades += self.counted[block.items] @ s
+        return counts.reshape(rows.shape), of_grades
 
 
 def votes(

@@ -1,6 +1,6 @@
 """Measure how often the 95 % intervals hold the truth, by the product's own functions.
 
-    python benchmarks/coverage.py --repetitions 400 --seed 1 [--processes 2] [--part grid --part guard ...]
+    python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...]
 
 Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the guard that must come out bad (guard);
 the tables of methods/noise-correction.md (shared_audit 1.1, assessors 3.1, stratified_audit 3.2, little_gold 3.3,
@@ -113,7 +113,14 @@ def over_the_grid(cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
         own = [found for name, found in cells.items() if not size or name.split("/")[2] == size]
         result[size or "all"] = {
             key: [min(values), round(float(np.median(values)), 4), max(values)]
-            for key in ("pairs", "pairs_5th_percentile", "singles", "wrong_sign_significant", "refused")
+            for key in (
+                "pairs",
+                "pairs_5th_percentile",
+                "pairs_5th_percentile_seen",
+                "singles",
+                "wrong_sign_significant",
+                "refused",
+            )
             if (values := [found[key] for found in own])
         }
     return result
@@ -143,7 +150,7 @@ def main() -> None:
     parts = list(dict.fromkeys(task[0] for task in tasks(1, 0)))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--repetitions", type=int, default=400, help="of a cell of the grid; others in proportion"
+        "--repetitions", type=int, default=500, help="of a cell of the grid; others in proportion"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)

@@ -21,7 +21,7 @@ from scipy.stats import fisher_exact
 from analytics.goldberg import corrected_value
 from analytics.goldberg_intervals import Interval, corrected_interval
 from analytics.goldberg_printed import printed_gold_needed, printed_topics_needed
-from analytics.goldberg_refusals import feasibility_z
+from analytics.goldberg_refusals import audit_refusal, feasibility_z
 from analytics.planner import topics_for_test
 from experiments.parts.goldberg import (
     DOC_RUN,
@@ -116,7 +116,9 @@ def _refusals() -> list[Row]:
             assert isinstance(found, Interval)
             low, high = found.low, found.high
             rows += [row(f"95 % low, {name}", None, low), row(f"95 % high, {name}", None, high)]
-    return rows
+    both = [(j, s**2 / TREC_TOPICS) for j, s in zip(TREC_MEANS, TREC_SPREADS, strict=True)]
+    pooled = (31, 88), (446, 547)  # both runs' audits together, as equal rates are not rejected
+    return [*rows, refused("refused, the difference by one matrix", audit_refusal(both, *pooled))]
 
 
 def _right() -> list[Row]:

@@ -3,7 +3,8 @@
     .venv/bin/python experiments/how_it_corrects.py --figures docs/images
 
 Simulated: 60 topics, two runs of 20 documents each, one judge who is fooled by documents that many systems return (the
-rates by the number of systems are those of a real judge), an audit of 400 documents at random. Deterministic: the same seed writes the same files.
+rates by the number of systems are those of a real judge), an audit of 400 documents at random. Deterministic: the same
+seed writes the same files.
 """
 
 import argparse
@@ -95,8 +96,8 @@ def pictures(seed: int) -> dict[str, str]:
     rng = np.random.default_rng(seed)
     rows = []
     for label, depends in (
-        ("errors alike on all documents", False),
-        ("more errors on popular documents", True),
+        ("errors alike everywhere", False),
+        ("errors by popularity", True),
     ):
         documents = judged(rng, depends_on_popularity=depends)
         found = estimates(documents, rng)
@@ -113,10 +114,10 @@ def pictures(seed: int) -> dict[str, str]:
         ),
         "how-corrects": forest_plot(
             rows,
-            "What three methods make of one judge's grades",
+            "One judge, three methods",
             "Difference of two runs with 95 % intervals by four methods, for errors that are alike on all documents "
-            "and for errors that are more frequent on popular documents. The matrix inverse holds the true value only in "
-            "the first case, the corrected number in both.",
+            "and for errors that are more frequent on popular documents. The matrix inverse holds the true value only "
+            "in the first case, the corrected number in both.",
             "share of relevant documents, A minus B",
             reference=0.0,
         ),

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from sampling.draws import IndexArray, permanent_random_numbers
-from sampling.logistic import LogisticProblem, minimised
+from sampling.leave_out import fits_without_each_fold
+from sampling.logistic import LogisticProblem
 from sampling.measures import FloatArray
 from sampling.pooling import as_ranks
 from sampling.sizes import as_nonnegative, as_probabilities
@@ -237,24 +238,12 @@ def cross_fitted(
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
     topics, group = np.unique(topic, return_inverse=True)
     parts, part = np.unique(part, return_inverse=True)
-    coefficients, effects = np.zeros((ridges.size, parts.size)), np.zeros((parts.size, topics.size))
-    for k in range(parts.size):
-        used = part[place] != k
-        others = place[used]
-        fit = minimised(
-            LogisticProblem(
-                columns[:, others],
-                share[used],
-                before[others],
-                group[others],
-                topics.size,
-                ridges,
-                topic_ridge,
-            )
-        )
-        coefficients[:, k], effects[k] = fit.coefficients, fit.effects
+    problem = LogisticProblem(
+        columns[:, place], share, before[place], group[place], topics.size, ridges, topic_ridge
+    )
+    coefficients, effects = fits_without_each_fold(problem, part[place], parts.size)
     eta = before + effects[part, group]
-    for column, of_fold in zip(columns, coefficients, strict=True):
+    for column, of_fold in zip(columns, coefficients.T, strict=True):
         eta += of_fold[part] * column
     return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
 

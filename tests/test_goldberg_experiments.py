@@ -131,7 +131,11 @@ def test_other_hidden_deviations_are_noticed(monkeypatch):
 def test_a_product_that_does_not_refuse_is_noticed(monkeypatch):
     right = goldberg_trec.corrected_interval
     monkeypatch.setattr(goldberg_trec, "corrected_interval", lambda *given: right(*given, refuse=False))
-    assert planted(goldberg_trec.report(100, 1)) == ["refusal, refused, YORK07ED4"]
+    monkeypatch.setattr(goldberg_trec, "audit_refusal", lambda *given: None)
+    assert planted(goldberg_trec.report(100, 1)) == [
+        "refusal, refused, YORK07ED4",
+        "refusal, refused, the difference by one matrix",
+    ]
     assert goldberg.refused("x", Refusal("why")).ok
 
 

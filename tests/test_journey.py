@@ -210,7 +210,7 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
 
     # 6. A random audit of what they judged goes to Greta, who sees no earlier grade.
     mara.post(
-        reverse("analytics:audit-schedule", args=[campaign.pk]),
+        reverse("analytics:audits", args=[campaign.pk]),
         {"items_each_time": 60, "items_in_total": 60, "every_seconds": 86400, "is_active": "on", "now": "1"},
     )
     finish(Job.objects.get(kind="audit"))

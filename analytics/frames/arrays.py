@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CampaignArrays:
     """A campaign as arrays. Frame-indexed: every pooled pair. Judged: drawn items with at least one judgment.
 

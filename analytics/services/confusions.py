@@ -165,18 +165,27 @@ def _by_topic(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
     yield _Group(Scope.TOPIC, names, names, _counts(arrays, None, audited, group, topics.size))
 
 
-def _aggregate(arrays: CampaignArrays, computation: Computation) -> _Group:
-    """Return how the joined grades of items err, by each way of joining that was computed."""
+def _aggregates(arrays: CampaignArrays, computation: Computation) -> Iterator[_Group]:
+    """Yield how the joined grades of items err, by each way of joining that was computed."""
     g = arrays.n_grades
     ways = joined_grades(arrays, computation.campaign)
     item = np.flatnonzero(arrays.audited)
+    if not item.size or not ways:
+        return
     gold, probability = arrays.audit_grade[item], arrays.audit_probability[item]
-    nobody = np.zeros(item.size, dtype=np.int64)
-    tables = [
-        grouped_audit_counts(nobody, gold, grades[item], probability, 1, g)[0] for _, grades in ways.values()
-    ]
+    tables = [_shared_counts(shares[item], gold, probability) for _, shares in ways.values()]
     found = ConfusionCounts(np.zeros((len(ways), g, g)), np.stack(tables), np.full(len(ways), item.size))
-    return _Group(Scope.AGGREGATE, list(ways), [words for words, _ in ways.values()], found)
+    yield _Group(Scope.AGGREGATE, list(ways), [words for words, _ in ways.values()], found)
+
+
+def _shared_counts(shares: np.ndarray, gold: Ints, probability: np.ndarray) -> np.ndarray:
+    """Return effective counts[true, given] of items whose given grade may be a tie, shared by several."""
+    n_grades = shares.shape[1]
+    weighted = np.zeros((n_grades, n_grades))
+    np.add.at(weighted, gold, shares / probability[:, None])
+    squares = np.bincount(gold, 1 / probability**2, n_grades)
+    totals = weighted.sum(axis=1)
+    return weighted * np.divide(totals, squares, out=np.zeros(n_grades), where=squares > 0)[:, None]
 
 
 # -- storing ------------------------------------------------------------------------------------------------
@@ -194,7 +203,7 @@ def store(computation: Computation, arrays: CampaignArrays, counts: ConfusionCou
         row.assessor = assessor
         row.drift_p_value = None if np.isnan(p) else float(p)
     _flag(computation, rows)
-    for group in [*_groups(arrays, counts), _aggregate(arrays, computation)] if n else []:
+    for group in [*_groups(arrays, counts), *_aggregates(arrays, computation)] if n else []:
         rows += _rows(computation, group)
     ConfusionEstimate.objects.bulk_create(rows, batch_size=1000)
 

@@ -10,11 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_POST
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.plots import histogram
 from analytics.serializers import AnalysisRequest, analysis_json
 from analytics.services.analyses import Wanted, ask, find
 from analytics.services.analyses.papers import under_conditions
@@ -55,7 +57,10 @@ def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How far gold, silver and bronze agree."""
     row = drawn_campaign(campaign_id)
-    context = {"campaign": row, "measures": measures_of(row)} | _answered(request, row, "agreement")
+    context = {"campaign": row} | _answered(request, row, "agreement")
+    if context.get("result"):
+        context["grades"] = list(row.scale.grades.order_by("value").values_list("label", flat=True))
+        context["pairs"] = [_pair_shown(pair, context["grades"]) for pair in context["result"]["pairs"]]
     return render(request, "analytics/agreement.html", context, status=400 if "errors" in context else 200)
 
 
@@ -136,6 +141,34 @@ def _groups(lines: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]
         {"of": of, "name": name, "lines": [line for line in lines if line["of"] == of]}
         for of, name in names.items()
     ]
+
+
+def _pair_shown(pair: dict[str, Any], grades: list[str]) -> dict[str, Any]:
+    """Return two tiers' tables as the page reads them: by grade names, both ways, and the topics' kappas drawn."""
+    a, b = pair["of"]
+    if pair["refusal"]:
+        return {**pair, "a": a, "b": b}
+    ways = ((a, b, pair["b_given_a"], pair["overall_b"]), (b, a, pair["a_given_b"], pair["overall_a"]))
+    counted = pair["histogram"]
+    return {
+        **pair,
+        "a": a,
+        "b": b,
+        "tables": [
+            {
+                "given": given,
+                "other": other,
+                "rows": [{"grade": grade, **row} for grade, row in zip(grades, rows, strict=True)],
+                "overall": overall,
+            }
+            for given, other, rows, overall in ways
+        ],
+        "plot": kappa_plot(counted, f"Kappa by topic, {a} and {b}") if sum(counted["counts"]) else "",
+    }
+
+
+def kappa_plot(counted: dict[str, Any], title: str) -> str:
+    return mark_safe(histogram(counted["edges"], counted["counts"], title, "Scott's pi", "topics"))
 
 
 def _page_of(row: Campaign, wanted: Wanted) -> str:

@@ -1,6 +1,5 @@
-"""The manager's pages with numbers: a campaign at a glance, its audits."""
+"""The manager's overview of a campaign, with its numbers."""
 
-import math
 import uuid
 from typing import Any
 
@@ -9,19 +8,16 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
 from analytics.charts import progress_timeline
-from analytics.forms import AuditForm
 from analytics.services.recomputation import latest_computation, queue_recomputation
+from analytics.views.audits import audit_summary
 from analytics.views.design import draw_context
 from judging.forms import AssessorForm
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.views.access import managers_only
-from sampling.models import AuditSchedule
-from touchstone import jobs
 from touchstone.models import Event
 
 SHOWN_COMMENTS = 50
@@ -35,6 +31,9 @@ EVENT_WORDS = {
     "n_topics": "{} topics",
     "sequence": "number {}",
     "quota": "quota {}",
+    "strategy": "by {}",
+    "cost_per_judgment": "{} a judgment",
+    "cost_per_gold": "{} a gold label",
     "team": "team {}",
 }
 
@@ -62,9 +61,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_flags": computation.flags.count() if computation else 0,
         "tiers": set(row.assessors.filter(status=Assessor.Status.ACTIVE).values_list("tier", flat=True)),
         "judges_here": row.assessors.filter(user=request.user, status=Assessor.Status.ACTIVE).exists(),
-        "audits": _audits(row),
-        "schedule": AuditSchedule.objects.filter(campaign=row).first(),
-        "audit_form": _audit_form(row),
+        **audit_summary(row),
         "assessor_form": AssessorForm(),
         "obstacles": obstacle_counts(without_grade(row)),
         "hard_items": _hard_items(row),
@@ -141,30 +138,6 @@ def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["flag"] is None)  # what is wrong comes first
 
 
-def _audit_form(row: Campaign) -> AuditForm:
-    """Return the form with the schedule; without one, with sizes that let the next audit add to those made."""
-    schedule = AuditSchedule.objects.filter(campaign=row).first()
-    last = row.audits.last()
-    if schedule or last is None:
-        return AuditForm(instance=schedule)
-    each = max(1, round(last.expected_in_total / last.sequence))
-    total = math.ceil(last.expected_in_total) + each
-    return AuditForm(initial={"items_each_time": each, "items_in_total": total})
-
-
-def _audits(row: Campaign) -> list[dict[str, Any]]:
-    """Return the audits with how many of their items the gold tier has judged; an item has one slot for audits."""
-    done = Q(
-        entries__selected=True,
-        entries__item__slots__purpose=Slot.Purpose.AUDIT,
-        entries__item__slots__state=Slot.State.DONE,
-    )
-    return [
-        {"row": made, "n_judged": made.n_judged, "is_complete": made.n_judged == made.n_selected}
-        for made in row.audits.annotate(n_judged=Count("entries", filter=done)).order_by("sequence")
-    ]
-
-
 def without_grade(row: Campaign) -> QuerySet[Judgment]:
     """Return what could not be judged and still stands: nobody gave a grade afterwards."""
     later = Judgment.objects.filter(
@@ -200,29 +173,6 @@ def _comments(row: Campaign) -> QuerySet[Judgment]:
         .select_related("assessor__user", "item__topic", "item__document")
         .order_by("-id")[:SHOWN_COMMENTS]
     )
-
-
-@require_POST
-@managers_only
-def audit_schedule(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Save the schedule; with `now`, audit at once."""
-    row = _campaign(campaign_id)
-    form = AuditForm(request.POST, instance=AuditSchedule.objects.filter(campaign=row).first())
-    if not form.is_valid():
-        messages.error(request, "; ".join(error for errors in form.errors.values() for error in errors))
-        return redirect("analytics:campaign", campaign_id=campaign_id)
-    schedule = form.save(commit=False)
-    schedule.campaign = row
-    schedule.save()
-    if "now" in request.POST:
-        payload = {"campaign": str(row.pk)}
-        job = jobs.enqueue(kind="audit", payload=payload, active_key=str(row.pk), user=request.user)
-        if job is None:
-            messages.info(request, "An audit of this campaign is being drawn already.")
-            return redirect("analytics:campaign", campaign_id=campaign_id)
-        back = reverse("analytics:campaign", args=[row.pk])
-        return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
-    return redirect("analytics:campaign", campaign_id=campaign_id)
 
 
 @require_POST

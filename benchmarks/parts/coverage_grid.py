@@ -169,7 +169,8 @@ class Tally:
             "repetitions": len(self.rows),
             "pairs": round(float(covered[pairs].mean()), 4),
             "pairs_se": round(float(spread / np.sqrt(len(self.rows))), 4),
-            "pairs_5th_percentile": round(float(np.quantile(covered[pairs], 0.05)), 4),
+            "pairs_5th_percentile": round(true_quantile(covered[pairs], count[pairs]), 4),
+            "pairs_5th_percentile_seen": round(float(np.quantile(covered[pairs], 0.05)), 4),
             "singles": round(float(covered[singles].mean()), 4),
             "wrong_sign_significant": round(float(wrong[:, pairs].sum() / max(1, given[:, pairs].sum())), 5),
             "pairs_mean_error_in_se": round(float(z[:, pairs].sum() / max(1, given[:, pairs].sum())), 3),
@@ -178,6 +179,18 @@ class Tally:
             else None,
             "refused": round(float(1 - given.mean()), 4),
         }
+
+
+def true_quantile(covered: Floats, count: NDArray[np.int64]) -> float:
+    """Return the 5th percentile over pairs of the true coverage, without what so many repetitions scatter it by.
+
+    500 repetitions scatter a share of .95 by .01, and the lowest of 100 such shares look bad by chance. Deviations
+    from the mean are shrunk so that their variance is the observed one less the binomial.
+    """
+    centre, spread = float(covered.mean()), float(covered.var())
+    scatter = float((covered * (1 - covered) / count).mean())
+    kept = np.sqrt(max(0.0, spread - scatter) / spread) if spread > 0 else 0.0
+    return float(np.quantile(centre + kept * (covered - centre), 0.05))
 
 
 def holds(cell: Cell, found: dict[str, Any]) -> dict[str, bool]:
@@ -212,7 +225,11 @@ def hash_of(name: str) -> int:
 
 
 def run_guard(noise: str, votes: int, n_audits: int, repetitions: int, seed: int) -> dict[str, Any]:
-    """Return coverage of the matrix inverse, whole and without V_J or label noise: whole pool, simple audit."""
+    """Return coverage of the matrix inverse, whole and without V_J or label noise: whole pool, simple audit.
+
+    methods/real-judges.md, section 1: .33 of the pairs; with shuffled labels .944-.986, and without label noise .55,
+    .39 and .23 at 100, 300 and 1,000.
+    """
     collection = make_collection(1)
     kept = [*range(N_RUNS), *range(N_RUNS, N_RUNS + GUARD_PAIRS)]
     targets, truth = collection.targets[kept], collection.truth[kept]
@@ -231,7 +248,23 @@ def run_guard(noise: str, votes: int, n_audits: int, repetitions: int, seed: int
             slopes.append(float(np.polyfit(truth[N_RUNS:], value, 1)[0]))
     summaries: dict[str, Any] = {name: tally.summary() for name, tally in tallies.items()}
     summaries["slope_of_differences"] = round(float(np.mean(slopes)), 3) if slopes else None
-    return summaries
+    return {**summaries, "holds": guard_holds(noise, votes, n_audits, summaries)}
+
+
+def guard_holds(noise: str, votes: int, n_audits: int, found: dict[str, Any]) -> dict[str, bool]:
+    """Return whether what must fail fails. At 100 most matrices are refused: nothing is asked of the rest."""
+    pairs = {name: found[name]["pairs"] for name in ("matrix_inverse", "without_label_noise")}
+    if n_audits < 300:
+        return {}
+    if noise == "popularity":
+        # several votes an item leave less noise to cover the bias
+        least, most = (0.25, 0.45) if votes == 1 else (0.05, 0.25)
+        return {"inverse_fails": least <= pairs["matrix_inverse"] <= most}
+    return {
+        "inverse_holds": 0.93 <= pairs["matrix_inverse"] <= 0.985,
+        "fails_without_label_noise": pairs["without_label_noise"] < 0.6,
+        "fails_without_V_J": found["without_V_J"]["singles"] < 0.93,
+    }
 
 
 def inverse_of(

@@ -14,7 +14,7 @@ import polars as pl
 GRADES, DEPTH, ITEMS_A_TOPIC, CANDIDATES = 4, 100, 1000, 1400
 RIGHT, CHECKS_A_TOPIC, ANSWERS_A_CHECK = 0.75, 8, 5
 AUDITED = (400.0, 1000.0)  # expected items of the first audit, and of both
-AUDIT_SEED = 77
+AUDIT_SEED, LEFT = 77, 50  # judgments that are still wanted
 
 LAY_OUT = """
 CREATE TEMPORARY TABLE made ON COMMIT DROP AS
@@ -39,6 +39,10 @@ SELECT g.*, m.item_id, m.topic_pk, gen_random_uuid() AS token,
        timestamptz '2026-01-01' + g.ordinal * interval '1 second' AS at,
        nextval('judging_slot_id_seq') AS slot_id
   FROM given g JOIN made m USING (place) ORDER BY g.ordinal;
+INSERT INTO judging_slot (item_id, purpose, number, state, campaign_id, topic_id, position)
+SELECT item_id, purpose, number, 'open', %(campaign)s, topic_pk, (hashint8(ordinal) & 1073741823)
+  FROM said WHERE ordinal <= %(left)s;
+DELETE FROM said WHERE ordinal <= %(left)s;
 INSERT INTO judging_slot (id, item_id, purpose, number, state, assessor_id, token, leased_at, campaign_id, topic_id,
                           position)
 SELECT slot_id, item_id, purpose, number, 'done', assessor_id, token, at, %(campaign)s, topic_pk,
@@ -60,6 +64,8 @@ def make(folder: Path, *, n_items: int, n_each: int, n_assessors: int, n_runs: i
     """Return the campaign: so many items expected, each with so many judgments."""
     from django.db import connection, transaction
 
+    from judging.services.campaigns import open_campaign
+
     rng = np.random.default_rng(seed)
     campaign, assessors, gold = _campaign(folder, n_items, n_each, n_assessors, n_runs, rng)
     draw, frame = _draw(campaign, n_items, seed)
@@ -74,7 +80,7 @@ def make(folder: Path, *, n_items: int, n_each: int, n_assessors: int, n_runs: i
             kind=pl.Series(np.repeat(["judge", "check"], [int(drawn.sum()), checks.size])),
         )  # fmt: skip
         _copy(cursor, "drawn", table, "text text double bigint integer text")
-        keys = {"campaign": campaign.pk, "collection": campaign.collection_id, "draw": draw.pk}
+        keys = {"campaign": campaign.pk, "collection": campaign.collection_id, "draw": draw.pk, "left": LEFT}
         _run(cursor, LAY_OUT, keys)
         audited = _audits(cursor, campaign, frame, np.flatnonzero(drawn))
         given = _given(places, int(drawn.sum()), truth, assessors, n_each, rng)
@@ -85,6 +91,7 @@ def make(folder: Path, *, n_items: int, n_each: int, n_assessors: int, n_runs: i
         _run(cursor, JUDGE, keys)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
+    open_campaign(campaign=campaign, actor=None)
     return campaign
 
 
@@ -187,19 +194,29 @@ def _draw(campaign: Any, n_items: int, seed: int) -> tuple[Any, pl.DataFrame]:
 
 def _checks(frame: pl.DataFrame, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return some places of every topic that were not drawn: its gold checks."""
-    left = pl.DataFrame({"topic": frame["topic_id"], "place": np.arange(frame.height)}).filter(pl.Series(~drawn))
+    left = pl.DataFrame({"topic": frame["topic_id"], "place": np.arange(frame.height)}).filter(
+        pl.Series(~drawn)
+    )
     left = left.with_columns(number=pl.Series(rng.random(left.height))).sort("number")
     return left.group_by("topic").head(CHECKS_A_TOPIC)["place"].sort().to_numpy()
 
 
 def _given(
-    places: np.ndarray, n_drawn: int, truth: np.ndarray, assessors: np.ndarray, n_each: int, rng: np.random.Generator
+    places: np.ndarray,
+    n_drawn: int,
+    truth: np.ndarray,
+    assessors: np.ndarray,
+    n_each: int,
+    rng: np.random.Generator,
 ) -> pl.DataFrame:
     """Return the judgments of different assessors at every place."""
     each = np.repeat([n_each, ANSWERS_A_CHECK], [n_drawn, places.size - n_drawn])
     place = np.repeat(places, each)
     number = np.arange(place.size) - np.repeat(np.cumsum(each) - each, each)
-    first, step = rng.integers(0, assessors.size, places.size), rng.integers(1, assessors.size // 8, places.size)
+    first, step = (
+        rng.integers(0, assessors.size, places.size),
+        rng.integers(1, assessors.size // 8, places.size),
+    )
     who = assessors[(np.repeat(first, each) + number * np.repeat(step, each)) % assessors.size]
     shift = rng.choice([-1, 0, 1], size=place.size, p=[(1 - RIGHT) / 2, RIGHT, (1 - RIGHT) / 2])
     grade = np.clip(truth[place] + shift, 0, GRADES - 1)

@@ -65,7 +65,7 @@ class Campaign(models.Model):
 
     class BronzeScore(models.TextChoices):
         VOTE_SHARE = "vote-share", "Mean of its grades"
-        ONE_LABEL = "one-label", "One of its grades, by chance"
+        ONE_LABEL = "one-label", "The grade given first"
         DAWID_SKENE = "dawid-skene", "Dawid-Skene: each assessor's errors, learned from all grades"
         ONE_COIN = "one-coin", "One coin: each assessor's share of right grades, learned from all grades"
         SPAMMERS = "spammers", "Spammer model: who guesses, learned from all grades"

@@ -81,6 +81,21 @@ def set_status(*, assessor: Assessor, status: str, actor: User | None) -> None:
         record(f"set {status}", assessor.campaign, actor=actor, assessor=assessor.user.get_username())
 
 
+def set_score_and_costs(
+    *,
+    campaign: Campaign,
+    bronze_score: str,
+    cost_per_judgment: float | None,
+    cost_per_gold: float | None,
+    actor: User | None,
+) -> None:
+    """Say what the audit's classes are made of, and what judgments cost. Neither touches a judgment."""
+    with transaction.atomic():
+        fields = {"cost_per_judgment": cost_per_judgment, "cost_per_gold": cost_per_gold}
+        Campaign.objects.filter(pk=campaign.pk).update(bronze_score=bronze_score, **fields)
+        record("set score and costs", campaign, actor=actor, score=bronze_score, **fields)
+
+
 def set_assessor_rules(
     *,
     assessor: Assessor,

@@ -28,7 +28,7 @@ from judging.models import Judgment, Slot
 from judging.services.assign import revise, submit
 from judging.services.judgment_files import import_judgments
 from judging.services.leases import release
-from sampling.models import AuditEntry, DrawEntry
+from sampling.models import Audit, AuditEntry, AuditSchedule, DrawEntry
 from sampling.services.auditing import audit
 
 pytestmark = pytest.mark.django_db
@@ -204,6 +204,61 @@ def test_a_revised_gold_grade_is_the_audits_grade(campaign, people, gold):
     revise(assessor=gold, token=judgment.lease_token, client_token=uuid.uuid4(), grade=changed)
     pair = (judgment.item.topic.topic_id, judgment.item.document.doc_id)
     assert audited(campaign_arrays(campaign))[pair][2] == changed
+
+
+def test_labels_and_checks_say_when_they_were_given_and_by_which_judgment(tmp_path):
+    campaign = make_campaign(tmp_path, budget=20, gold_check_rate=0.1)
+    ann, ben = make_assessor(campaign, "ann"), make_assessor(campaign, "ben")
+    one, two = slots(campaign)[:2]
+    given = [give(ben, two, 2), give(ann, one, 1)]
+    check = give(ann, slots(campaign, "check")[0], 3)
+    arrays = campaign_arrays(campaign)
+    assert arrays.label_judgment.tolist() == [judgment.pk for judgment in given]
+    times = [judgment.created_at.timestamp() for judgment in given]
+    assert arrays.label_time.tolist() == pytest.approx(times, abs=1e-6)
+    assert arrays.check_time.tolist() == pytest.approx([check.created_at.timestamp()], abs=1e-6)
+
+
+def test_the_schedule_says_how_many_items_are_to_be_audited_in_all(campaign, people, gold):
+    assert (campaign_arrays(campaign).n_audits, campaign_arrays(campaign).n_audits_planned) == (0, None)
+    AuditSchedule.objects.create(campaign=campaign, items_in_total=77)
+    judge_all(campaign, people)
+    audit(campaign=campaign, items_each_time=12, items_in_total=77, seed=5)
+    arrays = campaign_arrays(campaign)
+    assert (arrays.n_audits, arrays.n_audits_planned) == (1, 77)
+
+
+def test_what_the_silver_tier_audits_is_no_gold(campaign, people, gold):
+    sue = make_assessor(campaign, "sue", tier="silver")
+    judge_all(campaign, people)
+    audit(campaign=campaign, items_each_time=10, items_in_total=42, seed=5)
+    judge_audit(campaign, gold)
+    before = campaign_arrays(campaign)
+    silver = Audit.objects.create(
+        campaign=campaign, sequence=2, tier="silver", seed=9, expected_in_total=2, n_eligible=2, n_selected=2
+    )
+    items = [slot.item for slot in slots(campaign, number=1)[:2]]
+    for item in items:
+        AuditEntry.objects.create(audit=silver, item=item, inclusion_probability=0.5, selected=True)
+    given = []
+    for item, grade in zip(items, (1, 3), strict=True):
+        slot = Slot.objects.create(
+            item=item, purpose="silver", number=1, campaign=campaign, topic=item.topic, position=1
+        )
+        token = lease(sue, slot)
+        submit(assessor=sue, token=token, client_token=uuid.uuid4(), grade=grade)
+        arrays = campaign_arrays(campaign)
+        given.append(arrays.silver_label_item.size)
+    assert given == [1, 2]
+    for name in ("audited", "audit_grade", "audit_probability", "label_grade", "check_given"):
+        assert getattr(arrays, name).tolist() == getattr(before, name).tolist()
+    assert arrays.n_audits == 2
+    pairs = [arrays.frame.row(int(place))[:2] for place in arrays.judged[arrays.silver_label_item]]
+    assert pairs == [(item.topic.topic_id, item.document.doc_id) for item in items]
+    assert arrays.silver_label_grade.tolist() == [1, 3]
+    assert [arrays.assessors[who].user.username for who in arrays.silver_label_assessor] == ["sue", "sue"]
+    assert sorted(arrays.silver_probability[arrays.silver_label_item].tolist()) == [0.5, 0.5]
+    assert arrays.silver_probability.sum() == 1.0
 
 
 def test_surplus_judgments_are_ignored(campaign, people):

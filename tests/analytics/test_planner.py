@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.calibration import calibration_variance, label_informativeness
+from analytics.correction import greg_label
 from analytics.estimators import Refusal
 from analytics.goldberg import corrected_variance
 from analytics.planner import (
@@ -18,6 +19,7 @@ from analytics.planner import (
     gold_by_grade,
     half_width_curve,
     next_purchase,
+    plan_curves,
     split,
     topics_for_test,
 )
@@ -148,6 +150,16 @@ def test_the_curve_falls_with_the_root_of_the_money():
     assert found[1] == pytest.approx(plan.half_width)
 
 
+def test_the_curves_of_plans_go_through_them():
+    plans = ebay_plans()
+    found = plan_curves(plans, [plans["shared audit"].cost, plans["independent audits"].cost])
+    assert list(found) == list(METHODS)
+    assert found["shared audit"][0] == pytest.approx(plans["shared audit"].half_width)
+    assert found["independent audits"][1] == pytest.approx(found["shared audit"][0])
+    # the same money buys less with an audit for each system
+    assert (found["independent audits"] > 2 * found["shared audit"]).all()
+
+
 # -- what to buy next ---------------------------------------------------------------------------------------
 
 
@@ -243,6 +255,41 @@ def test_what_cannot_be_reached_is_refused_with_what_would_be_left():
     assert "below one unit" in poor.reason
 
 
+def reported(rng, relevant, label, n, m):
+    """Return the mean of GREG-label's components over 40 campaigns that judge n and audit m items at random."""
+    frame, parts = relevant.size, []
+    for _ in range(40):
+        judged = rng.choice(frame, n, replace=False)
+        audited = np.zeros(n, dtype=bool)
+        audited[rng.choice(n, m, replace=False)] = True
+        found = greg_label(
+            np.full((1, n), 1 / frame),
+            draw_probability=np.full(n, n / frame),
+            bronze_class=label[judged],
+            audited=audited,
+            gold_grade=relevant[judged],
+            audit_probability=np.full(n, m / n),
+            gains=[0, 1],
+        )[0]
+        of = dict(found.components)
+        parts.append((of["drawing"], of["gold"]))
+    return np.mean(parts, axis=0)
+
+
+def test_the_forecast_is_what_the_reported_number_then_has():
+    rng = np.random.default_rng(5)
+    relevant = (rng.random(4000) < 0.4).astype(int)
+    label = np.where(rng.random(4000) < 0.85, relevant, 1 - relevant)
+    drawing, gold = reported(rng, relevant, label, 800, 150)
+    for bought in (800, 0):
+        found = next_purchase(
+            drawing, gold, 800, 150, 1, 1e9 if bought else 4, budget=float(bought or 600), frame_size=4000
+        )
+        after = sum(reported(rng, relevant, label, 800 + found.items, 150 + found.gold))
+        assert found.items + found.gold >= 150
+        assert found.half_width == pytest.approx(1.959964 * math.sqrt(after), rel=0.04)
+
+
 # -- bad input ----------------------------------------------------------------------------------------------
 
 
@@ -266,6 +313,7 @@ def test_what_cannot_be_reached_is_refused_with_what_would_be_left():
             "separation must be above 0",
         ),
         (lambda: half_width_curve(1, 1, [0, 1], cost_bronze=1, cost_gold=1), "costs must be above 0"),
+        (lambda: plan_curves({}, [-1]), "costs must be above 0"),
         (lambda: next_purchase(1, 1, 100, 50, 1, 1), "exactly one of half_width and budget"),
         (lambda: next_purchase(1, 1, 100, 150, 1, 1, budget=5), "n_audited must be in 0..n_judged"),
         (lambda: next_purchase(-1, 1, 100, 50, 1, 1, budget=5), "variances must be finite and >= 0"),

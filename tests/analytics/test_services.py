@@ -1,6 +1,7 @@
 """Recomputations of a small real campaign: what they store, what they refuse, and when they are queued."""
 
 import math
+import uuid
 from datetime import timedelta
 from itertools import combinations
 
@@ -22,7 +23,8 @@ from small_campaign import (
     truth_of,
 )
 
-from analytics.models import Estimate, Flag, Method
+from analytics.frames import forget
+from analytics.models import Computation, Estimate, Flag, Method
 from analytics.services import recomputation as services
 from analytics.services.recomputation import (
     latest_computation,
@@ -30,7 +32,12 @@ from analytics.services.recomputation import (
     recompute,
     start_due_recomputations,
 )
+from judging.models import Judgment
+from judging.services.assign import revise
+from judging.services.campaigns import set_status
+from judging.services.leases import requeue
 from sampling.services.auditing import audit
+from touchstone.jobs import JobCancelled
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -283,6 +290,57 @@ def test_gold_checks_are_counted_where_there_is_no_audit(tmp_path):
     assert sum(map(sum, confusion.counts)) == len(by_item)
 
 
+def test_a_computation_says_which_rows_it_saw(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, wanted=30)
+    computation = recompute(campaign=campaign)
+    newest = Judgment.objects.filter(item__campaign=campaign).order_by("-id").first()
+    assert computation.last_judgment_id == newest.pk
+    assert (computation.n_batches, computation.n_audits) == (1, 1)
+    assert computation.n_judgments == Judgment.objects.filter(item__campaign=campaign).count()
+
+
+def test_only_the_measures_asked_for_are_computed(campaign, people):
+    judge_all(campaign, people)
+    rows = recompute(campaign=campaign, measures=["P@5"]).estimates
+    assert set(rows.values_list("measure", flat=True)) == {"P@5"}
+
+
+def test_a_recomputation_can_be_cancelled_between_any_two_steps_and_leaves_nothing(campaign, people):
+    judge_all(campaign, people)
+    notes = []
+    recompute(campaign=campaign, progress=lambda done, total, note: notes.append((done, total, note)))
+    assert [done for done, *_ in notes] == list(range(notes[0][1] + 1))
+    assert notes[-1][0] == notes[-1][1]
+    there = Computation.objects.count(), Estimate.objects.count()
+    for last in range(
+        len(notes) - 1
+    ):  # the one after the last step is for the job, which then takes all of it back
+
+        def stop(done, _total, _note, last=last):
+            if done == last:
+                raise JobCancelled
+
+        with pytest.raises(JobCancelled):
+            recompute(campaign=campaign, progress=stop)
+        assert (Computation.objects.count(), Estimate.objects.count()) == there
+
+
+def test_a_judgment_of_a_campaign_already_read_is_in_the_next_computation(campaign, people, gold):
+    judged_and_audited(campaign, people, gold, wanted=30)
+    recompute(campaign=campaign)
+    judgment = Judgment.objects.filter(assessor=people[0]).first()
+    revise(
+        assessor=people[0],
+        token=judgment.lease_token,
+        client_token=uuid.uuid4(),
+        grade=(judgment.grade + 1) % 4,
+    )
+    completed = recompute(campaign=campaign)
+    forget()
+    afresh = recompute(campaign=campaign)
+    assert numbers(completed) == numbers(afresh)
+
+
 # -- when ---------------------------------------------------------------------------------------------------
 
 
@@ -346,6 +404,21 @@ def test_what_was_judged_seconds_before_a_computation_is_looked_at_once_more(cam
     give(people[0], slots(campaign)[0], 1)
     finish(campaign)
     start_due_recomputations()  # another judgment with a smaller id may have been committed since
+    assert queued(campaign) == 1
+
+
+def test_judgments_that_are_to_be_made_again_make_a_computation_due(campaign, people, monkeypatch):
+    monkeypatch.setattr(services, "COMMIT_MAY_TAKE", timedelta(0))
+    no_pause(monkeypatch)
+    give(people[0], slots(campaign)[0], 1)
+    finish(campaign)
+    start_due_recomputations()
+    assert queued(campaign) == 0
+    set_status(assessor=people[1], status="suspended", actor=None)  # of no consequence
+    start_due_recomputations()
+    assert queued(campaign) == 0
+    assert requeue(assessor=people[0], actor=None) == 1
+    start_due_recomputations()
     assert queued(campaign) == 1
 
 

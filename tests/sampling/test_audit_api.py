@@ -1,4 +1,4 @@
-"""Audits for programs and from a terminal: who may ask, what is refused by name, and a sample that can be drawn again."""
+"""Audits for programs and from a terminal: who may ask, what is refused by name, and a sample to draw again."""
 
 import csv
 import io
@@ -130,7 +130,6 @@ def test_the_schedule_is_read_and_changed(manager, campaign):
         ("post", "/audits", {}, "items"),
         ("post", "/audits", {"items": 0}, "items"),
         ("post", "/audits", {"items": "all"}, "items"),
-        ("post", "/audits", {"items": 1e400}, "items"),
         ("post", "/audits", {"items": 5, "strategy": "best"}, "strategy"),
         ("post", "/audits", {"items": 5, "tier": "bronze"}, "tier"),
         ("post", "/audits", {"items": 5, "seed": -1}, "seed"),

@@ -399,12 +399,12 @@ def run_audit_job() -> Job:
 def test_the_audit_form_saves_a_schedule_and_audits_at_once(post):
     campaign = make_campaign()
     fields = {"every_seconds": 60, "items_each_time": 5, "items_in_total": 20, "is_active": "on"}
-    post("analytics:audit-schedule", campaign.pk, **fields, now="now")
+    post("analytics:audits", campaign.pk, **fields, now="now")
     assert "nothing to audit" in run_audit_job().note
     assert AuditSchedule.objects.get().items_in_total == 20
     campaigns.open_campaign(campaign=campaign, actor=None)
     judge_all(add_assessor(campaign))
-    post("analytics:audit-schedule", campaign.pk, **fields | {"items_each_time": 20}, now="now")
+    post("analytics:audits", campaign.pk, **fields | {"items_each_time": 20}, now="now")
     assert "with the gold tier" in run_audit_job().note
     assert Event.objects.filter(verb="audited").count() == 1
 

@@ -1,0 +1,187 @@
+"""The manager's forms about audits: when, how many, by which strategy, who judges; what judgments cost."""
+
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html
+
+from judging.models import Campaign
+from sampling.models import AuditSchedule, AuditStrategy, AuditTier
+from sampling.schedules import LONGEST_LINE, parse_crontab
+
+MOST = 2_000_000_000
+UNITS = [(1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days")]
+INTERVAL, CRONTAB = "interval", "crontab"
+ITEMS, MONEY = "items", "money"
+STRATEGIES = {
+    AuditStrategy.INFLUENCE: "What moves the answer to the campaign's question most. Take it unless you need another.",
+    AuditStrategy.RISK: "The same, and more where gold checks show that the grade given is often wrong.",
+    AuditStrategy.NEYMAN: "More of the grades that tell little about the true one: good for every run alike.",
+    AuditStrategy.RARE: "Documents that few draws would have taken: each stands for many others.",
+    AuditStrategy.SIMPLE: "Every judged document alike: good for confusion matrices and questions not asked yet.",
+    AuditStrategy.TOPIC: "The same share of every topic, mostly high grades: good for scores topic by topic.",
+    AuditStrategy.EFFORT: "High grades first, whatever the topic: good for finding what was wrongly taken for relevant.",
+    AuditStrategy.FULL: "By topic and by effort together, whichever gives more.",
+}
+TIERS = {
+    AuditTier.GOLD: ("Gold tier", "The standard. Only these audits correct the numbers."),
+    AuditTier.SILVER: (
+        "Silver tier",
+        "A second opinion, for the agreement between tiers. Its members judge these first, then go on as before.",
+    ),
+}
+SCORES = {
+    Campaign.BronzeScore.VOTE_SHARE: "The mean of a document's grades. Never a bad choice.",
+    Campaign.BronzeScore.ONE_LABEL: "One of its grades, by chance: as if one assessor had judged.",
+    Campaign.BronzeScore.DAWID_SKENE: "Weighs assessors by errors learned from all grades; gains where some are weak.",
+    Campaign.BronzeScore.ONE_COIN: "The same with one number an assessor: for few grades each.",
+    Campaign.BronzeScore.SPAMMERS: "Learns who guesses, and ignores the guesses: for crowds.",
+    Campaign.BronzeScore.EMPIRICAL_BAYES: "Weighs assessors by their gold checks alone: from two checks each.",
+    Campaign.BronzeScore.MACHINE: "Scores of a program, imported into the collection.",
+}
+Choices = list[tuple[str, str]]
+
+
+def _choices(rows: dict[Any, tuple[str, str]]) -> Choices:
+    return [
+        (str(value), format_html('{} <span class="help">{}</span>', name, words))
+        for value, (name, words) in rows.items()
+    ]
+
+
+def strategy_name(code: str) -> str:
+    """Return what a strategy is called in a table.
+
+    >>> strategy_name("rare")
+    'Lowest inclusion probability'
+    """
+    return AuditStrategy(code).label.partition(":")[0]
+
+
+class Radios(forms.ChoiceField):
+    """One of several; what was not sent stays as it is."""
+
+    widget = forms.RadioSelect
+
+    def __init__(self, choices: Choices, label: str) -> None:
+        super().__init__(choices=choices, label=label, required=False)
+
+
+class AuditPlanForm(forms.Form):
+    """The schedule of a campaign, in the words of the screen: `fields_of_schedule` gives the model's."""
+
+    when = Radios([(INTERVAL, "Every so often"), (CRONTAB, "At fixed times")], "When")
+    every_seconds = forms.IntegerField(min_value=1, max_value=MOST, label="Every", required=False)
+    every_unit = forms.TypedChoiceField(
+        coerce=int, choices=UNITS, label="Unit", required=False, empty_value=1
+    )
+    crontab = forms.CharField(
+        max_length=LONGEST_LINE, label="Minute, hour, day, month, weekday (UTC)", required=False
+    )
+    strategy = Radios(
+        _choices({code: (strategy_name(code), words) for code, words in STRATEGIES.items()}),
+        "Which documents",
+    )
+    tier = Radios(_choices(TIERS), "Who judges")
+    size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Size in")
+    items_each_time = forms.FloatField(min_value=0, max_value=MOST, label="Each time, about")
+    items_in_total = forms.FloatField(min_value=0, max_value=MOST, label="In all, at most")
+    is_active = forms.BooleanField(required=False, label="Do this by schedule while the campaign is open")
+
+    def __init__(
+        self, data: Any = None, *, campaign: Campaign, schedule: AuditSchedule, best: str = ""
+    ) -> None:
+        """`best` is the strategy to begin with where there is no schedule yet."""
+        self.campaign, self.schedule = campaign, schedule
+        is_new = schedule.pk is None
+        unit = next(size for size, _ in reversed(UNITS) if schedule.every_seconds % size == 0)
+        super().__init__(
+            data,
+            initial={
+                "when": CRONTAB if schedule.crontab else INTERVAL,
+                "every_seconds": schedule.every_seconds // unit,
+                "every_unit": unit,
+                "crontab": schedule.crontab,
+                "strategy": best if is_new and best else schedule.strategy,
+                "tier": schedule.tier,
+                "size_in": ITEMS,
+                "items_each_time": schedule.items_each_time,
+                "items_in_total": schedule.items_in_total,
+                "is_active": schedule.is_active,
+            },
+        )
+
+    def clean(self) -> dict[str, Any]:
+        sent: dict[str, Any] = super().clean() or {}
+        for name in ("when", "strategy", "tier", "size_in"):
+            sent[name] = sent.get(name) or self.initial[name]
+        if sent["when"] == CRONTAB:
+            self._check_crontab(sent)
+        elif not sent.get("every_seconds") and "every_seconds" not in self.errors:
+            self.add_error("every_seconds", "Say how often.")
+        elif (sent.get("every_seconds") or 0) * (sent.get("every_unit") or 1) > MOST:
+            self.add_error("every_seconds", f"At most {MOST:,} seconds.")
+        self._check_sizes(sent)
+        return sent
+
+    def _check_crontab(self, sent: dict[str, Any]) -> None:
+        if "crontab" in self.errors:
+            return
+        try:
+            parse_crontab(sent.get("crontab") or "")
+        except ValueError as error:
+            self.add_error("crontab", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+
+    def _check_sizes(self, sent: dict[str, Any]) -> None:
+        cost = self.campaign.cost_per_gold
+        if sent["size_in"] == MONEY and cost is None:
+            self.add_error(
+                "size_in", "Money needs to know what a gold label costs: say so under “What judgments cost”."
+            )
+            return
+        for name in ("items_each_time", "items_in_total"):
+            if sent.get(name) is None:
+                continue
+            n_items = int(sent[name] / cost) if sent["size_in"] == MONEY and cost else int(sent[name])
+            if n_items < 1:
+                words = (
+                    f"does not pay for one gold label ({cost:g})"
+                    if sent["size_in"] == MONEY
+                    else "must be at least 1"
+                )
+                self.add_error(name, f"{self.fields[name].label} {words}.")
+            elif n_items > MOST:
+                self.add_error(name, f"At most {MOST:,} documents.")
+            sent[name] = n_items
+
+    def fields_of_schedule(self) -> dict[str, Any]:
+        sent = self.cleaned_data
+        is_crontab = sent["when"] == CRONTAB
+        names = ("strategy", "tier", "items_each_time", "items_in_total", "is_active")
+        return {
+            **{name: sent[name] for name in names},
+            "crontab": sent["crontab"] if is_crontab else "",
+            "every_seconds": self.schedule.every_seconds
+            if is_crontab
+            else sent["every_seconds"] * (sent["every_unit"] or 1),
+        }
+
+
+class ScoreForm(forms.ModelForm):
+    bronze_score = Radios(
+        _choices(
+            {
+                code: (Campaign.BronzeScore(code).label.partition(":")[0], words)
+                for code, words in SCORES.items()
+            }
+        ),
+        "Score",
+    )
+
+    class Meta:
+        model = Campaign
+        fields = ["bronze_score", "cost_per_judgment", "cost_per_gold"]
+        labels = {"cost_per_judgment": "An ordinary judgment costs", "cost_per_gold": "A gold label costs"}
+
+    def clean_bronze_score(self) -> str:
+        return self.cleaned_data["bronze_score"] or self.instance.bronze_score

@@ -1,0 +1,280 @@
+"""The manager's page of audits: plan them, see what the next one would narrow, and what the earlier ones did."""
+
+import math
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from analytics.models import AuditForecast, Computation, Estimate, Method
+from analytics.services.recomputation import latest_computation, queue_recomputation
+from analytics.views.audit_forms import AuditPlanForm, ScoreForm, strategy_name
+from judging.models import Assessor, Campaign, Slot
+from judging.services.campaigns import set_score_and_costs
+from judging.views.access import managers_only
+from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
+from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
+from sampling.services.auditing import PURPOSES, queue_audit
+
+SHOWN_AUDITS = 20
+
+
+@managers_only
+def audits(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """All about audits. A POST saves the schedule; with `now`, it audits at once."""
+    row = _campaign(campaign_id)
+    if request.method != "POST":
+        return _page(request, row)
+    form = AuditPlanForm(request.POST, campaign=row, schedule=_schedule(row))
+    if not form.is_valid():
+        return _page(request, row, plan=form)
+    schedule = save_schedule(campaign=row, actor=request.user, **form.fields_of_schedule())
+    if "now" not in request.POST:
+        when = f"audits come {schedule_words(schedule)}" if schedule.is_active else "audits come by hand only"
+        messages.success(request, f"Saved: {when}.")
+        return redirect("analytics:audits", campaign_id=campaign_id)
+    job = queue_audit(campaign=row, user=request.user)
+    if job is None:
+        messages.info(request, "An audit of this campaign is being drawn already.")
+        return redirect("analytics:audits", campaign_id=campaign_id)
+    back = urlencode({"back": reverse("analytics:audits", args=[row.pk])})
+    return redirect(f"{reverse('job', args=[job.pk])}?{back}")
+
+
+@require_POST
+@managers_only
+def score(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Choose the bronze score, and say what judgments cost."""
+    row = _campaign(campaign_id)
+    before = row.bronze_score
+    form = ScoreForm(request.POST, instance=row)
+    if not form.is_valid():
+        return _page(request, _campaign(campaign_id), scoring=form)
+    set_score_and_costs(campaign=row, actor=request.user, **form.cleaned_data)
+    if form.cleaned_data["bronze_score"] != before:
+        queue_recomputation(campaign=row)
+        messages.success(request, "Saved. The numbers are being computed anew.")
+    else:
+        messages.success(request, "Saved.")
+    return redirect("analytics:audits", campaign_id=campaign_id)
+
+
+def audit_summary(row: Campaign) -> dict[str, Any]:
+    """Return the few words about audits that the overview shows."""
+    schedule = AuditSchedule.objects.filter(campaign=row).first()
+    n_waiting = _open_slots(row).count()
+    return {
+        "schedule": schedule,
+        "n_audits": row.audits.count(),
+        "n_audits_waiting": n_waiting,
+        **_timing(schedule),
+    }
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+
+
+def _schedule(row: Campaign) -> AuditSchedule:
+    """Return the schedule; where there is none, one not saved, whose next audit adds to those made by hand."""
+    schedule = AuditSchedule.objects.filter(campaign=row).first()
+    if schedule is not None:
+        return schedule
+    last = row.audits.filter(tier=AuditTier.GOLD).order_by("sequence").last()
+    if last is None:
+        return AuditSchedule()
+    each = max(1, round(last.expected_in_total / max(1, row.audits.filter(tier=AuditTier.GOLD).count())))
+    return AuditSchedule(items_each_time=each, items_in_total=math.ceil(last.expected_in_total) + each)
+
+
+def _page(
+    request: HttpRequest,
+    row: Campaign,
+    *,
+    plan: AuditPlanForm | None = None,
+    scoring: ScoreForm | None = None,
+) -> HttpResponse:
+    schedule = _schedule(row)
+    computation = latest_computation(campaign=row)
+    forecasts = _forecasts(row, computation)
+    best = next((found["row"].strategy for found in forecasts if found["is_best"]), "")
+    active = row.assessors.filter(status=Assessor.Status.ACTIVE)
+    context = {
+        "campaign": row,
+        "is_drawn": row.draws.exists(),
+        "schedule": schedule if schedule.pk else None,
+        **_timing(schedule if schedule.pk else None),
+        "plan": plan or AuditPlanForm(campaign=row, schedule=schedule, best=best),
+        "scoring": scoring or ScoreForm(instance=row),
+        "computation": computation,
+        "forecasts": forecasts,
+        "refusals": _refusals(forecasts),
+        "best": best,
+        "history": _history(row),
+        "n_audits": row.audits.count(),
+        "shown_audits": SHOWN_AUDITS,
+        "tiers": set(active.values_list("tier", flat=True)),
+    }
+    is_wrong = bool((plan and plan.errors) or (scoring and scoring.errors))
+    return render(request, "analytics/audits.html", context, status=400 if is_wrong else 200)
+
+
+def _timing(schedule: AuditSchedule | None) -> dict[str, Any]:
+    if schedule is None:
+        return {"schedule_words": "", "next_due": None}
+    due = next_due_time(schedule, timezone.now()) if schedule.is_active else None
+    return {"schedule_words": schedule_words(schedule), "next_due": due}
+
+
+# -- forecasts ------------------------------------------------------------------------------------------------
+
+
+def _forecasts(row: Campaign, computation: Computation | None) -> list[dict[str, Any]]:
+    """Return the newest computation's forecasts, the narrowest first; all audits are of one size, so of one cost."""
+    if computation is None:
+        return []
+    found = list(computation.audit_forecasts.select_related("run", "run_b"))
+    found.sort(key=lambda one: (one.half_width_after is None, one.half_width_after or 0.0, one.strategy))
+    least = found[0] if found and found[0].half_width_after is not None else None
+    return [
+        {
+            "row": one,
+            "name": strategy_name(one.strategy),
+            **_widths(one),
+            "cost": one.n_more * row.cost_per_gold if row.cost_per_gold else None,
+            "is_best": one is least,
+            "is_as_good": least is not None and one is not least and _is_as_good(one, least),
+        }
+        for one in found
+    ]
+
+
+def _is_as_good(one: AuditForecast, least: AuditForecast) -> bool:
+    """Return whether the two differ by less than the error of the better one's forecast."""
+    if one.half_width_after is None or least.half_width_after is None:
+        return False
+    return bool(one.half_width_after - least.half_width_after < (least.half_width_error or 0.0))
+
+
+def _widths(one: AuditForecast) -> dict[str, Any]:
+    narrower = None
+    if one.half_width_now and one.half_width_after is not None:
+        narrower = round(100 * (1 - one.half_width_after / one.half_width_now))
+    return {
+        "now": _number(one.half_width_now),
+        "after": _number(one.half_width_after),
+        "error": _number(one.half_width_error, 1),
+        "percent": narrower,
+    }
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    """Return a width with so many digits that count, without an exponent.
+
+    >>> _number(0.01234), _number(0.0004, 1), _number(None)
+    ('0.0123', '0.0004', '')
+    """
+    if value is None:
+        return ""
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{places}f}"
+
+
+def _refusals(forecasts: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(found["row"].refusal for found in forecasts if found["row"].refusal))
+
+
+# -- history --------------------------------------------------------------------------------------------------
+
+
+def _open_slots(row: Campaign, *purposes: str) -> QuerySet[Slot]:
+    """Return what audits still wait for, by the index of unfinished slots."""
+    return row.slots.filter(purpose__in=purposes or list(PURPOSES.values())).exclude(state=Slot.State.DONE)
+
+
+def _history(row: Campaign) -> list[dict[str, Any]]:
+    """Return the newest audits with what they wait for, what had been forecast, and what came out."""
+    computations = Computation.objects.filter(campaign=row)
+    before = computations.filter(created_at__lt=OuterRef("created_at")).order_by("-id")
+    # Complete: every selected item has its gold label, and the numbers have seen them.
+    after = computations.filter(
+        n_audits__gte=OuterRef("sequence"), n_audited__gte=OuterRef("n_selected")
+    ).order_by("id")
+    newest = list(
+        row.audits.annotate(
+            before=Subquery(before.values("pk")[:1]), after=Subquery(after.values("pk")[:1])
+        ).order_by("-sequence")[:SHOWN_AUDITS]
+    )
+    waiting = _waiting(row, newest)
+    forecasts = {
+        (one.computation_id, one.strategy): one
+        for one in AuditForecast.objects.filter(computation__in=[audit.before for audit in newest])
+    }
+    outcomes = _outcomes(newest)
+    shown = []
+    for audit in newest:
+        n_waiting = waiting.get(audit.pk, 0)
+        forecast = forecasts.get((audit.before, audit.strategy)) if audit.tier == AuditTier.GOLD else None
+        outcome = None
+        if forecast is not None and forecast.half_width_after is not None and not n_waiting:
+            outcome = outcomes.get((audit.after, forecast.run_id, forecast.run_b_id, forecast.measure))
+        shown.append(
+            {
+                "row": audit,
+                "strategy": strategy_name(audit.strategy),
+                "n_judged": audit.n_selected - n_waiting,
+                "is_complete": not n_waiting,
+                "forecast": forecast,
+                **(_widths(forecast) if forecast else {}),
+                "outcome": _number(outcome),
+                "errors_off": None if outcome is None else _errors_off(outcome, forecast),
+            }
+        )
+    return shown
+
+
+def _errors_off(outcome: float, forecast: AuditForecast | None) -> float | None:
+    """Return by how many standard errors the forecast was off."""
+    if forecast is None or not forecast.half_width_error or forecast.half_width_after is None:
+        return None
+    return round(abs(outcome - forecast.half_width_after) / forecast.half_width_error, 1)
+
+
+def _waiting(row: Campaign, audits: list[Audit]) -> dict[uuid.UUID, int]:
+    """Return by audit how many selected items nobody has judged yet; the cost follows what waits."""
+    waiting: dict[uuid.UUID, int] = {}
+    for tier, purpose in PURPOSES.items():
+        own = [audit.pk for audit in audits if audit.tier == tier]
+        items = list(_open_slots(row, purpose).values_list("item_id", flat=True)) if own else []
+        counts = AuditEntry.objects.filter(audit__in=own, selected=True, item__in=items).values("audit")
+        waiting.update(counts.annotate(n=Count("pk")).values_list("audit", "n") if items else [])
+    return waiting
+
+
+def _outcomes(audits: list[Audit]) -> dict[tuple, float]:
+    """Return the half-widths of the corrected numbers in the computations after these audits."""
+    wanted = [audit.after for audit in audits if audit.after and audit.tier == AuditTier.GOLD]
+    measures = AuditForecast.objects.filter(computation__in=[audit.before for audit in audits])
+    targets = set(measures.values_list("run", "run_b", "measure").distinct())
+    found: dict[tuple, float] = {}
+    for run, run_b, measure in targets:
+        rows = Estimate.objects.filter(
+            computation__in=wanted,
+            run=run,
+            run_b=run_b,
+            measure=measure,
+            method=Method.CORRECTED,
+            value__isnull=False,
+        )
+        for computation, low, high in rows.values_list("computation", "low", "high"):
+            found[computation, run, run_b, measure] = (high - low) / 2
+    return found

@@ -1,0 +1,126 @@
+"""Rows stored by COPY are the rows that objects would have made, to the last digit, and the database's rules hold."""
+
+import numpy as np
+import pytest
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
+
+from analytics.frames import current_arrays
+from analytics.models import Computation, Estimate
+from analytics.services.columns import EstimateColumns, unsaved
+from analytics.services.storing import NUMBERS, store_estimates
+from sampling.services.auditing import audit
+
+pytestmark = pytest.mark.django_db
+FIELDS = [
+    field.attname for field in Estimate._meta.concrete_fields if field.attname not in ("id", "computation_id")
+]
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    return current_arrays(make_campaign(tmp_path))
+
+
+@pytest.fixture
+def computation(arrays):
+    return Computation.objects.create(
+        campaign=arrays.draw.campaign, last_judgment_id=0, n_judgments=0, n_items=0, n_audited=0, n_gold_checks=0,
+        seconds=0.0,
+    )  # fmt: skip
+
+
+def table(n=4, **changes):
+    rng = np.random.default_rng(3)
+    gone = np.array([False, False, True, False])[:n]
+    numbers = {
+        name: np.where(gone, np.nan, rng.normal(size=n) * 10.0 ** rng.integers(-12, 12, n))
+        for name in NUMBERS
+    }
+    numbers["p_value"] = np.array([np.nan, 0.0, np.nan, 1e-300])[:n]
+    given = {
+        "measure": "DCG@10",
+        "method": "corrected",
+        "run": np.array([0, 1, 2, 0])[:n],
+        "run_b": np.array([-1, -1, -1, 2])[:n],
+        "numbers": numbers,
+        "n": np.array([5, 0, 7, 2**31 - 1])[:n],
+        "sources": [("drawing", "gold"), (), ("a \"quoted\" one",), ("drawing",)][:n],
+        "components": {
+            "drawing": np.array([0.1, 1 / 3, np.nan, 2.5e-17])[:n], "gold": np.array([np.nan, 4.0, np.nan, 1e16])[:n],
+        },
+        "refusal": ["", "", "no, \"none\"\nat all; \\N", ""][:n],
+        "topics_refusal": ["", "“few” topics", "", "\t"][:n],
+        "warning": ["a, b", "", "", "'"][:n],
+    }  # fmt: skip
+    return EstimateColumns(**{**given, **changes})
+
+
+def rows_of(computation):
+    return [tuple(row) for row in computation.estimates.order_by("id").values_list(*FIELDS)]
+
+
+def test_rows_are_stored_as_objects_would_have_been(arrays, computation):
+    given = table()
+    assert store_estimates(computation, arrays, [given, table(method="naive")]) == 8
+    expected = [tuple(getattr(row, name) for name in FIELDS) for row in unsaved(arrays, [given])]
+    assert rows_of(computation)[:4] == expected
+    assert set(NUMBERS) <= set(FIELDS)
+
+
+def test_every_real_row_too(tmp_path):
+    from analytics.services.estimates import Basis, estimate_columns
+    from analytics.services.predictions import Predictions
+    from analytics.services.recomputation import assessor_confusion_counts, measures_of, recompute
+
+    campaign = make_campaign(tmp_path)
+    judge_all(
+        campaign,
+        [make_assessor(campaign, name) for name in ("ann", "ben")],
+        lambda s, p: (truth_of(s) + p) % 4,
+    )
+    audit(campaign=campaign, items_each_time=30, items_in_total=30, seed=5)
+    judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
+    stored = rows_of(recompute(campaign=campaign))
+    arrays = current_arrays(campaign)
+    basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
+    rows = [
+        row for measure in measures_of(campaign) for row in unsaved(arrays, estimate_columns(basis, measure))
+    ]
+    assert stored == [tuple(getattr(row, name) for name in FIELDS) for row in rows]
+    assert len(stored) > 50
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"refusal": ["no value, no reason", "", "", ""]},
+        {"n": np.array([1, 2, 3, -1])},
+        {"run_b": np.array([-1, -1, -1, -1])},  # one run twice
+    ],
+    ids=["a value and a refusal", "a negative number", "a run twice"],
+)
+def test_what_the_database_refuses_leaves_nothing_behind(arrays, computation, wrong):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        store_estimates(computation, arrays, [table(), table(method="naive", **wrong)])
+    assert computation.estimates.count() == 0
+
+
+def test_an_infinite_number_is_refused(arrays, computation):
+    numbers = table().numbers
+    numbers["low"] = np.array([-np.inf, 0.0, np.nan, 0.0])
+    with pytest.raises(IntegrityError), transaction.atomic():
+        store_estimates(computation, arrays, [table(numbers=numbers)])
+    assert computation.estimates.count() == 0
+
+
+def test_what_was_copied_can_neither_be_changed_nor_deleted(arrays, computation):
+    store_estimates(computation, arrays, [table()])
+    for change in ("UPDATE analytics_estimate SET n = 0", "DELETE FROM analytics_estimate"):
+        with (
+            pytest.raises(DatabaseError, match="append-only"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(change)
+    assert computation.estimates.count() == 4
