@@ -76,8 +76,10 @@ class AssumptionResult:
         return self.p_value <= SIGNIFICANT
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, with the sentences to show."""
-        return {**asdict(self), "contradicted": self.contradicted, "sentences": assumption_sentences(self)}
+        """Return plain values, with the sentences to show, one by one and together as `words`."""
+        sentences = assumption_sentences(self)
+        said = {"sentences": sentences, "words": " ".join(sentences)}
+        return {**asdict(self), "contradicted": self.contradicted, **said}
 
 
 @dataclass(frozen=True)

@@ -176,14 +176,6 @@ def _corrections(judged: _Judged) -> Floats:
     return np.asarray(judged.mean - judged.prior + residual)
 
 
-def _counts(judged: _Judged) -> tuple[Ints, Ints, Ints]:
-    """Return per target how many items have weight: judged, audited, and without an audit probability."""
-    masks = np.stack([np.ones(judged.audited.size), judged.audited, judged.unauditable], axis=1)
-    counted = as_targets(judged.rows).sums((not_zero, masks))[0]
-    n_items, n_audited, n_unauditable = np.rint(counted).astype(np.int64).T
-    return n_items, n_audited, n_unauditable
-
-
 def _variances(judged: _Judged) -> tuple[Floats, Floats]:
     """Return per target the variance of the drawing, and that of the audit.
 
@@ -192,19 +184,28 @@ def _variances(judged: _Judged) -> tuple[Floats, Floats]:
     (unbiased for a fixed prediction); never below half the prediction, because the correction is noisy and could make a
     small audit's variance vanish. Audit: max(V_design, V_pooled), as in methods/real-judges.md, section 2.
     """
+    drawing, audit, _ = _variances_and_counts(judged)
+    return drawing, audit
+
+
+def _variances_and_counts(judged: _Judged) -> tuple[Floats, Floats, Ints]:
+    """Return `_variances`, and counts[kind, target] of items with weight: judged, audited, not to be audited."""
     pi, undrawn = judged.audit_probability, 1 - judged.draw_probability
     predicted = (judged.mean - judged.prior) ** 2 + judged.variance
     observed = (judged.gain - judged.prior) ** 2
-    correction = np.where(judged.audited, (observed - predicted) / pi, 0.0)
-    residual = np.where(judged.audited, (judged.gain - judged.mean) / pi, 0.0)
     columns = (
         undrawn * predicted,
-        undrawn * correction,
-        (1 - pi) * residual**2,
+        undrawn * np.where(judged.audited, (observed - predicted) / pi, 0.0),
+        (1 - pi) * np.where(judged.audited, (judged.gain - judged.mean) / pi, 0.0) ** 2,
         (1 / pi - 1) * judged.variance,
     )
-    model, corrected, design, pooled = as_targets(judged.rows).squares(np.stack(columns, axis=1)).T
-    return np.maximum(model + corrected, model / 2), np.maximum(design, pooled)
+    masks = (np.ones(pi.size), judged.audited, judged.unauditable)
+    squares, counted = as_targets(judged.rows).sums(
+        (np.square, np.stack(columns, axis=1)), (not_zero, np.stack(masks, axis=1))
+    )
+    model, correction, design, pooled = squares.T
+    drawing = np.maximum(model + correction, model / 2)
+    return drawing, np.maximum(design, pooled), np.rint(counted.T).astype(np.int64)
 
 
 def _refusals(n_audited: Ints, n_unauditable: Ints) -> dict[int, Refusal]:
@@ -251,8 +252,7 @@ def corrected(
         prior=prior,
         prior_total=prior_total,
     )
-    drawing, audit = _variances(judged)
-    n_items, n_audited, n_unauditable = _counts(judged)
+    drawing, audit, (n_items, n_audited, n_unauditable) = _variances_and_counts(judged)
     found = estimates(
         _values(judged),
         {"drawing": drawing, "gold": audit},
@@ -325,7 +325,7 @@ def greg_label_by_topic(
         prior=f,
         prior_total=known.sum(axis=1),
     )
-    _, n_audited, n_unauditable = _counts(judged)
+    _, _, (_, n_audited, n_unauditable) = _variances_and_counts(judged)
     parts = known + as_targets(judged.rows).totals_by_topic(_corrections(judged), topic, n_topics)
     refusals = _refusals(n_audited, n_unauditable)
     return over_topics_of(rows_alone(len(targets)), parts, (*GREG_SOURCES, "topics"), refusals)

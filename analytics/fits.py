@@ -16,6 +16,7 @@ TOLERANCE = 1e-5
 MOST_ITERATIONS = 5000
 EM_FIRST = 10  # steps of plain EM before the first that is not
 NEAR = 1e-2  # after an accelerated step that moved no posterior by more, a plain one looks whether it is over
+ROUNDING = 1e-14  # of the objective: less is no fall but the last digits of a sum
 TIE = 1e-9  # posteriors closer than that are tied
 
 
@@ -101,8 +102,9 @@ def climb(
             passes += 1
             gained = trial.objective - point.objective
             learn(step, gained)
-            look = gained < 0 or trial.change < NEAR
-            if gained >= 0:
+            risen = gained >= -ROUNDING * abs(point.objective)
+            look = not risen or trial.change < NEAR
+            if risen:
                 held.take()
                 point = trial
             continue

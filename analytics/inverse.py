@@ -9,7 +9,7 @@ It is right only if an assessor errs alike on all documents of one grade. Real j
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimators import (
     FEWEST_ITEMS,
@@ -30,7 +30,7 @@ from analytics.estimators import (
     too_few,
     too_few_of,
 )
-from analytics.labels import Ints, integers
+from analytics.labels import Ints, compressed, integers
 from analytics.separation import SINGULAR as SINGULAR
 from analytics.separation import matrices_refusal
 from analytics.separation import separation_refusal as separation_refusal
@@ -136,6 +136,14 @@ def _label_arrays(
     return _Labels(item, assessor, grade, 1 / count[item])
 
 
+def _of_items(labels: _Labels, items: Ints) -> _Labels:
+    """Return the labels of some items, which are then counted from 0."""
+    place = np.full(int(labels.item.max(initial=-1)) + 1, -1)
+    place[items] = np.arange(items.size)
+    kept = np.flatnonzero(place[labels.item] >= 0)
+    return _Labels(place[labels.item[kept]], labels.assessor[kept], labels.grade[kept], labels.share[kept])
+
+
 def _stack(matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike) -> tuple[Floats, Floats, Floats]:
     j, v = finite("matrices", matrices), finite("gains", gains)
     if v.ndim != 1 or v.size < 2:
@@ -194,6 +202,11 @@ class _Inverse:
     parts: tuple[Floats, Floats, Floats]
     degrees_of_freedom: Floats
     n: Ints
+    is_positive: NDArray[np.bool_]  # no weight is negative
+
+
+def _below_zero(weights: Floats) -> Floats:
+    return np.asarray(weights < 0, dtype=np.float64)
 
 
 def _inverse(
@@ -203,10 +216,11 @@ def _inverse(
     surprise = (given.item_sum(c, given.labels.share) - prior) / pi
     noise = given.item_sum(given.noise(c), given.labels.share**2) / pi  # unbiased, but may be negative
     drawing, positive = (1 - pi) * surprise**2, np.maximum(0.0, noise)
-    squares, spread, counted = targets.sums(
+    squares, spread, counted, negative = targets.sums(
         (np.square, np.stack([drawing, noise, positive], axis=1)),
         (fourth_powers, (1 - pi) * (drawing + positive) ** 2),
         (not_zero, np.ones(pi.size)),
+        (_below_zero, np.ones(pi.size)),
     )
     drawn, noisy, clamped = squares.T
     cells, cell_spread = _matrix_variances(targets, given, mixes, c)
@@ -216,7 +230,7 @@ def _inverse(
     below = cell_spread + sampled
     df = np.divide(sum(parts) ** 2, below, out=np.full(below.shape, np.inf), where=below > 0)
     n = np.rint(counted).astype(np.int64)
-    return _Inverse(targets.totals(surprise), parts, np.maximum(1.0, df), n)
+    return _Inverse(targets.totals(surprise), parts, np.maximum(1.0, df), n, negative == 0)
 
 
 def _matrix_variances(
@@ -265,11 +279,15 @@ def matrix_inverse(
     labels = _label_arrays(label_item, label_assessor, label_grade, (n_items, j.shape[0], v.size))
     f, totals = known_prior(prior, prior_total, n_items, (n_targets,))
 
-    present, place = np.unique(labels.assessor, return_inverse=True)
-    given = _Matrices(j[present], gold[present], replace(labels, assessor=place), n_items)
-    refused = matrices_refusal(given.matrices, given.gold, rng)
+    present, place = compressed(labels.assessor)
+    refused = matrices_refusal(j[present], gold[present], rng)
     if refused is not None:
         return all_refused(n_targets, refused)
+    weighed = np.flatnonzero(targets.runs.counts())  # no other item plays a part
+    targets, pi, f = targets.over(weighed), pi[weighed], f[weighed]
+    given = _Matrices(
+        j[present], gold[present], _of_items(replace(labels, assessor=place), weighed), weighed.size
+    )
     mixes = given.mixes(targets.scaled(1 / pi))
     found = _inverse(targets, pi, given, mixes, v, f)
     return estimates(
@@ -277,19 +295,16 @@ def matrix_inverse(
         dict(zip(INVERSE_SOURCES, found.parts, strict=True)),
         degrees_of_freedom=found.degrees_of_freedom,
         n=found.n,
-        refusals=_infeasible(targets, pi, given, mixes) | too_few_of(found.n),
+        refusals=_infeasible(targets, pi, given, mixes, found.is_positive) | too_few_of(found.n),
     )
 
 
-def _below_zero(weights: Floats) -> Floats:
-    return np.asarray(weights < 0, dtype=np.float64)
-
-
-def _infeasible(targets: TargetWeights, pi: Floats, given: _Matrices, mixes: Floats) -> dict[int, Refusal]:
+def _infeasible(
+    targets: TargetWeights, pi: Floats, given: _Matrices, mixes: Floats, is_positive: NDArray[np.bool_]
+) -> dict[int, Refusal]:
     """Return the refusals of targets to which J^-1 gives a negative share (binary: j outside [1-mN, mR])."""
     total = targets.totals(1 / pi)
-    negative = targets.sums((_below_zero, np.ones(pi.size)))[0]
-    every = np.flatnonzero((negative == 0) & (total > 0))
+    every = np.flatnonzero(is_positive & (total > 0))
     found: dict[int, Refusal] = {}
     for asked in np.array_split(every, 1 + every.size // AT_ONCE):
         some, mix = targets.some(asked), targets.of_targets(mixes, asked)
@@ -331,7 +346,7 @@ def matrix_inverse_with_replacement(
     used = int(np.count_nonzero(w))
     if used < max(2, fewest):
         return too_few(used, max(2, fewest))
-    present, place = np.unique(labels.assessor, return_inverse=True)
+    present, place = compressed(labels.assessor)
     if (gold[present] <= 0).any():
         return Refusal("an assessor has no gold label of some grade", FEWEST_ITEMS)
     if (np.abs(np.linalg.det(j[present])) < SINGULAR).any():

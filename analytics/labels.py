@@ -27,6 +27,20 @@ def integers(name: str, values: ArrayLike, least: int | None = None, most: int |
     return array.astype(np.int64)
 
 
+def compressed(values: Ints) -> tuple[Ints, Ints]:
+    """Return the different values, ascending, and each one's place among them; numbers near each other are not sorted.
+
+    >>> [array.tolist() for array in compressed(np.array([7, 4, 7]))]
+    [[4, 7], [1, 0, 1]]
+    """
+    least = int(values.min(initial=0))
+    if int(values.max(initial=0)) - least > 4 * values.size:
+        different, place = np.unique(values, return_inverse=True)
+        return different, place
+    present = np.bincount(values - least) > 0
+    return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[values - least]
+
+
 def item_means(label_item: ArrayLike, label_value: ArrayLike, n_items: int) -> Floats:
     """Return the mean of the labels' values per item. Raise ValueError for an item without a label.
 
@@ -63,7 +77,7 @@ def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
     [0, 0, 0]
     """
     classes = integers("bronze_class", bronze_class)
-    _, index = np.unique(classes, return_inverse=True)
+    _, index = compressed(classes)
     count = np.bincount(index, weights=np.asarray(audited, dtype=bool)).astype(np.int64).tolist()
     groups = [[position] for position in range(len(count))]
     while len(count) > 1 and min(count) < AUDITED_FOR_A_CLASS:

@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from analytics.views import analyses, assessors, audits, design, manage, planner, research, reuse
+from analytics.views import analyses, assessors, audits, design, errors, manage, planner, research, reuse
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -10,6 +10,7 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/layout/", design.lay_out, name="layout"),
     path("manage/campaigns/<uuid:campaign_id>/audits/", audits.audits, name="audits"),
     path("manage/campaigns/<uuid:campaign_id>/audits/score/", audits.score, name="audits-score"),
+    path("manage/campaigns/<uuid:campaign_id>/errors/", errors.errors, name="errors"),
     path("manage/campaigns/<uuid:campaign_id>/recompute/", manage.recompute_now, name="recompute"),
     path(
         "manage/campaigns/<uuid:campaign_id>/assessors/<int:assessor_id>/",

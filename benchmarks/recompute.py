@@ -113,7 +113,8 @@ def _recompute(clock: Clock) -> dict[str, Any]:
 def _fold(clock: Clock) -> dict[str, Any]:
     """Complete what this process has read by one judgment at a time."""
     from analytics.frames import campaign_arrays, current_arrays
-    from analytics.services.recomputation import assessor_confusion_counts, recompute
+    from analytics.services.confusions import assessor_confusion_counts
+    from analytics.services.recomputation import recompute
 
     campaign = _campaign()
     arrays = current_arrays(campaign)

@@ -6,9 +6,11 @@ Counts are sums over the log of judgments: whoever counts again from the log get
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
+from analytics.assumption import assumption_result, assumption_sentences
 from analytics.comparison import holm
 from analytics.confusion import (
     ConfusionEstimate as Confusion,
@@ -19,9 +21,11 @@ from analytics.confusion import (
     drift_p_values,
     grouped_audit_counts,
 )
+from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
 from analytics.services.bronze import joined_grades
+from judging.models import Campaign
 
 FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong
 SURE = 0.05  # of Holm's adjusted p over all assessors
@@ -186,6 +190,33 @@ def _shared_counts(shares: np.ndarray, gold: Ints, probability: np.ndarray) -> n
     squares = np.bincount(gold, 1 / probability**2, n_grades)
     totals = weighted.sum(axis=1)
     return weighted * np.divide(totals, squares, out=np.zeros(n_grades), where=squares > 0)[:, None]
+
+
+# -- the papers' assumption ----------------------------------------------------------------------------------
+
+
+def assumption(arrays: CampaignArrays, campaign: Campaign) -> dict[str, Any]:
+    """Return the test that judges err alike on all documents of one grade, for relevant and not, with its words."""
+    audited = _audited(arrays)
+    if not audited.label.size:
+        return {"words": "", "refusal": arrays.no_audit()}
+    relevant = campaign.scale.relevant_grade
+    places = arrays.judged[audited.item]
+    returned_by = np.bincount(arrays.returned.item, minlength=arrays.frame.height)[places]
+    found = assumption_result(
+        gold_grade=(audited.gold >= relevant).astype(np.int64),
+        given_grade=(audited.given >= relevant).astype(np.int64),
+        log_runs=np.log(np.maximum(returned_by, 1)),
+        audit_probability=audited.probability,
+        gains=[0.0, 1.0],
+        rng=np.random.default_rng(arrays.last_judgment_id),
+        topic_index=arrays.topic_index[places],
+        item_index=audited.item,
+    )
+    words = " ".join(assumption_sentences(found))
+    if isinstance(found, Refusal):
+        return {"words": words, "refusal": found.reason}
+    return found.as_json() | {"words": words}
 
 
 # -- storing ------------------------------------------------------------------------------------------------

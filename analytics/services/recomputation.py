@@ -4,25 +4,18 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-import numpy as np
 from django.db import transaction
 from django.db.models import CharField, Exists, F, OuterRef, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
-from analytics.confusion import (
-    ConfusionEstimate as Confusion,
-)
-from analytics.confusion import (
-    assessor_counts,
-    confusion_from_counts,
-    grouped_audit_counts,
-)
-from analytics.frames import HARMLESS, CampaignArrays, current_arrays
-from analytics.models import Computation, ConfusionEstimate, Flag
+from analytics.frames import HARMLESS, current_arrays
+from analytics.models import Computation
+from analytics.services import confusions
 from analytics.services.audit_forecast import store_forecasts
 from analytics.services.columns import EstimateColumns
-from analytics.services.estimates import Basis, ConfusionCounts, estimate_columns
+from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.predictions import Predictions
 from analytics.services.storing import store_estimates
 from judging.models import Assessor, Campaign, Judgment
@@ -33,7 +26,6 @@ from touchstone import jobs
 from touchstone.models import Event
 
 MEASURES = ["P@10", "DCG@10", "RBP@20"]
-FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong
 COMMIT_MAY_TAKE = timedelta(seconds=5)
 SHORTEST_PAUSE, PAUSE_FACTOR = timedelta(seconds=10), 60
 Progress = Callable[[int, int, str], None]
@@ -88,66 +80,10 @@ def recompute(
             seconds=time.monotonic() - started,
         )
         store_estimates(computation, arrays, tables)
-        _store_confusions(computation, arrays, counts)
+        confusions.store(computation, arrays, counts)
         store_forecasts(computation, arrays, campaign, predictions)
     progress(n_steps, n_steps, "stored")
     return computation
-
-
-# -- confusion matrices -------------------------------------------------------------------------------------
-
-
-def assessor_confusion_counts(arrays: CampaignArrays) -> ConfusionCounts:
-    """Return what gold checks and audits say about every bronze and silver assessor."""
-    n, g = len(arrays.assessors), arrays.n_grades
-    checks = assessor_counts(arrays.check_assessor, arrays.check_true, arrays.check_given, n, g)
-    label = np.flatnonzero(arrays.audited[arrays.label_item])
-    item, who = arrays.label_item[label], arrays.label_assessor[label]
-    audits = grouped_audit_counts(
-        who, arrays.audit_grade[item], arrays.label_grade[label], arrays.audit_probability[item], n, g
-    )
-    n_audited = np.bincount(who, minlength=n)
-    return ConfusionCounts(checks, audits, n_audited)
-
-
-def _store_confusions(computation: Computation, arrays: CampaignArrays, counts: ConfusionCounts) -> None:
-    stored, flags = [], []
-    for index, assessor in enumerate(arrays.assessors):
-        together = counts.together[index]
-        estimate: Confusion = confusion_from_counts(together)
-        accuracy = _accuracy(together)
-        stored.append(
-            ConfusionEstimate(
-                computation=computation,
-                assessor=assessor,
-                key=str(assessor.pk),
-                label=str(assessor),
-                counts=together.round(6).tolist(),
-                matrix=estimate.matrix,
-                low=estimate.low,
-                high=estimate.high,
-                n_gold_checks=int(counts.checks[index].sum()),
-                n_audited=int(counts.n_audited[index]),
-                **dict(zip(("accuracy", "accuracy_low", "accuracy_high"), accuracy, strict=True)),
-            )
-        )
-        if accuracy[2] is not None and accuracy[2] < FLAG_BELOW_CHANCE_OF:
-            evidence = (
-                f"right in {accuracy[0]:.0%} of {together.sum():.0f} gold labels; with 95 % confidence in at most "
-                f"{accuracy[2]:.0%}"
-            )
-            flags.append(Flag(assessor=assessor, computation=computation, evidence=evidence))
-    ConfusionEstimate.objects.bulk_create(stored)
-    Flag.objects.bulk_create(flags)
-
-
-def _accuracy(counts: np.ndarray) -> tuple[float | None, float | None, float | None]:
-    """Return the share of exactly right grades with its Jeffreys interval: a two-cell confusion row."""
-    total, right = float(counts.sum()), float(np.trace(counts))
-    if total == 0:
-        return None, None, None
-    row = confusion_from_counts([[right, max(0.0, total - right)], [0.0, 0.0]])  # weighted sums round
-    return right / total, row.low[0][0], row.high[0][0]
 
 
 # -- when ---------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def _assessor_page(
         "campaign": row,
         "assessor": person,
         "confusion": confusion,
-        "rows": _matrix_rows(confusion, labels) if confusion else [],
+        "rows": matrix_rows(confusion, labels) if confusion else [],
         "labels": labels,
         "heat_map": heat_map,
         "flags": person.flags.order_by("-id")[:5],
@@ -120,7 +120,7 @@ def _machine_calls(person: Assessor) -> dict[str, Any] | None:
     return {**sums, "by_status": list(by_status), "models": list(models)}
 
 
-def _matrix_rows(confusion: Any, labels: list[str]) -> list[dict[str, Any]]:
+def matrix_rows(confusion: Any, labels: list[str]) -> list[dict[str, Any]]:
     """Return one row a true grade: its cells with intervals, or none where that grade has no gold yet."""
     rows = []
     for true, (label, counts) in enumerate(zip(labels, confusion.counts, strict=True)):

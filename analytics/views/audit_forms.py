@@ -20,7 +20,7 @@ STRATEGIES = {
     AuditStrategy.RARE: "Documents that few draws would have taken: each stands for many others.",
     AuditStrategy.SIMPLE: "Every judged document alike: good for confusion matrices and questions not asked yet.",
     AuditStrategy.TOPIC: "The same share of every topic, mostly high grades: good for scores topic by topic.",
-    AuditStrategy.EFFORT: "High grades first, whatever the topic: good for finding what was wrongly taken for relevant.",
+    AuditStrategy.EFFORT: "High grades first, whatever the topic: good for finding what is wrongly taken for relevant.",
     AuditStrategy.FULL: "By topic and by effort together, whichever gives more.",
 }
 TIERS = {
@@ -39,6 +39,7 @@ SCORES = {
     Campaign.BronzeScore.EMPIRICAL_BAYES: "Weighs assessors by their gold checks alone: from two checks each.",
     Campaign.BronzeScore.MACHINE: "Scores of a program, imported into the collection.",
 }
+NO_COST = "Money needs to know what a gold label costs: say so under “What judgments cost”."
 Choices = list[tuple[str, str]]
 
 
@@ -135,24 +136,20 @@ class AuditPlanForm(forms.Form):
     def _check_sizes(self, sent: dict[str, Any]) -> None:
         cost = self.campaign.cost_per_gold
         if sent["size_in"] == MONEY and cost is None:
-            self.add_error(
-                "size_in", "Money needs to know what a gold label costs: say so under “What judgments cost”."
-            )
+            self.add_error("size_in", NO_COST)
             return
+        price = cost if sent["size_in"] == MONEY and cost else 1.0
         for name in ("items_each_time", "items_in_total"):
             if sent.get(name) is None:
                 continue
-            n_items = int(sent[name] / cost) if sent["size_in"] == MONEY and cost else int(sent[name])
-            if n_items < 1:
+            sent[name] = int(min(sent[name] / price, 2.0 * MOST))
+            if sent[name] < 1:
                 words = (
-                    f"does not pay for one gold label ({cost:g})"
-                    if sent["size_in"] == MONEY
-                    else "must be at least 1"
+                    "must be at least 1" if price == 1.0 else f"does not pay for one gold label ({price:g})"
                 )
-                self.add_error(name, f"{self.fields[name].label} {words}.")
-            elif n_items > MOST:
+                self.add_error(name, f"“{self.fields[name].label}” {words}.")
+            elif sent[name] > MOST:
                 self.add_error(name, f"At most {MOST:,} documents.")
-            sent[name] = n_items
 
     def fields_of_schedule(self) -> dict[str, Any]:
         sent = self.cleaned_data

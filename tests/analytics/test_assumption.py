@@ -149,7 +149,8 @@ def test_the_result_is_stored_as_plain_values_with_its_sentences():
     assert stored["n"] == 400
     assert stored["p_value"] == found.p_value <= 0.05
     assert stored["sentences"] == assumption_sentences(found)
-    text = " ".join(stored["sentences"])
+    text = stored["words"]
+    assert text == " ".join(stored["sentences"])
     assert "do not err alike" in text
     assert f"{found.shift:+.3g} ± {found.standard_error:.2g} (standard error); it is not used" in text
     # the shift of w/100 is a hundredth of that of w, whatever is permuted

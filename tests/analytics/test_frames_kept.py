@@ -27,7 +27,7 @@ from small_campaign import (
 )
 
 from analytics.frames import campaign_arrays, current_arrays, forget, kept, log
-from analytics.services.recomputation import assessor_confusion_counts
+from analytics.services.confusions import assessor_confusion_counts
 from judging.models import Judgment
 from judging.services.assign import revise, submit
 from judging.services.errors import Refused

@@ -8,6 +8,10 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 from analytics.frames import current_arrays
 from analytics.models import Computation, Estimate
 from analytics.services.columns import EstimateColumns, unsaved
+from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimates import Basis, estimate_columns
+from analytics.services.predictions import Predictions
+from analytics.services.recomputation import measures_of, recompute
 from analytics.services.storing import NUMBERS, store_estimates
 from sampling.services.auditing import audit
 
@@ -69,10 +73,6 @@ def test_rows_are_stored_as_objects_would_have_been(arrays, computation):
 
 
 def test_every_real_row_too(tmp_path):
-    from analytics.services.estimates import Basis, estimate_columns
-    from analytics.services.predictions import Predictions
-    from analytics.services.recomputation import assessor_confusion_counts, measures_of, recompute
-
     campaign = make_campaign(tmp_path)
     judge_all(
         campaign,
