@@ -110,6 +110,7 @@ def histogram(edges: Sequence[float], counts: Sequence[int], title: str, x_title
             "x": number("from", x_scale, {"title": printable(x_title), "grid": False, "tickCount": 6}),
             "x2": {"field": "to"},
             "y": number("count", axis={"title": printable(y_title), "tickCount": 4, "tickMinStep": 1}),
+            "y2": {"datum": 0},
         },
     }
     told = "; ".join(f"{v['from']:g} to {v['to']:g}: {v['count']}" for v in values if v["count"])

@@ -131,11 +131,11 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
     n_folds, n_columns = b.shape
     first, second = np.triu_indices(n_columns)
     upper = np.zeros((n_folds, first.size))
-    both = np.zeros((a.shape[1], 2, n_folds, n_columns))
+    both = np.zeros((2, n_folds, a.shape[1], n_columns))
     for k, own in enumerate(folds):
         others = np.flatnonzero(np.arange(n_folds) != k)
         coefficients, effects = b[others].T, np.ascontiguousarray(a[others].T)
-        by_fit = np.zeros((first.size, others.size))
+        by_fit, found = np.zeros((first.size, others.size)), []
         for rows, segments in _blocks(own.group):
             columns, group = own.columns[:, rows], own.group[rows]
             eta = columns.T @ coefficients + own.offset[rows, None] + effects[group]
@@ -143,14 +143,15 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
                 mean = 1.0 / (1.0 + np.exp(-eta))
             weights = np.concatenate([mean * (1.0 - mean), mean - own.target[rows, None]], axis=1)
             by_fit += (columns[first] * columns[second]) @ weights[:, : others.size]
-            for start, stop in segments:
-                found = columns[:, start:stop] @ weights[start:stop]
-                both[group[start], :, others] += found.reshape(n_columns, 2, -1).transpose(2, 1, 0)
+            found += [columns[:, start:stop] @ weights[start:stop] for start, stop in segments]
+        if found:
+            present = own.group[np.flatnonzero(np.diff(own.group, prepend=-1))]
+            by_group = np.stack(found).reshape(len(found), n_columns, 2, -1).transpose(2, 3, 0, 1)
+            both[:, others[:, None], present] += by_group
         upper[others] += by_fit.T
     hessian = np.zeros((n_folds, n_columns, n_columns))
     hessian[:, first, second] = hessian[:, second, first] = upper
-    crossed, slopes = both.transpose(1, 2, 0, 3)
-    return _Sums(hessian, crossed, slopes)
+    return _Sums(hessian, *both)
 
 
 def _blocks(group: NDArray[np.int64]) -> Iterator[tuple[slice, list[tuple[int, int]]]]:

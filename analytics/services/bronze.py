@@ -35,7 +35,7 @@ def bronze_classes(arrays: CampaignArrays, campaign: Campaign) -> Ints:
     if score == Score.MACHINE:
         said = arrays.frame["score"].to_numpy()[arrays.judged]
         return np.where(np.isnan(said), -1, np.rint(np.nan_to_num(said) * STEPS)).astype(np.int64)
-    fitted = _fit(arrays, score)
+    fitted = _fit(arrays, score) if score != Score.VOTE_SHARE else None
     if not isinstance(fitted, Aggregation):
         return vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size, steps=STEPS)
     expected = fitted.posterior[: arrays.judged.size] @ np.arange(arrays.n_grades)

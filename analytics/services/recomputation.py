@@ -13,6 +13,7 @@ from analytics.frames import HARMLESS, current_arrays
 from analytics.models import Computation
 from analytics.services import confusions
 from analytics.services.audit_forecast import store_forecasts
+from analytics.services.bronze import used_score
 from analytics.services.columns import EstimateColumns
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis, estimate_columns
@@ -72,7 +73,8 @@ def recompute(
             last_judgment_id=arrays.last_judgment_id,
             n_batches=arrays.draw.batch,
             n_audits=arrays.n_audits,
-            bronze_score=campaign.bronze_score,
+            bronze_score=used_score(arrays, campaign),
+            assumption=confusions.assumption(arrays, campaign),
             n_judgments=arrays.n_judgments,
             n_items=arrays.judged.size,
             n_audited=int(arrays.audited.sum()),

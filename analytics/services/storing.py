@@ -29,7 +29,7 @@ def store_estimates(
         rows = _rows(computation, keys, table)
         names = ", ".join(f'"{name}"' for name in rows.columns)
         sql = f"COPY {Estimate._meta.db_table} ({names}) FROM STDIN (FORMAT csv, NULL '{NULL}')"
-        with connection.cursor() as cursor, cursor.copy(sql) as copy:
+        with connection.wrap_database_errors, connection.cursor() as cursor, cursor.copy(sql) as copy:
             copy.write(rows.write_csv(include_header=False, null_value=NULL))
         n += rows.height
     return n

@@ -21,8 +21,7 @@ from analytics.serializers import AnalysisRequest, analysis_json
 from analytics.services.analyses import Wanted, ask, find
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.conditions import QUESTIONS, answer_questions, newest_answers, what_forbids
-from analytics.services.recomputation import latest_computation, measures_of
-from analytics.views.words import assumption_words
+from analytics.services.recomputation import measures_of
 from judging.models import Campaign
 from judging.views.access import ResearchersOnly, managers_only, researchers_only
 from sampling.measures import measure_kind
@@ -43,11 +42,12 @@ def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if context.get("result"):
         answers = newest_answers(row)
         context["result"] = shown = under_conditions(context["result"], answers)
+        for band in shown["assumption"].get("bands", []):
+            band["rates"] = [band["sensitivity"], band["specificity"]]
         context |= {
             "groups": _groups(shown["lines"], context["wanted"]),
             "forbidden": what_forbids(answers),
             "is_asked": answers is not None,
-            "assumption": assumption_words(latest_computation(campaign=row)),
         }
     return render(request, "analytics/methods.html", context, status=400 if "errors" in context else 200)
 

@@ -20,7 +20,7 @@ from judging.models import Assessor, Campaign, Slot
 from judging.services.campaigns import set_score_and_costs
 from judging.views.access import managers_only
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
-from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
+from sampling.services.audit_schedules import has_ended, next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
 
 SHOWN_AUDITS = 20
@@ -128,9 +128,10 @@ def _page(
 
 def _timing(schedule: AuditSchedule | None) -> dict[str, Any]:
     if schedule is None:
-        return {"schedule_words": "", "next_due": None}
-    due = next_due_time(schedule, timezone.now()) if schedule.is_active else None
-    return {"schedule_words": schedule_words(schedule), "next_due": due}
+        return {"schedule_words": "", "next_due": None, "has_ended": False}
+    ended = has_ended(schedule)
+    due = next_due_time(schedule, timezone.now()) if schedule.is_active and not ended else None
+    return {"schedule_words": schedule_words(schedule), "next_due": due, "has_ended": ended}
 
 
 # -- forecasts ------------------------------------------------------------------------------------------------

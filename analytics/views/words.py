@@ -58,11 +58,13 @@ def _percent(share: float) -> str:
 
 
 def assumption_words(computation: Computation | None) -> dict[str, Any]:
-    """Return the test of the papers' assumption as the newest computation stored it: `words`, and `fails`."""
+    """Return the newest computation's test of the papers' assumption: all its `words`, the `verdict`, and `fails`."""
     stored = (computation.assumption if computation else None) or {}
-    words = stored.get("words") or stored.get("sentence") or stored.get("refusal") or ""
-    p = stored.get("p_value")
-    return {"words": words, "fails": p is not None and p < 0.05} if words else {}
+    words = stored.get("words", "")
+    sentences = stored.get("sentences") or [words]
+    return (
+        {"words": words, "verdict": sentences[0], "fails": bool(stored.get("contradicted"))} if words else {}
+    )
 
 
 def conditions_context(campaign: Campaign) -> dict[str, Any]:

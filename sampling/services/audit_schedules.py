@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from judging.models import Campaign
 from sampling import schedules
-from sampling.models import AuditSchedule
+from sampling.models import Audit, AuditSchedule
 from touchstone.models import User, record
 
 TIMING = ("crontab", "every_seconds", "is_active")
@@ -25,6 +25,13 @@ def next_due_time(schedule: AuditSchedule, now: datetime) -> datetime:
     if schedule.crontab:
         return schedules.next_due(schedules.parse_crontab(schedule.crontab), max(now, schedule.starts_at))
     return schedules.next_due_of_interval(schedule.every_seconds, schedule.starts_at, now)
+
+
+def has_ended(schedule: AuditSchedule) -> bool:
+    """Return whether the wanted total has been reached."""
+    audits = Audit.objects.filter(campaign=schedule.campaign_id, tier=schedule.tier).order_by("-sequence")
+    expected = audits.values_list("expected_in_total", flat=True).first()
+    return expected is not None and expected >= schedule.items_in_total
 
 
 def schedule_words(schedule: AuditSchedule) -> str:

@@ -11,7 +11,7 @@ from judging.services.campaigns import open_slots
 from sampling.audit_plan import items_of_next_audit
 from sampling.draws import permanent_random_numbers
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditStrategy, AuditTier
-from sampling.services.audit_schedules import last_due_time
+from sampling.services.audit_schedules import has_ended, last_due_time
 from sampling.services.auditable import NOT_DRAWN, auditable, judged_items
 from sampling.services.layout import BATCH
 from sampling.services.population import DrawRefused
@@ -128,7 +128,7 @@ def start_due_audits() -> None:
     now = timezone.now()
     for schedule in AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN):
         due = last_due_time(schedule, now)
-        if due is not None:
+        if due is not None and not has_ended(schedule):
             jobs.enqueue(
                 kind="audit",
                 payload={"campaign": str(schedule.campaign_id)},

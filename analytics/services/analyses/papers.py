@@ -115,7 +115,15 @@ def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
     if estimate.value is None:
         return replace(line, refusal=estimate.refusal)
     ends = (estimate.low, estimate.high) if sign > 0 else (-estimate.high, -estimate.low)
-    note = ". ".join(filter(None, [line.note, estimate.warning]))
+    note = ". ".join(filter(None, [line.note, _over_topics(estimate, sign), estimate.warning.capitalize()]))
     return replace(
         line, value=sign * estimate.value, low=ends[0], high=ends[1], p_value=estimate.p_value, note=note
     )
+
+
+def _over_topics(estimate: Estimate, sign: int) -> str:
+    """Return the interval with the topics as a sample: the papers' intervals have them so too."""
+    if estimate.method != Method.CORRECTED or estimate.topics_low is None:
+        return ""
+    low, high = sorted((sign * estimate.topics_low, sign * estimate.topics_high))
+    return f"With the topics as a sample, as all below: {low:.3f} to {high:.3f}"

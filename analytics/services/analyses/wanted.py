@@ -63,7 +63,7 @@ def filled(line: Line, found: Estimate | Refusal, p_value: float | None = None) 
     """Return the line with the numbers of an estimate, or its refusal."""
     if isinstance(found, Refusal):
         return refused(line, found)
-    note = ". ".join(filter(None, [line.note, found.warning]))
+    note = ". ".join(filter(None, [line.note, found.warning.capitalize()]))
     return Line(
         line.of,
         line.name,

@@ -1,6 +1,7 @@
 """`manage.py demo`: the stack with a real collection in it, one campaign to judge and one that is judged already."""
 
 import json
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from touchstone.management.commands.stack import run_stack
+from touchstone.embedded import Program
+from touchstone.management.commands.stack import MANAGE, run_stack
 from touchstone.views import DEMO_LOGINS
 
 
@@ -27,7 +29,8 @@ class Command(BaseCommand):
             raise CommandError(f"{collection} is not a folder")
 
         preparation = ["--demo", *(["--collection", str(Path(collection).resolve())] if collection else [])]
-        run_stack(port, self.stdout.write, preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"})
+        gold = Program("gold", [sys.executable, MANAGE, "load_demo", "--judge-audits"])
+        run_stack(port, self.stdout.write, preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"}, [gold])
 
     def _welcome(self, address: str) -> None:
         logins = json.loads((settings.VAR / DEMO_LOGINS).read_text())

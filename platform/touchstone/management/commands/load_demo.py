@@ -5,13 +5,11 @@ import os
 import secrets
 import tempfile
 import time
-import uuid
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -20,7 +18,6 @@ from django.db import connection, transaction
 from analytics.services.recomputation import recompute
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
 from judging.rankings import read_rankings, top
-from judging.services.assign import claim, submit
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
@@ -28,15 +25,16 @@ from judging.services.judgment_files import import_judgments
 from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
 from sampling.models import AuditSchedule
 from sampling.questions import Design
+from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
-from touchstone.demo import docstrings, simulated, systems
+from touchstone.demo import docstrings, systems
 from touchstone.demo.folder import Folder, read_folder, read_grades
+from touchstone.demo.watched import DEPTH, Simulation, judge_audits_for_ever
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
 
 DATA = Path(docstrings.__file__).parent
-DEPTH = 20
 PEOPLE = [
     ("mara", User.Role.MANAGER, "manager"),
     ("rhea", User.Role.RESEARCHER, "researcher"),
@@ -57,6 +55,7 @@ OWN_TOPICS = (
     4  # numbers need judgments on every topic: few topics, so that one person sees them after half an hour
 )
 SEED = 20261121
+AUDITED_EACH_TIME = 150
 
 
 class Command(BaseCommand):
@@ -64,11 +63,18 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
+        parser.add_argument(
+            "--judge-audits",
+            action="store_true",
+            help="load nothing; judge what audits select in simulated campaigns, until stopped",
+        )
 
-    def handle(self, *args: Any, collection: str | None, **options: Any) -> None:
+    def handle(self, *args: Any, collection: str | None, judge_audits: bool, **options: Any) -> None:
         if "DATABASE_URL" in os.environ:
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
+        if judge_audits:
+            judge_audits_for_ever(self._say)
         name = Path(collection).name if collection else "Python's standard library"
         people = self._people()
         # Each step is one transaction or can be repeated: a load that was cut off goes on where it stopped.
@@ -280,103 +286,29 @@ class Command(BaseCommand):
             with transaction.atomic():
                 campaign = self._campaign(made, name, people["mara"], judgments_per_item=2, is_simulated=True)
                 self._draw(campaign, pair, 1200, people["mara"])
-        if campaign.computations.exists():
+        if AuditSchedule.objects.filter(campaign=campaign).exists():
             return
         with connection.cursor() as cursor:
             # Losing the last moments of a simulation costs nothing: a load that was cut off goes on where it stopped.
             cursor.execute("SET synchronous_commit = off")
         simulation = Simulation(campaign)
         simulation.judge(self._say)
-        for items_in_total in (150, 300, 450):
+        for items_in_total in (AUDITED_EACH_TIME, 2 * AUDITED_EACH_TIME):
             audit(
                 campaign=campaign,
-                items_each_time=150,
+                items_each_time=AUDITED_EACH_TIME,
                 items_in_total=items_in_total,
                 user=people["mara"],
                 seed=SEED + 1,
             )
             simulation.judge_audit(self._say)
-        recompute(campaign=campaign)
+            recompute(campaign=campaign)  # before each audit: its forecast is kept beside what came out
+        # From now on audits come by themselves, once a minute, and the simulated gold assessor judges them.
+        save_schedule(
+            campaign=campaign,
+            actor=people["mara"],
+            every_seconds=60,
+            items_each_time=AUDITED_EACH_TIME // 2,
+            items_in_total=4 * AUDITED_EACH_TIME,
+        )
         self._say("the numbers are computed")
-
-
-class Simulation:
-    """Programs that judge a campaign through claim and submit, erring as real judges do (demo/simulated.py)."""
-
-    def __init__(self, campaign: Campaign) -> None:
-        self.campaign = campaign
-        self.rng = np.random.default_rng(20261121)
-        self.truth = self._truth()
-        self.popularity = self._popularity()
-        self.pairs = {
-            item: (topic, document)
-            for item, topic, document in campaign.items.values_list("pk", "topic_id", "document_id")
-        }
-
-    def _truth(self) -> dict[tuple[int, int], int]:
-        answers = GoldAnswer.objects.filter(topic__collection=self.campaign.collection)
-        return {(a, b): grade for a, b, grade in answers.values_list("topic_id", "document_id", "grade")}
-
-    def _popularity(self) -> dict[tuple[int, int], float]:
-        """Return per item the share of the runs that return it within the pool's depth."""
-        collection = self.campaign.collection
-        topics = dict(Topic.objects.filter(collection=collection).values_list("topic_id", "pk"))
-        documents = dict(Document.objects.filter(collection=collection).values_list("doc_id", "pk"))
-        runs = list(collection.runs.all())
-        share: dict[tuple[int, int], float] = {}
-        for run in runs:
-            rows = top(read_rankings(run.rankings.path), DEPTH).select("topic_id", "doc_id")
-            for topic_id, doc_id in rows.iter_rows():
-                if topic_id in topics and doc_id in documents:
-                    pair = topics[topic_id], documents[doc_id]
-                    share[pair] = share.get(pair, 0.0) + 1 / len(runs)
-        return share
-
-    def _assessor(self, username: str, tier: str) -> Assessor:
-        user, _ = User.objects.get_or_create(username=username)
-        made, _ = Assessor.objects.get_or_create(
-            campaign=self.campaign, user=user, defaults={"tier": tier, "kind": Assessor.Kind.SIMULATED}
-        )
-        return Assessor.objects.select_related("campaign__scale", "campaign__collection").get(pk=made.pk)
-
-    def judge(self, say: Any) -> None:
-        """Let the simulated assessors take turns until there is no more work."""
-        people = [(self._assessor(who.username, Assessor.Tier.BRONZE), who) for who in simulated.ASSESSORS]
-        done = 0
-        while people:
-            for entry in list(people):
-                assessor, who = entry
-                if not self._one(assessor, who):
-                    people.remove(entry)
-                    continue
-                done += 1
-                if done % 500 == 0:
-                    say(f"{done} simulated judgments")
-        say(f"{done} simulated judgments, gold checks included")
-
-    def judge_audit(self, say: Any) -> None:
-        """Let the simulated gold assessor, who is never wrong, judge what the audit selected."""
-        gold = self._assessor("sim-gold", Assessor.Tier.GOLD)
-        n = sum(1 for _ in iter(lambda: self._one(gold, None), False))
-        say(f"{n} audited items judged by the gold tier")
-
-    def _one(self, assessor: Assessor, who: simulated.SimulatedAssessor | None) -> bool:
-        held = claim(assessor=assessor).item
-        if held is None:
-            return False
-        pair = self.pairs[held.item_id]
-        grade, seconds = self.truth.get(pair, 0), 30.0
-        if who is not None:
-            grade = simulated.simulated_grade(self.rng, grade, self._share(pair), who.skill)
-            seconds = float(simulated.simulated_seconds(self.rng, 1, who.median_seconds)[0])
-        submit(
-            assessor=assessor,
-            token=held.token,
-            client_token=uuid.uuid4(),
-            grade=int(grade),
-            active_milliseconds=int(1000 * seconds),
-        )
-        return True
-
-    def _share(self, pair: tuple[int, int]) -> float:
-        return min(1.0, self.popularity.get(pair, 0.0))

@@ -76,8 +76,9 @@ def run_stack(
     preparation: Sequence[str],
     welcome: Callable[[str], None],
     environment_of_web: dict[str, str] | None = None,
+    more: Sequence[Program] = (),
 ) -> None:
-    """Start the servers, prepare the database, then run web, worker and beat until SIGINT or SIGTERM."""
+    """Start the servers, prepare the database, then run web, worker, beat and `more` until SIGINT or SIGTERM."""
     root = settings.VAR
     embedded.stoppable()
     try:
@@ -85,7 +86,7 @@ def run_stack(
             _prepare(preparation)
             port = port if embedded.is_free(port) else embedded.free_port()
             web = Web("web", [], environment_of_web or {}, port=port)
-            embedded.supervise(root, servers, [web, *_background()], say, lambda: welcome(web.address))
+            embedded.supervise(root, servers, [web, *_background(), *more], say, lambda: welcome(web.address))
     except embedded.Stop:
         say(f"Stopped. Your data stay in {root}.")
     except embedded.StackError as error:
