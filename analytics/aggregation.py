@@ -138,7 +138,7 @@ def dawid_skene(
 
     def propose(point: Point) -> tuple[Step, Pair]:
         step = region.propose(held, point.at, point.counts)
-        least = LEAST / np.maximum(point.counts.rows.sum(axis=1, keepdims=True), 1.0)
+        least = LEAST / np.maximum(point.counts.rows.sum(axis=0), 1.0)
         return step, moved(point.at, step.move, least)
 
     started(held)
@@ -203,8 +203,8 @@ def one_coin(
     floor = max(added, LEAST)
 
     def accuracies(counts: Floats) -> Floats:
-        right = np.trace(counts, axis1=1, axis2=2)
-        accuracy: Floats = (right + floor) / (held.cells.sum(axis=1) + 2 * floor)
+        right = np.trace(counts, axis1=0, axis2=2)
+        accuracy: Floats = (right + floor) / (held.cells.sum(axis=0) + 2 * floor)
         return accuracy
 
     def parameters(counts: Floats, of_grades: Floats) -> Pair:
@@ -213,7 +213,7 @@ def one_coin(
 
     def evaluate(at: Pair) -> Point:
         found = held.expect(at.rows, at.prevalence)
-        right = at.rows[:, 0, 0]
+        right = at.rows[0, :, 0]
         log_prior = added * float(np.log(right * (1 - right)).sum() + np.log(at.prevalence).sum())
         counts = Pair(found.counts, found.of_grades)
         return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
@@ -230,14 +230,14 @@ def one_coin(
 
 
 def coin_rows(accuracy: Floats, n_grades: int) -> Floats:
-    """Return rows[assessor, given, true]: the accuracy in the diagonal, the rest evenly beside it.
+    """Return rows[given, assessor, true]: the accuracy in the diagonal, the rest evenly beside it.
 
     >>> coin_rows(np.array([0.8]), 3).round(6).tolist()
-    [[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]]
+    [[[0.8, 0.1, 0.1]], [[0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8]]]
     """
-    same = np.eye(n_grades)
+    same = np.eye(n_grades)[:, None, :]
     wrong = (1 - accuracy) / (n_grades - 1)
-    return np.asarray(accuracy[:, None, None] * same + wrong[:, None, None] * (1 - same))
+    return np.asarray(accuracy[:, None] * same + wrong[:, None] * (1 - same))
 
 
 # -- how good is the aggregate ------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def measured(
     held = votes(
         label_item, label_assessor, label_grade, n_items=n_items, n_assessors=n_assessors, n_grades=n_grades
     )
-    rows = np.ascontiguousarray(matrices.transpose(0, 2, 1))
+    rows = np.ascontiguousarray(matrices.transpose(2, 0, 1))
     if (rows[held.cells > 0] <= 0).any():
         raise ValueError("confusion must be above 0 for every grade that was given")
     if not held.counted.any():

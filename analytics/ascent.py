@@ -29,7 +29,7 @@ NARROWEST, WIDEST = 0.1, 3.0  # what a square root may be multiplied by in one s
 
 @dataclass(frozen=True)
 class Pair:
-    """A value for each cell of rows[assessor, given, true], and one for each grade's prevalence."""
+    """A value for each cell of rows[given, assessor, true], and one for each grade's prevalence."""
 
     rows: Floats
     prevalence: Floats
@@ -50,18 +50,19 @@ class Pair:
         return Pair(self.rows / other.rows, self.prevalence / other.prevalence)
 
     def dot(self, other: "Pair") -> float:
-        return float(np.vdot(self.rows, other.rows) + np.vdot(self.prevalence, other.prevalence))
+        # not by BLAS: it would wake up threads for a sum of microseconds
+        return float((self.rows * other.rows).sum() + (self.prevalence * other.prevalence).sum())
 
 
 def level(move: Pair, at: Pair) -> Pair:
     """Return the relative move without what would change the sums of the probabilities `at`."""
-    rows = move.rows - (at.rows * move.rows).sum(axis=1, keepdims=True)
+    rows = move.rows - (at.rows * move.rows).sum(axis=0)
     return Pair(rows, move.prevalence - at.prevalence @ move.prevalence)
 
 
 def level_gradient(gradient: Pair, at: Pair) -> Pair:
     """Return the transpose of `level` applied to a gradient."""
-    rows = gradient.rows - at.rows * gradient.rows.sum(axis=1, keepdims=True)
+    rows = gradient.rows - at.rows * gradient.rows.sum(axis=0)
     return Pair(rows, gradient.prevalence - at.prevalence * gradient.prevalence.sum())
 
 
@@ -83,7 +84,7 @@ class TrustRegion:
 
     def propose(self, votes: Votes, at: Pair, counts: Pair) -> Step:
         """Return the best step from the parameters `at`, whose EM counts (prior included) are `counts`."""
-        totals = Pair(counts.rows.sum(axis=1, keepdims=True), counts.prevalence.sum(keepdims=True))
+        totals = Pair(counts.rows.sum(axis=0), counts.prevalence.sum(keepdims=True))
         expected = Pair(totals.rows * at.rows, totals.prevalence * at.prevalence)
         gradient = level_gradient(counts - expected, at)
         metric = (counts + expected).times(0.5)
@@ -144,4 +145,4 @@ def moved(at: Pair, move: Pair, least: Floats) -> Pair:
     rows = at.rows * np.clip(1 + move.rows / 2, NARROWEST, WIDEST) ** 2
     rows = np.where(at.rows > 0, np.maximum(rows, least), 0.0)
     prevalence = at.prevalence * np.clip(1 + move.prevalence / 2, NARROWEST, WIDEST) ** 2
-    return Pair(rows / rows.sum(axis=1, keepdims=True), prevalence / prevalence.sum())
+    return Pair(rows / rows.sum(axis=0), prevalence / prevalence.sum())

@@ -16,7 +16,8 @@ from analytics.estimators import Estimate, Floats, Refusal
 
 Ints = NDArray[np.int64]
 
-PLAYS = 40
+MOST_PLAYS, FEWEST_PLAYS = 40, 12
+ITEMS_PLAYED = 200_000  # in all plays together, about
 FEWEST_PLAYS_WITH_INTERVAL = 0.5
 MOST_FROM_CHECKS = 20.0  # gold checks of one bronze grade count as at most so many audited items
 BESIDE_AN_AUDIT = 2.0  # and as so many once an audit has looked: checks are no random sample
@@ -65,7 +66,7 @@ class AuditedTarget:
         )[0]
         return (result.high - result.low) / 2 if isinstance(result, Estimate) else result
 
-    def over(self, places: NDArray[np.bool_]) -> "AuditedTarget":
+    def over(self, places: Ints) -> "AuditedTarget":
         """Return the target at some of the items."""
         own = {name: value[places] for name, value in vars(self).items() if name != "gains"}
         return AuditedTarget(**own, gains=self.gains)
@@ -141,14 +142,15 @@ def outlook(
     check_counts: ArrayLike,
     rng: np.random.Generator,
     *,
-    plays: int = PLAYS,
+    plays: int | None = None,
 ) -> Outlook | Refusal:
     """Return the mean half-width after an audit that raises the probabilities to `next_probability`, over its plays.
 
     Items that were audited stay so. Each play draws, for every bronze grade, the shares of gold grades from a Dirichlet
     distribution of what audits (weighted by 1/pi) and gold checks have shown; the items, each with the chance that its
-    random number, which is above the old probability, is below the new one; and their gold grades. The standard error
-    is the spread of the plays: how uncertain the shares and the selected items make the half-width.
+    random number, which is above the old probability, is below the new one (of items without weight a systematic
+    sample with the same chances); and their gold grades. The standard error is the spread of the plays: how uncertain
+    the shares and the selected items make the half-width.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def outlook(
         Gold checks [true, given]; zeros allowed.
     rng : numpy Generator
     plays : int
-        At least 2.
+        At least 2; by default 40, and down to 12 where many items have weight.
 
     Returns
     -------
@@ -177,7 +179,7 @@ def outlook(
         raise ValueError(f"next_probability must be {before.size} numbers in (0, 1], got shape {pi.shape}")
     if (pi < before).any():
         raise ValueError("next_probability must nowhere be below the present probability")
-    if plays < 2:
+    if plays is not None and plays < 2:
         raise ValueError(f"plays must be at least 2, got {plays}")
     counts = np.asarray(check_counts, dtype=np.float64)
     alphas = _alphas(target, counts)
@@ -188,28 +190,42 @@ def outlook(
     chance = np.divide(pi - before, room, out=np.zeros(pi.size), where=room > 0)
     chance[target.audited] = 0.0
     played = replace(target, audit_probability=pi)
+    # Items without weight matter little: through the classes' means and variances, if they are audited.
+    has_part = target.audited | (target.weight != 0)
+    weighed, others = np.flatnonzero(has_part), np.flatnonzero(~has_part & (chance > 0))
+    n_plays = plays or int(np.clip(ITEMS_PLAYED / max(1, weighed.size), FEWEST_PLAYS, MOST_PLAYS))
+    upto = np.cumsum(chance[others])
     widths: list[float] = []
     refusal = Refusal("no interval")
-    for _ in range(plays):
-        result = _play(played, alphas, chance, rng)
+    for _ in range(n_plays):
+        beside = others[_systematic(upto, rng)]
+        selected = np.concatenate(
+            [rng.random(weighed.size) < chance[weighed], np.ones(beside.size, dtype=bool)]
+        )
+        result = _play(played.over(np.concatenate([weighed, beside])), selected, alphas, rng)
         if isinstance(result, Refusal):
             refusal = result
         else:
             widths.append(result)
-    if len(widths) < max(2.0, FEWEST_PLAYS_WITH_INTERVAL * plays):
+    if len(widths) < max(2.0, FEWEST_PLAYS_WITH_INTERVAL * n_plays):
         return Refusal(f"after this audit there would still be too little: {refusal.reason}", refusal.needed)
     spread = float(np.std(widths, ddof=1)) * np.sqrt(1 + 1 / len(widths))
     return Outlook(float(np.mean(widths)), float(spread))
 
 
-def _play(target: AuditedTarget, alphas: Floats, chance: Floats, rng: np.random.Generator) -> float | Refusal:
-    """Return the half-width after one audit that could come out."""
+def _systematic(upto: Floats, rng: np.random.Generator) -> Ints:
+    """Return a sample with the chances whose running sum is given, of a size that is their sum, rounded up or down."""
+    total = float(upto[-1]) if upto.size else 0.0
+    return np.searchsorted(upto, np.arange(rng.random(), total, 1.0), side="right")
+
+
+def _play(
+    target: AuditedTarget, selected: NDArray[np.bool_], alphas: Floats, rng: np.random.Generator
+) -> float | Refusal:
+    """Return the half-width after an audit that newly selects these items, with gold grades that could come out."""
     shares = rng.standard_gamma(alphas)
     bounds = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[:, :-1]
-    new = np.flatnonzero(rng.random(chance.size) < chance)
-    grades = (rng.random(new.size)[:, None] >= bounds[target.bronze_grade[new]]).sum(axis=1)
-    audited, gold = target.audited.copy(), np.where(target.audited, target.gold_grade, 0)
-    audited[new], gold[new] = True, grades
-    # An item without weight that nobody audits has no part in the interval.
-    part = audited | (target.weight != 0)
-    return replace(target, audited=audited, gold_grade=gold).over(part).half_width()
+    new = np.flatnonzero(selected)
+    gold = np.where(target.audited, target.gold_grade, 0)
+    gold[new] = (rng.random(new.size)[:, None] >= bounds[target.bronze_grade[new]]).sum(axis=1)
+    return replace(target, audited=target.audited | selected, gold_grade=gold).half_width()

@@ -129,7 +129,7 @@ def cannot_fit(held: Votes, model: str) -> Refusal | None:
     n_labels = int(held.cells.sum())
     if n_labels == 0:
         return Refusal(f"{model}: there are no labels", 2)
-    n_assessors = int((held.cells.sum(axis=1) > 0).sum())
+    n_assessors = int((held.cells.sum(axis=0) > 0).sum())
     if n_assessors < 2:
         return Refusal(
             f"{model}: one assessor cannot be told from the truth; labels of another are needed", 1
@@ -150,9 +150,8 @@ def started(held: Votes) -> None:
     """
     given = held.vote_counts()
     held.put(given / np.maximum(held.labels_of_item, 1.0)[:, None])
-    empty = held.counted == 0
-    if empty.any() and not empty.all():
-        held.posterior[empty] = (held.counted @ held.posterior) / held.counted.sum()
+    if held.counted.any() and not held.counted.all():
+        held.posterior[~held.counted] = held.posterior[held.counted].mean(axis=0)
 
 
 def warn_if_switched(pooled: Floats) -> str:
@@ -160,7 +159,7 @@ def warn_if_switched(pooled: Floats) -> str:
 
     The likelihood is the same when grades are renamed; where most labels are wrong, the fit may have settled there.
     """
-    rows = shares(pooled[None])[0]
+    rows = shares(pooled[:, None])[:, 0]
     accuracy, chance = float(rows.diagonal().mean()), 1 / rows.shape[0]
     if accuracy <= chance:
         return (
@@ -178,14 +177,14 @@ def warn_if_switched(pooled: Floats) -> str:
 def finished(held: Votes, point: Point, final: Pair, passes: int, converged: bool) -> Aggregation:
     """Return the result: the posterior of the last E-step, the parameters of the M-step after it."""
     warnings = [] if converged else ["the last step still changed a posterior by more than the tolerance"]
-    switched = warn_if_switched(held.counts()[0].sum(axis=0))
+    switched = warn_if_switched(held.counts()[0].sum(axis=1))
     warnings += [switched] if switched else []
     prevalence = final.prevalence
     posterior = held.posterior.copy()
-    posterior[held.counted == 0] = prevalence
+    posterior[~held.counted] = prevalence
     return Aggregation(
         posterior,
-        np.ascontiguousarray(np.swapaxes(final.rows, 1, 2)),
+        np.ascontiguousarray(final.rows.transpose(1, 2, 0)),
         prevalence,
         passes,
         converged,

@@ -37,13 +37,13 @@ class SpammerAggregation(Aggregation):
 
 
 def spammer_rows(trust: Floats, spam: Floats) -> Floats:
-    """Return rows[assessor, given, true].
+    """Return rows[given, assessor, true].
 
     >>> spammer_rows(np.array([0.5]), np.array([[0.2, 0.8]])).round(6).tolist()
-    [[[0.6, 0.1], [0.4, 0.9]]]
+    [[[0.6, 0.1]], [[0.4, 0.9]]]
     """
-    honest = trust[:, None, None] * np.eye(spam.shape[1])
-    return np.asarray(honest + ((1 - trust)[:, None] * spam)[:, :, None])
+    honest = trust[:, None] * np.eye(spam.shape[1])[:, None, :]
+    return np.asarray(honest + ((1 - trust)[:, None] * spam).T[:, :, None])
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class _Parameters:
 
 
 def _updated(counts: Floats, old: _Parameters, added: float) -> _Parameters:
-    """Return the M-step from expected counts[assessor, given, true]: a right label is honest or a lucky guess."""
-    right = np.diagonal(counts, axis1=1, axis2=2)
+    """Return the M-step from expected counts[given, assessor, true]: a right label is honest or a lucky guess."""
+    right = np.diagonal(counts, axis1=0, axis2=2)
     honest = old.trust[:, None]
     honest_right = right * honest / (honest + (1 - honest) * old.spam)
-    guessed = np.maximum(counts.sum(axis=2) - honest_right, 0.0) + added
+    guessed = np.maximum(counts.sum(axis=2).T - honest_right, 0.0) + added
     told = honest_right.sum(axis=1) + added
     return _Parameters(
-        told / (told + guessed.sum(axis=1) + added * (1 - counts.shape[1])),
+        told / (told + guessed.sum(axis=1) + added * (1 - counts.shape[0])),
         guessed / guessed.sum(axis=1, keepdims=True),
     )
 

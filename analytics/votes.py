@@ -1,9 +1,9 @@
 """Labels as sparse tables, and the two halves of expectation-maximisation over them.
 
-`Votes` holds every label once: a row an item, a column an assessor's grade (assessor * n_grades + grade), entries
+`Votes` holds every label once: a row an item, a column an assessor's grade (grade * n_assessors + assessor), entries
 the number of times. The posterior of an item is then a product of this table with log probabilities (E), the
 expected counts of a confusion matrix a product of its transpose with the posterior (M). Both are done in blocks of
-items that fit the processor's cache. Tables of assessors are kept as rows[assessor, given, true] here.
+items that fit the processor's cache. Tables of assessors are kept as rows[given, assessor, true] here.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from scipy import sparse
 from analytics.estimators import Floats, finite
 from analytics.labels import Ints, integers
 
-BLOCK = 16_384  # items at a time: half a megabyte of posterior at four grades
+BLOCK = 262_144  # items at a time, times the square of the grades: such a product stays on one processor
 LEAST = 1e-10  # what an empty cell counts when there is no prior: the other labels then decide, never 0/0
 UNDERFLOW = 1e-280  # below: an item's likelihoods are computed anew, from their largest
 
@@ -30,13 +30,13 @@ class Known:
 
 
 def shares(filled: Floats) -> Floats:
-    """Return rows[assessor, given, true] that sum to 1 over `given`, even where an assessor has no label.
+    """Return rows[given, assessor, true] that sum to 1 over `given`, even where an assessor has no label.
 
-    >>> shares(np.array([[[3.0, 0.0], [1.0, 0.0]]])).tolist()
-    [[[0.75, 0.5], [0.25, 0.5]]]
+    >>> shares(np.array([[[3.0, 0.0]], [[1.0, 0.0]]])).tolist()
+    [[[0.75, 0.5]], [[0.25, 0.5]]]
     """
-    totals = filled.sum(axis=1, keepdims=True)
-    even = np.full_like(filled, 1 / filled.shape[1])
+    totals = filled.sum(axis=0)
+    even = np.full_like(filled, 1 / filled.shape[0])
     return np.asarray(np.divide(filled, totals, out=even, where=totals > 0))
 
 
@@ -60,7 +60,7 @@ def known_items(
 
 
 def pseudo_labels(prior: ArrayLike, n_assessors: int, n_grades: int) -> Floats:
-    """Return the prior as rows[assessor or 1, given, true]: labels added to every cell of the M-step.
+    """Return the prior as rows[given, assessor or 1, true]: labels added to every cell of the M-step.
 
     `prior` is one number, a table [true, given], or one for each assessor [assessor, true, given].
     """
@@ -72,25 +72,31 @@ def pseudo_labels(prior: ArrayLike, n_assessors: int, n_grades: int) -> Floats:
             f"prior must be a number, [true, given] or [assessor, true, given], got {table.shape}"
         )
     full = np.broadcast_to(table, (1, n_grades, n_grades)) if table.ndim < 3 else table
-    return np.ascontiguousarray(np.swapaxes(full, 1, 2))
+    return np.ascontiguousarray(full.transpose(2, 0, 1))
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Some items: their part of the table, its transpose, and which of them (from 0) have which known grade."""
+    """Some items: their part of the table, its transpose; which (from 0) have which known grade, which no label."""
 
     items: slice
     part: sparse.csr_array
     transposed: sparse.csc_array
     place: Ints
     grade: Ints
+    empty: Ints
+
+    def by_grade(self, values: Floats) -> Floats:
+        """Return the sums over the items that have labels, [grade]."""
+        sums = np.array([column.sum() for column in values.T])
+        return np.asarray(sums - values[self.empty].sum(axis=0)) if self.empty.size else sums
 
 
 @dataclass(frozen=True)
 class Expected:
     """What one pass over the labels gives: E, and the sums that M needs.
 
-    `counts[assessor, given, true]` of labels, `of_grades[grade]` of items with labels; `change` is the largest of the
+    `counts[given, assessor, true]` of labels, `of_grades[grade]` of items with labels; `change` is the largest of the
     posterior against the one before.
     """
 
@@ -100,6 +106,15 @@ class Expected:
     of_grades: Floats
 
 
+def block_size(n_grades: int) -> int:
+    """Return the number of items in a block; at four grades their posterior is half a megabyte.
+
+    >>> block_size(4)
+    16384
+    """
+    return max(1, BLOCK // n_grades**2)
+
+
 class Votes:
     """Everybody's labels, and the current posterior of the items.
 
@@ -107,14 +122,13 @@ class Votes:
     """
 
     def __init__(self, table: sparse.csr_array, n_assessors: int, n_grades: int, known: Known) -> None:
-        """Take a table[item, assessor * n_grades + grade] of counts."""
+        """Take a table[item, grade * n_assessors + assessor] of counts."""
         self.n_items, self.n_assessors, self.n_grades = table.shape[0], n_assessors, n_grades
         self.known = known
         self.labels_of_item = np.asarray(table.sum(axis=1)).ravel()
-        self.cells = np.asarray(table.sum(axis=0)).ravel().reshape(n_assessors, n_grades)
-        counted = self.labels_of_item > 0
-        counted[known.item] = True
-        self.counted = counted.astype(np.float64)  # items without a label say nothing about the prevalence
+        self.cells = np.asarray(table.sum(axis=0)).ravel().reshape(n_grades, n_assessors)
+        self.counted = self.labels_of_item > 0  # the others say nothing about the prevalence
+        self.counted[known.item] = True
         self.posterior = np.full((self.n_items, n_grades), 1 / n_grades)
         self._table = table
         self._other = np.empty_like(self.posterior)
@@ -123,8 +137,8 @@ class Votes:
         self._floor = LEAST * (self.cells > 0)[:, :, None]
 
     def _blocks_of(self, table: sparse.csr_array) -> list[_Block]:
-        """Return the items, BLOCK at a time. Where all entries are 1, one short row of ones serves all blocks."""
-        edges = [*range(0, self.n_items, BLOCK), self.n_items]
+        """Return the items, a block at a time. Where all entries are 1, one short row of ones serves all blocks."""
+        edges = [*range(0, self.n_items, block_size(self.n_grades)), self.n_items]
         most = int(np.diff(table.indptr[edges]).max())
         ones = np.ones(most) if (table.data == 1).all() else None
         blocks = []
@@ -136,18 +150,19 @@ class Votes:
             part = sparse.csr_array(parts, shape=(stop - start, table.shape[1]))
             known = slice(*np.searchsorted(self.known.item, [start, stop]).tolist())
             place = self.known.item[known] - start
-            blocks.append(_Block(slice(start, stop), part, part.T, place, self.known.grade[known]))
+            empty = np.flatnonzero(~self.counted[start:stop])
+            blocks.append(_Block(slice(start, stop), part, part.T, place, self.known.grade[known], empty))
         return blocks
 
     def vote_counts(self) -> Floats:
         """Return how many labels of each grade an item has, [item, grade]."""
-        of_grade = np.tile(np.eye(self.n_grades), (self.n_assessors, 1))
+        of_grade = np.repeat(np.eye(self.n_grades), self.n_assessors, axis=0)
         return np.asarray(self._table @ of_grade)
 
     # -- E --------------------------------------------------------------------------------------------------
 
     def expect(self, rows: Floats, prevalence: Floats) -> Expected:
-        """Compute the posterior under rows[assessor, given, true], and sum it up.
+        """Compute the posterior under rows[given, assessor, true], and sum it up.
 
         The change is against `posterior`, which stays as it is until `take`. Each cell's logarithms are shifted by
         their largest, so that no sum is above 0; the shift is added back to the log-likelihood.
@@ -155,19 +170,23 @@ class Votes:
         used = (self.cells > 0)[:, :, None]
         logs = np.log(np.where(used, rows, 1.0)).reshape(-1, self.n_grades)
         peak = logs.max(axis=1)
-        shifted, log_prevalence = logs - peak[:, None], np.log(prevalence)
-        total, change = float(self.cells.ravel() @ peak), 0.0
+        shifted, everywhere = logs - peak[:, None], self._repeated(np.log(prevalence))
+        total, change = float((self.cells.ravel() * peak).sum()), 0.0
         counts, of_grades = np.zeros_like(shifted), np.zeros(self.n_grades)
         for block in self._blocks:
             scores = block.part @ shifted
-            scores += log_prevalence
+            scores.reshape(-1)[:] += everywhere[: scores.size]
             total += self._normalise(scores, block.place, block.grade)
             counts += block.transposed @ scores
-            of_grades += self.counted[block.items] @ scores
+            of_grades += block.by_grade(scores)
             self._other[block.items] = scores
             scores -= self.posterior[block.items]
             change = max(change, float(scores.max()), -float(scores.min()))
         return Expected(total, change, counts.reshape(rows.shape), of_grades)
+
+    def _repeated(self, of_grades: Floats) -> Floats:
+        """Return the values once an item of the longest block, so that adding them is one long sum."""
+        return np.tile(of_grades, min(self.n_items, block_size(self.n_grades)))
 
     def _normalise(self, scores: Floats, place: Ints, grade: Ints) -> float:
         """Turn an item's log scores into its posterior, in place; return the sum of the log-likelihoods."""
@@ -201,9 +220,9 @@ class Votes:
     # -- M --------------------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[Floats, Floats]:
-        """Return expected counts[assessor, given, true] of labels and [grade] of items, from `posterior`."""
+        """Return expected counts[given, assessor, true] of labels and [grade] of items, from `posterior`."""
         sums = np.asarray(self._table.T @ self.posterior).reshape((*self.cells.shape, self.n_grades))
-        return sums, self.counted @ self.posterior
+        return sums, self.posterior[self.counted].sum(axis=0)
 
     def filled(self, counts: Floats, prior: Floats) -> Floats:
         """Return counts with the prior's labels; a used cell is never empty."""
@@ -216,16 +235,16 @@ class Votes:
 
         To first order: an item's posterior p moves by p (s - sum p s), s the sum of its labels' moves.
         """
-        moves = rows.reshape(-1, self.n_grades)
+        moves, everywhere = rows.reshape(-1, self.n_grades), self._repeated(prevalence)
         counts, of_grades = np.zeros_like(moves), np.zeros(self.n_grades)
         for block in self._blocks:
             s = block.part @ moves
-            s += prevalence
+            s.reshape(-1)[:] += everywhere[: s.size]
             p = self.posterior[block.items]
             s -= (p * s) @ self._sum
             s *= p
             counts += block.transposed @ s
-            of_grades += self.counted[block.items] @ s
+            of_grades += block.by_grade(s)
         return counts.reshape(rows.shape), of_grades
 
 
@@ -256,6 +275,6 @@ def votes(
     known = known_items(known_item, known_grade, n_items, n_grades)
 
     shape = (n_items, n_assessors * n_grades)
-    places = (item.astype(np.int32), (assessor * n_grades + grade).astype(np.int32))
+    places = (item.astype(np.int32), (grade * n_assessors + assessor).astype(np.int32))
     table = sparse.coo_array((np.ones(item.size), places), shape=shape).tocsr()
     return Votes(table, n_assessors, n_grades, known)

@@ -32,13 +32,14 @@ class Auditable:
     earlier: FloatArray
     n_grades: int
 
-    def probabilities(self, strategy: str, n_more: float) -> FloatArray:
+    def probabilities(self, strategy: str, n_more: float, tolerance: float = CLOSE_ENOUGH) -> FloatArray:
         """Return each item's probability after one more audit that adds n_more expected items, at most all.
 
         All audits of a tier share one random number an item, so they are together the audit with the largest of their
         probabilities: max(earlier, pi of the strategy). The strategy's own size is the one for which the sum of these
         exceeds the sum of `earlier` by n_more: at least n_more, and at most that and all that was audited before. A
-        first audit has exactly this size; so has one more of the same strategy over the same items.
+        first audit has exactly this size; so has one more of the same strategy over the same items. The sum is right to
+        within `tolerance`.
 
         Raises
         ------
@@ -60,10 +61,10 @@ class Auditable:
         sizes = (n_more, wanted)  # too small or right, too large or right: see above
         for size in reversed(sizes):
             pi = self._together(strategy, size)
-            if abs(float(pi.sum()) - wanted) <= CLOSE_ENOUGH:
+            if abs(float(pi.sum()) - wanted) <= tolerance:
                 return pi
         found = brentq(
-            lambda size: float(self._together(strategy, size).sum()) - wanted, *sizes, xtol=CLOSE_ENOUGH
+            lambda size: float(self._together(strategy, size).sum()) - wanted, *sizes, xtol=tolerance
         )
         return self._together(strategy, found)
 

@@ -26,6 +26,7 @@ from sampling.services.auditable import asked_runs
 from sampling.strategies import error_variance, question_influence
 
 ITEMS_WITHOUT_A_SCHEDULE = 50
+ACCURACY = 0.01  # of the number of items: for a forecast close enough
 Target = tuple[int, int | None]
 
 
@@ -98,7 +99,7 @@ class _NextAudit:
     check_counts: Floats
 
     def forecast(self, strategy: str, seed: int) -> Outlook | Refusal:
-        pi = self.auditable.probabilities(strategy, self.n_more)
+        pi = self.auditable.probabilities(strategy, self.n_more, tolerance=ACCURACY * self.n_more)
         # One seed for all strategies: they are compared on the same plays.
         return outlook(self.target, pi, self.check_counts, np.random.default_rng(seed))
 

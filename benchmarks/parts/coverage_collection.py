@@ -8,16 +8,19 @@ is invented.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.targets import TargetWeights
+from sampling.sparse import from_dense
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 N_RUNS, N_DOCUMENTS, CUTOFF, N_TOPICS, N_GRADES = 24, 150, 10, 50, 3
-N_PAIRS = 100  # of 276, at random, the same in all cells
 N_ASSESSORS = 6
 GAINS = np.array([0.0, 1.0, 1.0])  # of P@10
 BANDS = (2, 4)  # popularity: 1, 2-3, 4 and more systems
@@ -28,23 +31,22 @@ NOISES = ("popularity", "shuffled", "class_conditional")
 
 @dataclass(frozen=True)
 class Collection:
-    """Pooled items of some topics: true grade, systems that return it, topic, and weights of systems and pairs."""
+    """Pooled items of some topics: true grade, systems that return it, topic, and the weights of the systems."""
 
     grade: Ints
     returned_by: Ints
     topic: Ints
     runs: Floats  # [run, item]
-    pairs: tuple[tuple[int, int], ...]
 
-    @property
-    def targets(self) -> Floats:
-        """Return the weights of the systems, then of the pairs."""
-        return np.concatenate([self.runs, np.stack([self.runs[a] - self.runs[b] for a, b in self.pairs])])
+    @cached_property
+    def targets(self) -> TargetWeights:
+        """Return the weights of the systems, then of all pairs."""
+        return TargetWeights(from_dense(self.runs))
 
-    @property
+    @cached_property
     def truth(self) -> Floats:
         """Return the true value of every target."""
-        return self.targets @ GAINS[self.grade]
+        return self.targets.totals(GAINS[self.grade])
 
     def described(self) -> dict[str, Any]:
         """Return what should resemble section 1: prevalence and specificity by popularity, and the range of P@10."""
@@ -81,14 +83,11 @@ def collection_of(grade: Ints, rank: Ints, topics: Ints) -> Collection:
     returned = rank[:, topics] >= 0
     pooled = returned.any(axis=0)
     topic = np.broadcast_to(np.arange(topics.size)[:, None], pooled.shape)[pooled]
-    every = [(a, b) for a in range(N_RUNS) for b in range(a + 1, N_RUNS)]
-    chosen = np.random.default_rng(0).permutation(len(every))[:N_PAIRS]
     return Collection(
         grade[topics][pooled],
         returned.sum(axis=0)[pooled].astype(np.int64),
         topic.astype(np.int64),
         returned[:, pooled] / (CUTOFF * topics.size),
-        tuple(every[place] for place in sorted(chosen.tolist())),
     )
 
 

@@ -4,7 +4,7 @@ And the guard: the papers' matrix inverse must come out bad under errors that de
 labels are shuffled inside gold grades; else this simulation could not tell a right interval from a wrong one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -28,8 +28,8 @@ from parts.coverage_collection import (
 
 from analytics.confusion import assessor_counts
 from analytics.correction import greg_label, greg_label_by_topic, matrix_inverse
-from analytics.estimators import Estimate, Refusal
 from analytics.labels import vote_classes
+from analytics.results import Estimates
 from sampling.audits import audit_probabilities, simple_audit_probabilities
 from sampling.designs import (
     average_run_design,
@@ -44,7 +44,6 @@ Bools = NDArray[np.bool_]
 
 AUDIT_SIZES = (50, 100, 300, 1000)
 DRAWN = 1300  # items expected of a draw for a ranking
-GUARD_PAIRS = 40  # the inverse goes from target to target
 MOST_WRONG_SIGNS = {50: None, 100: 0.007, 300: 0.007, 1000: 0.003}
 
 
@@ -104,29 +103,29 @@ def audit_design(cell: Cell, runs: Floats, drawn: Floats) -> Floats:
 
 
 def campaign(
-    collection: Collection, targets: Floats, cell: Cell, pi: Floats | None, rng: np.random.Generator
-) -> list[Estimate | Refusal]:
-    """Judge, draw, audit and estimate once; return the reported number of every target."""
+    collection: Collection, cell: Cell, pi: Floats | None, audit_pi: Floats | None, rng: np.random.Generator
+) -> Estimates:
+    """Judge, draw, audit and estimate once; return the reported number of every system and pair."""
     labels = judge(collection, cell.noise, cell.votes, random_assignment=cell.assignment == "random", rng=rng)
     n = collection.grade.size
     bronze = vote_classes(labels.item, labels.given, n)
-    if pi is None:
-        kept, drawn, prior, total = slice(None), np.ones(n), None, None
-    else:
-        kept = np.flatnonzero(chosen(pi, rng))
-        drawn = pi[kept]
-        prior, total = np.full(kept.size, 0.3), targets.sum(axis=1) * 0.3
-    audit_pi = audit_design(cell, collection.runs[:, kept], drawn)
+    kept = np.arange(n) if pi is None else np.flatnonzero(chosen(pi, rng))
+    drawn = np.ones(n) if pi is None else pi[kept]
+    if audit_pi is None:
+        audit_pi = audit_design(cell, collection.runs[:, kept], drawn)
+    known: dict[str, Any] = {}
+    if pi is not None:
+        total = collection.targets.totals(np.full(n, 0.3))
+        known = {"prior": np.full(kept.size, 0.3), "prior_total": total}
     return greg_label(
-        targets[:, kept],
+        collection.targets if pi is None else collection.targets.over(kept),
         draw_probability=drawn,
         bronze_class=bronze[kept],
         audited=chosen(audit_pi, rng),
         gold_grade=collection.grade[kept],
         audit_probability=audit_pi,
         gains=GAINS,
-        prior=prior,
-        prior_total=total,
+        **known,
     )
 
 
@@ -140,18 +139,10 @@ class Tally:
         self.truth = truth
         self.rows: list[Floats] = []
 
-    def add(self, results: list[Estimate | Refusal]) -> None:
-        nothing = (np.nan,) * 4
-        self.rows.append(
-            np.array(
-                [
-                    nothing
-                    if isinstance(found, Refusal)
-                    else (found.low, found.high, found.value, found.standard_error)
-                    for found in results
-                ]
-            )
-        )
+    def add(self, found: Estimates) -> None:
+        row = np.stack([found.low, found.high, found.value, found.standard_error], axis=1)
+        row[list(found.refusals)] = np.nan
+        self.rows.append(row)
 
     def summary(self, n_singles: int = N_RUNS) -> dict[str, Any]:
         """Return coverage of systems and pairs, wrong signs, bias in standard errors, and refusals."""
@@ -207,11 +198,12 @@ def holds(cell: Cell, found: dict[str, Any]) -> dict[str, bool]:
 def run_cell(cell: Cell, repetitions: int, seed: int) -> dict[str, Any]:
     """Return the tally of one cell."""
     collection = make_collection(1)
-    targets, rng = collection.targets, np.random.default_rng([seed, hash_of(cell.name)])
+    rng = np.random.default_rng([seed, hash_of(cell.name)])
     pi = draw_probabilities(collection) if cell.item_design == "drawn" else None
+    audit_pi = audit_design(cell, collection.runs, np.ones(collection.grade.size)) if pi is None else None
     tally = Tally(collection.truth)
     for _ in range(repetitions):
-        tally.add(campaign(collection, targets, cell, pi, rng))
+        tally.add(campaign(collection, cell, pi, audit_pi, rng))
     found = tally.summary()
     return {**found, "holds": holds(cell, found)}
 
@@ -231,21 +223,17 @@ def run_guard(noise: str, votes: int, n_audits: int, repetitions: int, seed: int
     .39 and .23 at 100, 300 and 1,000.
     """
     collection = make_collection(1)
-    kept = [*range(N_RUNS), *range(N_RUNS, N_RUNS + GUARD_PAIRS)]
-    targets, truth = collection.targets[kept], collection.truth[kept]
+    truth = collection.truth
     rng = np.random.default_rng([seed, hash_of(f"{noise}/{votes}/{n_audits}")])
     tallies = {name: Tally(truth) for name in ("matrix_inverse", "without_V_J", "without_label_noise")}
     slopes = []
     for _ in range(repetitions):
-        found = inverse_of(collection, targets, noise, votes, n_audits, rng)
+        found = inverse_of(collection, noise, votes, n_audits, rng)
         tallies["matrix_inverse"].add(found)
-        tallies["without_V_J"].add([without(result, "confusion matrices") for result in found])
-        tallies["without_label_noise"].add([without(result, "label noise") for result in found])
-        value = np.array([np.nan if isinstance(result, Refusal) else result.value for result in found])[
-            N_RUNS:
-        ]
-        if np.isfinite(value).all():
-            slopes.append(float(np.polyfit(truth[N_RUNS:], value, 1)[0]))
+        tallies["without_V_J"].add(without(found, "confusion matrices"))
+        tallies["without_label_noise"].add(without(found, "label noise"))
+        if not found.refusals:
+            slopes.append(float(np.polyfit(truth[N_RUNS:], found.value[N_RUNS:], 1)[0]))
     summaries: dict[str, Any] = {name: tally.summary() for name, tally in tallies.items()}
     summaries["slope_of_differences"] = round(float(np.mean(slopes)), 3) if slopes else None
     return {**summaries, "holds": guard_holds(noise, votes, n_audits, summaries)}
@@ -268,15 +256,15 @@ def guard_holds(noise: str, votes: int, n_audits: int, found: dict[str, Any]) ->
 
 
 def inverse_of(
-    collection: Collection, targets: Floats, noise: str, votes: int, n_audits: int, rng: np.random.Generator
-) -> list[Estimate | Refusal]:
+    collection: Collection, noise: str, votes: int, n_audits: int, rng: np.random.Generator
+) -> Estimates:
     """Return the matrix inverse of every target, one pooled matrix from a simple random audit of the same pool."""
     labels = judge(collection, noise, votes, random_assignment=True, rng=rng)
     n = collection.grade.size
     counts = audited_counts(collection, labels, chosen(simple_audit_probabilities(n, n_audits), rng), 1)
     rows = counts.sum(axis=2, keepdims=True)
     return matrix_inverse(
-        targets,
+        collection.targets,
         draw_probability=np.ones(n),
         label_item=labels.item,
         label_assessor=np.zeros(labels.item.size, dtype=np.int64),
@@ -297,13 +285,12 @@ def audited_counts(collection: Collection, labels: Labels, audited: Bools, n_ass
     )
 
 
-def without(result: Estimate | Refusal, part: str) -> Estimate | Refusal:
-    """Return the normal interval that leaves one source of error out."""
-    if isinstance(result, Refusal):
-        return result
-    error = np.sqrt(sum(variance for name, variance in result.components if name != part))
-    low, high = result.value - 1.96 * error, result.value + 1.96 * error
-    return Estimate(result.value, error, low, high, None, result.n, (), ())
+def without(found: Estimates, part: str) -> Estimates:
+    """Return the normal intervals that leave one source of error out."""
+    error = np.sqrt(sum(variance for name, variance in found.components.items() if name != part))
+    return replace(
+        found, low=found.value - 1.96 * error, high=found.value + 1.96 * error, standard_error=error
+    )
 
 
 # -- topics as a sample -------------------------------------------------------------------------------------

@@ -3,18 +3,19 @@
 from typing import Any
 
 import numpy as np
-from parts.coverage_collection import GAINS, N_RUNS, Collection, Floats, judge, make_collection
+from numpy.typing import NDArray
+from parts.coverage_collection import GAINS, Collection, Floats, Ints, judge, make_collection
 from parts.coverage_grid import Cell, audit_design, chosen
 from scipy import stats
 
 from analytics.assumption import AssumptionTest, assumption_test
 from analytics.correction import greg_label
-from analytics.estimators import Refusal
 from analytics.labels import vote_classes
+from analytics.results import Estimates
 from analytics.sequences import FEWEST_WATCHED, always_valid_factor
 
 POWER = {100: (0.54, 0.67), 300: (0.97, 0.99), 1000: (1.0, 1.0)}  # methods/real-judges.md, section 3
-WATCHED = (0, 8, 16, 23, N_RUNS, N_RUNS + 30, N_RUNS + 60, N_RUNS + 90)  # four systems, four pairs
+WATCHED = (0, 8, 16, 23, 30, 100, 200, 290)  # four systems, and four pairs behind the 24 systems
 
 
 # -- the assumption test ------------------------------------------------------------------------------------
@@ -83,10 +84,10 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
     """
     collection, rng = make_collection(1), np.random.default_rng([seed, last, design == "simple"])
     n = collection.grade.size
-    targets, truth = collection.targets[list(WATCHED)], collection.truth[list(WATCHED)]
+    targets, truth = collection.targets.some(WATCHED), collection.truth[list(WATCHED)]
     looks = range(FEWEST_WATCHED, last + 1)
     probability = nested_probabilities(Cell("whole", design, planned, "", 1, "random"), collection, looks)
-    n_items = np.count_nonzero(targets, axis=1)
+    n_items = targets.n_weighed()
     ever = {
         name: np.zeros((repetitions, len(WATCHED)), dtype=bool) for name in ("watched", "fixed", "last_look")
     }
@@ -126,18 +127,18 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
     }
 
 
-def one_look(found: list[Any], truth: Floats, planned: int, n_items: Floats) -> tuple[Floats, Floats, Floats]:
+def one_look(
+    found: Estimates, truth: Floats, planned: int, n_items: Ints
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
     """Return by target whether the fixed and the watched interval miss, and how wide the watched one is beside it."""
-    fixed, watched = np.zeros(truth.size, dtype=bool), np.zeros(truth.size, dtype=bool)
-    ratio = np.full(truth.size, np.nan)
-    counts = np.array([0 if isinstance(result, Refusal) else result.n for result in found])
+    counts = found.n.copy()
+    counts[list(found.refusals)] = 0
     factor = always_valid_factor(counts, planned, n_items=n_items)
-    for place, result in enumerate(found):
-        if isinstance(result, Refusal) or not np.isfinite(factor[place]):
-            continue
-        fixed[place] = not result.low <= truth[place] <= result.high
-        watched[place] = abs(result.value - truth[place]) > factor[place] * result.standard_error
-        ratio[place] = factor[place] * result.standard_error * 2 / (result.high - result.low)
+    usable = np.isfinite(factor)
+    half = np.where(usable, factor, 0.0) * found.standard_error
+    fixed = usable & ((truth < found.low) | (truth > found.high))
+    watched = usable & (np.abs(found.value - truth) > half)
+    ratio = np.where(usable, 2 * half / np.where(usable, found.high - found.low, 1.0), np.nan)
     return fixed, watched, ratio
 
 

@@ -18,7 +18,7 @@ from analytics.aggregation import (
 from analytics.ascent import Pair, TrustRegion, level_gradient, moved
 from analytics.estimators import Refusal
 from analytics.fits import Point, climb
-from analytics.votes import BLOCK, votes
+from analytics.votes import block_size, votes
 
 MODELS = [dawid_skene, one_coin, spammers]
 
@@ -118,14 +118,15 @@ def test_known_grades_are_clamped_in_every_step():
 def test_blocks_of_items_give_what_one_block_gives():
     # three copies of one problem, so far apart that they fall into different blocks; the others have no labels
     (item, assessor, grade), sizes, _ = simulated(6, n_items=20)
-    places = np.concatenate([item, item + BLOCK, item + 2 * BLOCK + 5])
+    block = block_size(3)
+    places = np.concatenate([item, item + block, item + 2 * block + 5])
     triple = (places, np.tile(assessor, 3), np.tile(grade, 3))
     options = {"tolerance": 0.0, "most_iterations": 4, "accelerate": False}
     once = dawid_skene(item, assessor, grade, **sizes, **options, prior=0.1)
-    found = dawid_skene(*triple, **sizes | {"n_items": 2 * BLOCK + 40}, **options, prior=0.3)
+    found = dawid_skene(*triple, **sizes | {"n_items": 2 * block + 40}, **options, prior=0.3)
     assert found.confusion == pytest.approx(once.confusion, abs=1e-9)
-    assert found.posterior[BLOCK : BLOCK + 20] == pytest.approx(once.posterior, abs=1e-9)
-    assert found.posterior[2 * BLOCK + 5 : 2 * BLOCK + 25] == pytest.approx(once.posterior, abs=1e-9)
+    assert found.posterior[block : block + 20] == pytest.approx(once.posterior, abs=1e-9)
+    assert found.posterior[2 * block + 5 : 2 * block + 25] == pytest.approx(once.posterior, abs=1e-9)
     assert found.posterior[-1] == pytest.approx(found.prevalence)
 
 
@@ -210,7 +211,7 @@ def test_the_gradient_and_the_curvature_are_those_of_the_log_likelihood():
     labels, sizes, _ = simulated(14, n_items=40, share=0.9)
     held = votes(*labels, **sizes)
     rng = np.random.default_rng(0)
-    rows = np.swapaxes(rng.dirichlet(np.full(3, 4.0), size=(7, 3)), 1, 2)
+    rows = np.moveaxis(rng.dirichlet(np.full(3, 4.0), size=(7, 3)), 2, 0)
     prevalence = np.array([0.5, 0.3, 0.2])
     direction = Pair(rng.normal(size=rows.shape), rng.normal(size=3))
 
@@ -233,17 +234,17 @@ def test_proposed_steps_stay_probabilities():
     labels, sizes, _ = simulated(15)
     held = votes(*labels, **sizes)
     found = dawid_skene(*labels, **sizes, most_iterations=3, tolerance=0.0)
-    at = Pair(np.ascontiguousarray(np.swapaxes(found.confusion, 1, 2)), found.prevalence)
+    at = Pair(np.ascontiguousarray(found.confusion.transpose(2, 0, 1)), found.prevalence)
     expected = held.expect(at.rows, at.prevalence)
     held.take()
     counts = Pair(expected.counts + 0.1, expected.of_grades + 0.1)
     step = TrustRegion().propose(held, at, counts)
-    reached = moved(at, step.move, np.full((7, 1, 3), 1e-12))
-    assert reached.rows.sum(axis=1) == pytest.approx(1.0)
+    reached = moved(at, step.move, np.full((7, 3), 1e-12))
+    assert reached.rows.sum(axis=0) == pytest.approx(1.0)
     assert reached.prevalence.sum() == pytest.approx(1.0)
     assert (reached.rows > 0).all()
     assert step.promised > 0
-    assert level_gradient(counts, at).rows.sum(axis=1) == pytest.approx(0.0, abs=1e-9)
+    assert level_gradient(counts, at).rows.sum(axis=0) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_climb_says_when_it_was_stopped_early():
@@ -372,7 +373,7 @@ def test_likelihoods_too_small_for_floats_are_taken_from_the_largest():
     sizes = {"n_items": 2, "n_assessors": 200, "n_grades": 2}
     item, assessor = np.repeat([0, 1], 200), np.tile(np.arange(200), 2)
     held = votes(item, assessor, np.tile([0, 1], 200), **sizes, known_item=[1], known_grade=[1])
-    rows = np.tile([[[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]]], (200, 1, 1))
+    rows = np.tile([[[1 - 1e-9, 1e-9]], [[1e-9, 1 - 1e-9]]], (1, 200, 1))
     found = held.expect(rows, np.array([0.25, 0.75]))
     held.take()
     assert held.posterior[0] == pytest.approx([0.25, 0.75])  # 100 for, 100 against: the prevalence decides

@@ -175,6 +175,25 @@ def test_the_literal_and_printed_forms_take_strata_whose_documents_have_unequal_
         assert got.numerator[0] == pytest.approx(whole)
 
 
+def test_with_recorded_probabilities_the_counts_by_grade_are_unbiased_and_sum_to_the_pool_in_the_difference_form():
+    grade, stratum, rank = np.array([2, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 1]), np.array([1, 0, 2, 4, 3])
+    pi = np.array([0.4, 0.9, 0.5, 0.8, 0.6])
+    mean = np.zeros(3)
+    for sample, chance in poisson_samples(pi):
+        seen = np.where(sample, grade, -1)
+        got = inferred_ndcg(rank, seen, stratum, gains=[0, 1, 2], inclusion_probability=pi)
+        if isinstance(got, Refusal):  # nothing relevant judged: what is found are the others
+            mean += chance * np.array([np.sum(1 / pi[sample & (grade == 0)]), 0, 0])
+        else:
+            mean += chance * got.found
+    assert mean == pytest.approx(np.array([1, 2, 2]), abs=1e-12)
+    seen = np.array([2, 1, 0, 1, -1])
+    got = inferred_ndcg(rank, seen, stratum, form="difference", gains=[0, 1, 2], inclusion_probability=pi)
+    # stratum 0: two documents, weights 1/.4 and 1/.9; stratum 1: three, weights 1/.5 and 1/.8
+    first, second = (1 / 0.4) / (1 / 0.4 + 1 / 0.9), (1 / 0.5) / (1 / 0.5 + 1 / 0.8)
+    assert got.found == pytest.approx([3 * second, 2 * (1 - first) + 3 * (1 - second), 2 * first])
+
+
 # ---- infAP ----------------------------------------------------------------------------------------------------
 
 
@@ -216,6 +235,15 @@ def test_complete_judgments_give_average_precision_in_every_form(form):
     by_hand = [(1 / 1 + 2 / 3 + 3 / 4) / 4, (1 / 1 + 2 / 3 + 3 / 6) / 4]
     assert got.value == pytest.approx(by_hand, abs=1e-4 if form == "stratified" else 1e-12)
     assert got.found.tolist() == [2, 4]
+
+
+def test_the_stratified_form_takes_a_third_where_nothing_above_was_sampled():
+    # 1e-5/3e-5 (methods/assessor-errors-and-low-cost-evaluation.md, xinfAP): (1 + 1/3)/2 at rank 2, for two documents
+    got = inferred_ap([1, 2], [-1, 1], [0, 0], form="stratified")
+    assert (got.numerator[0], got.denominator) == (pytest.approx(2 * (1 + 1 / 3) / 2), 2)
+    # at rank 4 below one relevant and one unjudged document of stratum 0 and an unjudged one of stratum 1
+    both = inferred_ap([1, 2, 3, 4], [1, -1, -1, 1], [0, 0, 1, 1], form="stratified")
+    assert both.numerator[0] == pytest.approx(2 * 1 + 2 * (1 + 2 * 1 + 1 / 3) / 4, abs=1e-4)
 
 
 @pytest.mark.parametrize(("form", "is_unbiased"), [("ht", True), ("stratified", False)])

@@ -242,6 +242,13 @@ def test_the_error_variance_is_that_of_the_gain_given_the_bronze_grade():
     assert got == pytest.approx([4 * p * (1 - p), 4 * q * (1 - q), 4 * q * (1 - q)], rel=1e-9)
 
 
+def test_few_checks_count_half_a_check_more_in_every_cell():
+    got = error_variance([0, 1], [[8, 0], [1, 1]], [0, 1], prevalence=[0.5, 0.5])
+    # rows (8.5, .5)/9 and (1.5, 1.5)/3
+    p, q = (0.5 / (0.5 + 8.5 / 9), 0.5 / (0.5 + 0.5 / 9))
+    assert got == pytest.approx([p * (1 - p), q * (1 - q)])
+
+
 def test_the_prevalence_is_found_from_the_shares_of_the_bronze_grades():
     # 59 % and 41 % bronze grades come from a prevalence of .7 and .3 under this matrix
     bronze = np.repeat([0, 1], [59_000, 41_000])
