@@ -14,9 +14,13 @@ from analytics.votes import Votes, shares
 PRIOR = 0.1  # a tenth of a label in every cell: none is 0, and a row's own labels soon outweigh it
 TOLERANCE = 1e-5
 MOST_ITERATIONS = 5000
-EM_FIRST = 10  # steps of plain EM before the first that is not
-NEAR = 1e-2  # after an accelerated step that moved no posterior by more, a plain one looks whether it is over
+EM_FIRST = 20  # steps of plain EM before the first that is not
+NEAR = 0.1  # after an accelerated step that moved no posterior by more, a plain one looks whether it is over
 ROUNDING = 1e-14  # of the objective: less is no fall but the last digits of a sum
+COMMON, LOST = (
+    0.05,
+    0.1,
+)  # a grade of a twentieth of the labels that is fitted to a tenth of that has got lost
 TIE = 1e-9  # posteriors closer than that are tied
 
 
@@ -174,12 +178,25 @@ def warn_if_switched(pooled: Floats) -> str:
     return ""
 
 
+def warn_if_collapsed(held: Votes, prevalence: Floats) -> str:
+    """Return a warning if a grade is hardly fitted to any item though many labels give it, else nothing."""
+    given = held.cells.sum(axis=1) / held.cells.sum()
+    lost = np.flatnonzero((given >= COMMON) & (prevalence < LOST * given))
+    if not lost.size:
+        return ""
+    grade = int(lost[0])
+    return (
+        f"grade {grade} is {given[grade]:.1%} of the labels and {prevalence[grade]:.1%} of the fitted grades: "
+        "the labels disagree too much for this model"
+    )
+
+
 def finished(held: Votes, point: Point, final: Pair, passes: int, converged: bool) -> Aggregation:
     """Return the result: the posterior of the last E-step, the parameters of the M-step after it."""
     warnings = [] if converged else ["the last step still changed a posterior by more than the tolerance"]
     switched = warn_if_switched(held.counts()[0].sum(axis=1))
-    warnings += [switched] if switched else []
     prevalence = final.prevalence
+    warnings += [warning for warning in (switched, warn_if_collapsed(held, prevalence)) if warning]
     posterior = held.posterior.copy()
     posterior[~held.counted] = prevalence
     return Aggregation(

@@ -65,10 +65,11 @@ def matrices_refusal(
 ) -> Refusal | None:
     """Return why matrices [assessor, true, given] may not be inverted, or None if all of them may."""
     sure = _surely_separated(matrices, gold_per_grade, rng)
+    singular = np.abs(np.linalg.det(matrices)) < SINGULAR
     refused: list[Refusal] = []
-    for matrix, gold, is_sure in zip(matrices, gold_per_grade, sure.tolist(), strict=True):
-        found = None if is_sure else separation_refusal(matrix, gold, rng)
-        if found is None and abs(np.linalg.det(matrix)) < SINGULAR:
+    for place in np.flatnonzero(~sure | singular):
+        found = None if sure[place] else separation_refusal(matrices[place], gold_per_grade[place], rng)
+        if found is None and singular[place]:
             found = Refusal("the confusion matrix cannot be inverted: its determinant is 0")
         if found is not None:
             refused.append(found)

@@ -69,6 +69,11 @@ class TargetWeights:
         first, second = np.triu_indices(self.runs.n_runs, 1)
         return first, second
 
+    @cached_property
+    def _ends(self) -> Ints:
+        """Return where the entries of each item begin, and where the last end."""
+        return np.concatenate([[0], np.cumsum(self.runs.counts())])
+
     # -- some items, some targets ---------------------------------------------------------------------------
 
     def over(self, places: ArrayLike) -> "TargetWeights":
@@ -77,8 +82,7 @@ class TargetWeights:
         >>> TargetWeights(from_dense(np.array([[0.0, 0.5], [0.25, 0.75]]))).over([1, 1, 0]).totals([1, 1, 1]).tolist()
         [1.0, 1.75, -0.75]
         """
-        wanted = np.asarray(places, dtype=np.int64)
-        ends = np.concatenate([[0], np.cumsum(self.runs.counts())])
+        wanted, ends = np.asarray(places, dtype=np.int64), self._ends
         count = ends[wanted + 1] - ends[wanted]
         item = np.repeat(np.arange(wanted.size, dtype=np.int32), count)
         entry = np.arange(item.size) + (ends[wanted] - np.cumsum(count) + count)[item]
@@ -90,6 +94,8 @@ class TargetWeights:
     def some(self, targets: ArrayLike) -> "TargetWeights":
         """Return the weights of some targets only, as targets without pairs: what is left of them is written out."""
         chosen = np.asarray(targets, dtype=np.int64)
+        if (chosen < self.runs.n_runs).all():
+            return TargetWeights(self.runs.rows(chosen), paired=False)
         used = np.unique(self.runs.item)
         found = from_dense(self.of_targets(self.over(used).runs.dense(), chosen))
         entries = SparseRuns(chosen.size, self.n_items, found.run, used[found.item], found.value)
@@ -225,20 +231,29 @@ class TargetWeights:
         [item], these less those of each later run [item, run], and 1 where an earlier run has none [item, run].
         """
         n = self.runs.n_runs
-        weighed = np.flatnonzero(wanted & (self.runs.counts() > 0))
+        weighed = np.flatnonzero(wanted & (np.diff(self._ends) > 0))
+        here = self.over(weighed)
+        items = here.items_of_runs()
         step = max(1, BLOCK // max(1, n))
         for start in range(0, weighed.size, step):
-            places = weighed[start : start + step]
-            entries = self.over(places).runs
-            table = np.zeros((places.size, n))
-            table[entries.item, entries.run] = entries.value
-            by_run = np.argsort(entries.run, kind="stable")
-            ends = np.cumsum(np.bincount(entries.run, minlength=n))[:-1]
-            for run, own in enumerate(np.split(entries.item[by_run], ends)):
-                weights = table[own]
+            stop = min(start + step, weighed.size)
+            first, last = here._ends[[start, stop]]
+            table = np.zeros((stop - start, n))
+            table[here.runs.item[first:last] - start, here.runs.run[first:last]] = here.runs.value[first:last]
+            for run, places in enumerate(items):
+                own = places[slice(*np.searchsorted(places, [start, stop]))]
+                weights = table[own - start]
                 mine = weights[:, run]
                 absent = np.asarray(weights[:, :run] == 0, dtype=np.float64)
-                yield run, places[own], mine, mine[:, None] - weights[:, run + 1 :], absent
+                yield run, weighed[own], mine, mine[:, None] - weights[:, run + 1 :], absent
+
+    def items_of_runs(self) -> list[Ints]:
+        """Return by run the places of the items it weighs, ascending."""
+        n = self.runs.n_runs
+        short = self.runs.run.astype(np.uint16) if n < 1 << 16 else self.runs.run  # sorted faster
+        by_run = np.argsort(short, kind="stable")
+        ends = np.cumsum(np.bincount(self.runs.run, minlength=n))[:-1]
+        return np.split(self.runs.item[by_run], ends)
 
     # -- what the weights alone say -------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ def fits_without_each_fold(
     settled = np.zeros(n_folds, dtype=bool)
     b, a = np.zeros((n_folds, problem.columns.shape[0])), np.zeros((n_folds, problem.n_groups))
     if enough.any():
-        folds = [_sorted(_some(problem, fold == k)) for k in range(n_folds)]
+        folds = [_sorted(_some(problem, np.flatnonzero(fold == k))) for k in range(n_folds)]
         few = [_thinned(own, FIRST_PARTS[0]) for own in folds]
         first = [minimised(_joined(few, k)) for k in range(n_folds)]
         b, a = np.stack([fit.coefficients for fit in first]), np.stack([fit.effects for fit in first])
@@ -50,7 +50,7 @@ def fits_without_each_fold(
             b, a, settled = _together([_thinned(own, part) for own in folds], b, a)
     for k in np.flatnonzero(~(settled & enough)):
         # few labels; or full steps have run away, and then what they started from is no help
-        fit = minimised(_some(problem, fold != k))
+        fit = minimised(_some(problem, np.flatnonzero(fold != k)))
         b[k], a[k] = fit.coefficients, fit.effects
     return b, a
 
@@ -58,10 +58,10 @@ def fits_without_each_fold(
 # -- parts of the labels ------------------------------------------------------------------------------------
 
 
-def _some(problem: LogisticProblem, labels: NDArray[np.bool_] | NDArray[np.int64]) -> LogisticProblem:
+def _some(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProblem:
     return replace(
         problem,
-        columns=np.ascontiguousarray(problem.columns[:, labels]),
+        columns=problem.columns[:, labels],
         target=problem.target[labels],
         offset=problem.offset[labels],
         group=problem.group[labels],
@@ -69,13 +69,17 @@ def _some(problem: LogisticProblem, labels: NDArray[np.bool_] | NDArray[np.int64
 
 
 def _sorted(own: LogisticProblem) -> LogisticProblem:
-    """Return the labels group by group."""
-    return _some(own, np.argsort(own.group, kind="stable"))
+    """Return the labels group by group, each column in one piece."""
+    found = _some(own, np.argsort(own.group, kind="stable"))
+    return replace(found, columns=np.ascontiguousarray(found.columns))
 
 
 def _thinned(own: LogisticProblem, part: int) -> LogisticProblem:
     """Return every so manieth label."""
-    return own if part == 1 else _some(own, np.arange(part // 2, own.target.size, part))
+    if part == 1:
+        return own
+    few = _some(own, np.arange(part // 2, own.target.size, part))
+    return replace(few, columns=np.ascontiguousarray(few.columns))
 
 
 def _joined(folds: list[LogisticProblem], left_out: int) -> LogisticProblem:

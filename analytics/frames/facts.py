@@ -5,6 +5,7 @@ statement of some milliseconds whether any of them may have changed.
 """
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,13 +164,15 @@ def read_facts(campaign: Campaign) -> Facts:
     cell = np.ravel_multi_index((drawn_in - 1, topic_index), (draw.batch, len(topic_ids)), mode="clip")
     n_drawn = np.bincount(cell[drawn_in > 0], minlength=draw.batch * len(topic_ids))
     runs = list(campaign.collection.runs.all())
-    rankings = [read_rankings(Path(run.rankings.path)) for run in runs]
-    returned, outside = ranks_in_pairs(
-        rankings, frame["topic_id"], frame["doc_id"], draw.parameters["depth"], topic_ids
-    )
-    items = _items(keys, frame)
-    shown = _shown_before_they_were_drawn(campaign, draw, items, drawn_in)
-    values = campaign.scale.values()
+    with ThreadPoolExecutor(1) as beside:  # while the database works
+        ranks = beside.submit(_ranks, runs, frame, draw.parameters["depth"], topic_ids)
+        items = _items(keys, frame)
+        shown = _shown_before_they_were_drawn(campaign, draw, items, drawn_in)
+        values = campaign.scale.values()
+        gold_grade = _gold_grades(keys | {"top": max(values)}, frame)
+        answer = _answers(keys, items, shown)
+        audits = _audits(entries, items)
+        returned, outside = ranks.result()
     return Facts(
         draw=draw,
         topic_ids=topic_ids,
@@ -179,19 +182,26 @@ def read_facts(campaign: Campaign) -> Facts:
         returned=returned,
         ranks_outside=outside,
         topic_index=topic_index,
-        gold_grade=_gold_grades(keys | {"top": max(values)}, frame),
+        gold_grade=gold_grade,
         drawn_in=drawn_in,
         first_probability=first_drawn(draw, frame),
         n_drawn=n_drawn.reshape(draw.batch, len(topic_ids)).astype(np.int64),
         n_learned=_n_learned(campaign, draw),
         items=items,
         shown=np.sort(items.place[shown]).astype(np.int64),
-        audits=_audits(entries, items),
-        answer=_answers(keys, items, shown),
+        audits=audits,
+        answer=answer,
         order_is_random=not Event.objects.filter(
             subject=f"campaign:{campaign.pk}", verb=IMPORTED_JUDGMENTS
         ).exists(),
     )
+
+
+def _ranks(
+    runs: list[Run], frame: pl.DataFrame, depth: int, topic_ids: list[str]
+) -> tuple[SparseRuns, list[Ints]]:
+    rankings = [read_rankings(Path(run.rankings.path)) for run in runs]
+    return ranks_in_pairs(rankings, frame["topic_id"], frame["doc_id"], depth, topic_ids)
 
 
 def _items(keys: dict[str, Any], frame: pl.DataFrame) -> Items:

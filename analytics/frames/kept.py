@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from analytics.frames.arrays import CampaignArrays
 from analytics.frames.assembly import assemble
 from analytics.frames.facts import Facts, fingerprint, read_facts
-from analytics.frames.log import Log, Watermark, mark, read_log
+from analytics.frames.log import Log, Watermark, is_writing, mark, read_log
 from judging.models import Assessor, Campaign
 from sampling.models import AuditSchedule
 
@@ -70,7 +70,8 @@ def current_arrays(campaign: Campaign) -> CampaignArrays:
     reading = (_folded(campaign, known) if known else None) or _read(
         campaign, known.watermark if known else NOTHING_READ
     )
-    _keep(campaign, reading)
+    if not is_writing():
+        _keep(campaign, reading)
     return _assembled(campaign, reading)
 
 

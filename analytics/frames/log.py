@@ -44,9 +44,11 @@ TOUCHED = """
 LAST_ID = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM judging_judgment_id_seq"
 # Whoever writes judgments holds this lock from before his first id until his rows are visible (or gone).
 WRITERS = """
-SELECT array_agg(DISTINCT virtualtransaction) FROM pg_locks
+SELECT array_agg(DISTINCT virtualtransaction) FILTER (WHERE pid <> pg_backend_pid()),
+       coalesce(bool_or(pid = pg_backend_pid()), false)
+  FROM pg_locks
  WHERE relation = 'judging_judgment'::regclass AND mode = 'RowExclusiveLock' AND granted
-   AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 MOST_MARKS = 50
 
@@ -66,8 +68,13 @@ def mark() -> Mark:
 
 
 def writers() -> frozenset[str]:
-    """Return the transactions that are writing judgments."""
+    """Return the transactions that are writing judgments, without this one: it sees its own."""
     return frozenset(one(WRITERS, {})[0] or ())
+
+
+def is_writing() -> bool:
+    """Return whether this transaction has written judgments, which it may still take back."""
+    return bool(one(WRITERS, {})[1])
 
 
 @dataclass(frozen=True)
@@ -112,9 +119,13 @@ class Log:
         touched[other.item] = True
         kept = np.flatnonzero(~touched[self.item])
         both = [np.concatenate([getattr(self, f.name)[kept], getattr(other, f.name)]) for f in fields(Log)]
-        joined = Log(*both)
-        # Few rows come in between: a stable sort of what is nearly in order is quick.
-        return joined.part(np.argsort(joined.id, kind="stable"))
+        return Log(*both).by_id()
+
+    def by_id(self) -> "Log":
+        """Return the log in the order of its ids."""
+        if (self.id[1:] > self.id[:-1]).all():
+            return self
+        return self.part(np.argsort(self.id, kind="stable"))
 
     def newest(self) -> "Log":
         """Return the log without judgments that their assessor revised."""
@@ -144,7 +155,6 @@ def read_log(
     """
     keys = {"campaign": campaign.pk, "after": after or 0}
     rows = packed(COLUMNS, EVERYTHING if after is None else TOUCHED, keys)
-    rows = rows[np.argsort(rows["id"].astype(np.int64), kind="stable")]
     item = items.codes(rows["item_high"], rows["item_low"])
     key = rows["assessor"].astype(np.int64)
     assessor = np.searchsorted(assessors, key)
@@ -160,4 +170,4 @@ def read_log(
         time=seconds(rows["time"]),
     )
     is_all = bool(is_known.all())
-    return (log if is_all else log.part(np.flatnonzero(is_known))), is_all
+    return (log if is_all else log.part(np.flatnonzero(is_known))).by_id(), is_all

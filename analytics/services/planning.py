@@ -7,6 +7,7 @@ from typing import Any
 from analytics.estimators import Z95, Refusal
 from analytics.models import Computation, Estimate, Method
 from analytics.planner import Purchase, bronze_worth, error_for_power, next_purchase
+from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
@@ -79,6 +80,8 @@ class Plan:
     spent: Purchase | Refusal | None = None  # what the stated money buys
     bronze: str = ""  # whether judging is worth buying at all, in words
     topics_needed: int | None = None
+    papers: tuple[PapersPlan, ...] = ()
+    papers_refusal: str = ""
     curve: tuple[
         tuple[float, float, float, float], ...
     ] = ()  # money; half-widths: best, gold alone, judgments alone
@@ -126,7 +129,20 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
         n_frame=max(draw.n_frame if draw else 0, computation.n_items),
         judgments_per_item=campaign.judgments_per_item,
     )
-    return _planned(Plan(terms, "", computation, found, state), state)
+    planned = _planned(Plan(terms, "", computation, found, state), state)
+    papers = papers_plans(
+        campaign=campaign,
+        computation=computation,
+        measure=terms.measure,
+        runs=(terms.run, terms.against),
+        difference=planned.difference,
+        power=terms.power,
+        cost_judgment=terms.cost_judgment,
+        cost_gold=terms.cost_gold,
+    )
+    if isinstance(papers, str):
+        return replace(planned, papers_refusal=papers)
+    return replace(planned, papers=tuple(papers))
 
 
 def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
@@ -248,6 +264,16 @@ def plan_json(found: Plan) -> dict[str, Any]:
         "needed": _purchase_json(found.needed),
         "money_buys": _purchase_json(found.spent),
         "topics_needed": found.topics_needed,
+        "papers": [
+            {
+                "method": one.name,
+                "unit": one.unit,
+                "bronze": one.plan.bronze,
+                "gold": one.plan.gold,
+                "cost": one.plan.cost,
+            }
+            for one in found.papers
+        ],
         "curve": [dict(zip(("money", *LINES), row, strict=True)) for row in found.curve],
     }
 

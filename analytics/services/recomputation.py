@@ -51,12 +51,12 @@ def recompute(
 ) -> Computation:
     """Estimate everything (or these measures) from the rows of this moment, and store it as one new computation.
 
-    What this process read before is completed, not read again. Safe to run twice: a computation is a new row, and all
-    of it is stored or nothing. `progress` may raise to cancel, between any two steps.
+    What this process read before is completed, not read again. Safe to run twice: a computation is a new row. In the
+    transaction of a job all of it is stored or nothing. `progress` may raise to cancel, between any two steps.
     """
     started = time.monotonic()
     wanted = measures_of(campaign) if measures is None else list(measures)
-    n_steps = len(wanted) + 2
+    n_steps = len(wanted) + 3
     progress(0, n_steps, "reading judgments")
     arrays = current_arrays(campaign)
     counts = assessor_confusion_counts(arrays)
@@ -66,7 +66,7 @@ def recompute(
     for step, measure in enumerate(wanted, start=1):
         progress(step, n_steps, f"estimating {measure}")
         tables += estimate_columns(basis, measure)
-    progress(n_steps - 1, n_steps, "storing")
+    progress(n_steps - 2, n_steps, "storing")
     with transaction.atomic():
         computation = Computation.objects.create(
             campaign=campaign,
@@ -83,8 +83,9 @@ def recompute(
         )
         store_estimates(computation, arrays, tables)
         confusions.store(computation, arrays, counts)
-        store_forecasts(computation, arrays, campaign, predictions)
-    progress(n_steps, n_steps, "stored")
+    progress(n_steps - 1, n_steps, "forecasting the next audit")
+    store_forecasts(computation, arrays, campaign, predictions)
+    progress(n_steps, n_steps, "done")
     return computation
 
 

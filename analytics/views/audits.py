@@ -24,6 +24,7 @@ from sampling.services.audit_schedules import has_ended, next_due_time, save_sch
 from sampling.services.auditing import PURPOSES, queue_audit
 
 SHOWN_AUDITS = 20
+SAME_SIZE = 0.05  # an audit and its forecast may differ by this part of the audit
 
 
 @managers_only
@@ -210,42 +211,55 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
     after = computations.filter(
         n_audits__gte=OuterRef("sequence"), n_audited__gte=OuterRef("n_selected")
     ).order_by("id")
-    newest = list(
-        row.audits.annotate(
-            before=Subquery(before.values("pk")[:1]), after=Subquery(after.values("pk")[:1])
-        ).order_by("-sequence")[:SHOWN_AUDITS]
+    earlier = Audit.objects.filter(
+        campaign=row, tier=OuterRef("tier"), sequence__lt=OuterRef("sequence")
+    ).order_by("-sequence")
+    found = row.audits.annotate(
+        before=Subquery(before.values("pk")[:1]),
+        after=Subquery(after.values("pk")[:1]),
+        earlier=Subquery(earlier.values("expected_in_total")[:1]),
     )
+    newest = list(found.order_by("-sequence")[:SHOWN_AUDITS])
     waiting = _waiting(row, newest)
     forecasts = {
         (one.computation_id, one.strategy): one
         for one in AuditForecast.objects.filter(computation__in=[audit.before for audit in newest])
     }
     outcomes = _outcomes(newest)
-    shown = []
-    for audit in newest:
-        n_waiting = waiting.get(audit.pk, 0)
-        forecast = forecasts.get((audit.before, audit.strategy)) if audit.tier == AuditTier.GOLD else None
-        outcome = None
-        if forecast is not None and forecast.half_width_after is not None and not n_waiting:
-            outcome = outcomes.get((audit.after, forecast.run_id, forecast.run_b_id, forecast.measure))
-        shown.append(
-            {
-                "row": audit,
-                "strategy": strategy_name(audit.strategy),
-                "n_judged": audit.n_selected - n_waiting,
-                "is_complete": not n_waiting,
-                "forecast": forecast,
-                **(_widths(forecast) if forecast else {}),
-                "outcome": _number(outcome),
-                "errors_off": None if outcome is None else _errors_off(outcome, forecast),
-            }
-        )
-    return shown
+    return [_shown(audit, waiting.get(audit.pk, 0), forecasts, outcomes) for audit in newest]
 
 
-def _errors_off(outcome: float, forecast: AuditForecast | None) -> float | None:
+def _shown(
+    audit: Any, n_waiting: int, forecasts: dict[tuple, AuditForecast], outcomes: dict[tuple, float]
+) -> dict[str, Any]:
+    """Return an audit's row; a forecast of an audit of another size says so, and is not held against what came out."""
+    forecast = forecasts.get((audit.before, audit.strategy)) if audit.tier == AuditTier.GOLD else None
+    shown = {
+        "row": audit,
+        "strategy": strategy_name(audit.strategy),
+        "n_judged": audit.n_selected - n_waiting,
+        "is_complete": not n_waiting,
+        "forecast": forecast,
+        "outcome": "",
+    }
+    if forecast is None or forecast.half_width_after is None:
+        return shown
+    n_more = audit.expected_in_total - (audit.earlier or 0.0)
+    is_of_this_size = abs(n_more - forecast.n_more) <= SAME_SIZE * n_more
+    target = (forecast.run_id, forecast.run_b_id, forecast.measure)
+    outcome = None if n_waiting else outcomes.get((audit.after, *target))
+    return shown | {
+        **_widths(forecast),
+        "n_more": n_more,
+        "is_of_this_size": is_of_this_size,
+        "outcome": _number(outcome),
+        "errors_off": _errors_off(outcome, forecast) if is_of_this_size else None,
+    }
+
+
+def _errors_off(outcome: float | None, forecast: AuditForecast) -> float | None:
     """Return by how many standard errors the forecast was off."""
-    if forecast is None or not forecast.half_width_error or forecast.half_width_after is None:
+    if outcome is None or not forecast.half_width_error or forecast.half_width_after is None:
         return None
     return round(abs(outcome - forecast.half_width_after) / forecast.half_width_error, 1)
 

@@ -116,6 +116,16 @@ def _shown(found: Plan) -> dict[str, Any]:
             for money, *widths in found.curve
         ],
         "lines": LINES,
+        "papers": [
+            {
+                "name": one.name,
+                "words": one.words,
+                "bronze": f"{one.plan.bronze:,.0f} {one.unit}",
+                "gold": f"{one.plan.gold:,.0f}",
+                "cost": _money(one.plan.cost),
+            }
+            for one in found.papers
+        ],
     }
 
 

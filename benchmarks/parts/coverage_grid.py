@@ -287,7 +287,8 @@ def audited_counts(collection: Collection, labels: Labels, audited: Bools, n_ass
 
 def without(found: Estimates, part: str) -> Estimates:
     """Return the normal intervals that leave one source of error out."""
-    error = np.sqrt(sum(variance for name, variance in found.components.items() if name != part))
+    kept = [variance for name, variance in found.components.items() if name != part]
+    error = np.sqrt(np.sum(kept, axis=0)) if kept else found.standard_error  # no parts where all are refused
     return replace(
         found, low=found.value - 1.96 * error, high=found.value + 1.96 * error, standard_error=error
     )

@@ -17,7 +17,7 @@ from analytics.aggregation import (
 )
 from analytics.ascent import Pair, TrustRegion, level_gradient, moved
 from analytics.estimators import Refusal
-from analytics.fits import Point, climb
+from analytics.fits import Point, climb, warn_if_collapsed
 from analytics.votes import block_size, votes
 
 MODELS = [dawid_skene, one_coin, spammers]
@@ -270,11 +270,11 @@ def test_the_loop_takes_the_plain_step_after_a_refused_one():
         return Point(at, at, -(at**2), -(at**2), abs(at))
 
     end, passes, converged = climb(
-        Nothing(), 1.0, evaluate, lambda point: point.at / 2, tolerance=1e-6, most_iterations=100,
+        Nothing(), 1.0, evaluate, lambda point: point.at / 2, tolerance=1e-9, most_iterations=200,
         propose=lambda point: (None, 2 * point.at), learn=lambda step, gained: None,
     )  # fmt: skip
     assert converged
-    assert abs(end.at) < 1e-6
+    assert abs(end.at) < 1e-9
     assert any(later == 2 * earlier for earlier, later in itertools.pairwise(points))
     assert passes == len(points)
 
@@ -433,6 +433,15 @@ def test_gold_turns_round_assessors_that_are_all_wrong():
     assert (anchored.grade[100:] == truth[100:]).mean() > 0.8
     assert "below chance" in anchored.warning
     assert alone.warning == ""
+
+
+def test_a_grade_that_gets_lost_is_warned_of():
+    labels, sizes, _ = simulated(43, n_grades=2)
+    held = votes(*labels, **sizes)
+    share = (labels[2] == 1).mean()
+    lost = warn_if_collapsed(held, np.array([1 - share / 11, share / 11]))
+    assert lost.startswith(f"grade 1 is {share:.1%} of the labels and {share / 11:.1%} of the fitted grades")
+    assert warn_if_collapsed(held, np.array([1 - share / 9, share / 9])) == ""
 
 
 def test_labels_that_never_agree_are_refused():

@@ -73,7 +73,7 @@ def audited(campaign, n=24):
     judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
 
 
-def computed(campaign, **widths):
+def computed(campaign, n_more=12, **widths):
     """Return a computation with forecasts of these half-widths, as the worker would store them."""
     made = Computation.objects.create(
         campaign=campaign,
@@ -89,7 +89,7 @@ def computed(campaign, **widths):
         AuditForecast(
             computation=made,
             strategy=strategy,
-            n_more=12,
+            n_more=n_more,
             run=runs[0],
             run_b=runs[2],
             measure="DCG@10",
@@ -180,8 +180,7 @@ def test_without_any_forecast_the_reason_is_said_once(manager, campaign):
 
 def test_the_history_has_the_forecast_beside_what_came_out(manager, campaign):
     judged(campaign)
-    before = computed(campaign, influence=0.25)
-    Computation.objects.filter(pk=before.pk)
+    computed(campaign, n_more=24, influence=0.25)
     made = audit(campaign=campaign, items_each_time=24, items_in_total=42, seed=5)
     text = text_of(manager.get(address(campaign)))
     assert "nobody to judge it" in text
@@ -204,6 +203,18 @@ def test_the_history_has_the_forecast_beside_what_came_out(manager, campaign):
     assert float(shown["outcome"]) == pytest.approx((row.high - row.low) / 2, rel=0.01)
     off = abs((row.high - row.low) / 2 - 0.25) / 0.02
     assert shown["errors_off"] == pytest.approx(off, abs=0.06)
+
+
+def test_a_forecast_of_another_size_says_so_and_is_not_held_against_what_came_out(manager, campaign):
+    judged(campaign)
+    computed(campaign, n_more=12, influence=0.25)
+    audited(campaign)
+    recompute(campaign=campaign)
+    response = manager.get(address(campaign))
+    (shown,) = response.context["history"]
+    assert shown["outcome"]
+    assert shown["errors_off"] is None
+    assert "for 12 more, not 24" in text_of(response)
 
 
 def test_silver_audits_have_no_forecast_and_wait_for_their_own_tier(manager, campaign):

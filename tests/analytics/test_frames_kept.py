@@ -256,6 +256,21 @@ def test_one_judgment_is_completed_from_its_item_alone(tmp_path, monkeypatch):
     assert differences(arrays, campaign_arrays(campaign)) == []
 
 
+@pytest.mark.django_db(transaction=True)
+def test_what_a_transaction_may_still_take_back_is_not_kept(tmp_path):
+    campaign = make_campaign(tmp_path)
+    ann = make_assessor(campaign, "ann")
+    first, second, *_ = slots(campaign, number=1)
+    give(ann, first, 1)
+    assert current_arrays(campaign).label_grade.tolist() == [1]
+    with suppress(ZeroDivisionError), transaction.atomic():
+        give(ann, second, 2)
+        assert current_arrays(campaign).label_grade.tolist() == [1, 2]
+        raise ZeroDivisionError
+    assert current_arrays(campaign).label_grade.tolist() == [1]
+    assert campaign.pk in kept._kept
+
+
 def test_no_more_than_a_few_campaigns_are_kept(monkeypatch):
     def reading(n):
         draw = type("Draw", (), {"batch": 1})

@@ -4,12 +4,13 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
-from analytics.models import Computation, Estimate
+from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.services.planning import State, Terms, bronze_words, plan
 from analytics.services.recomputation import recompute
 from analytics.views.words import always_words, variance_words
@@ -215,6 +216,46 @@ def test_a_wrong_value_is_named_beside_the_form(judged, asked, words):
 def test_without_parts_of_the_variance_there_is_a_reason_instead(judged):
     set_parts(judged)
     assert "plan with P@k or DCG@k" in page_of(judged)
+
+
+def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged):
+    made = set_parts(judged, drawing=0.0004, gold=0.0010)
+    newest = judged.computations.exclude(pk=made.pk).latest("id")
+    for row in newest.estimates.filter(method="naive", value__isnull=False):
+        row.pk, row.computation = None, made
+        row.save(force_insert=True)
+    unknown = page_of(judged, measure="P@10", run="run0", against="run2")
+    assert "Not planned: the judges&#x27; errors are not known yet" in unknown
+    counts = [[30, 6, 3, 1], [6, 20, 3, 1], [1, 2, 20, 7], [1, 1, 8, 20]]
+    rows = {"matrix": [[0.25] * 4] * 4, "low": [[0.0] * 4] * 4, "high": [[1.0] * 4] * 4}
+    ConfusionEstimate.objects.create(
+        computation=made, scope="pooled", key="", counts=counts, n_gold_checks=0, n_audited=130, **rows
+    )
+    relevant = judged.scale.relevant_grade
+    table = np.array(counts, dtype=float)
+    m_r = table[relevant:, relevant:].sum() / table[relevant:].sum()
+    m_n = table[:relevant, :relevant].sum() / table[:relevant].sum()
+    runs = made.estimates.filter(measure="P@10", run__run_id__in=["run0", "run2"], run_b=None)
+    share = np.mean([e.value for e in runs.filter(method="corrected")])
+    s2 = 3 * np.mean([e.topics_standard_error**2 for e in runs.filter(method="naive")])
+    # methods/noise-correction.md, section 4: one shared audit, (2 s^2, 2 c_b) and (w2, c_g)
+    delta, cost_topic, cost_gold = 0.05, 2 * 10 * 1.0, 12.0
+    w2 = delta**2 * (m_r * (1 - m_r) / share + m_n * (1 - m_n) / (1 - share))
+    k = math.sqrt(2 * s2 * 2 * cost_topic) + math.sqrt(w2 * cost_gold)
+    error = delta / (1.959963984540054 + 0.8416212335729143)
+    cost = k**2 / ((m_r + m_n - 1) ** 2 * error**2)
+    terms = Terms("P@10", "run0", "run2", cost_judgment=1.0, cost_gold=cost_gold, difference=delta)
+    found = {one.name: one for one in plan(campaign=judged, terms=terms).papers}
+    assert found["shared audit"].plan.cost == pytest.approx(cost)
+    assert found["shared audit"].unit == "topics"
+    assert found["gold only"].plan.bronze == 0
+    assert found["independent audits"].plan.cost > cost
+    text = page_of(judged, measure="P@10", run="run0", against="run2", difference="0.05", cost_gold="12")
+    assert "Shared audit" in text
+    assert "Not planned" not in text
+    assert "the papers plan a difference of two runs in P@k" in page_of(
+        judged, measure="DCG@10", run="run0", against="run2"
+    )
 
 
 def test_the_curve_can_be_taken_along(judged):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from django.db import close_old_connections
 
+from analytics.services.recomputation import queue_recomputation
 from judging.models import Assessor, Campaign, Document, GoldAnswer, Slot, Topic
 from judging.rankings import read_rankings, top
 from judging.services.assign import claim, submit
@@ -29,8 +30,11 @@ def judge_audits_for_ever(say: Any) -> None:
             if campaign.pk not in simulations:
                 simulations[campaign.pk] = Simulation(campaign)
             if simulations[campaign.pk].audits_wait():
-                with contextlib.suppress(Refused):  # a manager has paused the assessor, or closed the campaign
+                with contextlib.suppress(
+                    Refused
+                ):  # a manager has paused the assessor, or closed the campaign
                     simulations[campaign.pk].judge_audit(say)
+                queue_recomputation(campaign=campaign)  # at once: the demo's time is short
         close_old_connections()
         time.sleep(LOOK_EVERY)
 

@@ -55,7 +55,7 @@ OWN_TOPICS = (
     4  # numbers need judgments on every topic: few topics, so that one person sees them after half an hour
 )
 SEED = 20261121
-AUDITED_EACH_TIME = 150
+AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 75, 4, 8
 
 
 class Command(BaseCommand):
@@ -293,22 +293,22 @@ class Command(BaseCommand):
             cursor.execute("SET synchronous_commit = off")
         simulation = Simulation(campaign)
         simulation.judge(self._say)
-        for items_in_total in (AUDITED_EACH_TIME, 2 * AUDITED_EACH_TIME):
-            audit(
-                campaign=campaign,
-                items_each_time=AUDITED_EACH_TIME,
-                items_in_total=items_in_total,
-                user=people["mara"],
-                seed=SEED + 1,
-            )
-            simulation.judge_audit(self._say)
-            recompute(campaign=campaign)  # before each audit: its forecast is kept beside what came out
+        at_start = AUDITS_AT_START * AUDITED_EACH_TIME
+        audit(
+            campaign=campaign,
+            items_each_time=at_start,
+            items_in_total=at_start,
+            user=people["mara"],
+            seed=SEED + 1,
+        )
+        simulation.judge_audit(self._say)
         # From now on audits come by themselves, once a minute, and the simulated gold assessor judges them.
         save_schedule(
             campaign=campaign,
             actor=people["mara"],
             every_seconds=60,
-            items_each_time=AUDITED_EACH_TIME // 2,
-            items_in_total=4 * AUDITED_EACH_TIME,
+            items_each_time=AUDITED_EACH_TIME,
+            items_in_total=AUDITS_IN_ALL * AUDITED_EACH_TIME,
         )
+        recompute(campaign=campaign)
         self._say("the numbers are computed")
