@@ -20,6 +20,7 @@ Without it the comparison is left out, and the JSON says so. Seconds are of the 
 """
 
 import argparse
+import importlib
 import importlib.util
 import json
 import subprocess
@@ -110,13 +111,11 @@ def against_crowd_kit(labels: Labels) -> dict[str, Any]:
     report: dict[str, Any] = {"iterations": ITERATIONS, "ours": our_time}
     if importlib.util.find_spec("crowdkit") is None:
         return report | {"crowd_kit": "not installed", "how": HOW}
-    import pandas as pd
-    from crowdkit.aggregation import DawidSkene
-
-    frame = pd.DataFrame({"task": labels.item, "worker": labels.assessor, "label": labels.grade})
+    pandas, peer = importlib.import_module("pandas"), importlib.import_module("crowdkit.aggregation")
+    frame = pandas.DataFrame({"task": labels.item, "worker": labels.assessor, "label": labels.grade})
 
     def theirs(n: int) -> Any:
-        return DawidSkene(n_iter=n, tol=-np.inf).fit(frame)
+        return peer.DawidSkene(n_iter=n, tol=-np.inf).fit(frame)
 
     fitted, their_time = of_iterations(theirs)
     posterior = fitted.probas_.sort_index()[list(range(N_GRADES))].to_numpy()

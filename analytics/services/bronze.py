@@ -88,6 +88,8 @@ def _fit_anew(arrays: CampaignArrays, way: str) -> Aggregation | Refusal:
     n_judged, n_checks = arrays.judged.size, arrays.check_true.size
     sizes = {"n_assessors": len(arrays.assessors), "n_grades": arrays.n_grades}
     labels = (arrays.label_item, arrays.label_assessor, arrays.label_grade)
+    if not n_judged:
+        return Refusal("nobody has judged yet", 1)
     if way == "majority":
         return majority(*labels, n_items=n_judged, **sizes)
     if way == Score.EMPIRICAL_BAYES:

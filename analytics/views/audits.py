@@ -19,6 +19,7 @@ from analytics.views.audit_forms import AuditPlanForm, ScoreForm, strategy_name
 from judging.models import Assessor, Campaign, Slot
 from judging.services.campaigns import set_score_and_costs
 from judging.views.access import managers_only
+from sampling.frames import newest_draw
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
 from sampling.services.audit_schedules import has_ended, next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
@@ -109,7 +110,7 @@ def _page(
     active = row.assessors.filter(status=Assessor.Status.ACTIVE)
     context = {
         "campaign": row,
-        "is_drawn": row.draws.exists(),
+        "draw": newest_draw(row),
         "schedule": schedule if schedule.pk else None,
         **_timing(schedule if schedule.pk else None),
         "plan": plan or AuditPlanForm(campaign=row, schedule=schedule, best=best),

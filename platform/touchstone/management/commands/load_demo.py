@@ -54,6 +54,12 @@ OWN, SIMULATED = "Judge it yourself", "Judged by simulated assessors"
 OWN_TOPICS = (
     4  # numbers need judgments on every topic: few topics, so that one person sees them after half an hour
 )
+SIMULATED_FIELDS = {
+    "judgments_per_item": 2,
+    "cost_per_judgment": 0.1,  # as if it were a crowd: a gold label costs ten times as much
+    "cost_per_gold": 1.0,
+    "is_simulated": True,
+}
 SEED = 20261121
 AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 75, 4, 8
 
@@ -284,7 +290,7 @@ class Command(BaseCommand):
         campaign = Campaign.objects.filter(name=name).first()
         if campaign is None:
             with transaction.atomic():
-                campaign = self._campaign(made, name, people["mara"], judgments_per_item=2, is_simulated=True)
+                campaign = self._campaign(made, name, people["mara"], **SIMULATED_FIELDS)
                 self._draw(campaign, pair, 1200, people["mara"])
         if AuditSchedule.objects.filter(campaign=campaign).exists():
             return
