@@ -125,9 +125,7 @@ def fixed_size(
     if members.shape != pi.shape:
         raise ValueError(f"strata must have length {pi.size}, got {members.size}")
 
-    cells = _uncertain(members, pi)
-    if join_strata:
-        cells = _joined(cells)
+    cells = _joined(_uncertain(members, pi)) if join_strata else _uncertain(members, pi)
     share = _shares(pi, cells, stratified=strata is not None)
     variance, spread = _variances(drawn.targets, drawn.surprise, cells, share)
     counted, noise = drawn.targets.sums(

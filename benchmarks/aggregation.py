@@ -176,7 +176,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--labels", type=int, default=1_000_000)
-    parser.add_argument("--accuracy", type=float, nargs=2, default=(0.3, 0.8), metavar=("FROM", "TO"))
+    parser.add_argument("--accuracy", type=float, nargs=2, default=(0.25, 0.85), metavar=("FROM", "TO"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--skip-plain", action="store_true", help="leave out the slow plain EM")
     parser.add_argument("--only", choices=("labels", "fit"), help=argparse.SUPPRESS)

@@ -214,21 +214,12 @@ def cross_fitted(
     ValueError
         Arrays that do not fit together, or values outside these bounds.
     """
-    guess = _open_probabilities("prior", prior)
+    guess, told = _open_probabilities("prior", prior), standardised(features)
     n_items = guess.size
-    told = standardised(features)
     topic, part = _whole_numbers("topic_index", topic_index), _whole_numbers("fold", fold)
-    place, share = _whole_numbers("labelled", labelled), np.asarray(label, dtype=np.float64)
     for name, length in (("features", told.shape[0]), ("topic_index", topic.size), ("fold", part.size)):
         _require_length(name, length, n_items)
-    if place.size and place.max() >= n_items:
-        raise ValueError(f"labelled must be below {n_items}, the number of items, got {place.max()}")
-    if share.shape != place.shape:
-        raise ValueError(
-            f"label must have one value per labelled item, {place.size}, got shape {share.shape}"
-        )
-    if not np.all((share >= 0.0) & (share <= 1.0)):
-        raise ValueError(f"label must be within [0, 1], got {share[~((share >= 0.0) & (share <= 1.0))][0]}")
+    place, share = _labels(labelled, label, n_items)
     ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (told.shape[1],))
     if not (np.all((ridge > 0.0) & (ridge < np.inf)) and 0.0 < topic_ridge < np.inf):
         raise ValueError(f"ridges must be positive and finite, got {ridge.tolist()} and {topic_ridge}")
@@ -246,6 +237,20 @@ def cross_fitted(
     for column, of_fold in zip(columns, coefficients.T, strict=True):
         eta += of_fold[part] * column
     return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
+
+
+def _labels(labelled: ArrayLike, label: ArrayLike, n_items: int) -> tuple[IndexArray, FloatArray]:
+    """Return the places of labelled items and their labels; ValueError unless they fit together and the frame."""
+    place, share = _whole_numbers("labelled", labelled), np.asarray(label, dtype=np.float64)
+    if place.size and place.max() >= n_items:
+        raise ValueError(f"labelled must be below {n_items}, the number of items, got {place.max()}")
+    if share.shape != place.shape:
+        raise ValueError(
+            f"label must have one value per labelled item, {place.size}, got shape {share.shape}"
+        )
+    if not np.all((share >= 0.0) & (share <= 1.0)):
+        raise ValueError(f"label must be within [0, 1], got {share[~((share >= 0.0) & (share <= 1.0))][0]}")
+    return place, share
 
 
 def _open_probabilities(name: str, values: ArrayLike) -> FloatArray:

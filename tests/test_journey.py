@@ -222,7 +222,7 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     finish(Job.objects.get(kind="estimate"))
     computation = latest_computation(campaign=campaign)
     assert computation.last_judgment_id == Judgment.objects.order_by("-id").first().pk
-    accuracy = {c.assessor.user.username: c.accuracy for c in computation.confusions.all()}
+    accuracy = {c.assessor.user.username: c.accuracy for c in computation.confusions.filter(scope="assessor")}
     assert accuracy["bob"] < accuracy["dora"]
 
     # 8. Mara sees who is careless and pauses him; nothing is deleted.

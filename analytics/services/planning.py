@@ -59,10 +59,23 @@ class State:
         return 1 - (self.gold / unaudited) / (self.drawing / unjudged)
 
     def buy(self, cost_judgment: float, cost_gold: float, **wanted: Any) -> Purchase | Refusal:
-        """Return the cheapest purchase for `half_width`, or the best one for `budget` (analytics/purchases.py)."""
+        """Return the cheapest purchase for `half_width`, or the best one for `budget` (analytics/purchases.py).
+
+        Gold for what is judged is always one of the choices: of a pair whose documents are all judged, n and N count
+        many documents that do not matter to it, and more of these are no gain.
+        """
         known = (self.drawing, self.gold, self.n_judged, self.n_audited, cost_judgment, cost_gold)
         given = {"frame_size": self.n_frame, "judgments_per_item": self.judgments_per_item}
-        return next_purchase(*known, **given | wanted)
+        found = next_purchase(*known, **given | wanted)
+        gold_alone = next_purchase(*known, **given | wanted | {"frame_size": self.n_judged})
+        if isinstance(found, Refusal) or isinstance(gold_alone, Refusal):
+            return gold_alone if isinstance(found, Refusal) else found
+        is_cheaper = (
+            gold_alone.cost < found.cost
+            if "half_width" in wanted
+            else gold_alone.half_width < found.half_width
+        )
+        return gold_alone if is_cheaper else found
 
 
 @dataclass(frozen=True)

@@ -210,16 +210,15 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
     before = computations.filter(created_at__lt=OuterRef("created_at")).order_by("-id")
     # Complete: every selected item has its gold label, and the numbers have seen them.
     after = computations.filter(
-        n_audits__gte=OuterRef("sequence"), n_audited__gte=OuterRef("n_selected")
+        id__gt=OuterRef("before"), n_audits__gte=OuterRef("sequence"), n_audited__gte=OuterRef("n_selected")
     ).order_by("id")
     earlier = Audit.objects.filter(
         campaign=row, tier=OuterRef("tier"), sequence__lt=OuterRef("sequence")
     ).order_by("-sequence")
     found = row.audits.annotate(
         before=Subquery(before.values("pk")[:1]),
-        after=Subquery(after.values("pk")[:1]),
         earlier=Subquery(earlier.values("expected_in_total")[:1]),
-    )
+    ).annotate(after=Subquery(after.values("pk")[:1]))
     newest = list(found.order_by("-sequence")[:SHOWN_AUDITS])
     waiting = _waiting(row, newest)
     forecasts = {

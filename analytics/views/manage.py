@@ -118,7 +118,9 @@ def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
     estimates = {}
     flags = {}
     if computation is not None:
-        estimates = {estimate.assessor_id: estimate for estimate in computation.confusions.all()}
+        estimates = {
+            estimate.assessor_id: estimate for estimate in computation.confusions.filter(scope="assessor")
+        }
         flags = {flag.assessor_id: flag for flag in computation.flags.all()}
     people = (
         row.assessors.select_related("user")

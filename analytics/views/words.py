@@ -44,8 +44,11 @@ def variance_words(estimate: Estimate | None) -> str:
     """
     parts = {name: part for name, part in (estimate.components if estimate else {}).items() if part > 0}
     total = sum(parts.values())
-    if len(parts) < 2 or not all(name in CAUSES for name in parts):
+    if not parts or not all(name in CAUSES for name in parts):
         return ""
+    if len(parts) == 1:
+        only = next(iter(parts))
+        return f"All of this variance is {CAUSES[only][0]}: {CAUSES[only][1]}."
     (most, part), *others = sorted(parts.items(), key=lambda item: -item[1])
     rest = " ".join(
         f"{CAUSES[name][0].capitalize()} makes {_percent(other / total)}." for name, other in others

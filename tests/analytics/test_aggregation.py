@@ -163,8 +163,15 @@ def test_accelerated_and_plain_reach_the_same_maximum(prior):
     assert fast.iterations < plain.iterations / 2
 
 
-def penalised(found, prior):
-    return found.log_likelihood + prior * (np.log(found.confusion).sum() + np.log(found.prevalence).sum())
+def test_accelerated_and_plain_agree_with_clamped_items_and_a_prior_that_knows_more():
+    labels, sizes, truth = simulated(17, n_items=300, n_assessors=12, n_grades=3, share=0.25)
+    options = {
+        "known_item": np.arange(0, 300, 7), "known_grade": truth[::7], "prior": np.eye(3) + 0.2, "tolerance": 1e-10,
+    }  # fmt: skip
+    fast = dawid_skene(*labels, **sizes, **options)
+    plain = dawid_skene(*labels, **sizes, **options, accelerate=False)
+    assert (fast.posterior[::7] == np.eye(3)[truth[::7]]).all()
+    assert fast.posterior == pytest.approx(plain.posterior, abs=1e-6)
 
 
 @pytest.mark.parametrize("accelerate", [True, False])

@@ -43,6 +43,19 @@ def test_the_state_buys_what_double_sampling_says():
         assert bought.cost == 2 * bought.items + 11 * bought.gold <= money
 
 
+@pytest.mark.parametrize("drawing", [0.0, 1e-6, 0.0003, 0.0030])
+def test_the_best_split_is_never_worse_than_gold_alone(drawing):
+    """A pair may have all its documents judged while most of the pool is not: then only gold is worth buying."""
+    state = replace(SO_FAR, drawing=drawing)
+    for money in (100.0, 1000.0, 5000.0):
+        best, alone = state.buy(1.0, 11.0, budget=money), state.buy(1.0, 11.0, budget=money, frame_size=400)
+        assert best.half_width <= alone.half_width
+        if drawing == 0.0:
+            assert best.items == 0
+    wanted = 0.8 * state.half_width
+    assert state.buy(1.0, 11.0, half_width=wanted).half_width <= wanted
+
+
 def test_the_share_that_the_grades_explain_is_read_off_the_two_components():
     residual, s2 = 0.0016 / (1 / 60 - 1 / 400), 0.0030 / (1 / 400 - 1 / 2000)
     assert SO_FAR.informativeness == pytest.approx(1 - residual / s2)
@@ -81,7 +94,10 @@ def test_the_parts_of_the_variance_are_said_in_words():
     assert variance_words(Estimate(components={"drawing": 0.9, "gold": 0.1})).startswith(
         "About 90 % of this variance is the draw of documents: more judged documents narrow it."
     )
-    assert variance_words(Estimate(components={"drawing": 0.3})) == ""
+    assert variance_words(Estimate(components={"drawing": 0.0, "gold": 0.3})) == (
+        "All of this variance is the gold audit: more gold narrows it."
+    )
+    assert variance_words(Estimate(components={"label noise": 0.3})) == ""
     assert variance_words(None) == ""
 
 

@@ -23,7 +23,7 @@ from analytics.services.analyses.wanted import Line, refused
 
 NOT_BINARY = "it is for two grades; ask about P@k, or read Eq 17 and 18"
 EQ5 = "Goldberg et al. (2017), Eq 5, 14 and 7"
-SHARED = "Goldberg et al. (2017), Eq 5, with the variance of a shared audit (noise-correction, 1.1)"
+SHARED = "Goldberg et al. (2017), Eq 5, with the covariance that a shared audit brings"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ def rates_of(case: Case) -> Rates | Refusal:
 
 def _run_lines(case: Case, rates: Rates | Refusal, of: str, side: Side) -> Iterator[Line]:
     wald = Line(of, "Sensitivity and specificity, as printed", EQ5)
-    fieller = Line(of, "Fieller with one hit and one miss added", "Fieller (1954); noise-correction, 3.3")
+    fieller = Line(
+        of, "Fieller with one hit and one miss added", "Fieller (1954); for Goldberg et al. (2017), Eq 5"
+    )
     drawn = Line(of, "Draws of labels and audit, quantiles", "Goldberg et al. (2017), Algorithm 1")
     if isinstance(rates, Refusal):
         yield from (refused(line, rates) for line in (wald, fieller, drawn))
@@ -135,7 +137,7 @@ def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
     score = Line(
         of,
         "One audit for both runs, score test",
-        "noise-correction, 1.1: with one and the same audit “no difference” is tested by the grades as given",
+        "with one and the same audit “no difference” is tested by the grades as given",
         one_audit=True,
     )
     eq10 = Line(of, "As if audited separately: not used", "Goldberg et al. (2017), Eq 10 and 11")

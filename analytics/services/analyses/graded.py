@@ -19,7 +19,7 @@ from analytics.services.analyses.case import Case, Side
 from analytics.services.analyses.wanted import Line, filled, refused
 
 EQ18 = "Goldberg et al. (2017), Eq 17 and 18"
-VARIANCE = f"{EQ18}, with the variance it lacks (noise-correction, 1 and 3.1)"
+VARIANCE = f"{EQ18}, with the variance that the paper lacks"
 SEED = 20170731  # of draws; the same judgments give the same numbers
 FEWEST_OF_A_LABEL = 2
 
@@ -100,7 +100,9 @@ def _bootstrapped(case: Case, of: str) -> Line:
 
 
 def _dirichlet(case: Case, of: str, side: Side) -> Line:
-    line = Line(of, "Posterior of the shares, Dirichlet", "noise-correction, 3.3 (2)")
+    line = Line(
+        of, "Posterior of the shares, Dirichlet", "draws of the labels' shares and of the matrix's rows"
+    )
     found = dirichlet_interval(
         case.counts, side.shares * _worth(case, side), case.gains, rng=np.random.default_rng(SEED)
     )
@@ -122,7 +124,7 @@ def _calibrated(case: Case, of: str) -> Line:
     line = Line(
         of,
         "Calibration: the audited mean of each label",
-        "noise-correction, 1.2",
+        "double sampling: Cochran (1977), chapter 12",
         note="It shrinks differences: the audited mean is that of all judged items, not of this run's",
     )
     members = np.flatnonzero(case.audited)

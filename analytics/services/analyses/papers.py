@@ -104,7 +104,8 @@ def stored_lines(campaign: Campaign, wanted: Wanted) -> Iterator[Line]:
     }
     for of, pair in (("difference", runs), ("run", (wanted.run, "")), ("against", (wanted.against, ""))):
         for method, (name, source) in STORED.items():
-            line = Line(of, name, source, note=STORED_NOTE.get(method, ""))
+            kind = "exact" if method == Method.TRUE else "interval"
+            line = Line(of, name, source, kind=kind, note=STORED_NOTE.get(method, ""))
             if (*pair, method) in by_runs:
                 yield _stored(line, by_runs[*pair, method], 1)
             elif (*pair[::-1], method) in by_runs:
@@ -126,4 +127,4 @@ def _over_topics(estimate: Estimate, sign: int) -> str:
     if estimate.method != Method.CORRECTED or estimate.topics_low is None:
         return ""
     low, high = sorted((sign * estimate.topics_low, sign * estimate.topics_high))
-    return f"With the topics as a sample, as all below: {low:.3f} to {high:.3f}"
+    return f"With the topics as a sample, as in the papers: {low:.3f} to {high:.3f}"

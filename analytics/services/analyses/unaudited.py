@@ -11,7 +11,7 @@ from analytics.services.analyses.case import Case
 from analytics.services.analyses.wanted import Line, refused
 
 NAME = "Between the grades as given and the matrix inverse"
-SOURCE = "a sensitivity range, not an interval (real-judges, section 2)"
+SOURCE = "a sensitivity range, not an interval"
 
 
 def range_lines(case: Case) -> Iterator[Line]:

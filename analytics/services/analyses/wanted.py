@@ -26,7 +26,7 @@ class Line:
     """A number by a named method, or why there is none. `of` is "difference", "run" or "against".
 
     `kind`: "interval" holds the truth in 95 of 100 cases if the method's assumptions hold; "range" claims nothing of
-    the kind. `one_audit`: the method takes for granted that one audit serves both runs.
+    the kind; "exact" needs neither. `one_audit`: the method takes for granted that one audit serves both runs.
     """
 
     of: str
