@@ -8,7 +8,7 @@ from rest_framework import serializers
 from analytics.services.analyses import Found as FoundAnalysis
 from analytics.services.analyses import Wanted
 from analytics.services.analyses.papers import under_conditions
-from analytics.services.conditions import newest_answers
+from analytics.services.conditions import QUESTIONS, newest_answers, what_forbids
 from analytics.services.lacking import Found
 from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
 from analytics.services.recomputation import measures_of
@@ -115,6 +115,27 @@ class AnalysisRequest(StrictSerializer):
             if sent["run"] == sent["against"]:
                 raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
         return {"wanted": Wanted(**sent)}
+
+
+class ConditionsRequest(StrictSerializer):
+    """The answers to the three questions (`analytics.services.conditions.QUESTIONS`)."""
+
+    same_judges = serializers.BooleanField()
+    same_period = serializers.BooleanField()
+    blind_to_system = serializers.BooleanField()
+
+
+def conditions_json(campaign: Campaign) -> dict[str, Any]:
+    answers = newest_answers(campaign)
+    return {
+        "questions": {question.name: question.words for question in QUESTIONS},
+        "answers": {question.name: getattr(answers, question.name) for question in QUESTIONS}
+        if answers
+        else None,
+        "answered_at": answers.answered_at if answers else None,
+        "answered_by": answers.answered_by.get_username() if answers and answers.answered_by else None,
+        "refused": what_forbids(answers) or None,
+    }
 
 
 class PlannerRequest(StrictSerializer):

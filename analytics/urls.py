@@ -30,6 +30,7 @@ urlpatterns = [
     path("results/<uuid:campaign_id>/analyse/<slug:what>/", analyses.analyse, name="analyse"),
     path("results/<uuid:campaign_id>/conditions/", analyses.conditions, name="conditions"),
     path("api/v1/campaigns/<uuid:campaign_id>/analyses", analyses.api_analyses, name="api-analyses"),
+    path("api/v1/campaigns/<uuid:campaign_id>/conditions", analyses.api_conditions, name="api-conditions"),
     path("results/<uuid:campaign_id>/planner/", planner.planner, name="planner"),
     path("api/v1/campaigns/<uuid:campaign_id>/planner", planner.api_planner, name="api-planner"),
     re_path(

@@ -18,7 +18,7 @@ from analytics.labels import Ints, integers
 
 BLOCK = 262_144  # items at a time, times the square of the grades: such a product stays on one processor
 LEAST = 1e-10  # what an empty cell counts when there is no prior: the other labels then decide, never 0/0
-UNDERFLOW = 1e-280  # below: an item's likelihoods are computed anew, from their largest
+LOG_UNDERFLOW = -640.0  # of a log likelihood: from here on all of a block are taken from their item's largest
 
 
 @dataclass(frozen=True)
@@ -176,11 +176,11 @@ class Votes:
         for block in self._blocks:
             scores = block.part @ shifted
             scores.reshape(-1)[:] += everywhere[: scores.size]
-            total += self._normalise(scores, block.place, block.grade)
-            counts += block.transposed @ scores
-            of_grades += block.by_grade(scores)
-            self._other[block.items] = scores
-            scores -= self.posterior[block.items]
+            new = self._other[block.items]
+            total += self._normalise(scores, block, new)
+            counts += block.transposed @ new
+            of_grades += block.by_grade(new)
+            np.subtract(new, self.posterior[block.items], out=scores)
             change = max(change, float(scores.max()), -float(scores.min()))
         return Expected(total, change, counts.reshape(rows.shape), of_grades)
 
@@ -188,24 +188,21 @@ class Votes:
         """Return the values once an item of the longest block, so that adding them is one long sum."""
         return np.tile(of_grades, min(self.n_items, block_size(self.n_grades)))
 
-    def _normalise(self, scores: Floats, place: Ints, grade: Ints) -> float:
-        """Turn an item's log scores into its posterior, in place; return the sum of the log-likelihoods."""
-        fixed = scores[place, grade]
-        likely = np.exp(scores)
-        sums = likely @ self._sum
-        low = np.flatnonzero(sums[:, 0] < UNDERFLOW)
-        sums[low] = 1.0
+    def _normalise(self, scores: Floats, block: _Block, posterior: Floats) -> float:
+        """Write the posterior of log scores; return the sum of the log-likelihoods. The scores are used up."""
+        fixed = scores[block.place, block.grade]
+        largest = np.zeros(scores.shape[0])
+        if scores.min() < LOG_UNDERFLOW:
+            largest = scores.max(axis=1)
+            scores -= largest[:, None]
+        np.exp(scores, out=scores)
+        sums = scores @ self._sum
         log_likelihood = np.log(sums[:, 0])
-        if low.size:
-            largest = scores[low].max(axis=1)
-            relative = np.exp(scores[low] - largest[:, None])
-            likely[low] = relative / relative.sum(axis=1, keepdims=True)
-            log_likelihood[low] = largest + np.log(relative.sum(axis=1))
-        np.divide(likely, sums, out=scores)
-        log_likelihood[place] = fixed
-        scores[place] = 0.0
-        scores[place, grade] = 1.0
-        return float(log_likelihood.sum())
+        np.divide(scores, sums, out=posterior)
+        log_likelihood[block.place] = fixed - largest[block.place]
+        posterior[block.place] = 0.0
+        posterior[block.place, block.grade] = 1.0
+        return float(log_likelihood.sum() + largest.sum())
 
     def take(self) -> None:
         """Make the posterior that `expect` computed the current one."""

@@ -4,13 +4,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from analytics.calibration import informativeness
 from analytics.estimators import Z95, Refusal
-from analytics.models import Computation, Estimate, Method
+from analytics.models import Computation, ConfusionEstimate, Estimate, Method
 from analytics.planner import Purchase, bronze_worth, error_for_power, next_purchase
 from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
+from sampling.measures import grade_gains, parse_measure
 
 POINTS = 25  # of a curve
 EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none
@@ -47,17 +51,6 @@ class State:
     def half_width(self) -> float:
         return Z95 * math.sqrt(self.drawing + self.gold)
 
-    @property
-    def informativeness(self) -> float | None:
-        """Return K, the share of the gold gains' spread that the judges' grades explain (two-phase sampling).
-
-        None where all is judged, or all judged is audited: nothing tells then.
-        """
-        unjudged, unaudited = 1 / self.n_judged - 1 / self.n_frame, 1 / self.n_audited - 1 / self.n_judged
-        if unjudged <= 0 or unaudited <= 0 or self.drawing <= 0:
-            return None
-        return 1 - (self.gold / unaudited) / (self.drawing / unjudged)
-
     def buy(self, cost_judgment: float, cost_gold: float, **wanted: Any) -> Purchase | Refusal:
         """Return the cheapest purchase for `half_width`, or the best one for `budget` (analytics/purchases.py).
 
@@ -91,6 +84,7 @@ class Plan:
     wanted: float = 0.0  # half-width
     needed: Purchase | Refusal | None = None
     spent: Purchase | Refusal | None = None  # what the stated money buys
+    informativeness: float | None = None  # K, the share of the gold gains' spread that one judgment explains
     bronze: str = ""  # whether judging is worth buying at all, in words
     topics_needed: int | None = None
     papers: tuple[PapersPlan, ...] = ()
@@ -142,7 +136,10 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
         n_frame=max(draw.n_frame if draw else 0, computation.n_items),
         judgments_per_item=campaign.judgments_per_item,
     )
-    planned = _planned(Plan(terms, "", computation, found, state), state)
+    k = _explained(campaign, computation, terms.measure)
+    bronze = "" if k is None else bronze_words(k, terms.cost_judgment, terms.cost_gold)
+    known = Plan(terms, "", computation, found, state, informativeness=k, bronze=bronze)
+    planned = _planned(known, state)
     papers = papers_plans(
         campaign=campaign,
         computation=computation,
@@ -181,7 +178,6 @@ def _planned(known: Plan, state: State) -> Plan:
         wanted=wanted,
         needed=needed,
         spent=state.buy(*prices, budget=terms.money) if terms.money else None,
-        bronze=bronze_words(state, *prices),
         topics_needed=_topics_needed(known, wanted / Z95),
         curve=_curve(state, *prices, most=_most(state, terms, needed)),
     )
@@ -215,24 +211,35 @@ def _curve(
     )
 
 
-def bronze_words(state: State, cost_judgment: float, cost_gold: float) -> str:
-    """Return whether ordinary judgments are worth their money beside gold, in words."""
-    k = state.informativeness
-    if k is None:
-        return ""
+def bronze_words(k: float, cost_judgment: float, cost_gold: float) -> str:
+    """Return whether ordinary judgments are worth their money beside gold, K being what one of them explains."""
+    said = f"One judgment explains about {100 * k:.0f} % of what gold says of a document (K = {k:.2f})."
     if k <= 0:
-        return (
-            "The judges' grades explain nothing of what gold says of these documents, as far as can be seen: "
-            "a judged document is worth something only together with its gold label."
-        )
-    said = f"The judges' grades explain about {100 * k:.0f} % of what gold says of these documents (K = {k:.2f})."
-    cost_item = cost_judgment * state.judgments_per_item
-    # Eq 7, which the page does not propose, is left out of the comparison: its cost is not this estimate's.
-    worth = bronze_worth(k, cost_bronze=cost_item, cost_gold=cost_gold)
+        return f"{said} Not worth buying: it says nothing that gold does not say anew."
+    worth = bronze_worth(k, cost_bronze=cost_judgment, cost_gold=cost_gold)
+    # By calibration, the papers' counterpart of the corrected number; their matrix inverse is dearer (Eq 7).
     if worth.calibration_cost >= worth.gold_only_cost:
         return f"{said} Not worth buying at these costs: gold labels alone give the same interval for less."
     times = worth.gold_only_cost / worth.calibration_cost
-    return f"{said} Worth buying: gold labels alone would cost {times:.2g} times as much."
+    return (
+        f"{said} Worth buying: gold labels alone would cost {times:.2g} times as much for the same interval."
+    )
+
+
+def _explained(campaign: Campaign, computation: Computation, measure: str) -> float | None:
+    """Return K, the share of the gold gains' spread that one judgment explains, from all judges' errors together."""
+    pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
+    if pooled is None:
+        return None
+    parsed = parse_measure(measure)
+    counts = np.array(pooled.counts, dtype=np.float64)
+    gains = grade_gains(
+        parsed, campaign.scale.gains(), parsed.relevant_grade or campaign.scale.relevant_grade
+    )
+    if counts.sum() <= 0:
+        return None
+    found = informativeness(counts, counts.sum(axis=0), gains)
+    return None if isinstance(found, Refusal) else found
 
 
 def _topics_needed(known: Plan, error: float) -> int | None:
@@ -273,7 +280,7 @@ def plan_json(found: Plan) -> dict[str, Any]:
         "half_width_now": state.half_width,
         "half_width_wanted": found.wanted,
         "variance": {"drawing": state.drawing, "gold": state.gold},
-        "informativeness": state.informativeness,
+        "informativeness": found.informativeness,
         "needed": _purchase_json(found.needed),
         "money_buys": _purchase_json(found.spent),
         "topics_needed": found.topics_needed,

@@ -100,7 +100,7 @@ def queue_recomputation(*, campaign: Campaign) -> None:
 def start_due_recomputations() -> None:
     """Queue a recomputation of every drawn and judged campaign whose newest computation may have missed something.
 
-    That is a judgment, an audit, a batch, gold answers, judgments to be made again. Rows become visible in the order of
+    That is a judgment, an audit, a batch, an import, judgments to be made again. Rows become visible in the order of
     their commits, not of their ids: what was written in the last seconds before a computation is looked at once more.
 
     How often: at most every ten seconds, and never more than a sixtieth of the time is spent on one campaign. A process
@@ -113,13 +113,14 @@ def start_due_recomputations() -> None:
             queue_recomputation(campaign=campaign)
             continue
         seen_for_sure = campaign.computed_at - COMMIT_MAY_TAKE
-        happened = campaign.happened_at is not None and campaign.happened_at > seen_for_sure
-        if happened or campaign.newest_at > seen_for_sure or campaign.newest > campaign.seen:
+        events = (campaign.happened_at, campaign.imported_at, campaign.newest_at)
+        may_be_missed = any(at is not None and at > seen_for_sure for at in events)
+        if may_be_missed or campaign.newest > campaign.seen:
             queue_recomputation(campaign=campaign)
 
 
 def _drawn_campaigns():  # type: ignore[no-untyped-def]
-    """Return the drawn campaigns with their newest counted judgment, newest event and newest computation.
+    """Return the drawn campaigns with their newest counted judgment, newest events and newest computation.
 
     The newest judgment is the newest of its assessors' newest: an index finds these, however old they are.
     """
@@ -136,6 +137,7 @@ def _drawn_campaigns():  # type: ignore[no-untyped-def]
             computed_at=Subquery(latest.values("created_at")[:1]),
             computed_in=Subquery(latest.values("seconds")[:1]),
             happened_at=_newest_event("campaign", "pk"),
+            imported_at=_newest_event("collection", "collection_id"),
         )
         .annotate(newest_at=Subquery(Judgment.objects.filter(pk=OuterRef("newest")).values("created_at")[:1]))
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.plots import histogram
-from analytics.serializers import AnalysisRequest, analysis_json
+from analytics.serializers import AnalysisRequest, ConditionsRequest, analysis_json, conditions_json
 from analytics.services.analyses import Wanted, ask, find
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.conditions import QUESTIONS, answer_questions, newest_answers, what_forbids
@@ -109,6 +109,20 @@ def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
     if found.active is not None:
         made["Retry-After"] = "2"
     return made
+
+
+@api_view(["GET", "POST"])
+@permission_classes([ResearchersOnly])
+def api_conditions(request: Request, campaign_id: uuid.UUID) -> Response:
+    """GET: the three questions with the newest answers. POST, by a manager: answer all three."""
+    row = drawn_campaign(campaign_id)
+    if request.method == "POST":
+        if not request.user.may_manage:
+            raise Http404
+        sent = ConditionsRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        answer_questions(campaign=row, user=_person(request.user), **sent.validated_data)
+    return Response(conditions_json(row), status=201 if request.method == "POST" else 200)
 
 
 def _answered(request: HttpRequest, row: Campaign, what: str) -> dict[str, Any]:

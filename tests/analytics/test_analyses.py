@@ -272,6 +272,54 @@ def test_the_questions_are_asked_of_managers_and_shown_to_researchers(audited):
     assert JudgingConditions.objects.count() == 1
 
 
+def test_programs_answer_and_read_the_questions(api, judged):
+    address = f"/api/v1/campaigns/{judged.pk}/conditions"
+    asked = api.get(address).json()
+    assert (asked["answers"], asked["refused"]) == (None, None)
+    answers = {"same_judges": False, "same_period": True, "blind_to_system": True}
+    assert api.post(address, json.dumps(answers), content_type="application/json").status_code == 404
+    manager = User.objects.create(username="mia", role="manager")
+    _, key = make_token(user=manager, name=str(uuid.uuid4()), days=1)
+    of_manager = Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {key}"})
+    sent = of_manager.post(address, json.dumps(answers), content_type="application/json")
+    assert sent.status_code == 201
+    said = api.get(address).json()
+    assert (said["answers"], said["answered_by"]) == (answers, "mia")
+    assert "different judges" in said["refused"]
+    incomplete = of_manager.post(address, json.dumps({"same_judges": True}), content_type="application/json")
+    assert incomplete.status_code == 400
+
+
+# -- the pair's page ----------------------------------------------------------------------------------------
+
+
+def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and_how_judges_err(audited):
+    newest = audited.computations.latest("id")
+    rows = list(newest.estimates.filter(measure="P@10", method__in=["corrected", "matrix-inverse"]))
+    newest.pk, newest.assumption = None, {"words": "All. Of it.", "sentences": ["All."], "contradicted": True}
+    newest.save(force_insert=True)
+    for row in rows:
+        row.pk, row.computation = None, newest
+        if row.run_b_id and row.method == "corrected":
+            row.value, row.low, row.high, row.refusal, row.standard_error = 0.2, 0.1, 0.3, "", 0.05
+            row.always_low, row.always_high, row.components = -0.02, 0.42, {"drawing": 0.3, "gold": 0.7}
+        if row.method == "matrix-inverse" and row.value is None:
+            row.value, row.low, row.high, row.refusal = 0.2, 0.1, 0.3, ""
+        row.save(force_insert=True)
+    turned = page_of(audited, "pair", measure="P@10", a="run2", b="run0")
+    assert "However often you look while judging goes on, this one holds: -0.420 to +0.020." in turned
+    text = page_of(audited, "pair", measure="P@10", a="run0", b="run2")
+    assert "this one holds: -0.020 to +0.420. It contains 0" in text
+    assert "About 70 % of this variance is the gold audit: more gold narrows it." in text
+    assert "which real judges do not. All." in text
+    results = page_of(audited, "campaign-results", measure="P@10")
+    assert "however often you look" in results
+    assert "which real judges do not. All." in results
+    audited.state = "closed"
+    audited.save()
+    assert "However often" not in page_of(audited, "pair", measure="P@10", a="run0", b="run2")
+
+
 # -- pages and states ---------------------------------------------------------------------------------------
 
 

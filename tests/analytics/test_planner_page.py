@@ -56,32 +56,17 @@ def test_the_best_split_is_never_worse_than_gold_alone(drawing):
     assert state.buy(1.0, 11.0, half_width=wanted).half_width <= wanted
 
 
-def test_the_share_that_the_grades_explain_is_read_off_the_two_components():
-    residual, s2 = 0.0016 / (1 / 60 - 1 / 400), 0.0030 / (1 / 400 - 1 / 2000)
-    assert SO_FAR.informativeness == pytest.approx(1 - residual / s2)
-    assert replace(SO_FAR, n_frame=400).informativeness is None  # all judged: nothing tells the spread
-    assert replace(SO_FAR, n_audited=400).informativeness is None
-
-
-def of_informativeness(k):
-    """Return a state whose grades explain that share: drawing chosen for it."""
-    residual = 0.0016 / (1 / 60 - 1 / 400)
-    return replace(SO_FAR, drawing=residual / (1 - k) * (1 / 400 - 1 / 2000), judgments_per_item=1)
-
-
 @pytest.mark.parametrize(("cost_gold", "worth"), [(20, False), (100, True)])
 def test_bronze_is_worth_buying_where_the_fixture_says_so(cost_gold, worth):
     """noise-correction, section 4: eBay, K = .1785, a bronze unit costs 1: 7502 against 7489, 33696 against 37446."""
-    state = of_informativeness(0.1785)
-    assert state.informativeness == pytest.approx(0.1785)
-    said = bronze_words(state, 1.0, float(cost_gold))
+    said = bronze_words(0.1785, 1.0, float(cost_gold))
     assert ("Worth buying: gold labels alone would cost 1.1 times" in said) == worth
     assert ("Not worth buying" in said) == (not worth)
     assert "about 18 % of what gold says" in said
 
 
-def test_grades_that_explain_nothing_are_said_to():
-    assert "explain nothing" in bronze_words(replace(SO_FAR, drawing=1e-5), 1.0, 10.0)
+def test_grades_that_explain_nothing_are_not_worth_their_money():
+    assert "Not worth buying: it says nothing" in bronze_words(0.0, 1.0, 10.0)
 
 
 # -- words --------------------------------------------------------------------------------------------------
@@ -264,6 +249,20 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
     found = {one.name: one for one in plan(campaign=judged, terms=terms).papers}
     assert found["shared audit"].plan.cost == pytest.approx(cost)
     assert found["shared audit"].unit == "topics"
+    # K of two grades is the squared correlation of what is given and what is true.
+    joint = (
+        np.array(
+            [
+                [table[:relevant, :relevant].sum(), table[:relevant, relevant:].sum()],
+                [table[relevant:, :relevant].sum(), table[relevant:, relevant:].sum()],
+            ]
+        )
+        / table.sum()
+    )
+    p, q = joint[1].sum(), joint[:, 1].sum()
+    k_of_labels = (joint[1, 1] - p * q) ** 2 / (p * (1 - p) * q * (1 - q))
+    assert plan(campaign=judged, terms=terms).informativeness == pytest.approx(k_of_labels, abs=0.06)
+    assert plan(campaign=judged, terms=terms).bronze.startswith("One judgment explains about")
     assert found["gold only"].plan.bronze == 0
     assert found["independent audits"].plan.cost > cost
     text = page_of(judged, measure="P@10", run="run0", against="run2", difference="0.05", cost_gold="12")

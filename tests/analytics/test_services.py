@@ -1,13 +1,11 @@
-"""Recomputations of a small real campaign: what they store, what they refuse, and when they are queued."""
+"""Recomputations of a small real campaign: what they store, and what they refuse."""
 
 import math
 import uuid
-from datetime import timedelta
 from itertools import combinations
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 from small_campaign import (
     DOCUMENTS,
     RUNS,
@@ -26,20 +24,15 @@ from small_campaign import (
 
 from analytics.frames import forget
 from analytics.models import Computation, Estimate, Flag, Method
-from analytics.services import recomputation as services
 from analytics.services.recomputation import (
     latest_computation,
     measures_of,
     recompute,
-    start_due_recomputations,
 )
 from judging.models import Judgment
 from judging.services.assign import revise
-from judging.services.campaigns import set_status
-from judging.services.leases import requeue
 from sampling.services.auditing import audit
 from touchstone.jobs import JobCancelled
-from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
 
@@ -339,93 +332,3 @@ def test_a_judgment_of_a_campaign_already_read_is_in_the_next_computation(campai
     forget()
     afresh = recompute(campaign=campaign)
     assert numbers(completed) == numbers(afresh)
-
-
-# -- when ---------------------------------------------------------------------------------------------------
-
-
-def queued(campaign):
-    return Job.objects.filter(kind="estimate", state="queued", payload={"campaign": str(campaign.pk)}).count()
-
-
-def finish(campaign):
-    """Do the queued job as a worker would, without one."""
-    recompute(campaign=campaign)
-    end_job()
-
-
-def end_job():
-    Job.objects.filter(kind="estimate").update(state="done", finished_at=timezone.now())
-
-
-def test_a_recomputation_is_queued_once_and_only_when_there_is_a_judgment(campaign, people):
-    start_due_recomputations()
-    assert queued(campaign) == 0
-    give(people[0], slots(campaign)[0], 1)
-    for _ in range(3):
-        start_due_recomputations()
-        assert queued(campaign) == 1
-    end_job()
-    start_due_recomputations()  # done, but nothing was computed: it is due again
-    assert queued(campaign) == 1
-
-
-def test_after_a_computation_only_a_new_judgment_makes_another_due(campaign, people, monkeypatch):
-    monkeypatch.setattr(services, "COMMIT_MAY_TAKE", timedelta(0))
-    no_pause(monkeypatch)
-    first, second = slots(campaign)[:2]
-    give(people[0], first, 1)
-    finish(campaign)
-    start_due_recomputations()
-    assert queued(campaign) == 0
-    give(people[1], second, 1)
-    start_due_recomputations()
-    assert queued(campaign) == 1
-    finish(campaign)
-    start_due_recomputations()
-    assert queued(campaign) == 0
-
-
-def no_pause(monkeypatch):
-    monkeypatch.setattr(services, "SHORTEST_PAUSE", timedelta(0))
-    monkeypatch.setattr(services, "PAUSE_FACTOR", 0)
-
-
-def test_a_campaign_is_not_computed_again_within_the_pause(campaign, people):
-    give(people[0], slots(campaign)[0], 1)
-    finish(campaign)
-    give(people[1], slots(campaign)[1], 1)
-    start_due_recomputations()
-    assert queued(campaign) == 0
-
-
-def test_what_was_judged_seconds_before_a_computation_is_looked_at_once_more(campaign, people, monkeypatch):
-    no_pause(monkeypatch)
-    give(people[0], slots(campaign)[0], 1)
-    finish(campaign)
-    start_due_recomputations()  # another judgment with a smaller id may have been committed since
-    assert queued(campaign) == 1
-
-
-def test_judgments_that_are_to_be_made_again_make_a_computation_due(campaign, people, monkeypatch):
-    monkeypatch.setattr(services, "COMMIT_MAY_TAKE", timedelta(0))
-    no_pause(monkeypatch)
-    give(people[0], slots(campaign)[0], 1)
-    finish(campaign)
-    start_due_recomputations()
-    assert queued(campaign) == 0
-    set_status(assessor=people[1], status="suspended", actor=None)  # of no consequence
-    start_due_recomputations()
-    assert queued(campaign) == 0
-    assert requeue(assessor=people[0], actor=None) == 1
-    start_due_recomputations()
-    assert queued(campaign) == 1
-
-
-def test_a_campaign_that_is_not_drawn_or_another_ones_judgment_is_not_due(tmp_path, campaign, people):
-    folder = tmp_path / "other"
-    folder.mkdir()
-    other = make_campaign(folder)
-    give(people[0], slots(campaign)[0], 1)
-    start_due_recomputations()
-    assert (queued(campaign), queued(other)) == (1, 0)
