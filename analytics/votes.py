@@ -75,6 +75,18 @@ def pseudo_labels(prior: ArrayLike, n_assessors: int, n_grades: int) -> Floats:
     return np.ascontiguousarray(full.transpose(2, 0, 1))
 
 
+def column_sums(values: Floats) -> Floats:
+    """Return the sums of few columns and many rows, 64 rows side by side: a long sum is faster than a short one.
+
+    >>> column_sums(np.ones((65, 2))).tolist()
+    [65.0, 65.0]
+    """
+    n_columns = values.shape[1]
+    whole = values.shape[0] // 64 * 64
+    wide = values[:whole].reshape(-1, 64 * n_columns).sum(axis=0)
+    return np.asarray(wide.reshape(64, n_columns).sum(axis=0) + values[whole:].sum(axis=0))
+
+
 @dataclass(frozen=True)
 class _Block:
     """Some items: their part of the table, its transpose; which (from 0) have which known grade, which no label."""
@@ -88,8 +100,7 @@ class _Block:
 
     def by_grade(self, values: Floats) -> Floats:
         """Return the sums over the items that have labels, [grade]."""
-        sums = np.array([column.sum() for column in values.T])
-        return np.asarray(sums - values[self.empty].sum(axis=0)) if self.empty.size else sums
+        return np.asarray(column_sums(values) - values[self.empty].sum(axis=0))
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def _folded(campaign: Campaign, known: Reading) -> Reading | None:
     new, is_all = read_log(campaign, known.facts.items, people.keys, known.watermark.last_id)
     if not is_all or fingerprint(campaign) != seen:
         return None
-    log = known.log.with_items_of(new, known.facts.items.place.size)
+    log = known.log.completed(new)
     return replace(known, people=people, log=log, watermark=known.watermark.raised(now))
 
 

@@ -111,15 +111,16 @@ class Log:
     def part(self, chosen: NDArray[Any]) -> "Log":
         return Log(*(getattr(self, field.name)[chosen] for field in fields(Log)))
 
-    def with_items_of(self, other: "Log", n_items: int) -> "Log":
-        """Return the log with everything about the other's items replaced by what it says."""
+    def completed(self, other: "Log") -> "Log":
+        """Return the log with the other's judgments. Of those that are known only the purpose can have changed."""
         if other.id.size == 0:
             return self
-        touched = np.zeros(n_items, dtype=bool)
-        touched[other.item] = True
-        kept = np.flatnonzero(~touched[self.item])
-        both = [np.concatenate([getattr(self, f.name)[kept], getattr(other, f.name)]) for f in fields(Log)]
-        return Log(*both).by_id()
+        place = np.minimum(np.searchsorted(self.id, other.id), max(self.id.size - 1, 0))
+        is_known = self.id[place] == other.id if self.id.size else np.zeros(other.id.size, dtype=bool)
+        new = other.part(np.flatnonzero(~is_known))
+        both = {f.name: np.concatenate([getattr(self, f.name), getattr(new, f.name)]) for f in fields(Log)}
+        both["purpose"][place[is_known]] = other.purpose[is_known]
+        return Log(**both).by_id()
 
     def by_id(self) -> "Log":
         """Return the log in the order of its ids."""

@@ -80,7 +80,7 @@ J_3_2 = np.array([[0.70, 0.20, 0.10], [0.30, 0.45, 0.25], [0.05, 0.12, 0.83]])
 PREVALENCE_3_2, GAINS_3_2 = np.array([0.15, 0.15, 0.70]), np.array([1.0, 0.5, 0.0])
 # not printed: these shares have the printed truth, .5250, and uncorrected value, .4898; the number of labels was fitted
 # to the column that ignores the audit
-MIX_3_2, N_LABELS_3_2 = np.array([0.40, 0.25, 0.35]), 4500
+MIX_3_2, N_LABELS_3_2 = np.array([0.40, 0.25, 0.35]), 4000
 TABLE_3_2 = {
     "60:30:10, 600 of 6000": ((360, 180, 60), 6000, (0.0456, 0.0428), (0.879, 0.946, 0.357, 0.716, 0.045)),
     "60:30:10, 3000 of 22500": ((1800, 900, 300), 22500, (0.0208, 0.0215), (0.954, 0.959, 0.687, 0.803, 0.0)),

@@ -288,6 +288,40 @@ def test_no_more_than_a_few_campaigns_are_kept(monkeypatch):
     assert list(kept._kept) == [1]
 
 
+# -- the log ------------------------------------------------------------------------------------------------
+
+
+def log_of(*rows):
+    """Return a log of rows (id, item, assessor, sequence, grade, purpose)."""
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 6).T
+    return log.Log(*columns, time=columns[0].astype(np.float64))
+
+
+def rows_of(found):
+    names = ("id", "item", "assessor", "sequence", "grade", "purpose")
+    return list(zip(*(getattr(found, name).tolist() for name in names), strict=True))
+
+
+def test_a_completed_log_has_each_judgment_once_in_order_with_its_newest_purpose():
+    known = log_of((1, 0, 0, 1, 3, log.JUDGE), (4, 1, 0, 1, 2, log.JUDGE), (9, 0, 1, 1, 0, log.CHECK))
+    new = log_of((1, 0, 0, 1, 3, log.VOID), (6, 0, 2, 1, 1, log.JUDGE), (12, 0, 0, 2, 2, log.VOID))
+    completed = rows_of(known.completed(new))
+    assert completed == [
+        (1, 0, 0, 1, 3, log.VOID), (4, 1, 0, 1, 2, log.JUDGE), (6, 0, 2, 1, 1, log.JUDGE),
+        (9, 0, 1, 1, 0, log.CHECK), (12, 0, 0, 2, 2, log.VOID),
+    ]  # fmt: skip
+    assert rows_of(known)[0] == (1, 0, 0, 1, 3, log.JUDGE)  # who holds the old one is not surprised
+    assert rows_of(log_of().completed(new)) == rows_of(new)
+    assert known.completed(log_of()) is known
+
+
+def test_of_revised_judgments_the_highest_sequence_counts_whatever_their_ids():
+    found = log_of(
+        (1, 5, 0, 1, 0, 0), (2, 5, 1, 1, 1, 0), (3, 5, 0, 3, 2, 0), (4, 5, 0, 2, 3, 0), (5, 6, 0, 1, 1, 0)
+    )
+    assert [row[0] for row in rows_of(found.newest())] == [2, 3, 5]
+
+
 # -- the watermark ------------------------------------------------------------------------------------------
 
 

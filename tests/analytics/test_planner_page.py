@@ -154,8 +154,10 @@ def set_parts(campaign, **components):
         n_gold_checks=0,
         seconds=1,
     )
-    for row in newest.estimates.filter(method="corrected", value__isnull=False):
-        row.pk, row.computation, row.components = None, made, components
+    for row in newest.estimates.filter(method="corrected"):
+        # Which items an audit takes is chance: the page is to show the same whichever they are.
+        row.pk, row.computation, row.components, row.refusal = None, made, components, ""
+        row.value, row.low, row.high, row.standard_error = 0.6, 0.5, 0.7, 0.05
         row.save(force_insert=True)
     return made
 
@@ -223,7 +225,7 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
     made = set_parts(judged, drawing=0.0004, gold=0.0010)
     newest = judged.computations.exclude(pk=made.pk).latest("id")
     for row in newest.estimates.filter(method="naive", value__isnull=False):
-        row.pk, row.computation = None, made
+        row.pk, row.computation, row.topics_standard_error = None, made, 0.04
         row.save(force_insert=True)
     unknown = page_of(judged, measure="P@10", run="run0", against="run2")
     assert "Not planned: the judges&#x27; errors are not known yet" in unknown
@@ -249,19 +251,11 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
     found = {one.name: one for one in plan(campaign=judged, terms=terms).papers}
     assert found["shared audit"].plan.cost == pytest.approx(cost)
     assert found["shared audit"].unit == "topics"
-    # K of two grades is the squared correlation of what is given and what is true.
-    joint = (
-        np.array(
-            [
-                [table[:relevant, :relevant].sum(), table[:relevant, relevant:].sum()],
-                [table[relevant:, :relevant].sum(), table[relevant:, relevant:].sum()],
-            ]
-        )
-        / table.sum()
-    )
-    p, q = joint[1].sum(), joint[:, 1].sum()
-    k_of_labels = (joint[1, 1] - p * q) ** 2 / (p * (1 - p) * q * (1 - q))
-    assert plan(campaign=judged, terms=terms).informativeness == pytest.approx(k_of_labels, abs=0.06)
+    # K = 1 - (mean of p(1 - p) within the given grades) / p(1 - p), p the share that is truly relevant.
+    p, p_given = table[relevant:].sum() / table.sum(), table[relevant:].sum(axis=0) / table.sum(axis=0)
+    within = (table.sum(axis=0) / table.sum()) @ (p_given * (1 - p_given))
+    k_of_labels = 1 - within / (p * (1 - p))
+    assert plan(campaign=judged, terms=terms).informativeness == pytest.approx(k_of_labels)
     assert plan(campaign=judged, terms=terms).bronze.startswith("One judgment explains about")
     assert found["gold only"].plan.bronze == 0
     assert found["independent audits"].plan.cost > cost

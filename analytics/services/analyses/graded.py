@@ -16,7 +16,7 @@ from analytics.goldberg_graded import (
 )
 from analytics.goldberg_intervals import Interval, dirichlet_interval
 from analytics.services.analyses.case import Case, Side
-from analytics.services.analyses.wanted import Line, filled, refused
+from analytics.services.analyses.wanted import Line, filled, refused, sentences
 
 EQ18 = "Goldberg et al. (2017), Eq 17 and 18"
 VARIANCE = f"{EQ18}, with the variance that the paper lacks"
@@ -68,7 +68,7 @@ def _inverse(case: Case, of: str, counts: Floats, line: Line) -> Line:
         _labels(case, of), matrices=rows[None], gold_per_grade=gold[None], gains=case.gains
     )
     if isinstance(found, Estimate) and of != "difference":
-        line = replace(line, note=". ".join(filter(None, [line.note, _implied(case, of, rows)])))
+        line = replace(line, note=sentences(line.note, _implied(case, of, rows)))
     return filled(line, found)
 
 

@@ -14,7 +14,7 @@ from analytics.services.analyses.binary import binary_lines, drift_words
 from analytics.services.analyses.case import Case, case
 from analytics.services.analyses.graded import SEED, graded_lines
 from analytics.services.analyses.unaudited import range_lines
-from analytics.services.analyses.wanted import Line, Wanted, refused
+from analytics.services.analyses.wanted import Line, Wanted, refused, sentences
 from analytics.services.conditions import what_forbids
 from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
@@ -116,7 +116,7 @@ def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
     if estimate.value is None:
         return replace(line, refusal=estimate.refusal)
     ends = (estimate.low, estimate.high) if sign > 0 else (-estimate.high, -estimate.low)
-    note = ". ".join(filter(None, [line.note, _over_topics(estimate, sign), estimate.warning.capitalize()]))
+    note = sentences(line.note, _over_topics(estimate, sign), estimate.warning)
     return replace(
         line, value=sign * estimate.value, low=ends[0], high=ends[1], p_value=estimate.p_value, note=note
     )

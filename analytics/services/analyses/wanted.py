@@ -42,12 +42,26 @@ class Line:
     refusal: str = ""
 
 
+def sentences(*parts: str) -> str:
+    """Return what there is to note, one sentence after another, without the last full stop.
+
+    >>> sentences("Biased", "", "only 12 items")
+    'Biased. Only 12 items'
+    """
+    return ". ".join(part[:1].upper() + part[1:] for part in parts if part)
+
+
 def refused(line: Line, refusal: Refusal | str) -> Line:
     """Return the line with a reason in place of numbers."""
     if isinstance(refusal, str):
         reason = refusal
     else:
-        reason = refusal.reason + (f" (about {refusal.needed} more needed)" if refusal.needed else "")
+        needed = (
+            f" (about {refusal.needed} more needed)"
+            if refusal.needed and "needed" not in refusal.reason
+            else ""
+        )
+        reason = refusal.reason + needed
     return Line(
         line.of,
         line.name,
@@ -63,7 +77,7 @@ def filled(line: Line, found: Estimate | Refusal, p_value: float | None = None) 
     """Return the line with the numbers of an estimate, or its refusal."""
     if isinstance(found, Refusal):
         return refused(line, found)
-    note = ". ".join(filter(None, [line.note, found.warning.capitalize()]))
+    note = sentences(line.note, found.warning)
     return Line(
         line.of,
         line.name,
