@@ -306,6 +306,8 @@ def _infeasible(
     total = targets.totals(1 / pi)
     every = np.flatnonzero(is_positive & (total > 0))
     found: dict[int, Refusal] = {}
+    if every.size == 0:  # only differences: there is no share to be negative
+        return found
     for asked in np.array_split(every, 1 + every.size // AT_ONCE):
         some, mix = targets.some(asked), targets.of_targets(mixes, asked)
         for grade in reversed(range(given.gold.shape[1])):  # the lowest grade is the one that is named

@@ -48,11 +48,12 @@ def columns(
     over_topics: Estimates | None = None,
     tested: bool = False,
     planned: int | None = None,
+    n_items: Ints | None = None,
 ) -> EstimateColumns:
     """Return the rows of a method: a settled answer goes before the method's; the interval over topics comes beside.
 
     If `tested`, differences have p-values; with `planned`, the audited items planned in all, there are limits that hold
-    however often one looks.
+    however often one looks. `n_items`, by row: items with weight that an audit could take.
     """
     first, second = pairs
     n_runs = len(results) - first.size
@@ -64,7 +65,8 @@ def columns(
     if tested:
         numbers["p_value"] = np.where(run_b >= 0, _p_values(numbers), np.nan)
     if planned is not None:
-        factor = always_valid_factor(found.n, planned)
+        reach = None if n_items is None else np.maximum(np.maximum(n_items, found.n), 1)
+        factor = always_valid_factor(found.n, planned, n_items=reach)
         usable = np.isfinite(factor) | (numbers["standard_error"] == 0)
         half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
         numbers["always_low"] = np.where(usable, numbers["value"] - half, np.nan)

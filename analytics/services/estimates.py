@@ -187,16 +187,17 @@ def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
     if measure_kind(measure) == "ratio":
         return _ratio_columns(basis, measure)
     targets = _targets(basis, measure)
+    found, over_topics, n_items = _corrected(basis, targets)
     methods = {
         Method.NAIVE: _naive(basis, targets),
-        Method.CORRECTED: _corrected(basis, targets),
+        Method.CORRECTED: (found, over_topics),
         Method.MATRIX_INVERSE: (_matrix_inverse(basis, targets), None),
     }
     if basis.arrays.draw.selection == Draw.Selection.REPLACEMENT:
         methods[Method.IMPORTANCE] = importance(basis.arrays, targets.judged, targets.utility), None
     if (basis.arrays.gold_grade >= 0).all():  # the demo
         methods[Method.TRUE] = _truth(basis, targets), None
-    return _tables(basis, measure, targets.weights.pairs, methods, targets.settled)
+    return _tables(basis, measure, targets.weights.pairs, methods, targets.settled, n_items)
 
 
 def _ratio_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
@@ -219,6 +220,7 @@ def _tables(
     pairs: tuple[Ints, Ints],
     methods: Mapping[Method, tuple[Estimates, Estimates | None]],
     settled: Settled,
+    n_items: Ints | None = None,
 ) -> list[EstimateColumns]:
     """Only the corrected difference is tested: grades as given say nothing of how judges err, and the inverse of
     confusion matrices has no valid p on real judges.
@@ -233,6 +235,7 @@ def _tables(
             over_topics=over_topics,
             tested=method == Method.CORRECTED,
             planned=basis.n_planned if method == Method.CORRECTED else None,
+            n_items=n_items,
         )
         for method, (found, over_topics) in methods.items()
     ]
@@ -263,11 +266,14 @@ def _over_topics(
     return over_topics_of(targets.weights, parts, sources)
 
 
-def _corrected(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates]:
-    """GREG-label over the items that were open to the completed audits; unresolved differences with what would help."""
+def _corrected(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates, Ints | None]:
+    """GREG-label over the items that were open to the completed audits; unresolved differences with what would help.
+
+    With them the interval over topics, and how many items with weight an audit could take.
+    """
     if basis.not_audited is not None:
         nothing = all_refused(len(targets.weights), basis.not_audited)
-        return nothing, nothing
+        return nothing, nothing, None
     arrays, eligible = basis.arrays, basis.open_to_audits
     open_ones = targets.judged if eligible.all() else targets.judged.over(np.flatnonzero(eligible))
     made_of: Corrected = corrected(
@@ -280,7 +286,7 @@ def _corrected(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates]:
     words = advice(made_of.estimates, made_of.n_items)
     words[: len(arrays.runs)] = [""] * len(arrays.runs)
     topics = _over_topics(arrays, targets, eligible, made_of.item_corrections, (*GREG_SOURCES, "topics"))
-    return made_of.estimates.warned(words), topics
+    return made_of.estimates.warned(words), topics, made_of.n_items
 
 
 def _matrix_inverse(basis: Basis, targets: Targets) -> Estimates:

@@ -332,3 +332,20 @@ def test_the_assumption_test_refuses_what_it_cannot_test():
         "gains": [0, 1],
     }
     assert "grade 1" in assumption_test(np.arange(12.0), **one, rng=rng).reason
+
+
+def test_a_single_difference_can_be_corrected_alone():
+    """A pair has weights of both signs: no share to check, and nothing to fail on."""
+    rng = np.random.default_rng(3)
+    matrix = [[0.9, 0.1], [0.2, 0.8]]
+    found = matrix_inverse(
+        np.where(np.arange(40) % 2, 0.1, -0.1),
+        draw_probability=np.ones(40),
+        label_item=np.arange(40),
+        label_assessor=np.zeros(40, dtype=int),
+        label_grade=rng.integers(2, size=40),
+        matrices=[matrix],
+        gold_per_grade=[[100, 100]],
+        gains=[0.0, 1.0],
+    )
+    assert isinstance(found[0], Estimate)
