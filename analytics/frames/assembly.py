@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analytics.frames.arrays import CampaignArrays, Floats, Ints, out_of_turn
 from analytics.frames.facts import NO_ANSWER, Facts
-from analytics.frames.log import AUDIT, CHECK, SILVER, VOID, Log
+from analytics.frames.log import AUDIT, CHECK, SILVER, Log
 from judging.models import Assessor
 from sampling.models import AuditTier
 
@@ -152,7 +152,7 @@ def _union(
 def _checks(facts: Facts, newest: Log, people: People) -> dict[str, Any]:
     """Return the gold checks: what assessors answered, on items chosen for checking, also if drawn since."""
     true = facts.answer[newest.item]
-    rows = np.flatnonzero((true != NO_ANSWER) & (newest.purpose != VOID))
+    rows = np.flatnonzero((true != NO_ANSWER) & (newest.purpose <= CHECK))  # never what an audit brought
     who = people.place[newest.assessor[rows]]
     rows, who = rows[who >= 0], who[who >= 0]
     return {

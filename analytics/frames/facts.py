@@ -68,7 +68,7 @@ ENTRIES = (
 # Items that were chosen as checks, with the answer that is known of them.
 CHECKS = """
 judging_item i JOIN judging_goldanswer g ON g.topic_id = i.topic_id AND g.document_id = i.document_id
- WHERE i.campaign_id = %(campaign)s AND (i.id = ANY(%(shown)s)
+ WHERE i.campaign_id = %(campaign)s AND g.grade BETWEEN 0 AND %(top)s AND (i.id = ANY(%(shown)s)
        OR i.id IN (SELECT item_id FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose = 'check'))
 """
 NO_ANSWER = -(2**15)
@@ -169,7 +169,8 @@ def read_facts(campaign: Campaign) -> Facts:
         items = _items(keys, frame)
         shown = _shown_before_they_were_drawn(campaign, draw, items, drawn_in)
         values = campaign.scale.values()
-        gold_grade = _gold_grades(keys | {"top": max(values)}, frame)
+        keys |= {"top": max(values)}
+        gold_grade = _gold_grades(keys, frame)
         answer = _answers(keys, items, shown)
         audits = _audits(entries, items)
         returned, outside = ranks.result()

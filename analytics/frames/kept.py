@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from analytics.frames.arrays import CampaignArrays
 from analytics.frames.assembly import assemble
 from analytics.frames.facts import Facts, fingerprint, read_facts
-from analytics.frames.log import Log, Watermark, is_writing, mark, read_log
+from analytics.frames.log import Log, Watermark, is_still_true, is_writing, mark, read_log
 from judging.models import Assessor, Campaign
-from sampling.models import AuditSchedule
+from sampling.models import AuditSchedule, AuditTier
 
 KEPT_CAMPAIGNS, KEPT_JUDGMENTS = 3, 6_000_000  # by a process; the newest reading is always kept
 READ_ANEW_SECONDS = 600.0  # should something ever change that leaves no trace
@@ -67,6 +67,8 @@ def current_arrays(campaign: Campaign) -> CampaignArrays:
     """Return the arrays of a drawn campaign as of now; what this process read before is not read again."""
     with _lock:
         known = _kept.get(campaign.pk)
+    if known is not None and not is_still_true(known.log, known.watermark):
+        known = None  # a backup was restored, and ids are given out again
     reading = (_folded(campaign, known) if known else None) or _read(
         campaign, known.watermark if known else NOTHING_READ
     )
@@ -85,7 +87,8 @@ def forget(campaign: Campaign | None = None) -> None:
 
 
 def _assembled(campaign: Campaign, reading: Reading) -> CampaignArrays:
-    planned = AuditSchedule.objects.filter(campaign=campaign).values_list("items_in_total", flat=True).first()
+    schedules = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD)
+    planned = schedules.values_list("items_in_total", flat=True).first()
     return assemble(reading.facts, reading.log, reading.people.assessors, planned)
 
 

@@ -172,3 +172,14 @@ def read_log(
     )
     is_all = bool(is_known.all())
     return (log if is_all else log.part(np.flatnonzero(is_known))).by_id(), is_all
+
+
+def is_still_true(log: Log, watermark: Watermark) -> bool:
+    """Return whether ids have not been given out anew, and the log's last judgment is still the one of its id."""
+    if int(one(LAST_ID, {})[0]) < watermark.last_id:
+        return False
+    if log.id.size == 0:
+        return True
+    last = {"last": int(log.id[-1])}
+    rows = packed({"time": COLUMNS["time"]}, "judging_judgment j WHERE j.id = %(last)s", last)
+    return rows.size == 1 and bool(seconds(rows["time"])[0] == log.time[-1])

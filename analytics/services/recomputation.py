@@ -112,7 +112,8 @@ def start_due_recomputations() -> None:
         if campaign.computed_at is None:
             queue_recomputation(campaign=campaign)
             continue
-        seen_for_sure = campaign.computed_at - COMMIT_MAY_TAKE
+        # It was stored at computed_at; its rows were read when it began.
+        seen_for_sure = campaign.computed_at - timedelta(seconds=campaign.computed_in) - COMMIT_MAY_TAKE
         events = (campaign.happened_at, campaign.imported_at, campaign.newest_at)
         may_be_missed = any(at is not None and at > seen_for_sure for at in events)
         if may_be_missed or campaign.newest > campaign.seen:
