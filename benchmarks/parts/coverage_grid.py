@@ -30,7 +30,6 @@ from analytics.confusion import assessor_counts
 from analytics.correction import greg_label, greg_label_by_topic, matrix_inverse
 from analytics.labels import vote_classes
 from analytics.results import Estimates
-from sampling.audits import audit_probabilities, simple_audit_probabilities
 from sampling.designs import (
     average_run_design,
     inclusion_probabilities,
@@ -39,6 +38,7 @@ from sampling.designs import (
     uniform_design,
 )
 from sampling.draws import poisson_draw
+from sampling.strategies import question_influence, strategy_probabilities
 
 Bools = NDArray[np.bool_]
 
@@ -97,9 +97,16 @@ def chosen(probability: Floats, rng: np.random.Generator) -> Bools:
 
 def audit_design(cell: Cell, runs: Floats, drawn: Floats) -> Floats:
     """Return the audit probabilities of the judged items."""
-    if cell.audit_design == "simple":
-        return simple_audit_probabilities(drawn.size, cell.n_audits)
-    return audit_probabilities(runs, drawn, cell.n_audits, 0.1 * cell.n_audits / drawn.size)
+    nothing = np.zeros(drawn.size, dtype=np.int64)  # neither design goes by topics, grades or expected errors
+    return strategy_probabilities(
+        "simple" if cell.audit_design == "simple" else "influence",
+        expected_count=cell.n_audits,
+        influence=question_influence(runs, drawn),
+        inclusion_probability=drawn,
+        topic_index=nothing,
+        bronze_grade=nothing,
+        error_variance=np.zeros(drawn.size),
+    )
 
 
 def campaign(
@@ -264,7 +271,7 @@ def inverse_of(
     """Return the matrix inverse of every target, one pooled matrix from a simple random audit of the same pool."""
     labels = judge(collection, noise, votes, random_assignment=True, rng=rng)
     n = collection.grade.size
-    counts = audited_counts(collection, labels, chosen(simple_audit_probabilities(n, n_audits), rng), 1)
+    counts = audited_counts(collection, labels, chosen(np.full(n, min(1.0, n_audits / n)), rng), 1)
     rows = counts.sum(axis=2, keepdims=True)
     return matrix_inverse(
         collection.targets,

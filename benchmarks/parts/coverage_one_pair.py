@@ -22,9 +22,9 @@ from analytics.correction import greg_label, greg_label_by_topic
 from analytics.estimators import Estimate, Refusal
 from analytics.inverse import matrix_inverse
 from analytics.labels import naive, vote_classes
-from sampling.audits import audit_probabilities
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, pair_design, uniform_design
 from sampling.draws import poisson_draw
+from sampling.strategies import question_influence, strategy_probabilities
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -154,7 +154,16 @@ def estimate_all(
     w, pi_drawn = g[drawn], pi[drawn]
     labels = collect(frame, drawn, matrices, rng)
 
-    audit_pi = audit_probabilities(np.stack([a[drawn], b[drawn]]), pi_drawn, AUDITED, 0.02)
+    nothing = np.zeros(w.size, dtype=np.int64)  # this design goes by influence alone
+    audit_pi = strategy_probabilities(
+        "influence",
+        expected_count=AUDITED,
+        influence=question_influence(np.stack([a[drawn], b[drawn]]), pi_drawn),
+        inclusion_probability=pi_drawn,
+        topic_index=nothing,
+        bronze_grade=nothing,
+        error_variance=np.zeros(w.size),
+    )
     audited = np.zeros(drawn.size, dtype=bool)
     audited[poisson_draw(audit_pi, rng.uniform(1e-12, 1, drawn.size))] = True
     by_topic = np.bincount(frame.topic, weights=g * guess, minlength=N_TOPICS)

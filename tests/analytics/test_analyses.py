@@ -454,3 +454,24 @@ def test_the_api_asks_waits_and_gives_the_result(api, audited):
 def test_runs_of_the_small_campaign_are_as_the_numbers_by_hand_take_them():
     assert RUNS == ["run0", "run1", "run2"]
     assert [len(returned(run)) for run in range(3)] == [30, 30, 30]
+
+
+def test_a_judge_who_says_relevant_by_chance_corrects_no_difference_but_the_score_test_stays(tmp_path):
+    """D/SE(D) < 1.96: the product refuses by name where the paper's formula would go on."""
+    campaign = make_campaign(tmp_path)
+    assessors = [make_assessor(campaign, f"bronze{n}") for n in range(2)]
+
+    def by_chance(slot, _):
+        number = int(slot.item.document.doc_id[-2:])
+        return 3 * (number // (2 + TOPICS.index(slot.item.topic.topic_id)) % 2)
+
+    judge_all(campaign, assessors, by_chance)
+    gold = make_assessor(campaign, "gold", "gold")
+    audit(campaign=campaign, items_each_time=42, items_in_total=42)
+    judge_audit(campaign, gold)
+    recompute(campaign=campaign)
+    found = lines(made(campaign))
+    for name in ("One audit for both runs, Wald", "One audit for both runs, Fieller"):
+        assert found[name]["refusal"], name
+        assert found[name]["value"] is None
+    assert found["One audit for both runs, score test"]["p_value"] is not None

@@ -16,6 +16,7 @@ from analytics.goldberg import (
 )
 from analytics.goldberg_algorithms import parametric_bootstrap
 from analytics.goldberg_intervals import Interval
+from analytics.goldberg_refusals import audit_refusal
 from analytics.sensitivity import drift_that_changes
 from analytics.services.analyses.case import Case, Side
 from analytics.services.analyses.graded import SEED
@@ -147,6 +148,12 @@ def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
         yield from (refused(line, found) for line in lines)
         return
     total = case.sides[0].total
+    unfit = unfit_audit(case, rates) if isinstance(rates, Rates) else None
+    if unfit is not None:  # the score test needs no audit, and stays
+        yield from (refused(line, unfit) for line in (wald, fieller))
+        yield replace(score, p_value=found.score_p_value)
+        yield refused(eq10, unfit)
+        return
     error = Z95 * found.standard_error
     yield replace(
         wald,
@@ -182,10 +189,20 @@ def shared_audit(case: Case, rates: Rates) -> SharedAuditDifference | Refusal:
     return shared_audit_difference(j, together, *rates.given, separate_variances=separate)
 
 
+def unfit_audit(case: Case, rates: Rates) -> Refusal | None:
+    """Return why these rates may not correct the two runs: impossible shares, or hardly any separation."""
+    shares = [(float(np.clip(side.shares[1], 0, 1)), case.variance(side.parts[:, 1])) for side in case.sides]
+    return audit_refusal(shares, rates.relevant, rates.not_relevant)
+
+
 def drift_words(case: Case) -> str:
     """Return the drift of the judges' rates between the runs that would change the verdict; empty if unknown."""
     rates = rates_of(case)
-    if isinstance(rates, Refusal) or isinstance(shared_audit(case, rates), Refusal):
+    if (
+        isinstance(rates, Refusal)
+        or isinstance(shared_audit(case, rates), Refusal)
+        or unfit_audit(case, rates)
+    ):
         return ""
     a, b = case.sides
     m_r, _, m_n, _ = rates.given
