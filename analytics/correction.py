@@ -17,7 +17,7 @@ Item-indexed, one entry per **judged** item (drawn, and with at least one label)
 
 Label-indexed, one entry per label: `label_item`, `label_assessor`, `label_grade`.
 `gains[grade]` is the measure's gain of each grade. `naive` and `matrix_inverse` (the papers' correction), which
-live in `analytics.labels` and `analytics.inverse`, take these and can be imported from here.
+live in `analytics.labels` and `analytics.papers.inverse`, take these and can be imported from here.
 """
 
 from dataclasses import dataclass
@@ -40,11 +40,11 @@ from analytics.estimators import (
     refused_where,
     too_few_of,
 )
-from analytics.inverse import matrix_inverse as matrix_inverse
 from analytics.labels import Ints, integers, merged_classes
 from analytics.labels import naive as naive
-from analytics.more_gold import gold_labels_for as gold_labels_for
-from analytics.more_gold import labels_needed as labels_needed
+from analytics.papers.inverse import matrix_inverse as matrix_inverse
+from analytics.planning.more_gold import gold_labels_for as gold_labels_for
+from analytics.planning.more_gold import labels_needed as labels_needed
 from analytics.targets import not_zero, rows_alone
 from analytics.topics import over_topics_of, topics_of_items
 

@@ -15,22 +15,28 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.calibration import calibration, hajek_matrix, label_informativeness
 from analytics.comparison import Comparison, welch
 from analytics.estimators import Estimate, Refusal
-from analytics.goldberg import (
+from analytics.papers.algorithms import parametric_bootstrap
+from analytics.papers.calibration import calibration, hajek_matrix, label_informativeness
+from analytics.papers.goldberg import (
     SharedAuditDifference,
     corrected_value,
     corrected_variance,
     separate_audits_difference,
     shared_audit_difference,
 )
-from analytics.goldberg_algorithms import parametric_bootstrap
-from analytics.goldberg_intervals import Interval
-from analytics.goldberg_printed import largest_eq10_statistic, printed_welch_degrees_of_freedom
-from analytics.goldberg_refusals import label_mix_refusal
-from analytics.planner import audit_spread, difference_plans, evaluation_plans, split, topics_for_test
-from analytics.sensitivity import drift_that_changes, p_value_with_drift
+from analytics.papers.intervals import Interval
+from analytics.papers.printed import largest_eq10_statistic, printed_welch_degrees_of_freedom
+from analytics.papers.refusals import label_mix_refusal
+from analytics.papers.sensitivity import drift_that_changes, p_value_with_drift
+from analytics.planning.planner import (
+    audit_spread,
+    difference_plans,
+    evaluation_plans,
+    split,
+    topics_for_test,
+)
 from experiments.parts.goldberg import (
     EBAY,
     EBAY_MEANS,

@@ -17,8 +17,8 @@ from scipy.stats import norm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.estimators import Estimate, Floats
-from analytics.goldberg_algorithms import Simulation, simulate_precision
-from analytics.goldberg_graded import corrected_system, ranked_labels
+from analytics.papers.algorithms import Simulation, simulate_precision
+from analytics.papers.graded import corrected_system, ranked_labels
 from experiments.parts.goldberg import run, simulated, six
 from experiments.parts.rows import Report, Row, row
 

@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 from scipy.stats import fisher_exact
 
-from analytics.goldberg import corrected_value
-from analytics.goldberg_intervals import Interval, corrected_interval
-from analytics.goldberg_printed import printed_gold_needed, printed_topics_needed
-from analytics.goldberg_refusals import audit_refusal, feasibility_z
-from analytics.planner import topics_for_test
+from analytics.papers.goldberg import corrected_value
+from analytics.papers.intervals import Interval, corrected_interval
+from analytics.papers.printed import printed_gold_needed, printed_topics_needed
+from analytics.papers.refusals import audit_refusal, feasibility_z
+from analytics.planning.planner import topics_for_test
 from experiments.parts.goldberg import (
     DOC_RUN,
     TREC_MEANS,

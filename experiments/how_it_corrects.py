@@ -21,7 +21,7 @@ from analytics.charts import ForestRow, confusion_heat_map, forest_plot, standal
 from analytics.confusion import audit_counts, confusion_from_counts
 from analytics.correction import greg_label
 from analytics.estimators import Estimate
-from analytics.inverse import matrix_inverse
+from analytics.papers.inverse import matrix_inverse
 
 N_TOPICS, DEPTH, N_AUDITED = 60, 20, 400
 # Returned by one system, by two or three, by four or more: how often relevant, and how often the judge is right.

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.aggregation import (
+from analytics.aggregation.joining import (
     Aggregation,
     aggregate_confusion,
     dawid_skene,
@@ -39,7 +39,7 @@ from analytics.aggregation import (
 from analytics.confusion import assessor_counts, pooled, shrink
 from analytics.correction import greg_label
 from analytics.estimators import Estimate, Refusal
-from analytics.inverse import matrix_inverse
+from analytics.papers.inverse import matrix_inverse
 from judging.trec import read_crowd_labels
 
 Ints = NDArray[np.int64]

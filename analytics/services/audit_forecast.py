@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.audit_outlook import AuditedTarget, Outlook, outlook
 from analytics.estimators import Floats, Refusal
 from analytics.frames import CampaignArrays
 from analytics.models import AuditForecast, Computation, Method
+from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook
 from analytics.services.bronze import bronze_classes
 from analytics.services.predictions import Predictions
 from analytics.targets import TargetWeights
@@ -36,7 +36,7 @@ def store_forecasts(
     """Store a forecast of every strategy, or why there is none. Call it when the computation's estimates are stored.
 
     Reads the estimates, the schedule and the newest audit; everything else is in the arrays. Numbers are the same for
-    the same rows: the seed is the newest judgment's.
+    the same draw and as many judgments: these are the seed.
     """
     measure = parse_measure(arrays.draw.parameters["measure"])
     chosen, half_width_now = _target(computation, arrays, measure.name)
@@ -50,8 +50,9 @@ def store_forecasts(
     }
     found = _next_audit(arrays, campaign, predictions, chosen)
     rows = []
+    seed = (arrays.draw.seed, arrays.n_judgments)
     for strategy in AuditStrategy.values:
-        result = found if isinstance(found, Refusal) else found.forecast(strategy, arrays.last_judgment_id)
+        result = found if isinstance(found, Refusal) else found.forecast(strategy, seed)
         row = AuditForecast(
             **given, strategy=strategy, n_more=0.0 if isinstance(found, Refusal) else found.n_more
         )
@@ -98,7 +99,7 @@ class _NextAudit:
     target: AuditedTarget
     check_counts: Floats
 
-    def forecast(self, strategy: str, seed: int) -> Outlook | Refusal:
+    def forecast(self, strategy: str, seed: tuple[int, int]) -> Outlook | Refusal:
         pi = self.auditable.probabilities(strategy, self.n_more, tolerance=ACCURACY * self.n_more)
         # One seed for all strategies: they are compared on the same plays.
         return outlook(self.target, pi, self.check_counts, np.random.default_rng(seed))

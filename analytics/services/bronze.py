@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from analytics.aggregation import Aggregation, dawid_skene, majority, measured, one_coin, spammers
+from analytics.aggregation.joining import Aggregation, dawid_skene, majority, measured, one_coin, spammers
 from analytics.confusion import assessor_counts, shrink
 from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays, Floats, Ints

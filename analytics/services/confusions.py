@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from analytics.assumption import assumption_result, assumption_sentences
 from analytics.comparison import holm
 from analytics.confusion import (
     ConfusionEstimate as Confusion,
@@ -24,6 +23,7 @@ from analytics.confusion import (
 from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
+from analytics.papers.assumption import assumption_result, assumption_sentences
 from analytics.services.bronze import joined_grades
 from judging.models import Campaign
 

@@ -11,10 +11,10 @@ from analytics.correction import GREG_SOURCES, Corrected, corrected
 from analytics.estimators import Estimate as Value
 from analytics.estimators import Estimates, Refusal, all_refused
 from analytics.frames import CampaignArrays
-from analytics.inverse import matrix_inverse
 from analytics.labels import Ints, item_means
 from analytics.models import Estimate, Method
-from analytics.more_gold import advice
+from analytics.papers.inverse import matrix_inverse
+from analytics.planning.more_gold import advice
 from analytics.results import estimates as made
 from analytics.results import in_columns
 from analytics.services.bronze import bronze_classes

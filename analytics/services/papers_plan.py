@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from analytics.models import Computation, ConfusionEstimate, Method
-from analytics.planner import METHODS, Plan, difference_plans
+from analytics.planning.planner import METHODS, Plan, difference_plans
 from judging.models import Campaign
 from sampling.frames import newest_draw
 from sampling.measures import parse_measure

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics.calibration import informativeness
 from analytics.estimators import Z95, Refusal
 from analytics.models import Computation, ConfusionEstimate, Estimate, Method
-from analytics.planner import Purchase, bronze_worth, error_for_power, next_purchase
+from analytics.papers.calibration import informativeness
+from analytics.planning.planner import Purchase, bronze_worth, error_for_power, next_purchase
 from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
@@ -52,7 +52,7 @@ class State:
         return Z95 * math.sqrt(self.drawing + self.gold)
 
     def buy(self, cost_judgment: float, cost_gold: float, **wanted: Any) -> Purchase | Refusal:
-        """Return the cheapest purchase for `half_width`, or the best one for `budget` (analytics/purchases.py).
+        """Return the cheapest purchase for `half_width`, or the best one for `budget`: `analytics.planning.purchases`.
 
         Gold for what is judged is always one of the choices: of a pair whose documents are all judged, n and N count
         many documents that do not matter to it, and more of these are no gain.

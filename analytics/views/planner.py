@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from analytics.charts import png, standalone_svg
 from analytics.estimators import Refusal
-from analytics.planner import Purchase
+from analytics.planning.planner import Purchase
 from analytics.plots import money_curve
 from analytics.serializers import PlannerRequest
 from analytics.services.planning import Plan, costs_of, plan, plan_json

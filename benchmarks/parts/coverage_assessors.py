@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from parts.coverage_papers import around, checked, covers
 
-from analytics.combining import majority_matrix, pattern_matrix, pattern_scores
 from analytics.confusion import assessor_counts, gold_check_counts
 from analytics.estimators import Estimate, Refusal
-from analytics.goldberg import corrected_value
-from analytics.inverse import label_scores, matrix_inverse, matrix_inverse_with_replacement
+from analytics.papers.combining import majority_matrix, pattern_matrix, pattern_scores
+from analytics.papers.goldberg import corrected_value
+from analytics.papers.inverse import label_scores, matrix_inverse, matrix_inverse_with_replacement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from analytics.confusion import assessor_counts, audit_counts
 from analytics.correction import greg_label, greg_label_by_topic
 from analytics.estimators import Estimate, Refusal
-from analytics.inverse import matrix_inverse
 from analytics.labels import naive, vote_classes
+from analytics.papers.inverse import matrix_inverse
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, pair_design, uniform_design
 from sampling.draws import poisson_draw
 from sampling.strategies import question_influence, strategy_probabilities

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.calibration import hajek_inverse
 from analytics.confusion import gold_check_counts
 from analytics.estimators import Estimate, Refusal
-from analytics.goldberg import corrected_value, corrected_variance, shared_audit_difference
-from analytics.goldberg_intervals import Interval, corrected_interval, dirichlet_interval
-from analytics.inverse import label_scores, matrix_variance, score_variance
+from analytics.papers.calibration import hajek_inverse
+from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
+from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
+from analytics.papers.inverse import label_scores, matrix_variance, score_variance
 
 Floats = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ from parts.coverage_collection import GAINS, Collection, Floats, Ints, judge, ma
 from parts.coverage_grid import Cell, audit_design, chosen
 from scipy import stats
 
-from analytics.assumption import AssumptionTest, assumption_test
 from analytics.correction import greg_label
 from analytics.labels import vote_classes
+from analytics.papers.assumption import AssumptionTest, assumption_test
 from analytics.results import Estimates
 from analytics.sequences import FEWEST_WATCHED, always_valid_factor
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.estimators import Refusal
-from analytics.rank_agreement import TopicScores, rank_agreement, scores_by_topic
+from analytics.tiers.rankings import TopicScores, rank_agreement, scores_by_topic
 from sampling.label_samples import label_counts, label_shares, nested_sample, whole_counts
 from sampling.measures import FloatArray
 

@@ -6,7 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from analytics.aggregation import (
+from analytics.aggregation.ascent import Pair, TrustRegion, level_gradient, moved
+from analytics.aggregation.fits import Point, climb, warn_if_collapsed
+from analytics.aggregation.joining import (
     Aggregation,
     SpammerAggregation,
     aggregate_confusion,
@@ -15,10 +17,8 @@ from analytics.aggregation import (
     one_coin,
     spammers,
 )
-from analytics.ascent import Pair, TrustRegion, level_gradient, moved
+from analytics.aggregation.votes import block_size, votes
 from analytics.estimators import Refusal
-from analytics.fits import Point, climb, warn_if_collapsed
-from analytics.votes import block_size, votes
 
 MODELS = [dawid_skene, one_coin, spammers]
 
@@ -207,7 +207,7 @@ class Careless(TrustRegion):
 def test_a_step_that_would_lower_the_objective_is_dropped(monkeypatch):
     labels, sizes, _ = simulated(13, n_items=200, n_assessors=10, share=0.3)
     right = dawid_skene(*labels, **sizes, tolerance=1e-9)
-    monkeypatch.setattr("analytics.aggregation.TrustRegion", Careless)
+    monkeypatch.setattr("analytics.aggregation.joining.TrustRegion", Careless)
     found = dawid_skene(*labels, **sizes, tolerance=1e-9, most_iterations=50_000)
     assert found.converged
     assert found.posterior == pytest.approx(right.posterior, abs=1e-6)

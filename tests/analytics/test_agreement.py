@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from analytics.agreement import (
+from analytics.estimators import Refusal
+from analytics.tiers.agreement import (
     Kappa,
     cohen_kappa,
     kappa_histogram,
@@ -12,8 +13,7 @@ from analytics.agreement import (
     pool_weights,
     scott_pi,
 )
-from analytics.alpha import Alpha, krippendorff_alpha
-from analytics.estimators import Refusal
+from analytics.tiers.alpha import Alpha, krippendorff_alpha
 
 # methods/noise-correction.md, B5 and B6; H, P, N of B6 are grades 2, 1, 0
 B5 = [[20, 5, 5], [10, 15, 5], [0, 5, 35]]

@@ -6,7 +6,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from analytics.assumption import (
+from analytics.estimators import Refusal
+from analytics.papers.assumption import (
     AssumptionResult,
     assumption_result,
     assumption_sentences,
@@ -14,8 +15,7 @@ from analytics.assumption import (
     popularity_bands,
     popularity_thirds,
 )
-from analytics.estimators import Refusal
-from analytics.inverse import label_scores
+from analytics.papers.inverse import label_scores
 
 GAINS = np.array([0.0, 1.0])
 

@@ -5,7 +5,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from analytics.calibration import (
+from analytics.estimators import Refusal
+from analytics.papers.calibration import (
     calibration,
     calibration_variance,
     hajek_inverse,
@@ -16,8 +17,7 @@ from analytics.calibration import (
     neyman_allocation,
     neyman_shares,
 )
-from analytics.estimators import Refusal
-from analytics.goldberg import corrected_value, corrected_variance
+from analytics.papers.goldberg import corrected_value, corrected_variance
 
 F9 = [[40, 4, 1], [12, 20, 6], [8, 6, 13]]
 J = np.array([[0.70, 0.20, 0.10], [0.30, 0.45, 0.25], [0.05, 0.12, 0.83]])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from analytics.combining import (
+from analytics.estimators import Refusal
+from analytics.papers.combining import (
     inverse_variance_mean,
     judge_weights,
     least_variance_scores,
@@ -16,8 +17,7 @@ from analytics.combining import (
     second_order_bias,
     true_mix,
 )
-from analytics.estimators import Refusal
-from analytics.inverse import label_scores, score_variance
+from analytics.papers.inverse import label_scores, score_variance
 
 # three grades, and a fourth label "cannot tell"
 WIDE = np.array([[0.7, 0.15, 0.05, 0.1], [0.2, 0.5, 0.1, 0.2], [0.05, 0.1, 0.8, 0.05]])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from analytics import goldberg_printed
 from analytics.estimators import Refusal
-from analytics.goldberg import (
+from analytics.papers import printed as goldberg_printed
+from analytics.papers.algorithms import parametric_bootstrap, simulate_precision
+from analytics.papers.goldberg import (
     accuracy,
     corrected_value,
     corrected_variance,
@@ -19,7 +20,6 @@ from analytics.goldberg import (
     separate_audits_difference,
     shared_audit_difference,
 )
-from analytics.goldberg_algorithms import parametric_bootstrap, simulate_precision
 
 EBAY_R, EBAY_N = (43, 59), (67, 84)
 EBAY = (*accuracy(*EBAY_R), *accuracy(*EBAY_N))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analytics.estimators import Refusal
-from analytics.goldberg import accuracy, corrected_value, corrected_variance, shared_audit_difference
-from analytics.goldberg_graded import (
+from analytics.papers.goldberg import accuracy, corrected_value, corrected_variance, shared_audit_difference
+from analytics.papers.graded import (
     bootstrap_over_topics,
     corrected_difference,
     corrected_system,

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from analytics.estimators import Refusal
-from analytics.goldberg import accuracy, corrected_value, corrected_variance, expected_mean
-from analytics.goldberg_intervals import (
+from analytics.papers.goldberg import accuracy, corrected_value, corrected_variance, expected_mean
+from analytics.papers.intervals import (
     Interval,
     corrected_interval,
     corrected_interval_of_shares,
     dirichlet_interval,
 )
-from analytics.goldberg_refusals import (
+from analytics.papers.refusals import (
     audit_refusal,
     feasibility_z,
     gold_to_bound,

@@ -6,7 +6,7 @@ import pytrec_eval
 from enumeration import poisson_samples
 
 from analytics.estimators import Refusal
-from analytics.inferred import ideal_dcg, inferred_ap, inferred_ndcg
+from analytics.tiers.inferred import ideal_dcg, inferred_ap, inferred_ndcg
 
 # methods/noise-correction.md, B1
 B1_DOCUMENTS = [

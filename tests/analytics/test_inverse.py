@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analytics.assumption import assumption_test
 from analytics.estimators import Estimate, Refusal, as_targets
-from analytics.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
-from analytics.inverse import (
+from analytics.papers.assumption import assumption_test
+from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
+from analytics.papers.inverse import (
     _inverse,
     _Labels,
     _Matrices,

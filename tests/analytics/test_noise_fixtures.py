@@ -6,14 +6,14 @@ import pytest
 from analytics.comparison import welch
 from analytics.confusion import audit_counts, confusion_from_counts
 from analytics.estimators import Refusal
-from analytics.goldberg import (
+from analytics.papers.goldberg import (
     corrected_value,
     corrected_variance,
     fieller,
     proportion_error,
     shared_audit_difference,
 )
-from analytics.inverse import label_scores, matrix_inverse_with_replacement, score_variance
+from analytics.papers.inverse import label_scores, matrix_inverse_with_replacement, score_variance
 
 
 def six(value):

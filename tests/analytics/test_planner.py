@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from analytics.calibration import calibration_variance, label_informativeness
 from analytics.correction import greg_label
 from analytics.estimators import Refusal
-from analytics.goldberg import corrected_variance
-from analytics.planner import (
+from analytics.papers.calibration import calibration_variance, label_informativeness
+from analytics.papers.goldberg import corrected_variance
+from analytics.planning.planner import (
     METHODS,
     audit_spread,
     bronze_worth,

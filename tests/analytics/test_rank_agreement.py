@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kendalltau, wilcoxon
 
 from analytics.estimators import Refusal
-from analytics.rank_agreement import (
+from analytics.tiers.rankings import (
     RankAgreement,
     SignedRanks,
     compare_tiers,

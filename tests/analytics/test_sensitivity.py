@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from analytics.estimators import Refusal
-from analytics.sensitivity import (
+from analytics.papers.sensitivity import (
     cautious_residual_variance,
     drift_that_changes,
     drift_variance,

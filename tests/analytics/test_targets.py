@@ -7,8 +7,8 @@ from analytics.correction import GREG_SOURCES, corrected, greg_label, greg_label
 from analytics.estimators import Refusal, difference_estimator, unsupported_share
 from analytics.fixed_size import fixed_size
 from analytics.importance import distinct_items, importance_sampling
-from analytics.inverse import matrix_inverse
-from analytics.more_gold import advice
+from analytics.papers.inverse import matrix_inverse
+from analytics.planning.more_gold import advice
 from analytics.targets import TargetWeights, fourth_powers, not_zero
 from analytics.topics import over_topics_of
 from sampling.sparse import from_dense

@@ -7,7 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from analytics.agreement import (
+from analytics.comparison import holm
+from analytics.estimators import Floats, Refusal
+from analytics.frames import CampaignArrays, Ints
+from analytics.services.analyses.wanted import AnalysisRefused, Wanted
+from analytics.services.recomputation import Progress
+from analytics.tiers.agreement import (
     Kappa,
     LabelTables,
     cohen_kappa,
@@ -16,13 +21,8 @@ from analytics.agreement import (
     label_tables,
     scott_pi,
 )
-from analytics.alpha import krippendorff_alpha
-from analytics.comparison import holm
-from analytics.estimators import Floats, Refusal
-from analytics.frames import CampaignArrays, Ints
-from analytics.rank_agreement import TopicScores, compare_tiers, scores_by_topic
-from analytics.services.analyses.wanted import AnalysisRefused, Wanted
-from analytics.services.recomputation import Progress
+from analytics.tiers.alpha import krippendorff_alpha
+from analytics.tiers.rankings import TopicScores, compare_tiers, scores_by_topic
 from judging.models import Campaign
 
 Score = Literal["infNDCG", "infAP"]

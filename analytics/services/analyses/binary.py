@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analytics.estimators import Z95, Refusal
-from analytics.goldberg import (
+from analytics.papers.algorithms import parametric_bootstrap
+from analytics.papers.goldberg import (
     SharedAuditDifference,
     corrected_interval,
     corrected_value,
     corrected_variance,
     shared_audit_difference,
 )
-from analytics.goldberg_algorithms import parametric_bootstrap
-from analytics.goldberg_intervals import Interval
-from analytics.goldberg_refusals import audit_refusal
-from analytics.sensitivity import drift_that_changes
+from analytics.papers.intervals import Interval
+from analytics.papers.refusals import audit_refusal
+from analytics.papers.sensitivity import drift_that_changes
 from analytics.services.analyses.case import Case, Side
 from analytics.services.analyses.graded import SEED
 from analytics.services.analyses.wanted import Line, refused

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from analytics.estimators import Estimate, Floats, Refusal, estimate
-from analytics.goldberg_graded import (
+from analytics.papers.graded import (
     Bootstrap,
     SystemLabels,
     bootstrap_over_topics,
@@ -14,7 +14,7 @@ from analytics.goldberg_graded import (
     grade_shares,
     system_labels,
 )
-from analytics.goldberg_intervals import Interval, dirichlet_interval
+from analytics.papers.intervals import Interval, dirichlet_interval
 from analytics.services.analyses.case import Case, Side
 from analytics.services.analyses.wanted import Line, filled, refused, sentences
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics.assumption import assumption_result, assumption_sentences
 from analytics.estimators import Refusal
 from analytics.frames import CampaignArrays
 from analytics.models import Estimate, JudgingConditions, Method
+from analytics.papers.assumption import assumption_result, assumption_sentences
 from analytics.services.analyses.binary import binary_lines, drift_words
 from analytics.services.analyses.case import Case, case
 from analytics.services.analyses.graded import SEED, graded_lines

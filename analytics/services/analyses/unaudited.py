@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from analytics.estimators import Refusal
-from analytics.goldberg_refusals import separation_refusal
-from analytics.inverse import label_scores
-from analytics.sensitivity import cautious_residual_variance, sensitivity_range
+from analytics.papers.inverse import label_scores
+from analytics.papers.refusals import separation_refusal
+from analytics.papers.sensitivity import cautious_residual_variance, sensitivity_range
 from analytics.services.analyses.case import Case
 from analytics.services.analyses.wanted import Line, refused
 

@@ -2,7 +2,7 @@
 
 It is right only if an assessor errs alike on all documents of one grade. Real judges do not
 (methods/real-judges.md, section 1), so these numbers are shown by name and never reported as the result;
-`analytics.assumption` tests it.
+`analytics.papers.assumption` tests it.
 `matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.correction`.
 """
 
@@ -31,9 +31,9 @@ from analytics.estimators import (
     too_few_of,
 )
 from analytics.labels import Ints, compressed, integers
-from analytics.separation import SINGULAR as SINGULAR
-from analytics.separation import matrices_refusal
-from analytics.separation import separation_refusal as separation_refusal
+from analytics.papers.separation import SINGULAR as SINGULAR
+from analytics.papers.separation import matrices_refusal
+from analytics.papers.separation import separation_refusal as separation_refusal
 from analytics.targets import TargetWeights, fourth_powers, not_zero
 
 INVERSE_SOURCES = ("drawing", "label noise", "confusion matrices")

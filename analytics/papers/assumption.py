@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from analytics.confusion import ConfusionEstimate, audit_counts, confusion_from_counts
 from analytics.estimators import FEWEST_ITEMS, Floats, Refusal, finite, probabilities
-from analytics.inverse import SINGULAR, label_scores
 from analytics.labels import Ints, integers
+from analytics.papers.inverse import SINGULAR, label_scores
 
 FEWEST_AUDITED = 50  # below, the test finds next to nothing, and passing it would be read as a proof
 SIGNIFICANT = 0.05

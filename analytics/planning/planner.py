@@ -4,7 +4,7 @@ Prices are per unit: `cost_bronze` per topic (or item) of one system, all its ju
 document. A variance of two parts ``A/n + B/N`` is cheapest, for the money B_total, at
 ``n = B_total sqrt(A/c_b)/k``, ``N = B_total sqrt(B/c_g)/k``, ``k = sqrt(A c_b) + sqrt(B c_g)`` (Cauchy-Schwarz).
 Plans of the papers' methods rest on their assumption (errors alike on all documents of a grade); `next_purchase`
-(`analytics.purchases`) uses the components of any estimate. Source: methods/noise-correction.md, section 4.
+(`analytics.planning.purchases`) uses the components of any estimate. Source: methods/noise-correction.md, section 4.
 """
 
 import math
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.calibration import label_informativeness
 from analytics.estimators import Z95, Floats, finite
-from analytics.goldberg_refusals import rate
-from analytics.purchases import Purchase as Purchase
-from analytics.purchases import next_purchase as next_purchase
+from analytics.papers.calibration import label_informativeness
+from analytics.papers.refusals import rate
+from analytics.planning.purchases import Purchase as Purchase
+from analytics.planning.purchases import next_purchase as next_purchase
 
 METHODS = {
     "independent audits": "Eq 7 and 10: an audit for each system",

@@ -1,7 +1,7 @@
 """Goldberg's Algorithms 1 and 2, with what their listings lack.
 
 Algorithm 1 gives the error of a corrected number by drawing its three parts anew; Algorithm 2 simulates a whole
-evaluation whose truth is known. How they are printed: `analytics.goldberg_printed`.
+evaluation whose truth is known. How they are printed: `analytics.papers.printed`.
 Source: Goldberg et al. (2017), sections 3.2 and 5; repaired as in methods/noise-correction.md, section 1.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimators import Floats, Refusal, finite
-from analytics.goldberg_refusals import check_hits, rate
+from analytics.papers.refusals import check_hits, rate
 
 RUNS_AT_ONCE = 500  # bounds the memory of a simulation: 500 runs of 500 labels are 2 MB
 

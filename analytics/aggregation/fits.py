@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.ascent import Pair, Step
+from analytics.aggregation.ascent import Pair, Step
+from analytics.aggregation.votes import Votes, shares
 from analytics.estimators import Floats, Refusal
 from analytics.labels import Ints
-from analytics.votes import Votes, shares
 
 PRIOR = 0.1  # a tenth of a label in every cell: none is 0, and a row's own labels soon outweigh it
 TOLERANCE = 1e-5

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.combining import SINGULAR
 from analytics.estimators import FEWEST_ITEMS, Estimate, Floats, Refusal, estimate, finite
-from analytics.goldberg_refusals import count_table, missing_gold_refusal, rate, separation_refusal
-from analytics.inverse import score_variance
 from analytics.labels import Ints
+from analytics.papers.combining import SINGULAR
+from analytics.papers.inverse import score_variance
+from analytics.papers.refusals import count_table, missing_gold_refusal, rate, separation_refusal
 
 FEW_AUDITED = 30  # audited items of one label below which the variance is doubtful
 SOURCES = ("drawing", "gold")

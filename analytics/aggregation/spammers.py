@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.ascent import Pair
-from analytics.estimators import Floats, Refusal, finite
-from analytics.fits import (
+from analytics.aggregation.ascent import Pair
+from analytics.aggregation.fits import (
     MOST_ITERATIONS,
     PRIOR,
     TOLERANCE,
@@ -25,7 +24,8 @@ from analytics.fits import (
     finished,
     started,
 )
-from analytics.votes import LEAST, votes
+from analytics.aggregation.votes import LEAST, votes
+from analytics.estimators import Floats, Refusal, finite
 
 
 @dataclass(frozen=True, kw_only=True)

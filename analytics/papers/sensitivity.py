@@ -15,7 +15,7 @@ from scipy import stats
 
 from analytics.correction import gold_labels_for
 from analytics.estimators import Refusal, finite
-from analytics.goldberg_refusals import rate
+from analytics.papers.refusals import rate
 
 RAW_ASSUMES = "the judges make no errors, or their errors cancel"
 INVERSE_ASSUMES = (

@@ -7,7 +7,7 @@ no run of the pool returned counts as not relevant; it only takes a rank.
 Use form "ht" (Horvitz-Thompson: the numerator is unbiased) or "difference" (the same from the errors of the strata's
 means: less variance when the strata tell something). The forms that papers and programs use are there under their
 names, to compare with. Every form is a ratio of two estimates: no score is unbiased, and any may exceed 1.
-All topics: `analytics.rank_agreement.scores_by_topic`. Averages with an interval: `analytics.ratios`.
+All topics: `analytics.tiers.rankings.scores_by_topic`. Averages with an interval: `analytics.ratios`.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Intervals of a number corrected by gold that hold with little gold, and where the matrix is near-singular.
 
 Two grades: Fieller, with one hit and one miss added; more: Dirichlet draws. `relevant` and `not_relevant` as in
-`analytics.goldberg_refusals`. Source: methods/noise-correction.md, section 3.3.
+`analytics.papers.refusals`. Source: methods/noise-correction.md, section 3.3.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
-from analytics.goldberg_refusals import (
+from analytics.papers.refusals import (
     binary_separation,
     check_hits,
     determinant_refusal,

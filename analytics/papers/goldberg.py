@@ -3,8 +3,8 @@
 j is the mean of the bronze labels (1 = relevant), mR = P(label 1 | relevant) the sensitivity,
 mN = P(label 0 | not relevant) the specificity, D = mR + mN - 1. Assumption throughout: the assessor errs alike
 on all documents of a grade, and, unless said otherwise, the audit behind mR and mN is independent of j.
-Equation numbers: Goldberg et al. (2017). What is printed and wrong is in `analytics.goldberg_printed`; more
-grades, DCG and partly shared audits in `analytics.goldberg_graded`; the algorithms in `analytics.goldberg_algorithms`.
+Equation numbers: Goldberg et al. (2017). What is printed and wrong is in `analytics.papers.printed`; more
+grades, DCG and partly shared audits in `analytics.papers.graded`; the algorithms in `analytics.papers.algorithms`.
 """
 
 import math
@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from analytics.estimators import Refusal, finite
-from analytics.goldberg_intervals import Interval, fieller
-from analytics.goldberg_intervals import corrected_interval as corrected_interval
-from analytics.goldberg_intervals import dirichlet_interval as dirichlet_interval
-from analytics.goldberg_refusals import rate
+from analytics.papers.intervals import Interval, fieller
+from analytics.papers.intervals import corrected_interval as corrected_interval
+from analytics.papers.intervals import dirichlet_interval as dirichlet_interval
+from analytics.papers.refusals import rate
 
 EQ10_REASON = (
     "Eq 10 takes the two corrected values as independent. Here both are corrected by the same audit, so they err "
@@ -191,7 +191,7 @@ def shared_audit_difference(
     does nearly all of the audit's error. The paper's Eq 10 takes the two corrected values as independent; it
     is given for comparison only. `separate_variances` are V_J of a and of b; `difference_variance` is their sum
     for different topics, s_d^2/n for the same. Assumption: same judges, same period, blind to the system. Ask
-    `analytics.goldberg_refusals.audit_refusal` first: where it refuses, only the score test may be shown.
+    `analytics.papers.refusals.audit_refusal` first: where it refuses, only the score test may be shown.
 
     Source: methods/noise-correction.md, 1.1.
     """

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.combining import label_matrix, least_variance_scores, true_mix
 from analytics.estimators import Estimate, Floats, Refusal, estimate, finite
-from analytics.goldberg_refusals import separation_refusal
-from analytics.inverse import matrix_variance, score_variance
 from analytics.labels import Ints, integers
+from analytics.papers.combining import label_matrix, least_variance_scores, true_mix
+from analytics.papers.inverse import matrix_variance, score_variance
+from analytics.papers.refusals import separation_refusal
 
 SOURCES = ("drawing", "label noise", "topics", "confusion matrices")
 
@@ -84,7 +84,9 @@ def grade_shares(label_shares: ArrayLike, matrix: ArrayLike) -> Floats:
     """
     j = label_matrix(matrix)
     if j.shape[0] != j.shape[1]:
-        raise ValueError(f"matrix must be square, got shape {j.shape}; more labels: analytics.combining")
+        raise ValueError(
+            f"matrix must be square, got shape {j.shape}; more labels: analytics.papers.combining"
+        )
     return true_mix(j, np.ones(j.shape[1]), label_shares)
 
 
@@ -101,7 +103,7 @@ def corrected_system(
 
     ``Var = s_y^2/n + sum_a sum_g pi_a[g]^2 tau_a^2(g)/n_ag``: the paper has no formula for it. Degrees of freedom by
     Satterthwaite. Refused below 2 topics, for a grade without gold, or where labels do not separate the grades.
-    More labels than grades: `analytics.combining.least_variance_scores`, weighted by the labels' own frequency.
+    More labels than grades: `analytics.papers.combining.least_variance_scores`, weighted by the labels' own frequency.
     `pseudo_count` is added to the matrices' cells for the variance; 0 gives the bare formula. `rng` (None: seed 0)
     serves the refusal for 3 or more grades.
     """

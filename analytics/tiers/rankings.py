@@ -13,8 +13,8 @@ from scipy.special import ndtr
 from scipy.stats import rankdata
 
 from analytics.estimators import Floats, Refusal, finite
-from analytics.inferred import ApForm, Inferred, NdcgForm, inferred_ap, inferred_ndcg
 from analytics.labels import Ints, integers
+from analytics.tiers.inferred import ApForm, Inferred, NdcgForm, inferred_ap, inferred_ndcg
 
 EXACT_UP_TO = 20  # topics that differ; above, the normal approximation is reported
 SAME = 1e-12  # of the largest score: differences that rounding makes are none
@@ -216,7 +216,7 @@ def scores_by_topic(
 ) -> TopicScores:
     """Return infNDCG or infAP of every run and topic from one tier's grades; strata are taken within topics.
 
-    Parameters: as `analytics.inferred.inferred_ndcg` and `inferred_ap`, for the documents of all topics' pools.
+    Parameters: as `analytics.tiers.inferred.inferred_ndcg` and `inferred_ap`, for the documents of all topics' pools.
 
     Raises
     ------

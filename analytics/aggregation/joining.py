@@ -14,9 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.ascent import Pair, Step, TrustRegion, moved
-from analytics.estimators import Floats, Refusal, finite
-from analytics.fits import (
+from analytics.aggregation.ascent import Pair, Step, TrustRegion, moved
+from analytics.aggregation.fits import (
     MOST_ITERATIONS,
     PRIOR,
     TOLERANCE,
@@ -28,9 +27,10 @@ from analytics.fits import (
     finished,
     started,
 )
+from analytics.aggregation.spammers import SpammerAggregation, spammers
+from analytics.aggregation.votes import LEAST, pseudo_labels, shares, votes
+from analytics.estimators import Floats, Refusal, finite
 from analytics.labels import integers
-from analytics.spammers import SpammerAggregation, spammers
-from analytics.votes import LEAST, pseudo_labels, shares, votes
 
 __all__ = [
     "Aggregation", "SpammerAggregation", "aggregate_confusion", "dawid_skene", "majority", "one_coin", "spammers",
@@ -103,7 +103,7 @@ def dawid_skene(
 
     Maximised is the likelihood times Dirichlet(1 + prior) for each row and the prevalence; `prior` may be a number, a
     table [true, given], or one an assessor; 0 is maximum likelihood. The start is the vote share. `accelerate`
-    takes steps of `analytics.ascent`, never downhill; it ends when a plain EM step changes no posterior by
+    takes steps of `analytics.aggregation.ascent`, never downhill; it ends when a plain EM step changes no posterior by
     `tolerance`. Source: A. P. Dawid and A. M. Skene (1979), with clamped gold as in semi-supervised EM.
     """
     check_stop(tolerance, most_iterations)

@@ -1,7 +1,7 @@
 """Goldberg's formulas as they are printed, where that is wrong: to show what they give, never to report it.
 
-Each function names its misprint; the right form stands in `analytics.goldberg`, `analytics.comparison` or
-`analytics.goldberg_graded`. Source: methods/noise-correction.md, section 2 (errata by number).
+Each function names its misprint; the right form stands in `analytics.papers.goldberg`, `analytics.comparison` or
+`analytics.papers.graded`. Source: methods/noise-correction.md, section 2 (errata by number).
 """
 
 import math
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimators import Z95, finite
-from analytics.goldberg import corrected_variance, separate_audits_difference
-from analytics.goldberg_refusals import rate
+from analytics.papers.goldberg import corrected_variance, separate_audits_difference
+from analytics.papers.refusals import rate
 
 
 def printed_welch_degrees_of_freedom(variance_a: float, n_a: int, variance_b: float, n_b: int) -> float:
@@ -76,7 +76,7 @@ def printed_bootstrap_error(topic_values: ArrayLike, *, rng: np.random.Generator
     """Return the bootstrap error of a mean "without replacement" (below Eq 18, erratum 10): 0.
 
     All pairs drawn without replacement are the same pairs in another order. Right:
-    `analytics.goldberg_graded.bootstrap_over_topics`.
+    `analytics.papers.graded.bootstrap_over_topics`.
 
     >>> printed_bootstrap_error([.1, .7, .3], rng=np.random.default_rng(1))
     0.0
@@ -95,7 +95,7 @@ def printed_topics_needed(
 
     An inference from the printed totals (methods/noise-correction.md, 2.1): the *naive* difference over the
     *corrected* error, the three terms of Eq 7 made equal, Welch for runs that share topics, power 50 %. Right:
-    `analytics.planner.topics_for_test`.
+    `analytics.planning.planner.topics_for_test`.
     """
     if bronze_difference == 0 or min(map(abs, separation)) < 1e-12 or min(spread) <= 0:
         raise ValueError(

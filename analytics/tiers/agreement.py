@@ -4,7 +4,7 @@ Tables hold one document once: `table[label_a, label_b]`. An audit selects docum
 purpose by their bronze label: what it says about the pool needs the weights 1/pi; what it says about one bronze
 label does not, if documents of that label were selected alike.
 
-Of many assessors: `analytics.alpha`. How rankings of systems agree: `analytics.rank_agreement`.
+Of many assessors: `analytics.tiers.alpha`. How rankings of systems agree: `analytics.tiers.rankings`.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""One grade from many labels: votes, fitted models of assessors, accelerated."""

@@ -1,0 +1,1 @@
+"""Agreement of tiers, and measures inferred from samples (Bailey and others)."""
