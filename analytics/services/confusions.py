@@ -30,6 +30,7 @@ from judging.models import Campaign
 FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong
 SURE = 0.05  # of Holm's adjusted p over all assessors
 N_PERIODS = 4
+ONE_DAY = 86_400  # seconds
 Scope = ConfusionEstimate.Scope
 
 
@@ -148,17 +149,16 @@ def _by_period(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
     edges = np.unique(np.quantile(times, np.arange(1, N_PERIODS) / N_PERIODS))
     period = np.searchsorted(edges, times, side="right")
     kinds, group = np.unique(period, return_inverse=True)
-    labels = [
-        f"{_when(times[group == kind].min())} to {_when(times[group == kind].max())}"
-        for kind in range(kinds.size)
-    ]
+    form = "%H:%M:%S" if np.ptp(times) < ONE_DAY else "%Y-%m-%d"
+    moments = [times[group == kind] for kind in range(kinds.size)]
+    labels = [f"{_when(m.min(), form)} to {_when(m.max(), form)}" for m in moments]
     n_checks = arrays.check_time.size
     found = _counts(arrays, group[:n_checks], audited, group[n_checks:], kinds.size)
     yield _Group(Scope.PERIOD, [str(kind + 1) for kind in range(kinds.size)], labels, found)
 
 
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+def _when(seconds: float, form: str) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime(form)
 
 
 def _by_topic(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:

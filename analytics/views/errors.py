@@ -26,13 +26,13 @@ TELLS = {
     ),
     Scope.PERIOD: (
         "By period",
-        "Quarters of the known grades by when they were judged: do judges tire, or learn?",
+        "Quarters of the known grades by when they were judged (UTC): do judges tire, or learn?",
     ),
     Scope.AGGREGATE: (
         "The grades of an item joined",
         "From audits: the one grade that each way of joining gives an item, against gold.",
     ),
-    Scope.TOPIC: ("By topic", "From audits; the topics with the most gold."),
+    Scope.TOPIC: ("By topic", f"From audits; the {SHOWN_TOPICS} topics with the most gold."),
 }
 
 

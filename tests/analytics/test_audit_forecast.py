@@ -263,7 +263,8 @@ def test_middle_grades_are_medians_between_two_the_lower():
 
 
 def a_bit_wrong(slot, place):
-    return (truth_of(slot) + (place and slot.item_id.int % 2)) % 4
+    number = int(slot.item.document.doc_id[-2:])
+    return (truth_of(slot) + (place and number % 3 == 0)) % 4
 
 
 def computed(campaign):

@@ -61,7 +61,7 @@ def text_of(response):
 
 
 def a_bit_wrong(slot, place):
-    return (truth_of(slot) + (place and slot.item_id.int % 2)) % 4
+    return (truth_of(slot) + (place and int(slot.item.document.doc_id[-2:]) % 3 == 0)) % 4
 
 
 def judged(campaign):
