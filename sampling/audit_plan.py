@@ -137,6 +137,8 @@ def middle_grades(label_item: ArrayLike, label_grade: ArrayLike, n_items: int) -
     count = np.bincount(item, minlength=n_items)
     if count.size != n_items or (count == 0).any():
         raise ValueError(f"each of {n_items} items must have a label, and no other item")
-    order = np.lexsort((grade, item))
-    first = np.cumsum(count) - count
-    return np.asarray(grade[order[first + (count - 1) // 2]], dtype=np.int64)
+    least = int(grade.min(initial=0))
+    n_grades = int(grade.max(initial=0)) - least + 1
+    cell = item * n_grades + (grade - least)
+    upto = np.bincount(cell, minlength=n_items * n_grades).reshape(n_items, n_grades).cumsum(axis=1)
+    return np.asarray((upto > ((count - 1) // 2)[:, None]).argmax(axis=1) + least, dtype=np.int64)
