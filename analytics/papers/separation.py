@@ -6,7 +6,7 @@ Source: methods/noise-correction.md, section 3.3.
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from analytics.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
@@ -15,6 +15,9 @@ SINGULAR = 1e-9
 DRAWS = 2000  # of a matrix, to see how often its determinant is positive
 FIRST_DRAWS = 300  # all positive: were the chance .975, that would happen once in two thousand times
 ENOUGH = 0.975
+FAR_BELOW = (
+    0.93  # of the first draws: were the chance .975, that would happen once in a hundred thousand times
+)
 
 
 def separation_refusal(
@@ -33,10 +36,20 @@ def separation_refusal(
         return _binary_separation(j, n)
     if rng is None:
         raise ValueError("rng must be given for 3 or more grades, got None")
-    draws = np.stack([rng.dirichlet(row * size + 0.5, 2000) for row, size in zip(j, n, strict=True)], axis=1)
-    determinants = np.linalg.det(draws)
+    return _drawn_refusal(_determinants((j * n[:, None])[None] + 0.5, DRAWS, rng)[:, 0], n)
+
+
+def _determinants(counts: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Return [draw, matrix] determinants of matrices whose rows are Dirichlet draws of counts[matrix, true, given]."""
+    drawn = rng.standard_gamma(counts, (draws, *counts.shape))
+    drawn /= drawn.sum(axis=-1, keepdims=True)
+    return np.asarray(np.linalg.det(drawn))
+
+
+def _drawn_refusal(determinants: Floats, n: Floats) -> Refusal | None:
+    """Return why too few of the drawn determinants are positive, or None."""
     positive = float((determinants > 0).mean())
-    if positive >= 0.975:
+    if positive >= ENOUGH:
         return None
     ratio = float(determinants.mean() / determinants.std())
     needed = math.ceil(float(n.sum()) * (Z95 / ratio) ** 2 - float(n.sum())) if ratio > 0.2 else None
@@ -64,11 +77,11 @@ def matrices_refusal(
     matrices: Floats, gold_per_grade: Floats, rng: np.random.Generator | None
 ) -> Refusal | None:
     """Return why matrices [assessor, true, given] may not be inverted, or None if all of them may."""
-    sure = _surely_separated(matrices, gold_per_grade, rng)
+    settled = _settled(matrices, gold_per_grade, rng)
     singular = np.abs(np.linalg.det(matrices)) < SINGULAR
     refused: list[Refusal] = []
-    for place in np.flatnonzero(~sure | singular):
-        found = None if sure[place] else separation_refusal(matrices[place], gold_per_grade[place], rng)
+    for place, (matrix, gold) in enumerate(zip(matrices, gold_per_grade, strict=True)):
+        found = settled[place] if place in settled else separation_refusal(matrix, gold, rng)
         if found is None and singular[place]:
             found = Refusal("the confusion matrix cannot be inverted: its determinant is 0")
         if found is not None:
@@ -83,22 +96,26 @@ def matrices_refusal(
     )
 
 
-def _surely_separated(matrices: Floats, gold: Floats, rng: np.random.Generator | None) -> NDArray[np.bool_]:
-    """Return by assessor whether `separation_refusal` need not be asked, for 3 or more grades.
+def _settled(matrices: Floats, gold: Floats, rng: np.random.Generator | None) -> dict[int, Refusal | None]:
+    """Return the answers of `separation_refusal` that are plain at a glance, by assessor, for 3 or more grades.
 
-    Either exactly: a matrix whose rows all have more than 1/2 on the diagonal has a positive determinant, and the
-    diagonal of a Dirichlet row is a beta variable. Or because the first draws are positive without exception.
+    Exactly: a matrix whose rows all have more than 1/2 on the diagonal has a positive determinant, and the diagonal of
+    a Dirichlet row is a beta variable. Or because the first draws are positive without exception, or far too rarely.
     """
-    sure = np.zeros(len(matrices), dtype=bool)
-    usable = np.flatnonzero((gold > 0).all(axis=1))
     n_grades = matrices.shape[-1]
     if n_grades == 2 or rng is None:
-        return sure
+        return {}
+    usable = np.flatnonzero((gold > 0).all(axis=1))
     counts = matrices[usable] * gold[usable][:, :, None] + 0.5
     own = np.diagonal(counts, axis1=1, axis2=2)
-    sure[usable] = np.prod(1 - betainc(own, counts.sum(axis=2) - own, 0.5), axis=1) >= ENOUGH
-    doubtful = np.flatnonzero(~sure[usable])
-    # the sign of a determinant does not change with the scale of its rows
-    drawn = rng.standard_gamma(counts[doubtful], (FIRST_DRAWS, doubtful.size, n_grades, n_grades))
-    sure[usable[doubtful]] = (np.linalg.det(drawn) > 0).all(axis=0)
-    return sure
+    sure = np.prod(1 - betainc(own, counts.sum(axis=2) - own, 0.5), axis=1) >= ENOUGH
+    settled: dict[int, Refusal | None] = dict.fromkeys(usable[sure].tolist())
+    doubtful = usable[~sure]
+    determinants = _determinants(counts[~sure], FIRST_DRAWS, rng)
+    positive = (determinants > 0).mean(axis=0)
+    for place, share, drawn in zip(doubtful.tolist(), positive, determinants.T, strict=True):
+        if share == 1:
+            settled[place] = None
+        elif share < FAR_BELOW:
+            settled[place] = _drawn_refusal(drawn, gold[place])
+    return settled
