@@ -29,9 +29,10 @@ class Enough(Exception):
 def campaign(tmp_path):
     made = make_campaign(tmp_path, kind="pair")
     Campaign.objects.filter(pk=made.pk).update(is_simulated=True)
-    wrong = lambda slot, place: (
-        (truth_of(slot) + (place and int(slot.item.document.doc_id[-2:]) % 3 == 0)) % 4
-    )  # noqa: E731
+
+    def wrong(slot, place):
+        return (truth_of(slot) + (place and int(slot.item.document.doc_id[-2:]) % 3 == 0)) % 4
+
     judge_all(made, [make_assessor(made, "ann"), make_assessor(made, "ben")], wrong)
     return made
 
