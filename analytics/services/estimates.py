@@ -19,6 +19,7 @@ from analytics.results import estimates as made
 from analytics.results import in_columns
 from analytics.services.bronze import bronze_classes
 from analytics.services.columns import AUDITS_PLANNED, EstimateColumns, Settled, columns, unsaved
+from analytics.services.confusions import ConfusionCounts
 from analytics.services.predictions import Predictions
 from analytics.services.ratio_estimates import ratio_results
 from analytics.services.raw_estimates import as_judged, importance
@@ -31,19 +32,6 @@ from sampling.models import Draw
 
 ASK = "“May I score my run?” on the page of results says "
 MATRICES_UNUSABLE = "matrices cannot be used"  # of matrix_inverse's refusal
-
-
-@dataclass(frozen=True)
-class ConfusionCounts:
-    """counts[assessor, true, given] from gold checks and, weighted, from audits."""
-
-    checks: np.ndarray
-    audits: np.ndarray
-    n_audited: np.ndarray
-
-    @property
-    def together(self) -> np.ndarray:
-        return self.checks + self.audits
 
 
 class Basis:

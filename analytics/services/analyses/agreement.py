@@ -24,6 +24,7 @@ from analytics.tiers.agreement import (
 from analytics.tiers.alpha import krippendorff_alpha
 from analytics.tiers.rankings import TopicScores, compare_tiers, scores_by_topic
 from judging.models import Campaign
+from sampling.audit_plan import middle_grades
 
 Score = Literal["infNDCG", "infAP"]
 SCORES: tuple[Score, ...] = ("infNDCG", "infAP")
@@ -70,19 +71,12 @@ def tiers_of(arrays: CampaignArrays) -> list[Tier]:
     # Of several silver labels the first assessor's counts: written last.
     order = np.argsort(arrays.silver_label_assessor, kind="stable")[::-1]
     silver[arrays.silver_label_item[order]] = arrays.silver_label_grade[order]
+    bronze = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)
     return [
         Tier("gold", np.where(arrays.audited, arrays.audit_grade, UNJUDGED), arrays.audit_probability),
         Tier("silver", silver, arrays.silver_probability),
-        Tier("bronze", lower_medians(arrays), np.ones(arrays.judged.size)),
+        Tier("bronze", bronze, np.ones(arrays.judged.size)),
     ]
-
-
-def lower_medians(arrays: CampaignArrays) -> Ints:
-    """Return the median of each judged item's grades, between two the lower: as the exported qrels have it."""
-    order = np.lexsort((arrays.label_grade, arrays.label_item))
-    count = np.bincount(arrays.label_item, minlength=arrays.judged.size)
-    start = np.concatenate(([0], np.cumsum(count)[:-1]))
-    return np.asarray(arrays.label_grade[order][start + (count - 1) // 2])
 
 
 # -- the same documents -------------------------------------------------------------------------------------
