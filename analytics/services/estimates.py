@@ -12,13 +12,13 @@ from analytics.estimators import Estimate as Value
 from analytics.estimators import Estimates, Refusal, all_refused
 from analytics.frames import CampaignArrays
 from analytics.labels import Ints, item_means
-from analytics.models import Estimate, Method
+from analytics.models import Method
 from analytics.papers.inverse import matrix_inverse
 from analytics.planning.more_gold import advice
 from analytics.results import estimates as made
 from analytics.results import in_columns
 from analytics.services.bronze import bronze_classes
-from analytics.services.columns import AUDITS_PLANNED, EstimateColumns, Settled, columns, unsaved
+from analytics.services.columns import AUDITS_PLANNED, EstimateColumns, Settled, columns
 from analytics.services.confusions import ConfusionCounts
 from analytics.services.predictions import Predictions
 from analytics.services.ratio_estimates import ratio_results
@@ -157,17 +157,6 @@ def _settled(
             f"(it was imported after the draw). {ASK}which judgments it lacks"
         )
     return settled
-
-
-def estimates(
-    campaign: Campaign,
-    arrays: CampaignArrays,
-    predictions: Predictions,
-    counts: ConfusionCounts,
-    measure: str,
-) -> list[Estimate]:
-    """Return the estimates of the measure as unsaved rows."""
-    return unsaved(arrays, estimate_columns(Basis(campaign, arrays, predictions, counts), measure))
 
 
 def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:

@@ -7,11 +7,9 @@ import pytest
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
 from analytics.estimators import Refusal
-from analytics.frames import campaign_arrays
 from analytics.models import AuditForecast, Estimate
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, gold_given_bronze, outlook
-from analytics.services.audit_forecast import asked_targets, store_forecasts
-from analytics.services.predictions import Predictions
+from analytics.services.audit_forecast import asked_targets
 from analytics.services.recomputation import recompute
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.models import AuditSchedule, AuditStrategy, Draw
@@ -270,9 +268,6 @@ def a_bit_wrong(slot, place):
 def computed(campaign):
     """Recompute and return the forecasts by strategy."""
     computation = recompute(campaign=campaign)
-    if not computation.audit_forecasts.exists():  # until recomputation does so by itself
-        arrays = campaign_arrays(campaign)
-        store_forecasts(computation, arrays, campaign, Predictions(arrays))
     return computation, {row.strategy: row for row in AuditForecast.objects.filter(computation=computation)}
 
 
