@@ -169,10 +169,10 @@ def problem(name: str, status: int, title: str, detail: str = "") -> tuple[int, 
 
 
 def says(page: Any, selector: str, text: str) -> None:
-    """Wait until the element says the text, visibly."""
+    """Wait until the element says the text, visibly. While a page is being loaded the element may not be there."""
     script = """([selector, text]) => {
         const element = document.querySelector(selector);
-        return element.checkVisibility() && element.innerText.includes(text);
+        return Boolean(element?.checkVisibility()) && element.innerText.includes(text);
     }"""
     page.wait_for_function(script, arg=[selector, text])
 
