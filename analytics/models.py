@@ -1,10 +1,13 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
+import uuid
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from judging.models import Assessor, Campaign, Run
+from judging.models import Assessor, Campaign, Item, Run
+from touchstone.models import Job
 
 
 def finite(*fields: str) -> Q:
@@ -232,3 +235,122 @@ class JudgingConditions(models.Model):
 
     def __str__(self) -> str:
         return f"{self.campaign}: {self.same_judges} {self.same_period} {self.blind_to_system}"
+
+
+class DisputedItem(models.Model):
+    """An item whose joint grade may be wrong and matters: one place of the adjudication queue of a computation.
+
+    `influence`: how far one grade moves the differences between runs; `error_probability`: how likely the grade that
+    its judgments say together is wrong. The queue is ordered by their product. Append-only.
+    """
+
+    computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="disputed_items")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    position = models.PositiveIntegerField()
+    influence = models.FloatField()
+    error_probability = models.FloatField()
+    joint_grade = models.SmallIntegerField()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(name="analytics_disputeditem_unique", fields=["computation", "position"]),
+            models.CheckConstraint(
+                name="analytics_disputeditem_numbers",
+                condition=Q(influence__gte=0, influence__lt=1e300)
+                & Q(error_probability__gte=0, error_probability__lte=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.item_id}"
+
+
+class Release(models.Model):
+    """A collection frozen as of one snapshot: one file, hashed, that says all it takes to be used and cited.
+
+    Once ready it never changes (a trigger sees to it), but for its withdrawal and for forgetting the key of its
+    assessors' pseudonyms.
+    """
+
+    class State(models.TextChoices):
+        BUILDING = "building"
+        READY = "ready"
+        FAILED = "failed"
+
+    class Aggregation(models.TextChoices):
+        MEDIAN = "median", "Lower median of its grades"
+        MAJORITY = "majority", "The grade given most often; ties to the lower"
+        DAWID_SKENE = (
+            "dawid-skene",
+            "Dawid-Skene: the likeliest grade, each assessor's errors learned from all grades",
+        )
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="releases")
+    version = models.CharField(max_length=20)
+    title = models.CharField(max_length=200)
+    authors = models.TextField(blank=True)  # one a line, for the citation
+    notes = models.TextField(blank=True)  # what is new, in the maker's words (Markdown)
+    licence = models.CharField(max_length=200, blank=True)
+    aggregation = models.CharField(max_length=15, choices=Aggregation, default=Aggregation.MEDIAN)
+    prefers_gold = models.BooleanField(
+        default=True
+    )  # a grade of an audit or an adjudication stands before the others
+    includes_documents = models.BooleanField(default=False)
+    includes_runs = models.BooleanField(default=True)  # those that may be published
+    state = models.CharField(max_length=8, choices=State, default=State.BUILDING)
+    job = models.ForeignKey(Job, null=True, on_delete=models.PROTECT, related_name="+")
+    computation = models.ForeignKey(Computation, null=True, on_delete=models.PROTECT, related_name="+")
+    previous = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
+    last_judgment_id = models.BigIntegerField(null=True)
+    pseudonym_key = models.CharField(
+        max_length=64, blank=True
+    )  # forgotten: nobody can tell who was who any more
+    file = models.FileField(upload_to="releases/", max_length=300, blank=True)
+    n_bytes = models.BigIntegerField(null=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    merkle_root = models.CharField(max_length=64, blank=True)
+    manifest = models.JSONField(default=dict)
+    changes = models.JSONField(default=dict)  # against the release before: what was added, changed, removed
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ready_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_reason = models.CharField(max_length=2000, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            # A failed attempt does not use its version up.
+            models.UniqueConstraint(
+                name="analytics_release_unique", fields=["campaign", "version"], condition=~Q(state="failed")
+            ),
+            models.CheckConstraint(
+                name="analytics_release_version", condition=Q(version__regex=r"^[0-9]+(\.[0-9]+){0,2}$")
+            ),
+            models.CheckConstraint(
+                name="analytics_release_aggregation",
+                condition=Q(aggregation__in=["median", "majority", "dawid-skene"]),
+            ),
+            models.CheckConstraint(
+                name="analytics_release_ready",
+                condition=Q(state__in=["building", "failed"], ready_at__isnull=True)
+                | (
+                    Q(state="ready", ready_at__isnull=False, n_bytes__isnull=False)
+                    & Q(last_judgment_id__isnull=False)
+                    & ~Q(sha256="")
+                    & ~Q(merkle_root="")
+                    & ~Q(file="")
+                ),
+            ),
+            models.CheckConstraint(
+                name="analytics_release_withdrawn",
+                condition=Q(withdrawn_at__isnull=True) | ~Q(withdrawn_reason=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.version}"

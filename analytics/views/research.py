@@ -17,7 +17,7 @@ from analytics.services.recomputation import latest_computation, measures_of
 from analytics.views.words import always_words, assumption_words, conditions_context, variance_words
 from judging.models import Campaign, Run
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
-from judging.views.access import researchers_only
+from judging.views.access import researchers_only, user_of
 from sampling.frames import item_probabilities, newest_draw
 from sampling.measures import measure_kind
 
@@ -36,7 +36,8 @@ SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted 
 def results(request: HttpRequest) -> HttpResponse:
     """All campaigns with something to read."""
     campaigns = (
-        Campaign.objects.annotate(n_drawn=Sum("draws__n_drawn"))
+        Campaign.objects.visible_to(user_of(request))
+        .annotate(n_drawn=Sum("draws__n_drawn"))
         .filter(n_drawn__isnull=False)
         .select_related("collection")
     )

@@ -15,6 +15,22 @@ CREATE TRIGGER judging_machinecall_append_only BEFORE UPDATE OR DELETE ON judgin
 CREATE TRIGGER judging_traininganswer_append_only BEFORE UPDATE OR DELETE ON judging_traininganswer
   FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
 
+CREATE TRIGGER judging_adjudication_append_only BEFORE UPDATE OR DELETE ON judging_adjudication
+  FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change();
+CREATE FUNCTION judging_check_adjudication() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (
+      SELECT 1 FROM judging_item i JOIN judging_campaign c ON c.id = i.campaign_id
+        JOIN judging_grade g ON g.scale_id = c.scale_id AND g.value = NEW.grade
+       WHERE i.id = NEW.item_id) THEN
+    RAISE EXCEPTION 'adjudication: grade % is off the scale', NEW.grade
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'judging_adjudication_on_scale';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER judging_adjudication_check BEFORE INSERT ON judging_adjudication
+  FOR EACH ROW EXECUTE FUNCTION judging_check_adjudication();
+
 CREATE FUNCTION judging_check_judgment() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
@@ -82,6 +98,9 @@ DROP TRIGGER judging_judgment_append_only ON judging_judgment;
 DROP TRIGGER judging_lease_append_only ON judging_lease;
 DROP TRIGGER judging_machinecall_append_only ON judging_machinecall;
 DROP TRIGGER judging_traininganswer_append_only ON judging_traininganswer;
+DROP TRIGGER judging_adjudication_append_only ON judging_adjudication;
+DROP TRIGGER judging_adjudication_check ON judging_adjudication;
+DROP FUNCTION judging_check_adjudication();
 DROP TRIGGER judging_judgment_check ON judging_judgment;
 DROP FUNCTION judging_check_judgment();
 DROP TRIGGER judging_slot_check ON judging_slot;

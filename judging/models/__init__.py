@@ -5,16 +5,35 @@ one an assessor and item, grades on the scale, judgments never changed and never
 """
 
 from judging.models.campaigns import Assessor, Campaign, CampaignTopic, Grade, Scale
-from judging.models.collections import Collection, Document, GoldAnswer, Run, ScoreList, Topic
+from judging.models.collections import (
+    Collection,
+    CollectionMember,
+    Document,
+    GoldAnswer,
+    Run,
+    ScoreList,
+    Topic,
+)
 from judging.models.entry import Invitation, Participant, TrainingAnswer, TrainingGrant, TrainingItem
-from judging.models.judgments import IMPORTED_JUDGMENTS, Item, Judgment, Lease, MachineCall, Slot
+from judging.models.judgments import (
+    IMPORTED_JUDGMENTS,
+    Adjudication,
+    Item,
+    Judgment,
+    Lease,
+    MachineCall,
+    Message,
+    Slot,
+)
 
 __all__ = [
     "IMPORTED_JUDGMENTS",
+    "Adjudication",
     "Assessor",
     "Campaign",
     "CampaignTopic",
     "Collection",
+    "CollectionMember",
     "Document",
     "GoldAnswer",
     "Grade",
@@ -23,6 +42,7 @@ __all__ = [
     "Judgment",
     "Lease",
     "MachineCall",
+    "Message",
     "Participant",
     "Run",
     "Scale",

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from judging.models.collections import Collection, Topic
+from touchstone.models import User
 
 
 class Scale(models.Model):
@@ -48,6 +49,12 @@ class Grade(models.Model):
 
     def __str__(self) -> str:
         return f"{self.value} {self.label}"
+
+
+class CampaignQuerySet(models.QuerySet["Campaign"]):
+    def visible_to(self, user: User) -> "CampaignQuerySet":
+        """Return what a manager or researcher may see: not deleted, of a collection that he may see."""
+        return self.filter(deleted_at=None, collection__in=Collection.objects.visible_to(user))
 
 
 class Campaign(models.Model):
@@ -108,12 +115,19 @@ class Campaign(models.Model):
     is_simulated = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)  # hidden and closed; never removed
+
+    objects = CampaignQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
         constraints = [
             models.CheckConstraint(
                 name="judging_campaign_state", condition=Q(state__in=["draft", "open", "closed"])
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_deleted_is_closed",
+                condition=Q(deleted_at__isnull=True) | ~Q(state="open"),
             ),
             models.CheckConstraint(
                 name="judging_campaign_bronze_score",

@@ -2,8 +2,24 @@
 
 import uuid
 
+from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+
+from touchstone.models import User
+
+
+class CollectionQuerySet(models.QuerySet["Collection"]):
+    def visible_to(self, user: User) -> "CollectionQuerySet":
+        """Return what a manager or researcher may see: not deleted, and open to all or with him among its members."""
+        return self.filter(deleted_at=None).open_to(user)
+
+    def open_to(self, user: User) -> "CollectionQuerySet":
+        """The same with what was deleted."""
+        if user.is_superuser:
+            return self
+        member = CollectionMember.objects.filter(collection=OuterRef("pk"), user=user)
+        return self.filter(Q(is_restricted=False) | Exists(member))
 
 
 class Collection(models.Model):
@@ -14,10 +30,36 @@ class Collection(models.Model):
     description = models.TextField(blank=True)
     # HTML documents are shown as text unless a manager opts in; then as the safe HTML made at import.
     shows_html = models.BooleanField(default=False)
+    # Everybody who manages or researches here sees it; a restricted one only its members do.
+    is_restricted = models.BooleanField(default=False)
+    # What a release says of where this comes from, and whether the texts may be in it.
+    source = models.TextField(blank=True)
+    licence = models.CharField(max_length=200, blank=True)
+    may_publish_documents = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(
+        null=True, blank=True
+    )  # hidden, with all that belongs to it; never removed
+
+    objects = CollectionQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name
+
+
+class CollectionMember(models.Model):
+    """Who may see a restricted collection; what he may do there, his role says."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="members")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="judging_collectionmember_unique", fields=["collection", "user"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id} {self.user_id}"
 
 
 class Topic(models.Model):
@@ -68,6 +110,7 @@ class Run(models.Model):
     rankings = models.FileField(upload_to="rankings/", max_length=300)
     n_topics = models.PositiveIntegerField()
     n_lines = models.PositiveIntegerField()
+    may_publish = models.BooleanField(default=False)  # whoever made it lets releases carry it
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

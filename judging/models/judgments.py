@@ -2,6 +2,7 @@
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
@@ -209,3 +210,36 @@ class MachineCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} {self.status}"
+
+
+class Adjudication(models.Model):
+    """A manager's last word on an item's grade in the qrels, with the reason. Append-only: the newest row counts.
+
+    It was not drawn at random, so no estimate uses it: the corrected numbers rest on audits alone.
+    """
+
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="adjudications")
+    grade = models.SmallIntegerField()  # a trigger keeps it on the campaign's scale
+    reason = models.CharField(max_length=2000, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.item_id} {self.grade}"
+
+
+class Message(models.Model):
+    """What a manager tells an assessor; he sees it on his pages until he says that he has read it."""
+
+    assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="messages")
+    sender = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    text = models.CharField(max_length=2000)
+    created_at = models.DateTimeField(auto_now_add=True)
+    read_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.CheckConstraint(name="judging_message_text", condition=~Q(text=""))]
+
+    def __str__(self) -> str:
+        return self.text[:50]

@@ -37,7 +37,7 @@ from judging.models import Assessor, Campaign, CampaignTopic, Collection, Lease,
 from judging.services import campaigns, leases
 from judging.services.errors import ImportRefused
 from judging.services.files import queue_import
-from judging.views.access import managers_only
+from judging.views.access import managers_only, user_of
 from touchstone.models import Job, User, record
 
 STATUS_WORDS = {
@@ -53,7 +53,8 @@ TOPICS_PER_PAGE = 100
 def overview(request: HttpRequest) -> HttpResponse:
     """All collections and campaigns."""
     rows = (
-        Campaign.objects.select_related("collection")
+        Campaign.objects.visible_to(user_of(request))
+        .select_related("collection")
         .annotate(
             n_slots=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE)),
             n_done=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE, slots__state=Slot.State.DONE)),
@@ -67,7 +68,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             "n_runs": row.runs.count(),
             "n_documents": row.documents.count(),
         }
-        for row in Collection.objects.order_by("name")
+        for row in Collection.objects.visible_to(user_of(request)).order_by("name")
     ]
     context = {"campaigns": rows, "collections": collections, "form": CollectionForm()}
     return render(request, "judging/manage.html", context)

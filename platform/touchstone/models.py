@@ -42,11 +42,21 @@ class User(AbstractUser):
         return self.role in {self.Role.MANAGER, self.Role.RESEARCHER}
 
 
+def all_scopes() -> list[str]:
+    return ["read", "judge", "write"]
+
+
 class ApiToken(models.Model):
     """What a program shows instead of a password. Only the SHA-256 of the key is kept: the key is shown once."""
 
+    class Scope(models.TextChoices):
+        READ = "read", "Read what I may read"
+        JUDGE = "judge", "Judge in my name"
+        WRITE = "write", "Change what I may change"
+
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_tokens")
     name = models.CharField(max_length=100)
+    scopes = models.JSONField(default=all_scopes)
     key_sha256 = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -142,6 +152,95 @@ class WorkerHeartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class RateCounter(models.Model):
+    """How often something happened in a window of time: counted by the database, exactly, under any load."""
+
+    key = models.CharField(max_length=200)
+    window = models.BigIntegerField()  # which window of that length since 1970
+    n = models.PositiveIntegerField(default=1)
+    ends_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="touchstone_ratecounter_unique", fields=["key", "window"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.n}"
+
+
+class IdempotentRequest(models.Model):
+    """A request of a program that was answered, and the answer: sent again with its key it is not done again."""
+
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    key = models.CharField(max_length=200)
+    request_sha256 = models.CharField(
+        max_length=64
+    )  # of method, address and body: another request needs another key
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.JSONField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="touchstone_idempotentrequest_unique", fields=["user", "key"])
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Webhook(models.Model):
+    """An address that wants to be told of events. Only hosts that the operator listed are ever called."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="webhooks")
+    url = models.URLField(max_length=500)
+    secret = models.CharField(max_length=100)  # signs what is sent; shown once
+    verbs = models.JSONField(default=list)  # empty: every event that the user may see
+    is_active = models.BooleanField(default=True)
+    last_event_id = models.BigIntegerField(default=0)  # all up to here were delivered or given up
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookDelivery(models.Model):
+    """One event for one webhook: how often it was tried, and what was answered."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        DELIVERED = "delivered"
+        GIVEN_UP = "given up"
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="deliveries")
+    event = models.ForeignKey("Event", on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField()
+    answer = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="touchstone_webhookdelivery_unique", fields=["webhook", "event"]),
+            models.CheckConstraint(
+                name="touchstone_webhookdelivery_state",
+                condition=models.Q(state__in=["waiting", "delivered", "given up"]),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="touchstone_webhook_waiting",
+                fields=["next_attempt_at"],
+                condition=models.Q(state="waiting"),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.webhook_id} {self.event_id} {self.state}"
 
 
 class Event(models.Model):
