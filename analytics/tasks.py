@@ -1,14 +1,18 @@
 """Background work of analytics: recomputations, the forecasts and top-ups of large pools, analyses."""
 
+from django.db import transaction
+
 from analytics.services import forecast as forecasts
 from analytics.services.analyses import AnalysisRefused, Wanted, analyse
 from analytics.services.lacking import lacking
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import Asked, ReuseRefused
+from analytics.services.run_upload import delete_upload, take
 from judging.models import Campaign
+from judging.services.errors import ImportRefused
 from sampling.frames import FrameRefused
 from sampling.questions import Design, QuestionRefused
-from touchstone.jobs import Context, JobRefused, handler
+from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 
 
 @handler("estimate")
@@ -57,4 +61,23 @@ def analysis(context: Context) -> None:
     except (AnalysisRefused, FrameRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     context.progress(3, 3, f"as of judgment {made['as_of']}")
+    context.result = made
+
+
+@handler("run-upload")
+def run_upload(context: Context) -> None:
+    """Import a run and estimate it. The upload goes when its fate is decided, and stays while it may be retried."""
+    asked = dict(context.payload)
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=asked.pop("campaign"))
+    asked.pop("collection")
+    try:
+        made = take(campaign=campaign, progress=context.progress, actor=context.job.requested_by, **asked)
+    except (ImportRefused, FrameRefused) as refusal:
+        delete_upload(context.payload)
+        raise JobRefused(str(refusal)) from refusal
+    except JobCancelled:
+        delete_upload(context.payload)
+        raise
+    transaction.on_commit(lambda: delete_upload(context.payload), robust=True)
+    context.note = f"run {made['run']}: {made['n_lines']:,} lines imported and estimated"[:200]
     context.result = made

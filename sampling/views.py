@@ -177,3 +177,6 @@ def _valid(serializer: type[DesignRequest], request: Request, campaign: Campaign
 
 def _damaged(fault: Exception) -> NoReturn:
     raise FrameDamaged("the file is gone" if isinstance(fault, FileNotFoundError) else str(fault)) from fault
+
+
+forecast.cls.scope = "read"

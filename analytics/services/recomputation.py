@@ -12,10 +12,12 @@ from django.utils import timezone
 from analytics.frames import HARMLESS, current_arrays
 from analytics.models import Computation
 from analytics.services import confusions
+from analytics.services.activity import counted_activity
 from analytics.services.audit_forecast import store_forecasts
 from analytics.services.bronze import used_score
 from analytics.services.columns import EstimateColumns
 from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.disputed import store_disputed
 from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.predictions import Predictions
 from analytics.services.storing import store_estimates
@@ -79,10 +81,12 @@ def recompute(
             n_items=arrays.judged.size,
             n_audited=int(arrays.audited.sum()),
             n_gold_checks=arrays.check_true.size,
+            **({"activity": counted_activity(campaign, arrays)} if hasattr(Computation, "activity") else {}),
             seconds=time.monotonic() - started,
         )
         store_estimates(computation, arrays, tables)
         confusions.store(computation, arrays, counts)
+        store_disputed(computation, arrays, campaign, counts)
     progress(n_steps - 1, n_steps, "forecasting the next audit")
     store_forecasts(computation, arrays, campaign, predictions)
     progress(n_steps, n_steps, "done")

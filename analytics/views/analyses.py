@@ -111,6 +111,9 @@ def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
     return made
 
 
+api_analyses.cls.query_serializer = AnalysisRequest
+
+
 @api_view(["GET", "POST"])
 @permission_classes([ResearchersOnly])
 def api_conditions(request: Request, campaign_id: uuid.UUID) -> Response:

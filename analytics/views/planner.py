@@ -85,6 +85,9 @@ def api_planner(request: Request, campaign_id: uuid.UUID) -> Response:
     )
 
 
+api_planner.cls.query_serializer = PlannerRequest
+
+
 def _shown_terms(given: dict[str, str], found: Plan) -> dict[str, str]:
     """Return what the form shows: what was typed, and else what was taken."""
     terms = found.terms

@@ -179,6 +179,9 @@ def api_reuse(request: Request, campaign_id: uuid.UUID) -> Response:
     return made
 
 
+api_reuse.cls.query_serializer = ReuseRequest
+
+
 def _campaign(campaign_id: uuid.UUID) -> Campaign:
     """Return a campaign that was drawn; of another there is nothing to reuse, and no such page."""
     return get_object_or_404(

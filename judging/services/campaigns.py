@@ -126,9 +126,15 @@ def set_topic_teams(*, campaign: Campaign, teams: Mapping[int, str], actor: User
 
 
 def open_campaign(*, campaign: Campaign, actor: User | None) -> None:
-    if not campaign.slots.exists():
-        raise CampaignNotReady("draw its items first")
+    """Let its assessors judge; never what was deleted, nor anything of a deleted collection."""
     with transaction.atomic():
+        # First the row, then a look at the collection: deletion locks all campaigns before it hides their collection.
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        there = Campaign.objects.filter(pk=campaign.pk, deleted_at=None, collection__deleted_at=None)
+        if not there.exists():
+            raise CampaignNotReady("it is deleted; restore it first")
+        if not campaign.slots.exists():
+            raise CampaignNotReady("draw its items first")
         Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.OPEN)
         record("opened", campaign, actor=actor)
 

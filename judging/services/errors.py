@@ -104,3 +104,37 @@ class TrainingOver(Refused):
 class NotAMachine(Refused):
     status = 403
     title = "Only machine assessors may do this"
+
+
+class NotFound(Refused):
+    """What one may not see, or what was deleted meanwhile: looks like what never was."""
+
+    status = 404
+    title = "There is no such thing"
+
+
+class ConfirmationWrong(Refused):
+    title = "The name was not typed as it is; nothing was changed"
+
+
+class CollectionBusy(Refused):
+    status = 409
+    title = "Something is being imported into this collection; try again when it is done"
+
+
+class CollectionDeleted(Refused):
+    status = 409
+    title = "Its collection is deleted; restore that first"
+
+
+class MembersUnfit(Refused):
+    title = "Only managers and researchers can be members"
+
+
+class MessageUnfit(Refused):
+    title = "A message is a text of 1 to 2,000 characters"
+
+
+class AssessorKnown(Refused):
+    status = 409
+    title = "This user is an assessor of the campaign already"

@@ -161,3 +161,7 @@ def _validator(serializer: type[serializers.Serializer]) -> serializers.Serializ
 
 def _valid(serializer: type[serializers.Serializer], request: Request) -> dict[str, Any]:
     return dict(_validator(serializer).run_validation(request.data))
+
+
+for _view in (claim, submit, revise, heartbeat, history):
+    _view.cls.scope = "judge"

@@ -113,3 +113,7 @@ def _outcome_json(outcome: Judgment | Refused) -> dict[str, Any]:
         return {**saved_json(outcome), "status": 200}
     name = type(outcome).__name__
     return {"status": outcome.status, "type": f"/problems/{name}", "title": outcome.title}
+
+
+for _view in (instructions, batch):
+    _view.cls.scope = "judge"

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -9,14 +10,15 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judging.services.errors import Refused
 from touchstone import views
-from touchstone.models import ApiToken, User, record
+from touchstone.api.schema import scope_of
+from touchstone.models import ApiToken, User, all_scopes, record
 
 PREFIX = "touchstone_"  # scanners that look for forgotten secrets know it by this
 MOST_TOKENS = 20
@@ -33,10 +35,15 @@ class TokenNameTaken(Refused):
     title = "You have a key of this name already"
 
 
+class ScopeMissing(PermissionDenied):
+    default_code = "scope_missing"
+
+
 class TokenAuthentication(BaseAuthentication):
     """Unknown, revoked, expired, or its person gone: one query and one answer for all of them.
 
-    A request without the header is none of ours, and answered as it was before there were keys.
+    A request without the header is none of ours, and answered as it was before there were keys. Scopes are asked for
+    here and not by a permission: no view can choose other permissions and forget them.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
@@ -47,6 +54,9 @@ class TokenAuthentication(BaseAuthentication):
         found = usable_tokens().filter(key_sha256=hashlib.sha256(key).hexdigest()).first()
         if found is None:
             raise AuthenticationFailed("This key is not valid")
+        scope = scope_of(request.parser_context.get("view"), request.method or "")
+        if scope not in found.scopes:
+            raise ScopeMissing(f"This key lacks the scope “{scope}”")
         return found.user, found
 
     def authenticate_header(self, request: Request) -> str | None:
@@ -80,8 +90,14 @@ def usable_tokens() -> Any:
     )
 
 
-def make_token(*, user: User, name: str, days: int) -> tuple[ApiToken, str]:
-    """Make a key that is valid for so many days; return its row and the key, which nobody can read again."""
+def make_token(
+    *, user: User, name: str, days: int, scopes: Sequence[str] | None = None
+) -> tuple[ApiToken, str]:
+    """Make a key that is valid for so many days; return its row and the key, which nobody can read again.
+
+    Without scopes it may do all that its person may.
+    """
+    granted = [scope for scope in all_scopes() if scopes is None or scope in scopes]
     with transaction.atomic():
         User.objects.select_for_update().get(
             pk=user.pk
@@ -93,11 +109,11 @@ def make_token(*, user: User, name: str, days: int) -> tuple[ApiToken, str]:
             raise TokenNameTaken
         key = PREFIX + secrets.token_urlsafe(32)
         token = ApiToken.objects.create(
-            user=user, name=name, key_sha256=hashlib.sha256(key.encode()).hexdigest()
+            user=user, name=name, scopes=granted, key_sha256=hashlib.sha256(key.encode()).hexdigest()
         )
         ApiToken.objects.filter(pk=token.pk).update(expires_at=Now() + timedelta(days=days))
         token.refresh_from_db()
-        record("made a key", token, actor=user, name=name, days=days)
+        record("made a key", token, actor=user, name=name, days=days, scopes=granted)
     return token, key
 
 

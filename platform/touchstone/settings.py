@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "rest_framework",
+    "drf_spectacular",
     "csp",
     "touchstone",
     "judging",
@@ -211,6 +212,23 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "touchstone.authentication.OneRenderer",
     "DEFAULT_PARSER_CLASSES": ["touchstone.uploads.LimitedJSONParser"],
     "EXCEPTION_HANDLER": "touchstone.authentication.problem",
+    "DEFAULT_SCHEMA_CLASS": "touchstone.api.schema.Schema",
+    "DEFAULT_PAGINATION_CLASS": "touchstone.api.pages.Pages",
+    "DEFAULT_FILTER_BACKENDS": ["touchstone.api.filters.ListedFilters", "touchstone.api.filters.ListedOrder"],
+    # Called for every view after its guards and before its work, in this order.
+    "DEFAULT_THROTTLE_CLASSES": ["touchstone.api.queries.KnownQuery"],
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Touchstone",
+    "DESCRIPTION": "Relevance judgments whose error is known: everything that the screens do, for programs.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": ["touchstone.api.schema.with_problems"],
+    # A session is the browser's; programs bring keys.
+    "AUTHENTICATION_WHITELIST": ["touchstone.authentication.TokenAuthentication"],
 }
 
 CELERY_BROKER_URL = REDIS_URL

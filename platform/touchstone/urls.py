@@ -15,6 +15,7 @@ urlpatterns = [
     path("readyz", views.ready, name="readyz"),
     path("jobs/<uuid:job_id>/", views.job_page, name="job"),
     path("jobs/<uuid:job_id>/cancel/", views.cancel_job, name="cancel-job"),
+    path("api/v1/", include("touchstone.api.urls")),
     path("", include("judging.urls")),
     path("", include("sampling.urls")),
     path("", include("analytics.urls")),

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import sys
 import uuid
 from typing import Any
@@ -126,10 +127,13 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
         name, status, title, detail = "Unavailable", 503, "The database cannot answer now; try again", ""
     else:
         return None
-    body = {"type": f"/problems/{name}", "title": title, "status": status, "detail": detail}
+    body: dict[str, Any] = {"type": f"/problems/{name}", "title": title, "status": status, "detail": detail}
+    if isinstance(error, exceptions.ValidationError):
+        body["errors"] = error.detail
     response = Response(body, status=status, content_type="application/problem+json")
-    if status == 503:
-        response["Retry-After"] = "1"
+    wait = 1 if status == 503 else getattr(error, "wait", None)
+    if wait is not None:
+        response["Retry-After"] = str(math.ceil(wait))
     return response
 
 

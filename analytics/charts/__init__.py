@@ -1,0 +1,29 @@
+"""Pictures that are made on the server: numbers to Altair to SVG, PNG and CSV (docs/look.md).
+
+Nothing in an SVG needs more than the page's Content-Security-Policy gives: no script, no style attribute, no address.
+Altair and the renderer are imported by the first picture that is made, not by who only names one.
+"""
+
+# Until their callers are moved:
+from analytics.charts.old import *  # noqa: F403  # isort: skip
+from analytics.charts.chart import Chart, chart_of, named
+from analytics.charts.curves import curve
+from analytics.charts.forests import ForestRow, forest, topic_differences
+from analytics.charts.matrices import confusion_heat, difference_matrix, rank_matrix
+from analytics.charts.series import histogram, throughput, timeline
+
+__all__ = [
+    "Chart",
+    "ForestRow",
+    "chart_of",
+    "confusion_heat",
+    "curve",
+    "difference_matrix",
+    "forest",
+    "histogram",
+    "named",
+    "rank_matrix",
+    "throughput",
+    "timeline",
+    "topic_differences",
+]

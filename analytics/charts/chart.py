@@ -1,0 +1,149 @@
+"""A picture: its specification, its words, and the numbers behind it; drawn as SVG, PNG or CSV when asked."""
+
+import csv
+import hashlib
+import html
+import io
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analytics.charts.theme import DARK, INK, LIGHT, WIDTH, Spec, Theme, config, printable
+
+if TYPE_CHECKING:
+    import altair as alt
+
+KEPT_BYTES = 24_000_000  # of pictures drawn before, in each process
+Cell = str | int | float | bool | None
+
+_COLOUR = re.compile(r'\b(fill|stroke)="var\(--([a-z-]+), (#[0-9a-f]{6})\)"')
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """What a page, a file and a screen reader get of the same numbers.
+
+    `spec` is Vega-Lite; `rows` are what it draws, under the names of `columns`, whole and unrounded; None is a number
+    that is not estimable. Equal specifications and words are drawn once and kept.
+    """
+
+    spec: Spec
+    title: str
+    description: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def svg(self, theme: Theme = "auto") -> str:
+        """Return the SVG for a place in a page: as wide as that, named for screen readers.
+
+        "auto" follows the page's theme through its CSS custom properties; "light" and "dark" are that theme's colours.
+        """
+        drawn = _KEPT.get(self._key("svg"), self._draw)
+        return drawn if theme == "auto" else _coloured(drawn, theme)
+
+    def standalone_svg(self, theme: Theme = "light") -> str:
+        """Return the SVG as a file: a size of its own, a ground, the colours of one theme."""
+        palette = DARK if theme == "dark" else LIGHT
+        size = r'viewBox="0 0 \1 \2" width="\1" height="\2"'
+        plain = _coloured(_KEPT.get(self._key("svg"), self._draw), theme)
+        plain = re.sub(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="100%"', size, plain, count=1)
+        ground = f'</desc><rect width="100%" height="100%" fill="{palette["surface"]}"/>'
+        return plain.replace("</desc>", ground, 1)
+
+    def png(self, theme: Theme = "light") -> bytes:
+        """Return the picture as PNG bytes, two pixels a unit."""
+        import vl_convert
+
+        return bytes(vl_convert.svg_to_png(self.standalone_svg(theme), scale=2))
+
+    def csv(self) -> str:
+        """Return the numbers as CSV: a header, then every row; what is not estimable is empty.
+
+        A text that a spreadsheet would run as a formula gets an apostrophe before it, as spreadsheets themselves do.
+        """
+        target = io.StringIO()
+        writer = csv.writer(target, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([[_cell(value) for value in row] for row in self.rows])
+        return target.getvalue()
+
+    def _key(self, kind: str) -> str:
+        said = json.dumps([kind, self.spec, self.title, self.description], sort_keys=True, default=str)
+        return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
+
+    def _draw(self) -> str:
+        import vl_convert  # 60 ms of import, and a second for its first picture: only for who looks at one
+
+        return named(vl_convert.vegalite_to_svg(self.spec), self.title, self.description)
+
+
+def named(drawn: str, title: str, description: str) -> str:
+    """Return the renderer's SVG with a name and without its own size: one image, with no roles inside."""
+    box = re.search(r'viewBox="[^"]*"', drawn[: drawn.index(">")])
+    if box is None:
+        raise ValueError("the renderer gave an SVG without a viewBox")
+    drawn = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", drawn)
+    # Several may stand on one page: the ids come from what is drawn.
+    key = hashlib.sha256((drawn + title + description).encode("utf-8", "replace")).hexdigest()[:12]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} width="100%" role="img"'
+        f' aria-labelledby="t{key} d{key}"><title id="t{key}">{html.escape(printable(title))}</title>'
+        f'<desc id="d{key}">{html.escape(printable(description))}</desc>{drawn[drawn.index(">") + 1 :]}'
+    )
+
+
+def chart_of(
+    drawing: "alt.TopLevelMixin", *, title: str, description: str, columns: tuple[str, ...], rows: Any
+) -> Chart:
+    """Return the Chart of an Altair drawing, in the looks that all share."""
+    spec = drawing.to_dict(validate=False)  # Altair checked each part when it was made
+    spec["config"] = config()
+    spec.setdefault("width", WIDTH)
+    heading = {"anchor": "start", "frame": "group", "fontSize": 14, "fontWeight": "bold", "offset": 12}
+    spec |= {
+        "background": None,
+        "padding": 4,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "title": {"text": printable(title), "color": INK, "limit": WIDTH, **heading},
+    }
+    return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows))
+
+
+def _coloured(drawn: str, theme: Theme) -> str:
+    palette = DARK if theme == "dark" else LIGHT
+    return _COLOUR.sub(lambda found: f'{found[1]}="{palette.get(found[2], found[3])}"', drawn)
+
+
+def _cell(value: Cell) -> Cell:
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+class _Kept:
+    """The newest texts, up to a number of bytes."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+        self.held = 0
+        self.texts: OrderedDict[str, str] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def get(self, key: str, make: Callable[[], str]) -> str:
+        with self.lock:
+            if key in self.texts:
+                self.texts.move_to_end(key)
+                return self.texts[key]
+        text = make()  # outside the lock: two may draw the same picture, none waits for another's
+        with self.lock:
+            if key not in self.texts and len(text) <= self.n_bytes:
+                self.texts[key] = text
+                self.held += len(text)
+            while self.held > self.n_bytes:
+                self.held -= len(self.texts.popitem(last=False)[1])
+        return text
+
+
+_KEPT = _Kept(KEPT_BYTES)

@@ -1,0 +1,335 @@
+"""Values with their intervals, one below the other: runs by method, and differences by topic."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from analytics.charts.chart import Chart, chart_of
+from analytics.charts.theme import (
+    BRONZE,
+    GOLD,
+    INFO,
+    INK,
+    INK_SOFT,
+    NOT_ESTIMABLE,
+    SURFACE,
+    Spec,
+    finite,
+    finites,
+    labels_of,
+    printable,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    import altair as alt
+
+LANE = 18  # height of one method of one run
+NARROW_LANE = 14  # the same where there are many
+MANY_LANES = 60
+
+# Colour is never the only difference: each method has its own shape.
+METHOD_FILL = {
+    "naive": SURFACE,
+    "corrected": GOLD,
+    "matrix inverse": BRONZE,
+    "importance sampling": INFO,
+    "true value": INK,
+}
+METHOD_STROKE = METHOD_FILL | {"naive": INK_SOFT}
+METHOD_SHAPE = {
+    "naive": "circle",
+    "corrected": "circle",
+    "matrix inverse": "square",
+    "importance sampling": "triangle-up",
+    "true value": "diamond",
+}
+FOREST_COLUMNS = ("label", "method", "value", "low", "high", "note")
+TOPIC_COLUMNS = ("topic", "value", "low", "high")
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One line of a forest plot: a run's value by one method with its interval, or the reason it has none.
+
+    `method` is one of "naive", "corrected", "matrix inverse", "importance sampling", "true value". A row with `refused`
+    text shows that text in place of the mark, and its numbers are not looked at. A value of None or NaN is not
+    estimable; a value without ends is a point without a line.
+    """
+
+    label: str
+    method: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    refused: str = ""
+
+
+def forest(
+    rows: Sequence[ForestRow],
+    title: str,
+    description: str = "",
+    measure: str = "",
+    reference: float | None = None,
+) -> Chart:
+    """Return a forest plot: one lane for each method of each run, from top to bottom as they come in `rows`.
+
+    Parameters
+    ----------
+    measure : names the axis
+    reference : puts a vertical line, for example at 0 for differences
+    description : says in words what the picture shows, for those who do not see it; else it is made from the rows
+
+    Raises
+    ------
+    ValueError
+        No rows, an unknown method, a (label, method) pair twice, or not low <= value <= high.
+    """
+    plain = tuple(_plain(row) for row in rows)
+    _check_forest(plain, reference)
+    return _forest(plain, title, description, measure, reference)
+
+
+def topic_differences(
+    topic_ids: Sequence[str],
+    values: Sequence[float | None],
+    low: Sequence[float | None],
+    high: Sequence[float | None],
+    title: str,
+    description: str = "",
+    measure: str = "difference",
+) -> Chart:
+    """Return the difference of two runs in each topic with its interval, the topics as they are given.
+
+    A topic whose value is None stands there with the words. ValueError: no topics, one twice, lengths that differ, or
+    not low <= value <= high.
+    """
+    columns = (tuple(topic_ids), finites(values), finites(low), finites(high))
+    if not topic_ids or len({*map(len, columns)}) != 1:
+        raise ValueError(f"topics and their numbers must be as many, at least 1, got {[*map(len, columns)]}")
+    if len({*topic_ids}) != len(topic_ids):
+        raise ValueError("topic_ids must be different")
+    rows = tuple(ForestRow(topic, "corrected", v, lo, hi) for topic, v, lo, hi in zip(*columns, strict=True))
+    _check_forest(rows, None)
+    return _topics(rows, title, description, measure)
+
+
+def _plain(row: ForestRow) -> ForestRow:
+    """Return the row with None for every number that is none."""
+    if row.refused:
+        return ForestRow(row.label, row.method, refused=row.refused)
+    value = finite(row.value)
+    if value is None:
+        return ForestRow(row.label, row.method, refused=NOT_ESTIMABLE)
+    low, high = finite(row.low), finite(row.high)
+    if low is None or high is None:
+        low = high = None
+    return ForestRow(row.label, row.method, value, low, high)
+
+
+def _check_forest(rows: Sequence[ForestRow], reference: float | None) -> None:
+    """Raise ValueError where rows cannot be drawn truthfully."""
+    if not rows:
+        raise ValueError("a forest plot needs at least 1 row, got 0")
+    if reference is not None and not math.isfinite(reference):
+        raise ValueError(f"reference must be finite, got {reference}")
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        if row.method not in METHOD_SHAPE:
+            raise ValueError(f"method must be one of {list(METHOD_SHAPE)}, got {row.method!r}")
+        if (row.label, row.method) in seen:
+            raise ValueError(f"label and method must not repeat, got {(row.label, row.method)} twice")
+        seen.add((row.label, row.method))
+        if row.value is not None and row.low is not None and row.high is not None:
+            if not row.low <= row.value <= row.high:
+                raise ValueError(
+                    f"{row.label!r} needs low <= value <= high, got {(row.low, row.value, row.high)}"
+                )
+
+
+@lru_cache(maxsize=64)
+def _forest(
+    rows: tuple[ForestRow, ...], title: str, description: str, measure: str, reference: float | None
+) -> Chart:
+    import altair as alt
+
+    labels = labels_of(row.label for row in rows)
+    methods = [method for method in METHOD_SHAPE if any(row.method == method for row in rows)]
+    shown = [_record(row, labels) for row in rows if row.value is not None]
+    refused = [
+        {"label": labels[row.label], "method": row.method, "text": f"{row.method}: {printable(row.refused)}"}
+        for row in rows
+        if row.value is None
+    ]
+    # A method whose rows are all refused keeps its lane, but has no mark that a legend could explain.
+    drawn = [method for method in methods if any(value["method"] == method for value in shown)]
+    n_lanes = len(labels) * len(methods)
+    y = {
+        "y": _names(list(labels.values())),
+        "yOffset": alt.YOffset("method:N").scale(domain=methods),
+    }
+    scale = _scale(rows, reference)
+    axis = alt.Axis(title=printable(measure), tickCount=5, grid=True)
+    legend = alt.Legend(orient="bottom", columns=2, title=None)
+
+    def by_method(channel: Any, looks: dict[str, str]) -> Any:
+        domain = alt.Scale(domain=drawn, range=[looks[method] for method in drawn])
+        return channel("method:N", scale=domain, legend=legend if drawn else None)
+
+    lines = [row for row in shown if row["low"] is not None]
+    layers = [
+        *_ruler(reference, scale),
+        alt.Chart(_data(lines)).mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", scale=scale, axis=axis),
+            x2="high:Q",
+            stroke=by_method(alt.Stroke, METHOD_STROKE),
+            **y,
+        ),
+        alt.Chart(_data(shown)).mark_point(size=75, strokeWidth=2, opacity=1).encode(
+            x=alt.X("value:Q", scale=scale, axis=axis),
+            fill=by_method(alt.Fill, METHOD_FILL),
+            stroke=by_method(alt.Stroke, METHOD_STROKE),
+            shape=by_method(alt.Shape, METHOD_SHAPE),
+            **y,
+        ),
+        _words(refused).encode(text="text:N", **y),
+    ]
+    step = {"step": LANE if n_lanes <= MANY_LANES else NARROW_LANE, "for": "offset"}
+    return chart_of(
+        alt.layer(*layers).properties(height=alt.Step(**step)),
+        title=title,
+        description=description or _said(rows, measure or title),
+        columns=FOREST_COLUMNS,
+        rows=[(row.label, row.method, row.value, row.low, row.high, row.refused) for row in rows],
+    )
+
+
+@lru_cache(maxsize=64)
+def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: str) -> Chart:
+    import altair as alt
+
+    labels = labels_of((row.label for row in rows), 18)
+    shown = [_record(row, labels) for row in rows if row.value is not None]
+    for record in shown:
+        record["side"] = _side(record)
+    refused = [{"label": labels[row.label], "text": NOT_ESTIMABLE} for row in rows if row.value is None]
+    scale = _scale(rows, 0.0)
+    axis = alt.Axis(title=printable(measure), tickCount=5, grid=True)
+    sides = ["above 0", "not told apart", "below 0"]
+    legend = alt.Legend(orient="bottom", columns=3, title=None)
+    y = {"y": _names(list(labels.values()))}
+
+    def by_side(channel: Any, looks: list[str]) -> Any:
+        return channel("side:N", scale=alt.Scale(domain=sides, range=looks), legend=legend if shown else None)
+
+    layers = [
+        *_ruler(0.0, scale),
+        alt.Chart(_data([row for row in shown if row["low"] is not None]))
+        .mark_rule(strokeWidth=2)
+        .encode(
+            x=alt.X("low:Q", scale=scale, axis=axis),
+            x2="high:Q",
+            stroke=by_side(alt.Stroke, [GOLD, INK_SOFT, INFO]),
+            **y,
+        ),
+        alt.Chart(_data(shown)).mark_point(size=55, strokeWidth=2, opacity=1).encode(
+            x=alt.X("value:Q", scale=scale, axis=axis),
+            fill=by_side(alt.Fill, [GOLD, SURFACE, INFO]),
+            stroke=by_side(alt.Stroke, [GOLD, INK_SOFT, INFO]),
+            shape=by_side(alt.Shape, ["triangle-right", "circle", "triangle-left"]),
+            **y,
+        ),
+        _words(refused).encode(text="text:N", **y),
+    ]
+    step = LANE if len(rows) <= MANY_LANES else NARROW_LANE
+    return chart_of(
+        alt.layer(*layers).properties(height=alt.Step(step)),
+        title=title,
+        description=description or _said(rows, measure),
+        columns=TOPIC_COLUMNS,
+        rows=[(row.label, row.value, row.low, row.high) for row in rows],
+    )
+
+
+def _side(record: Spec) -> str:
+    """Return on which side of 0 the whole interval lies."""
+    if record["low"] is not None and record["low"] > 0:
+        return "above 0"
+    return "below 0" if record["high"] is not None and record["high"] < 0 else "not told apart"
+
+
+def _record(row: ForestRow, labels: dict[str, str]) -> Spec:
+    return {
+        "label": labels[row.label],
+        "method": row.method,
+        "value": row.value,
+        "low": row.low,
+        "high": row.high,
+    }
+
+
+def _data(values: list[Spec]) -> "alt.InlineData":
+    import altair as alt
+
+    return alt.InlineData(values=values)
+
+
+def _names(labels: list[str]) -> "alt.Y":
+    """Return the axis of names, in their order."""
+    import altair as alt
+
+    scale = alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15)
+    return alt.Y("label:N", scale=scale, axis=alt.Axis(title=None, labelLimit=150, labelPadding=6, ticks=False))
+
+
+def _words(values: list[Spec]) -> "alt.Chart":
+    """Return the layer of reasons, at the left edge of their lanes."""
+    import altair as alt
+
+    return (
+        alt.Chart(_data(values))
+        .mark_text(align="left", fontStyle="italic", limit=300, fill=INK_SOFT)
+        .encode(x=alt.value(4))
+    )
+
+
+def _ruler(reference: float | None, scale: "alt.Scale") -> "list[alt.Chart]":
+    import altair as alt
+
+    if reference is None:
+        return []
+    at = _data([{"at": float(reference)}])
+    return [
+        alt.Chart(at)
+        .mark_rule(stroke=INK, strokeDash=[4, 3])
+        .encode(x=alt.X("at:Q", scale=scale, axis=alt.Axis(title=None)))
+    ]
+
+
+def _scale(rows: Sequence[ForestRow], reference: float | None) -> "alt.Scale":
+    """Return an axis that holds every interval, the reference, and a twentieth of air."""
+    import altair as alt
+
+    ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    ends += [] if reference is None else [reference]
+    if not ends:
+        return alt.Scale(domain=[0.0, 1.0], nice=True, zero=False)
+    air = 0.05 * (max(ends) - min(ends)) or 0.05
+    return alt.Scale(domain=[float(min(ends) - air), float(max(ends) + air)], nice=True, zero=False)
+
+
+def _said(rows: Sequence[ForestRow], measure: str) -> str:
+    """Return the picture in words: the first dozen of its rows, and how many there are."""
+    words = []
+    for row in rows[:12]:
+        label = shortened(row.label, 40)
+        if row.value is None:
+            words.append(f"{label}, {row.method}: {row.refused or NOT_ESTIMABLE}")
+        elif row.low is None or row.high is None:
+            words.append(f"{label}, {row.method}: {row.value:.3g}")
+        else:
+            words.append(f"{label}, {row.method}: {row.value:.3g} ({row.low:.3g} to {row.high:.3g})")
+    more = f"; and {len(rows) - 12} rows more" if len(rows) > 12 else ""
+    return f"{measure} with 95 % intervals. {'; '.join(words)}{more}."

@@ -1,0 +1,228 @@
+"""Counts by time and by size: bars, and one line a tier."""
+
+import datetime
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from analytics.charts.chart import Chart, chart_of
+from analytics.charts.theme import (
+    GOLD,
+    GOLD_FILL,
+    LINE_COLOURS,
+    LINE_DASHES,
+    LINE_SHAPES,
+    finite,
+    finites,
+    labels_of,
+    printable,
+)
+
+Moment = datetime.date | datetime.datetime
+
+
+def timeline(
+    days: Sequence[datetime.date],
+    counts: Sequence[int],
+    title: str = "Judgments a day",
+    description: str = "",
+    unit: str = "judgments",
+) -> Chart:
+    """Return the counts of each day as bars.
+
+    ValueError: no days, lengths that differ, a day twice, or a negative count.
+    """
+    if len(days) == 0 or len(days) != len(counts):
+        raise ValueError(f"days and counts must be as many, at least 1, got {len(days)} and {len(counts)}")
+    if len(set(days)) != len(days):
+        raise ValueError(f"days must be different, got {len(days) - len(set(days))} twice")
+    if min(counts) < 0:
+        raise ValueError(f"counts must be at least 0, got {min(counts)}")
+    return _timeline(tuple(days), tuple(int(n) for n in counts), title, description, unit)
+
+
+def throughput(
+    moments: Sequence[Moment],
+    series: Mapping[str, Sequence[float | None]],
+    title: str,
+    description: str = "",
+    unit: str = "judgments",
+) -> Chart:
+    """Return how much each tier did at each moment (days, or hours): one line a tier, None where nothing is known.
+
+    ValueError: no moments or moments that do not rise, no or more than six series, lengths that differ, a negative
+    number.
+    """
+    if not moments or any(b <= a for a, b in itertools.pairwise(moments)):
+        raise ValueError("moments must be at least 1 and rise")
+    if not 1 <= len(series) <= len(LINE_COLOURS):
+        raise ValueError(f"between 1 and {len(LINE_COLOURS)} series can be drawn, got {len(series)}")
+    lines = tuple((name, finites(numbers)) for name, numbers in series.items())
+    for name, numbers in lines:
+        if len(numbers) != len(moments):
+            raise ValueError(f"series {name!r} needs {len(moments)} numbers, got {len(numbers)}")
+        if any(number is not None and number < 0 for number in numbers):
+            raise ValueError(f"series {name!r} must be at least 0")
+    return _throughput(tuple(moments), lines, title, description, unit)
+
+
+def histogram(
+    edges: Sequence[float],
+    counts: Sequence[int],
+    title: str,
+    description: str = "",
+    x_title: str = "",
+    y_title: str = "",
+    reference: float | None = None,
+) -> Chart:
+    """Return counts between edges as bars; `reference` puts an upright line.
+
+    ValueError: edges that do not rise or are not one more than the counts, or a negative count.
+    """
+    if len(edges) != len(counts) + 1 or len(counts) < 1 or any(b <= a for a, b in itertools.pairwise(edges)):
+        raise ValueError(f"edges must rise and be one more than counts, got {len(edges)} and {len(counts)}")
+    if min(counts) < 0:
+        raise ValueError(f"counts must be at least 0, got {min(counts)}")
+    plain = tuple(map(float, edges)), tuple(map(int, counts))
+    return _histogram(*plain, title, description, x_title, y_title, finite(reference))
+
+
+@lru_cache(maxsize=32)
+def _timeline(
+    days: tuple[datetime.date, ...], counts: tuple[int, ...], title: str, description: str, unit: str
+) -> Chart:
+    import altair as alt
+
+    values = [{"day": day.isoformat(), "count": n} for day, n in zip(days, counts, strict=True)]
+    x_axis = alt.Axis(title=None, grid=False, format="%-d %b", tickCount=min(len(days), 7))
+    y_axis = alt.Axis(title=printable(unit), tickCount=4, tickMinStep=1)
+    drawing = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_bar(fill=GOLD_FILL, stroke=GOLD)
+        .encode(
+            x=alt.X("day:T", timeUnit="utcyearmonthdate", axis=x_axis),
+            y=alt.Y("count:Q", axis=y_axis),
+        )
+        .properties(height=170)
+    )
+    said = f"{sum(counts):,} {unit} from {min(days)} to {max(days)}, at most {max(counts):,} a day."
+    rows = zip([day.isoformat() for day in days], counts, strict=True)
+    return chart_of(
+        drawing, title=title, description=description or said, columns=("day", "count"), rows=rows
+    )
+
+
+@lru_cache(maxsize=32)
+def _throughput(
+    moments: tuple[Moment, ...],
+    lines: tuple[tuple[str, tuple[float | None, ...]], ...],
+    title: str,
+    description: str,
+    unit: str,
+) -> Chart:
+    import altair as alt
+
+    names = labels_of((name for name, _ in lines), 24)
+    are_hours = isinstance(moments[0], datetime.datetime)
+    when = [_utc(moment) for moment in moments]
+    values = [
+        {"when": at, "count": number, "tier": names[name]}
+        for name, numbers in lines
+        for at, number in zip(when, numbers, strict=True)
+    ]
+    form = "%-d %b %H:%M" if are_hours else "%-d %b"
+    legend = alt.Legend(orient="bottom", title=None, columns=3, symbolSize=200)
+    looks = {"domain": list(names.values())}
+    n = len(lines)
+
+    def by_tier(channel: Any, looks_of: Sequence[Any]) -> Any:
+        return channel("tier:N", scale=alt.Scale(**looks, range=list(looks_of[:n])), legend=legend)
+
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        x=alt.X(
+            "when:T",
+            scale=alt.Scale(type="utc"),
+            axis=alt.Axis(title=None, grid=False, format=form, tickCount=min(len(moments), 6)),
+        ),
+        y=alt.Y("count:Q", axis=alt.Axis(title=printable(unit), tickCount=4)),
+    )
+    drawing = alt.layer(
+        base.mark_line(strokeWidth=2).encode(
+            stroke=by_tier(alt.Stroke, LINE_COLOURS),
+            strokeDash=by_tier(alt.StrokeDash, [list(dash) for dash in LINE_DASHES]),
+        ),
+        base.mark_point(size=35, opacity=1).encode(
+            stroke=by_tier(alt.Stroke, LINE_COLOURS),
+            fill=by_tier(alt.Fill, LINE_COLOURS),
+            shape=by_tier(alt.Shape, LINE_SHAPES),
+        ),
+    ).properties(height=190)
+    said = "; ".join(
+        f"{name}: {sum(number or 0 for number in numbers):,g} in all, "
+        f"at most {max((number or 0 for number in numbers), default=0):,g}"
+        for name, numbers in lines
+    )
+    by_moment = zip(when, *(numbers for _, numbers in lines), strict=True)
+    return chart_of(
+        drawing,
+        title=title,
+        description=description or f"{unit} by tier from {when[0]} to {when[-1]}. {said}.",
+        columns=("when", *(name for name, _ in lines)),
+        rows=by_moment,
+    )
+
+
+def _utc(moment: Moment) -> str:
+    """Return a moment as ISO 8601; one without a zone is taken as UTC.
+
+    >>> _utc(datetime.date(2026, 11, 2)), _utc(datetime.datetime(2026, 11, 2, 5))
+    ('2026-11-02', '2026-11-02T05:00:00Z')
+    """
+    if not isinstance(moment, datetime.datetime):
+        return moment.isoformat()
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='seconds')}Z"
+
+
+@lru_cache(maxsize=32)
+def _histogram(
+    edges: tuple[float, ...],
+    counts: tuple[int, ...],
+    title: str,
+    description: str,
+    x_title: str,
+    y_title: str,
+    reference: float | None,
+) -> Chart:
+    import altair as alt
+
+    values = [
+        {"from": low, "to": high, "count": count, "foot": 0}
+        for (low, high), count in zip(itertools.pairwise(edges), counts, strict=True)
+    ]
+    scale = alt.Scale(domain=[edges[0], edges[-1]], nice=False, zero=False)
+    axis = alt.Axis(title=printable(x_title), grid=False, tickCount=6)
+    bars = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_bar(fill=GOLD_FILL, stroke=GOLD)
+        .encode(
+            x=alt.X("from:Q", scale=scale, axis=axis),
+            x2="to:Q",
+            y=alt.Y("count:Q", axis=alt.Axis(title=printable(y_title), tickCount=4, tickMinStep=1)),
+            y2="foot:Q",
+        )
+    )
+    layers = [bars]
+    if reference is not None:
+        at = alt.InlineData(values=[{"at": reference}])
+        layers.append(alt.Chart(at).mark_rule(strokeDash=[4, 3], strokeWidth=2).encode(x=alt.X("at:Q", scale=scale)))
+    told = "; ".join(f"{v['from']:g} to {v['to']:g}: {v['count']}" for v in values if v["count"])
+    return chart_of(
+        alt.layer(*layers).properties(height=150),
+        title=title,
+        description=description or f"{y_title} by {x_title}: {told or 'none'}.",
+        columns=("from", "to", "count"),
+        rows=[(v["from"], v["to"], v["count"]) for v in values],
+    )

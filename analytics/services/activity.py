@@ -1,0 +1,157 @@
+"""What was done, by when and whom: counted by the worker with each computation, so that no page counts judgments.
+
+A computation holds the counts of the one before plus those of the judgments that came since. `until` is the judgment up
+to which all are counted: like the reading of judgments (analytics/frames/log.py) it waits for transactions that were
+writing.
+"""
+
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection
+
+from analytics.frames import CampaignArrays
+from analytics.frames.log import Mark, Watermark, mark
+from analytics.models import Computation
+from judging.models import Assessor, Campaign
+
+KEPT_DAYS, KEPT_HOURS = 120, 72
+MACHINE = "machine"  # a series of its own: its judgments cost what its requests cost
+SERIES = (*Assessor.Tier.values, MACHINE)
+# A judgment that was revised is one judgment; the time spent on revising it counts.
+JUDGMENTS = """
+SELECT a.id, CASE a.kind WHEN 'machine' THEN 'machine' ELSE a.tier END,
+       date_trunc('hour', j.created_at AT TIME ZONE 'UTC'), count(*) FILTER (WHERE j.sequence = 1),
+       sum(j.active_milliseconds)
+  FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id
+ WHERE a.campaign_id = %(campaign)s AND j.id > %(after)s AND j.id <= %(until)s
+ GROUP BY 1, 2, 3
+"""
+# Requests of the last minute may still become visible in another order than that of their ids: they are counted later.
+CALLS = """
+SELECT max(c.id), count(*), sum(c.cost) FROM judging_machinecall c JOIN judging_assessor a ON a.id = c.assessor_id
+ WHERE a.campaign_id = %(campaign)s AND c.id > %(after)s AND c.created_at < clock_timestamp() - interval '1 minute'
+"""
+Activity = dict[str, Any]
+
+
+def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
+    """Return the counts as of now: those of the newest computation and what has come since."""
+    newest = Computation.objects.filter(campaign=campaign).order_by("-id").values_list("activity", flat=True)
+    before: Activity = newest.first() or {}
+    now = mark()
+    known = Watermark(before.get("until", 0), tuple(_marks(before)))
+    if now.last_id < known.last_id:  # a backup was restored, and ids are given out again
+        before, known = {}, Watermark()
+    watermark = known.raised(now)
+    keys = {"campaign": campaign.pk, "after": known.last_id, "until": watermark.last_id}
+    return {
+        "until": watermark.last_id,
+        "marks": [[one.last_id, sorted(one.writers)] for one in watermark.marks],
+        **_added(before, _rows(JUDGMENTS, keys)),
+        "calls": _calls(campaign, before.get("calls") or {}),
+        "agreement": agreement(arrays),
+    }
+
+
+def _marks(before: Activity) -> list[Mark]:
+    return [Mark(last_id, frozenset(writers)) for last_id, writers in before.get("marks", [])]
+
+
+def _rows(sql: str, keys: dict[str, Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, keys)
+        return list(cursor.fetchall())
+
+
+def _added(before: Activity, rows: list[tuple[Any, ...]]) -> Activity:
+    """Return the tables with what the rows (assessor, series, hour, judgments, milliseconds) add."""
+    tables: dict[str, dict[str, Any]] = {
+        name: {key: list(pair) for key, pair in before.get(name, {}).items()}
+        for name in ("series", "assessors")
+    }
+    times: dict[str, dict[str, dict[str, list[int]]]] = {
+        name: dict(before.get(name, {})) for name in ("days", "hours")
+    }
+    for assessor, series, hour, n, milliseconds in rows:
+        for table, key in (("series", series), ("assessors", str(assessor))):
+            _add(tables[table], key, n, milliseconds)
+        for table, key in (("days", f"{hour:%Y-%m-%d}"), ("hours", f"{hour:%Y-%m-%dT%H}")):
+            _add(times[table].setdefault(key, {}), series, n, milliseconds)
+    return {
+        **tables,
+        "days": dict(sorted(times["days"].items())[-KEPT_DAYS:]),
+        "hours": dict(sorted(times["hours"].items())[-KEPT_HOURS:]),
+    }
+
+
+def _add(table: dict[str, Any], key: str, n: int, milliseconds: int) -> None:
+    known = table.get(key, [0, 0])
+    table[key] = [known[0] + n, known[1] + int(milliseconds)]
+
+
+def _calls(campaign: Campaign, before: Activity) -> Activity:
+    """Return how many requests the campaign's machines have made, and what they cost."""
+    found = {"until": before.get("until", 0), "n": before.get("n", 0), "cost": before.get("cost", 0.0)}
+    if not campaign.assessors.filter(kind=Assessor.Kind.MACHINE).exists():
+        return found
+    ((until, n, cost),) = _rows(CALLS, {"campaign": campaign.pk, "after": found["until"]})
+    if not n:
+        return found
+    return {"until": until, "n": found["n"] + n, "cost": found["cost"] + float(cost)}
+
+
+def agreement(arrays: CampaignArrays) -> dict[str, list[float]]:
+    """Return by assessor how often others give an item the same grade, and on how many items others have judged."""
+    n_grades, n_assessors = arrays.n_grades, len(arrays.assessors)
+    cell = arrays.label_item * n_grades + arrays.label_grade
+    same = np.bincount(cell, minlength=arrays.judged.size * n_grades)[cell] - 1
+    others = np.bincount(arrays.label_item, minlength=arrays.judged.size)[arrays.label_item] - 1
+    shared = others > 0
+    who = arrays.label_assessor[shared]
+    n = np.bincount(who, minlength=n_assessors)
+    total = np.bincount(who, weights=same[shared] / others[shared], minlength=n_assessors)
+    return {
+        str(person.pk): [round(float(total[place] / n[place]), 6), int(n[place])]
+        for place, person in enumerate(arrays.assessors)
+        if n[place]
+    }
+
+
+# -- reading it -----------------------------------------------------------------------------------------------
+
+
+def filled_days(activity: Activity, today: datetime, n_days: int) -> tuple[list[str], dict[str, list[int]]]:
+    """Return the last days with their judgments by series, empty days too, from the first of them that has any."""
+    days = activity.get("days", {})
+    wanted = [f"{today - timedelta(days=back):%Y-%m-%d}" for back in range(n_days - 1, -1, -1)]
+    while wanted and wanted[0] not in days:
+        wanted.pop(0)
+    return wanted, _by_series(days, wanted)
+
+
+def filled_hours(activity: Activity, now: datetime, n_hours: int) -> tuple[list[str], dict[str, list[int]]]:
+    """Return the last hours with their judgments by series."""
+    hours = activity.get("hours", {})
+    wanted = [f"{now - timedelta(hours=back):%Y-%m-%dT%H}" for back in range(n_hours - 1, -1, -1)]
+    return wanted, _by_series(hours, wanted)
+
+
+def _by_series(table: dict[str, Any], wanted: list[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(lambda: [0] * len(wanted))
+    for place, key in enumerate(wanted):
+        for series, (n, _) in table.get(key, {}).items():
+            found[series][place] = n
+    return {series: found[series] for series in SERIES if series in found}
+
+
+def a_day(activity: Activity, now: datetime, n_days: int = 7) -> float | None:
+    """Return how many judgments came a day lately, from the first day on that had any; None if there are none."""
+    days, series = filled_days(activity, now, n_days)
+    if not days:
+        return None
+    first = datetime.fromisoformat(days[0]).replace(tzinfo=UTC)
+    passed = max((now - first).total_seconds() / 86_400, 1 / 24)
+    return sum(map(sum, series.values())) / passed

@@ -1,0 +1,93 @@
+"""The adjudication queue of a computation: the items whose joint grade may be wrong and matters, stored with it."""
+
+from django.db.models import Exists, OuterRef
+
+from analytics.confusion import shrink
+from analytics.disputes import disputes, grade_shares
+from analytics.estimators import Refusal
+from analytics.frames import CampaignArrays
+from analytics.models import Computation, DisputedItem
+from analytics.services.confusions import ConfusionCounts
+from analytics.targets import TargetWeights
+from judging.models import Adjudication, Campaign, Item
+from sampling.audit_plan import middle_grades
+from sampling.frames import weights_of_runs
+from sampling.measures import grade_gains, parse_measure
+
+MOST = 200
+
+
+def store_disputed(
+    computation: Computation, arrays: CampaignArrays, campaign: Campaign, counts: ConfusionCounts
+) -> list[DisputedItem]:
+    """Store the items most in question, the worst first; those that gold or a manager has decided are left out."""
+    if not arrays.judged.size:
+        return []
+    parsed = parse_measure(arrays.draw.parameters["measure"])
+    relevant = parsed.relevant_grade or campaign.scale.relevant_grade
+    shrunk = shrink(counts.together) if counts.together.size else Refusal("nobody has judged yet")
+    labels = (arrays.label_item, arrays.label_assessor, arrays.label_grade)
+    n_judged = arrays.judged.size
+    joint = middle_grades(arrays.label_item, arrays.label_grade, n_judged)  # the grade of the qrels
+    shares = grade_shares(
+        *labels,
+        n_items=n_judged,
+        n_grades=arrays.n_grades,
+        confusion=None if isinstance(shrunk, Refusal) else shrunk.matrices,
+    )
+    runs = weights_of_runs(arrays.returned, parsed.name, arrays.n_topics)
+    weights = TargetWeights(runs, paired=False).over(arrays.judged).runs
+    decided = _adjudicated(campaign)
+    found = disputes(
+        weights,
+        shares,
+        joint,
+        grade_gains(parsed, campaign.scale.gains(), relevant),
+        ~arrays.audited,
+        MOST + len(decided),
+    )
+    pairs = list(arrays.frame[arrays.judged[found.item]].select("topic_id", "doc_id").iter_rows())
+    keys = _items(campaign, pairs)
+    rows = []
+    for pair, place, influence, chance in zip(
+        pairs, found.item.tolist(), found.influence.tolist(), found.error_probability.tolist(), strict=True
+    ):
+        if keys[pair] in decided or len(rows) == MOST:
+            continue
+        rows.append(
+            DisputedItem(
+                computation=computation,
+                item_id=keys[pair],
+                position=len(rows) + 1,
+                influence=influence,
+                error_probability=chance,
+                joint_grade=int(joint[place]),
+            )
+        )
+    return DisputedItem.objects.bulk_create(rows)
+
+
+def _adjudicated(campaign: Campaign) -> set:
+    return set(Adjudication.objects.filter(item__campaign=campaign).values_list("item_id", flat=True))
+
+
+def _items(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], object]:
+    """Return the keys of the pairs' items."""
+    found = Item.objects.filter(
+        campaign=campaign,
+        topic__topic_id__in={topic_id for topic_id, _ in pairs},
+        document__doc_id__in={doc_id for _, doc_id in pairs},
+    )
+    rows = found.values_list("topic__topic_id", "document__doc_id", "pk")
+    return {(topic_id, doc_id): key for topic_id, doc_id, key in rows}
+
+
+# -- the queue ------------------------------------------------------------------------------------------------
+
+
+def waiting(computation: Computation | None):  # type: ignore[no-untyped-def]
+    """Return the places of the computation's queue that nobody has decided since, the worst first."""
+    if computation is None:
+        return DisputedItem.objects.none()
+    decided = Adjudication.objects.filter(item=OuterRef("item"))
+    return DisputedItem.objects.filter(~Exists(decided), computation=computation).order_by("position")

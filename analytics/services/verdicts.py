@@ -1,0 +1,153 @@
+"""What the stored numbers say of a pair of runs: the difference, its p among all pairs, and a sentence to quote."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from analytics.comparison import holm
+from analytics.models import Computation, Estimate, Method
+from judging.models import Run
+
+SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.IMPORTANCE, Method.TRUE]
+SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted p
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A difference with Holm's adjusted p among all tested pairs of its measure, and the better run if that tells."""
+
+    estimate: Estimate
+    holm: float | None
+    better: Run | None
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """Holm's adjusted p of every tested pair, by the key of its estimate. What has no p was not tested."""
+
+    p_values: dict[int, float]
+
+    @property
+    def n_tested(self) -> int:
+        return len(self.p_values)
+
+    def of(self, estimate: Estimate) -> float | None:
+        return self.p_values.get(estimate.pk)
+
+
+def estimates_of(computation: Computation | None, measure: str, **conditions: Any) -> list[Estimate]:
+    """Return the stored estimates that fit, by run, then by method in the order of the pages."""
+    if computation is None:
+        return []
+    found = computation.estimates.filter(measure=measure, **conditions).select_related("run", "run_b")
+    order = {method: place for place, method in enumerate(SHOWN)}
+    return sorted(
+        found, key=lambda e: (e.run.run_id, e.run_b.run_id if e.run_b else "", order[Method(e.method)])
+    )
+
+
+def pair_estimates(computation: Computation | None, measure: str, run_a: Run, run_b: Run) -> list[Estimate]:
+    """Return the estimates of run_a minus run_b; stored the other way round, they are turned."""
+    direct = estimates_of(computation, measure, run=run_a, run_b=run_b)
+    return direct or [turned(e) for e in estimates_of(computation, measure, run=run_b, run_b=run_a)]
+
+
+def turned(estimate: Estimate) -> Estimate:
+    """Return the difference the other way round; the row it came from is never saved again."""
+    estimate.run, estimate.run_b = estimate.run_b, estimate.run
+    if estimate.value is not None:
+        estimate.value = 0 - estimate.value
+    for low, high in (("low", "high"), ("topics_low", "topics_high"), ("always_low", "always_high")):
+        if getattr(estimate, low) is not None:
+            ends = 0 - getattr(estimate, high), 0 - getattr(estimate, low)
+            setattr(estimate, low, ends[0])
+            setattr(estimate, high, ends[1])
+    return estimate
+
+
+def adjusted_p_values(
+    computation: Computation | None, measure: str, method: str = Method.CORRECTED.value
+) -> Adjusted:
+    """Return Holm's p of all pairs of the measure that were tested, whichever of them are asked for."""
+    if computation is None:
+        return Adjusted({})
+    tested = computation.estimates.filter(
+        measure=measure, method=method, run_b__isnull=False, p_value__isnull=False
+    )
+    rows = list(tested.order_by("pk").values_list("pk", "p_value"))
+    if not rows:
+        return Adjusted({})
+    adjusted = holm([p for _, p in rows])
+    return Adjusted(dict(zip([key for key, _ in rows], adjusted.tolist(), strict=True)))
+
+
+def pairs_of(computation: Computation | None, measure: str) -> list[Pair]:
+    """Return the corrected differences of all pairs with Holm's adjusted p."""
+    adjusted = adjusted_p_values(computation, measure)
+    found = estimates_of(computation, measure, run_b__isnull=False, method=Method.CORRECTED)
+    return [judged_pair(estimate, adjusted) for estimate in found]
+
+
+def judged_pair(estimate: Estimate, adjusted: Adjusted) -> Pair:
+    """Return the pair; the better run is named if it is told apart after Holm's adjustment."""
+    p = adjusted.of(estimate)
+    if estimate.value is None or p is None or p >= SURE:
+        return Pair(estimate, p, None)
+    return Pair(estimate, p, estimate.run if estimate.value > 0 else estimate.run_b)
+
+
+def verdict(
+    corrected: Estimate | None, measure: str, run_a: Run, run_b: Run, adjusted: Adjusted | None = None
+) -> str:
+    """Return a sentence for a methods section, better minus worse, or why there is none.
+
+    With `adjusted` it says what remains of it when all pairs of the campaign are compared.
+    """
+    if corrected is None:
+        return ""
+    if corrected.value is None:
+        return f"No corrected number: {corrected.refusal}."
+    if corrected.n == 0:  # settled without a judgment
+        return f"{run_a} and {run_b} are not told apart in {measure}: {corrected.warning}."
+    told_apart = corrected.low > 0 or corrected.high < 0
+    value, low, high = corrected.value, corrected.low, corrected.high
+    topics = _over_topics(corrected, turned=told_apart and value < 0)
+    among = _among_all(corrected, adjusted, told_apart=told_apart)
+    if told_apart and value < 0:
+        run_a, run_b, value, low, high = run_b, run_a, -value, -high, -low
+    where = f"95 % interval {low:+.3f} to {high:+.3f}, n = {corrected.n} audited items"
+    if corrected.p_value is not None:  # None: no error was measured, so there is no test
+        where += f"; {_p_words(corrected.p_value)}"
+    if not told_apart:
+        return (
+            f"{run_a} and {run_b} are not told apart in {measure}: difference {value:+.3f} ({where})"
+            f"{': ' + corrected.warning if corrected.warning else ''}.{among}{topics}"
+        )
+    return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where}).{among}{topics}"
+
+
+def _p_words(p: float) -> str:
+    """
+    >>> _p_words(0.0312), _p_words(0.0004)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
+
+
+def _among_all(corrected: Estimate, adjusted: Adjusted | None, *, told_apart: bool) -> str:
+    """Return what Holm's adjustment leaves of a difference, as a further sentence; nothing of a single comparison."""
+    p = adjusted.of(corrected) if adjusted else None
+    if adjusted is None or p is None or adjusted.n_tested < 2 or not told_apart:
+        return ""
+    said = f"Among all {adjusted.n_tested:,} pairs compared, {_p_words(p)} by Holm's adjustment"
+    return f" {said}." if p < SURE else f" {said}: as one of so many, they are not told apart."
+
+
+def _over_topics(corrected: Estimate, *, turned: bool) -> str:
+    """Return what holds beyond these topics, as a further sentence."""
+    if corrected.topics_low is None:
+        return ""
+    low, high = corrected.topics_low, corrected.topics_high
+    if turned:
+        low, high = -high, -low
+    sure = "" if low > 0 or high < 0 else ", which does not tell them apart"
+    return f" For other topics of this kind, these taken as a sample: 95 % interval {low:+.3f} to {high:+.3f}{sure}."

@@ -1,0 +1,122 @@
+"""The API's description of itself, OpenAPI 3.1: made from the views and their serializers, never by hand."""
+
+import functools
+import json
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+
+PROBLEM = "application/problem+json"
+# What every operation may answer beside what it declares: why, in words for the reader of the description.
+PROBLEMS = {
+    "400": "Something in the request is not valid; `errors` names the fields",
+    "401": "The key is not valid, or there is none",
+    "403": "The key lacks the scope, or nobody is logged in",
+    "404": "There is no such thing, or none that you may see",
+    "409": "It cannot be done as things stand, or the idempotency key was used for another request",
+    "413": "The request is too long",
+    "415": "The body is of a type that is not accepted here",
+    "429": "Too many requests; `Retry-After` says when to come again",
+    "503": "The database cannot answer now; `Retry-After` says when to come again",
+}
+WITH_BODY = {"413", "415"}
+RETRY_AFTER = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer", "minimum": 0}}}
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "description": "Why a request was refused (RFC 9457).",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string", "description": "Which problem it is, for programs: /problems/<name>"},
+        "title": {"type": "string", "description": "Which problem it is, for people"},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "detail": {"type": "string", "description": "What is special about this case; may be empty"},
+        "errors": {"description": "The faults, by the names of the fields that were sent"},
+    },
+}
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A name of your own for this request: sent again with it within a day, the request is not carried "
+    "out again, and the first answer is given again.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+}
+
+
+class Schema(AutoSchema):
+    """One operation. Views say what they answer; scopes, queries and closed objects are written down here."""
+
+    def get_tags(self) -> list[str]:
+        """Return what it is about: the last word of the address that is no parameter's."""
+        words = [word for word in self.path.split("/") if word and not word.startswith("{")][2:]
+        return ["campaigns" if words[:1] == ["campaigns"] and len(words) == 1 else words[min(1, len(words) - 1)]]
+
+    def get_override_parameters(self) -> list[Any]:
+        asked = getattr(self.view, "query_serializer", None)
+        return [asked] if asked is not None and self.method == "GET" else []
+
+    def get_extensions(self) -> dict[str, Any]:
+        return {"x-scope": scope_of(self.view, self.method)}
+
+    def _map_serializer(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> Any:
+        """Answers have just the fields that are described; requests too, where the serializer refuses others."""
+        described = super()._map_serializer(serializer, direction, bypass_extensions)
+        is_closed = direction == "response" or getattr(serializer, "is_strict", False)
+        if is_closed and described.get("type") == "object":
+            described.setdefault("additionalProperties", False)
+        return described
+
+
+def scope_of(view: Any, method: str) -> str:
+    """Return the scope that a key needs for this: what the view says, else by whether something may change."""
+    return getattr(view, "scope", None) or ("read" if method in ("GET", "HEAD", "OPTIONS") else "write")
+
+
+class KeyScheme(OpenApiAuthenticationExtension):
+    target_class = "touchstone.authentication.TokenAuthentication"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "A key of yours, made on the page of your account"}
+
+
+def with_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """Add to every operation what any may answer, so that views declare only how they succeed."""
+    components = result.setdefault("components", {}).setdefault("schemas", {})
+    components["Problem"] = PROBLEM_SCHEMA
+    for methods in result["paths"].values():
+        for method, operation in methods.items():
+            _complete(method, operation)
+    return _without_marks(result)
+
+
+def _complete(method: str, operation: dict[str, Any]) -> None:
+    body = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    is_open = not operation.get("security")
+    for status, words in PROBLEMS.items():
+        if (status in WITH_BODY and "requestBody" not in operation) or (is_open and status in ("401", "403")):
+            continue
+        problem = {"description": words, "content": body}
+        if status in ("429", "503"):
+            problem["headers"] = RETRY_AFTER
+        operation["responses"].setdefault(status, problem)
+    if method == "post":
+        operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+
+
+def _without_marks(part: Any) -> Any:
+    """Return the description without the generator's marks for its own use."""
+    if isinstance(part, dict):
+        return {name: _without_marks(inner) for name, inner in part.items() if name != "x-spec-enum-id"}
+    return [_without_marks(inner) for inner in part] if isinstance(part, list) else part
+
+
+@functools.cache
+def description() -> dict[str, Any]:
+    """Return the description; it is the same for everybody, and as long as this process lives."""
+    made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return json.loads(json.dumps(made, default=str))
+
+

@@ -1,0 +1,192 @@
+"""A run that somebody brings: imported and estimated by one job, with the numbers that all computations give."""
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from small_campaign import (
+    DEPTH,
+    DOCUMENTS,
+    TOPICS,
+    doc_id,
+    judge_all,
+    judge_audit,
+    make_assessor,
+    make_campaign,
+    make_undrawn,
+    true_grade,
+)
+
+import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics.models import Estimate
+from analytics.services.recomputation import recompute
+from analytics.services.run_upload import FOLDER, UploadRefused, find_estimates, queue_upload
+from sampling.services.auditing import audit
+from touchstone import jobs
+from touchstone.models import Event, Job
+
+pytestmark = pytest.mark.django_db
+
+MINE = [13, 2, 5, 6, 9, 10, 1, 0, 3, 7]  # places of documents, the same for every topic
+ROUNDING = 1e-9
+
+
+def run_file(places=MINE, tag="mine", topics=TOPICS):
+    lines = [
+        f"{topic_id} Q0 {doc_id(topic, place)} {rank} {50 - rank} {tag}\n"
+        for topic, topic_id in enumerate(topics)
+        for rank, place in enumerate(places, start=1)
+    ]
+    return ContentFile("".join(lines).encode(), name="mine.run")
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """Judged with some errors, and audited in part."""
+    made = make_campaign(tmp_path)
+    people = [make_assessor(made, "ann"), make_assessor(made, "ben")]
+    wrong = lambda slot, place: (hash_of(slot) + place) % 4  # noqa: E731
+    judge_all(made, people, grade=wrong)
+    audit(campaign=made, items_each_time=25, items_in_total=25, seed=5)
+    judge_audit(made, make_assessor(made, "greta", tier="gold"))
+    return made
+
+
+def hash_of(slot):
+    """Right, but for every fourth document."""
+    true = true_grade(slot.item.topic.topic_id, slot.item.document.doc_id)
+    return true + (int(slot.item.document.doc_id[-2:]) % 4 == 1)
+
+
+def done(job):
+    jobs.run(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+def numbers(row):
+    return (row.value, row.standard_error, row.low, row.high, row.p_value, row.n, row.refusal)
+
+
+def test_the_immediate_numbers_are_those_that_the_next_computation_stores(campaign):
+    job = done(queue_upload(campaign=campaign, file=run_file(), against="run1"))
+    assert job.state == Job.State.DONE, job.error
+    assert job.result["run"] == "mine"
+    assert job.result["n_lines"] == 30
+    computed = recompute(campaign=campaign)
+    stored = {
+        (e.run.run_id, e.run_b.run_id if e.run_b else None, e.measure, e.method): e
+        for e in computed.estimates.select_related("run", "run_b")
+    }
+    compared = 0
+    for one in job.result["estimates"]:
+        key = (one["run"], one["run_b"], one["measure"], one["method"])
+        row = stored[key] if key in stored else stored[(key[1], key[0], *key[2:])]
+        sign = 1 if key in stored else -1
+        if one["method"] == "matrix-inverse":
+            continue  # by a bootstrap, whose draws are others
+        assert one["refusal"] == row.refusal, key
+        if row.value is not None and one["measure"] not in ("nDCG@10", "AP@10"):
+            assert one["value"] == pytest.approx(sign * row.value, abs=ROUNDING), key
+            assert one["standard_error"] == pytest.approx(row.standard_error, abs=ROUNDING), key
+            compared += 1
+    assert compared >= 3 * 2 * 2  # three sums, naive and corrected, the run and its difference
+
+
+def test_true_values_of_the_upload_are_those_counted_by_hand(campaign):
+    job = done(queue_upload(campaign=campaign, file=run_file(), against="run0"))
+    [true] = [
+        one["value"]
+        for one in job.result["estimates"]
+        if (one["run_b"], one["measure"], one["method"]) == (None, "P@10", "true")
+    ]
+    relevant = [true_grade(t, doc_id(n, place)) > 0 for n, t in enumerate(TOPICS) for place in MINE]
+    assert true == pytest.approx(sum(relevant) / len(relevant))
+
+
+def test_what_is_known_comes_from_the_upload_and_later_from_the_computation(campaign):
+    recompute(campaign=campaign)
+    done(queue_upload(campaign=campaign, file=run_file(), against="run0"))
+    run, rival = campaign.collection.runs.get(run_id="mine"), campaign.collection.runs.get(run_id="run0")
+    at_once = find_estimates(campaign=campaign, run=run, measure="P@10", against=rival)
+    assert at_once.is_from_upload
+    assert "mine" in at_once.verdict
+    recompute(campaign=campaign)
+    later = find_estimates(campaign=campaign, run=run, measure="P@10", against=rival)
+    assert not later.is_from_upload
+    known = {e.method: numbers(e) for e in later.differences}
+    for row in at_once.differences:
+        if row.method in ("naive", "corrected"):
+            assert numbers(row)[:4] == pytest.approx(known[row.method][:4])
+    assert later.verdict == at_once.verdict
+    assert Estimate.objects.filter(run=run).exists()
+
+
+def test_the_run_to_compare_with_is_the_best_one_unless_named(campaign):
+    recompute(campaign=campaign)
+    best = max(
+        Estimate.objects.filter(method="corrected", measure="DCG@10", run_b=None), key=lambda e: e.value
+    )
+    job = done(queue_upload(campaign=campaign, file=run_file()))
+    assert job.result["against"] == best.run.run_id
+
+
+def test_a_broken_file_is_refused_with_its_place_and_leaves_nothing(campaign):
+    bad = ContentFile(b"t0 Q0 t0d00 1 1.0 mine\nt0 Q0 t0d01 2 nan mine\n", name="bad.run")
+    job = done(queue_upload(campaign=campaign, file=bad))
+    assert job.state == Job.State.FAILED
+    assert job.error.startswith("bad.run:2:")
+    assert not campaign.collection.runs.filter(run_id="mine").exists()
+    assert not default_storage.exists(job.payload["upload"]["path"])
+    assert not Event.objects.filter(verb="imported runs", detail__files__contains=[{"run": "mine"}]).exists()
+
+
+def test_the_same_run_twice_is_refused_the_second_time(campaign):
+    assert done(queue_upload(campaign=campaign, file=run_file())).state == Job.State.DONE
+    second = done(queue_upload(campaign=campaign, file=run_file()))
+    assert "has run mine already" in second.error
+
+
+def test_documents_that_could_not_be_drawn_give_a_reason_and_no_number(campaign):
+    job = done(queue_upload(campaign=campaign, file=run_file(places=[0, 1, 77, 2, 3]), against="run0"))
+    assert job.state == Job.State.DONE, job.error
+    mine = [e for e in job.result["estimates"] if e["run_b"] is None and e["measure"] == "P@10"]
+    assert {e["value"] for e in mine} == {None}
+    assert all("returns documents that could not be drawn" in e["refusal"] for e in mine)
+    assert job.result["reuse"]["answer"]["n_outside"] == len(TOPICS)
+
+
+def test_before_anybody_judged_the_run_is_there_and_the_reason_too(tmp_path):
+    campaign = make_campaign(tmp_path)
+    job = done(queue_upload(campaign=campaign, file=run_file()))
+    assert job.state == Job.State.DONE, job.error
+    assert job.result["refusal"] == "nobody has judged yet"
+    assert campaign.collection.runs.filter(run_id="mine").exists()
+    nothing = find_estimates(
+        campaign=campaign, run=campaign.collection.runs.get(run_id="mine"), measure="P@10"
+    )
+    assert nothing.values == []
+
+
+def test_what_cannot_be_taken_is_refused_before_a_byte_is_kept(tmp_path, campaign):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    undrawn = make_undrawn(folder)
+    with pytest.raises(UploadRefused, match="nothing was drawn"):
+        queue_upload(campaign=undrawn, file=run_file())
+    with pytest.raises(UploadRefused, match="no run 'nobody'"):
+        queue_upload(campaign=campaign, file=run_file(), against="nobody")
+    assert not Job.objects.filter(kind="run-upload").exists()
+
+
+def test_the_upload_is_gone_when_the_run_is_there(campaign, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        job = queue_upload(campaign=campaign, file=run_file(), description="BM25", may_publish=True)
+    path = job.payload["upload"]["path"]
+    assert path.startswith(f"{FOLDER}/")
+    with django_capture_on_commit_callbacks(execute=True):
+        done(job)
+    assert not default_storage.exists(path)
+    run = campaign.collection.runs.get(run_id="mine")
+    assert (run.description, run.may_publish) == ("BM25", True)
+    assert DEPTH * len(TOPICS) == run.n_lines
+    assert DOCUMENTS == 14

@@ -1,0 +1,200 @@
+"""Two campaigns with one of everything an address can name: one the people of a test may see, one they may not.
+
+`world.arguments(route)` fills an address of the product; a new kind of thing in an address belongs into `names`, else
+the tests that walk every address (permissions, looks, the API) say that it is missing.
+"""
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.converters import IntConverter, UUIDConverter
+from django.utils import timezone
+from small_campaign import give, judge_all, judge_audit, make_assessor, make_campaign, slots, truth_of
+
+import analytics.tasks
+import judging.tasks
+import sampling.tasks  # noqa: F401 (all three: the kinds of job are registered)
+from analytics.models import Release
+from analytics.services.recomputation import recompute
+from judging.models import Campaign, CollectionMember, Message, Participant, TrainingItem
+from judging.services.assign import claim
+from judging.services.entry import create_invitation
+from sampling.services.auditing import audit
+from touchstone.models import ApiToken, Event, Job, User, Webhook
+
+ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Route:
+    """An address of the product: its name with the namespace, its pattern, what its view is called with."""
+
+    name: str
+    pattern: str
+    converters: dict[str, Any]
+    view: Any
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def routes() -> list[Route]:
+    """Return every address that the resolver knows."""
+    return list(_walk(get_resolver(), "", "", {}))
+
+
+def _walk(resolver: URLResolver, prefix: str, namespace: str, converters: dict[str, Any]) -> Any:
+    for entry in resolver.url_patterns:
+        known = {**converters, **entry.pattern.converters, **_groups(entry)}
+        path = prefix + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            assert entry.name, f"{path} has no name"
+            yield Route(f"{namespace}{entry.name}", path, known, entry.callback)
+        else:
+            inner = f"{namespace}{entry.namespace}:" if entry.namespace else namespace
+            yield from _walk(entry, path, inner, known)
+
+
+def _groups(entry: Any) -> dict[str, Any]:
+    """The named parts of an address that is a regular expression are texts."""
+    regex = getattr(entry.pattern, "regex", None)
+    return {} if entry.pattern.converters or regex is None else dict.fromkeys(regex.groupindex)
+
+
+@dataclass
+class World:
+    """What one address or another can name."""
+
+    campaign: Campaign
+    names: dict[str, Any]
+
+    def arguments(self, route: Route) -> dict[str, Any]:
+        """Return what the address is called with here."""
+        found = {}
+        for name in route.converters:
+            for key in (f"{route.name} {name}", name):
+                if key in self.names:
+                    found[name] = self.names[key]
+                    break
+            else:
+                raise LookupError(f"tests/worlds.py has no {name} for {route.name} ({route.pattern})")
+        return found
+
+
+def absent(route: Route, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with things that do not exist in the place of all that is numbered."""
+    gone: dict[type, Any] = {UUIDConverter: ABSENT_UUID, IntConverter: ABSENT_NUMBER}
+    return {
+        name: gone.get(type(converter), ABSENT_UUID if name.endswith("_id") else arguments[name])
+        for name, converter in route.converters.items()
+    }
+
+
+def make_user(username: str, role: str) -> User:
+    return User.objects.create(username=username, role=role)
+
+
+def make_world(folder: Path, people: list[User], assessor: str) -> World:
+    """Return a campaign that only these managers and researchers may see, in which `assessor` judges.
+
+    Judged, audited and computed; with a check, a lease, an invitation, a training item, a job, a message, a release.
+    """
+    campaign = make_campaign(folder, gold_check_rate=0.2)
+    collection = campaign.collection
+    collection.is_restricted, collection.may_publish_documents = True, True
+    collection.save()
+    collection.runs.update(may_publish=True)
+    for person in people:
+        CollectionMember.objects.create(collection=collection, user=person)
+    bob, ben = make_assessor(campaign, assessor), make_assessor(campaign, f"{assessor} too")
+    # The last topic stays open: there is something left to claim.
+    judge_all(campaign, [bob, ben], topic__topic_id__in=["t0", "t1"])
+    for check in slots(campaign, "check", state="open")[:4]:
+        give(make_or_get(campaign, f"{assessor} three"), check, truth_of(check))
+    gold = make_assessor(campaign, f"{assessor} golden", tier="gold")
+    audit(campaign=campaign, items_each_time=14, items_in_total=14, seed=5)
+    judge_audit(campaign, gold)
+    recompute(campaign=campaign)
+    return World(campaign, _names(campaign, people[0], bob))
+
+
+def make_or_get(campaign: Campaign, name: str) -> Any:
+    found = campaign.assessors.filter(user__username=name).first()
+    return found or make_assessor(campaign, name)
+
+
+def _names(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
+    collection, topic = campaign.collection, campaign.collection.topics.first()
+    document = collection.documents.last()
+    campaign.assessors.update(trained_at=timezone.now())
+    TrainingItem.objects.create(campaign=campaign, topic=topic, document=document, grade=1, position=1)
+    invitation = create_invitation(campaign=campaign, user=manager)
+    held = claim(assessor=bob, n=1).items[0]
+    other = make_or_get(campaign, f"{bob.user.username} too")
+    lent = claim(assessor=other, n=1).items[0]
+    participant = Participant.objects.create(campaign=campaign, assessor=other, participant="worker 1")
+    job = Job.objects.create(
+        kind="estimate",
+        payload={"campaign": str(campaign.pk), "collection": str(collection.pk)},
+        requested_by=manager,
+    )
+    drawing = Job.objects.create(
+        kind="draw", payload={"campaign": str(campaign.pk)}, requested_by=manager
+    )
+    message = Message.objects.create(assessor=bob, sender=manager, text="Please read the narrative again.")
+    webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
+    token = ApiToken.objects.create(user=manager, name="key", key_sha256=uuid.uuid4().hex * 2)
+    run = collection.runs.first()
+    return {
+        "campaign_id": campaign.pk,
+        "collection_id": collection.pk,
+        "assessor_id": bob.pk,
+        "topic_id": topic.topic_id,
+        "doc_id": document.doc_id,
+        "run_id": run.run_id,
+        "run": run.pk,
+        "run_pk": run.pk,
+        "item_id": campaign.items.order_by("id").first().pk,
+        "invitation_id": invitation.pk,
+        "participant_id": participant.pk,
+        "message_id": message.pk,
+        "webhook_id": webhook.pk,
+        "token_id": token.pk,
+        "job_id": job.pk,
+        "event_id": Event.objects.filter(subject=f"campaign:{campaign.pk}").first().pk,
+        "release_id": make_release(campaign, manager).pk,
+        "computation_id": campaign.computations.first().pk,
+        "batch": 1,
+        "sequence": 1,
+        "position": 1,
+        "entry_key": campaign.entry_key,
+        "file_format": "csv",
+        "kind": "qrels",
+        "what": "agreement",
+        "sampling:api-job job_id": drawing.pk,
+        "judging:frame token": held.token,
+        "judging:join token": invitation.token,
+        "judging:manage-lease-release token": lent.token,
+    }
+
+
+def make_release(campaign: Campaign, manager: User) -> Release:
+    """Return a release that is ready, with a file that is none: for pages and permissions, not for readers."""
+    return Release.objects.create(
+        campaign=campaign,
+        version="1",
+        title="A test collection",
+        state="ready",
+        computation=campaign.computations.first(),
+        last_judgment_id=1,
+        file=ContentFile(b"no zip", name="one.zip"),
+        n_bytes=6,
+        sha256="0" * 64,
+        merkle_root="0" * 64,
+        made_by=manager,
+        ready_at=campaign.created_at,
+    )
