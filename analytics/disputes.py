@@ -118,7 +118,7 @@ def disputes(
     >>> from sampling.sparse import from_dense
     >>> found = disputes(from_dense(np.array([[0.5, 0.5], [0.0, 0.0]])), [[0.9, 0.1], [0.4, 0.6]], [0, 1], [0.0, 1.0],
     ...                  [True, True], 5)
-    >>> found.item.tolist(), found.error_probability.round(6).tolist(), found.influence.tolist()
+    >>> found.item.tolist(), found.error_probability.round(6).tolist(), found.influence.round(6).tolist()
     ([1, 0], [0.4, 0.1], [0.5, 0.5])
     """
     share, grade = np.asarray(shares, dtype=np.float64), np.asarray(joint_grade, dtype=np.int64)

@@ -31,6 +31,9 @@ class Computation(models.Model):
     n_audits = models.PositiveIntegerField(default=0)
     bronze_score = models.CharField(max_length=15, default=Campaign.BronzeScore.VOTE_SHARE)
     assumption = models.JSONField(default=dict)
+    # What was done by when and whom, counted as of this computation, so that no page counts judgments: see
+    # analytics/services/activity.py.
+    activity = models.JSONField(default=dict)
     n_judgments = models.PositiveIntegerField()
     n_items = models.PositiveIntegerField()
     n_audited = models.PositiveIntegerField()

@@ -184,7 +184,11 @@ def _faults(scene: dict[str, Any], role: str, route: Route) -> Iterator[str]:
         yield f"{role} {route}: {statuses}"
     if is_public:
         return
-    if may and route.name not in FOR_MACHINES and all(status in REFUSED - {302} for status in statuses.values()):
+    if (
+        may
+        and route.name not in FOR_MACHINES
+        and all(status in REFUSED - {302} for status in statuses.values())
+    ):
         yield f"{role} should see {route}: {statuses}"
     if gone == own:  # nothing that could be absent
         if not may and any(status not in REFUSED for status in statuses.values()):

@@ -15,9 +15,9 @@ from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 from small_campaign import give, judge_all, judge_audit, make_assessor, make_campaign, slots, truth_of
 
-import analytics.tasks
-import judging.tasks
-import sampling.tasks  # noqa: F401 (all three: the kinds of job are registered)
+import analytics.tasks  # noqa: F401 (all three: the kinds of job are registered)
+import judging.tasks  # noqa: F401
+import sampling.tasks  # noqa: F401
 from analytics.models import Release
 from analytics.services.recomputation import recompute
 from judging.models import Campaign, CollectionMember, Message, Participant, TrainingItem
@@ -119,7 +119,7 @@ def make_world(folder: Path, people: list[User], assessor: str) -> World:
     audit(campaign=campaign, items_each_time=14, items_in_total=14, seed=5)
     judge_audit(campaign, gold)
     recompute(campaign=campaign)
-    return World(campaign, _names(campaign, people[0], bob))
+    return World(campaign, names_of(campaign, people[0], bob))
 
 
 def make_or_get(campaign: Campaign, name: str) -> Any:
@@ -127,14 +127,14 @@ def make_or_get(campaign: Campaign, name: str) -> Any:
     return found or make_assessor(campaign, name)
 
 
-def _names(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
+def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
     collection, topic = campaign.collection, campaign.collection.topics.first()
     document = collection.documents.last()
+    other = make_or_get(campaign, f"{bob.user.username} too")
     campaign.assessors.update(trained_at=timezone.now())
     TrainingItem.objects.create(campaign=campaign, topic=topic, document=document, grade=1, position=1)
     invitation = create_invitation(campaign=campaign, user=manager)
     held = claim(assessor=bob, n=1).items[0]
-    other = make_or_get(campaign, f"{bob.user.username} too")
     lent = claim(assessor=other, n=1).items[0]
     participant = Participant.objects.create(campaign=campaign, assessor=other, participant="worker 1")
     job = Job.objects.create(
@@ -142,9 +142,7 @@ def _names(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         payload={"campaign": str(campaign.pk), "collection": str(collection.pk)},
         requested_by=manager,
     )
-    drawing = Job.objects.create(
-        kind="draw", payload={"campaign": str(campaign.pk)}, requested_by=manager
-    )
+    drawing = Job.objects.create(kind="draw", payload={"campaign": str(campaign.pk)}, requested_by=manager)
     message = Message.objects.create(assessor=bob, sender=manager, text="Please read the narrative again.")
     webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
     token = ApiToken.objects.create(user=manager, name="key", key_sha256=uuid.uuid4().hex * 2)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 KEPT_BYTES = 24_000_000  # of pictures drawn before, in each process
+TABLE_ROWS = 200  # of the numbers behind a picture, in a page; the CSV has all
 Cell = str | int | float | bool | None
 
 _COLOUR = re.compile(r'\b(fill|stroke)="var\(--([a-z-]+), (#[0-9a-f]{6})\)"')
@@ -71,6 +72,20 @@ class Chart:
         writer.writerows([[_cell(value) for value in row] for row in self.rows])
         return target.getvalue()
 
+    @property
+    def column_titles(self) -> tuple[str, ...]:
+        """The names of the columns as words."""
+        return tuple(column.replace("_", " ") for column in self.columns)
+
+    @property
+    def shown_rows(self) -> list[list[str]]:
+        """The first rows, as a page's table writes them; the CSV has all, unrounded."""
+        return [[_words(value) for value in row] for row in self.rows[:TABLE_ROWS]]
+
+    @property
+    def n_rows_left(self) -> int:
+        return max(0, len(self.rows) - TABLE_ROWS)
+
     def _key(self, kind: str) -> str:
         said = json.dumps([kind, self.spec, self.title, self.description], sort_keys=True, default=str)
         return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
@@ -120,6 +135,19 @@ def _coloured(drawn: str, theme: Theme) -> str:
 
 def _cell(value: Cell) -> Cell:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _words(value: Cell) -> str:
+    """Return a cell of the table behind a picture.
+
+    >>> [_words(value) for value in (0.123456, -2.0, 12000, None, "bm25", 1e-7)]
+    ['0.1235', '-2', '12,000', '–', 'bm25', '1e-07']
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or isinstance(value, str):
+        return printable(str(value))
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 class _Kept:

@@ -51,6 +51,7 @@ class CampaignArrays:
     check_true: Ints
     check_given: Ints
     check_time: Floats
+    check_judgment: Ints  # the judgment's id
     silver_label_item: Ints  # [silver label], places in judged: what the silver tier said in its audits
     silver_label_assessor: Ints
     silver_label_grade: Ints

@@ -160,6 +160,7 @@ def _checks(facts: Facts, newest: Log, people: People) -> dict[str, Any]:
         "check_true": true[rows].astype(np.int64),
         "check_given": newest.grade[rows].astype(np.int64),
         "check_time": newest.time[rows],
+        "check_judgment": newest.id[rows],
     }
 
 

@@ -52,6 +52,7 @@ def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
         "marks": [[one.last_id, sorted(one.writers)] for one in watermark.marks],
         **_added(before, _rows(JUDGMENTS, keys)),
         "calls": _calls(campaign, before.get("calls") or {}),
+        "counted": int(arrays.label_item.size),
         "agreement": agreement(arrays),
     }
 

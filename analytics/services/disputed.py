@@ -1,6 +1,8 @@
 """The adjudication queue of a computation: the items whose joint grade may be wrong and matters, stored with it."""
 
-from django.db.models import Exists, OuterRef
+import uuid
+
+from django.db.models import Exists, OuterRef, QuerySet
 
 from analytics.confusion import shrink
 from analytics.disputes import disputes, grade_shares
@@ -48,7 +50,7 @@ def store_disputed(
     )
     pairs = list(arrays.frame[arrays.judged[found.item]].select("topic_id", "doc_id").iter_rows())
     keys = _items(campaign, pairs)
-    rows = []
+    rows: list[DisputedItem] = []
     for pair, place, influence, chance in zip(
         pairs, found.item.tolist(), found.influence.tolist(), found.error_probability.tolist(), strict=True
     ):
@@ -64,14 +66,15 @@ def store_disputed(
                 joint_grade=int(joint[place]),
             )
         )
-    return DisputedItem.objects.bulk_create(rows)
+    DisputedItem.objects.bulk_create(rows)
+    return rows
 
 
-def _adjudicated(campaign: Campaign) -> set:
+def _adjudicated(campaign: Campaign) -> set[uuid.UUID]:
     return set(Adjudication.objects.filter(item__campaign=campaign).values_list("item_id", flat=True))
 
 
-def _items(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], object]:
+def _items(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], uuid.UUID]:
     """Return the keys of the pairs' items."""
     found = Item.objects.filter(
         campaign=campaign,
@@ -85,9 +88,7 @@ def _items(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, 
 # -- the queue ------------------------------------------------------------------------------------------------
 
 
-def waiting(computation: Computation | None):  # type: ignore[no-untyped-def]
-    """Return the places of the computation's queue that nobody has decided since, the worst first."""
-    if computation is None:
-        return DisputedItem.objects.none()
+def undecided() -> QuerySet[DisputedItem]:
+    """Return the places of all queues whose item nobody has decided, the worst first."""
     decided = Adjudication.objects.filter(item=OuterRef("item"))
-    return DisputedItem.objects.filter(~Exists(decided), computation=computation).order_by("position")
+    return DisputedItem.objects.filter(~Exists(decided)).order_by("position")

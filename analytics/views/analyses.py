@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -10,18 +11,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_POST
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.plots import histogram
+from analytics.charts import Chart, histogram
 from analytics.serializers import AnalysisRequest, ConditionsRequest, analysis_json, conditions_json
 from analytics.services.analyses import Wanted, ask, find
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.conditions import QUESTIONS, answer_questions, newest_answers, what_forbids
 from analytics.services.recomputation import measures_of
+from analytics.views.plots import plot_answer
 from judging.models import Campaign
 from judging.views.access import ResearchersOnly, managers_only, researchers_only
 from sampling.measures import measure_kind
@@ -58,6 +59,9 @@ def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How far gold, silver and bronze agree."""
     row = drawn_campaign(campaign_id)
     context = {"campaign": row} | _answered(request, row, "agreement")
+    if "plot" in request.GET:
+        pairs = context["result"]["pairs"] if context.get("result") else []
+        return plot_answer(request, {"-".join(pair["of"]): partial(_kappa_plot, pair) for pair in pairs})
     if context.get("result"):
         context["grades"] = list(row.scale.grades.order_by("value").values_list("label", flat=True))
         context["pairs"] = [_pair_shown(pair, context["grades"]) for pair in context["result"]["pairs"]]
@@ -166,7 +170,6 @@ def _pair_shown(pair: dict[str, Any], grades: list[str]) -> dict[str, Any]:
     if pair["refusal"]:
         return {**pair, "a": a, "b": b}
     ways = ((a, b, pair["b_given_a"], pair["overall_b"]), (b, a, pair["a_given_b"], pair["overall_a"]))
-    counted = pair["histogram"]
     return {
         **pair,
         "a": a,
@@ -180,12 +183,20 @@ def _pair_shown(pair: dict[str, Any], grades: list[str]) -> dict[str, Any]:
             }
             for given, other, rows, overall in ways
         ],
-        "plot": kappa_plot(counted, f"Kappa by topic, {a} and {b}") if sum(counted["counts"]) else "",
+        "plot": _kappa_plot(pair),
+        "plot_name": f"{a}-{b}",
     }
 
 
-def kappa_plot(counted: dict[str, Any], title: str) -> str:
-    return mark_safe(histogram(counted["edges"], counted["counts"], title, "Scott's pi", "topics"))
+def _kappa_plot(pair: dict[str, Any]) -> Chart | None:
+    a, b = pair["of"]
+    counted = pair.get("histogram")
+    if not counted or not sum(counted["counts"]):
+        return None
+    title = f"Kappa by topic, {a} and {b}"
+    return histogram(
+        counted["edges"], counted["counts"], title, x_title="Scott's pi", y_title="topics", reference=0.0
+    )
 
 
 def _page_of(row: Campaign, wanted: Wanted) -> str:

@@ -11,10 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
-from analytics.curves import half_width_curve
+from analytics.charts import Chart, curve
 from analytics.forms import METHODS, SELECTIONS, DesignForm, pairs
 from analytics.services.forecast import Forecast, forecast, queue_forecast
 from judging.models import Campaign
@@ -118,12 +117,18 @@ def what_stops(row: Campaign, earlier: Draw | None) -> dict[str, Any]:
     return {"title": f"Batch {earlier.batch} is being laid out", "words": words, "job": layout["job"]}
 
 
+_laid_out: set[uuid.UUID] = set()  # a batch that is laid out stays so: this process need not count again
+
+
 def layout_state(draw: Draw) -> dict[str, Any]:
     """Return how far the newest batch is laid out: topics done and in all, and the job that is at it, if any."""
+    if draw.pk in _laid_out:
+        return {"is_complete": True, "job": None}
     expected = Draw.objects.filter(campaign=draw.campaign_id, batch__lte=draw.batch).aggregate(
         n=Sum("n_drawn")
     )
     if draw.entries.count() >= (expected["n"] or 0):  # counting is cheap; reading a large frame is not
+        _laid_out.add(draw.pk)
         return {"is_complete": True, "job": None}
     missing = missing_topics(draw)
     n_laid = draw.entries.values("item__topic").distinct().count()
@@ -268,11 +273,11 @@ def _out_of_reach(asked: Design) -> str:
     return "some documents that matter to the question have no chance in this design: choose another method"
 
 
-def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> str:
+def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> Chart | None:
     """Return the picture of the lines that have two points at least; the table has the others."""
     mine = next(iter(lines))
     shown = {name: line for name, line in lines.items() if sum(width is not None for width in line) >= 2}
     if not shown:
-        return ""
+        return None
     marked = chosen if mine in shown else None
-    return mark_safe(half_width_curve(preview.budgets, shown, "What a budget buys", marked))
+    return curve(preview.budgets, shown, "What a budget buys", chosen=marked)

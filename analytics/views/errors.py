@@ -5,12 +5,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.safestring import mark_safe
 
-from analytics.charts import confusion_heat_map
+from analytics.charts import Chart, confusion_heat
 from analytics.models import Computation, ConfusionEstimate
 from analytics.services.recomputation import latest_computation
 from analytics.views.assessors import matrix_rows
+from analytics.views.plots import plot_answer
 from analytics.views.words import assumption_words
 from judging.models import Campaign
 from judging.views.access import managers_only
@@ -47,6 +47,8 @@ def errors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     for confusion in found:
         groups.setdefault(confusion.scope, []).append(confusion)
     everybody = next(iter(groups.get(Scope.POOLED, [])), None)
+    if "plot" in request.GET:
+        return plot_answer(request, {"all": lambda: _heat_map(everybody, labels)})
     context = {
         "campaign": row,
         "computation": computation,
@@ -70,13 +72,12 @@ def errors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "analytics/errors.html", context)
 
 
-def _heat_map(everybody: ConfusionEstimate | None, labels: list[str]) -> str:
-    if everybody is None or None in everybody.matrix:  # a grade without gold has no row to draw
-        return ""
-    drawn = confusion_heat_map(
-        everybody.matrix, everybody.low, everybody.high, labels, "How all assessors grade"
+def _heat_map(everybody: ConfusionEstimate | None, labels: list[str]) -> Chart | None:
+    if everybody is None or all(row is None for row in everybody.matrix):
+        return None
+    return confusion_heat(
+        labels, everybody.matrix, everybody.low, everybody.high, everybody.counts, "How all assessors grade"
     )
-    return mark_safe(drawn)
 
 
 def _shown(confusions: list[ConfusionEstimate], relevant_grade: int) -> list[dict[str, Any]]:

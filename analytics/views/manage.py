@@ -1,185 +1,197 @@
-"""The manager's overview of a campaign, with its numbers."""
+"""The manager's overview of a campaign: at a glance what is wrong, how far it is, how fast it goes, what it costs."""
 
 import uuid
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sum
-from django.db.models.functions import TruncDate
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Exists, OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce, JSONObject
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.safestring import mark_safe
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from analytics.charts import progress_timeline
-from analytics.services.recomputation import latest_computation, queue_recomputation
-from analytics.views.audits import audit_summary
+from analytics.charts import Chart, throughput
+from analytics.models import Computation, Flag
+from analytics.services.activity import MACHINE, SERIES, a_day, filled_days, filled_hours
+from analytics.services.costs import costs
+from analytics.services.disputed import undecided
+from analytics.services.recomputation import queue_recomputation
 from analytics.views.design import draw_context
-from judging.forms import AssessorForm
-from judging.models import Assessor, Campaign, Judgment, Slot
-from judging.views.access import managers_only
-from touchstone.models import Event
+from analytics.views.events import event_words, events_of
+from analytics.views.needs import needs
+from analytics.views.plots import plot_answer
+from judging.models import Assessor, Campaign
+from judging.services.progress import Progress, progress
+from judging.views.access import managers_only, user_of
+from sampling.models import Audit, AuditSchedule
+from sampling.services.audit_schedules import next_due_time, schedule_words
 
-SHOWN_COMMENTS = 50
-SHOWN_HARD_ITEMS = 10
-SHOWN_EVENTS = 12
-EVENT_WORDS = {
-    "batch": "batch {}",
-    "n_drawn": "{} items",
-    "n_selected": "{} selected",
-    "n_slots": "{} places",
-    "n_topics": "{} topics",
-    "sequence": "number {}",
-    "quota": "quota {}",
-    "strategy": "by {}",
-    "cost_per_judgment": "{} a judgment",
-    "cost_per_gold": "{} a gold label",
-    "team": "team {}",
-}
+SHOWN_EVENTS = 6
+SHOWN_DAYS, SHOWN_HOURS = 60, 48
 
 
 @managers_only
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """A campaign at a glance: what is done, who does it, how well, what the audits say."""
-    row = _campaign(campaign_id)
-    computation = latest_computation(campaign=row)
-    days = (
-        row.items.filter(judgments__isnull=False)
-        .annotate(day=TruncDate("judgments__created_at"))
-        .values("day")
-        .annotate(n=Count("judgments"))
-        .order_by("day")
-    )
-    days = [day for day in days if day["day"] is not None][-60:]
-    context = draw_context(row) | {
+    """A campaign at a glance. Nothing here is counted from its judgments: see analytics/services/activity.py."""
+    row = _annotated(campaign_id, user_of(request))
+    computation = _newest(row)
+    activity = (computation.activity if computation else None) or {}
+    if "plot" in request.GET:
+        return plot_answer(request, {name: (lambda f=f: f(activity)) for name, f in CHARTS.items()})
+    drawn = draw_context(row)
+    done = _done(row, drawn, activity, progress(campaign=row))
+    schedule = AuditSchedule.objects.filter(campaign=row).first()
+    context = drawn | {
         "campaign": row,
         "computation": computation,
-        "progress": _progress(row),
-        "timeline": _timeline(days),
-        "days": days,
-        "assessors": _assessors(row, computation),
-        "n_flags": computation.flags.count() if computation else 0,
-        "tiers": set(row.assessors.filter(status=Assessor.Status.ACTIVE).values_list("tier", flat=True)),
-        "judges_here": row.assessors.filter(user=request.user, status=Assessor.Status.ACTIVE).exists(),
-        **audit_summary(row),
-        "assessor_form": AssessorForm(),
-        "obstacles": obstacle_counts(without_grade(row)),
-        "hard_items": _hard_items(row),
-        "comments": _comments(row),
-        "events": _events(row),
+        "activity": activity,
+        "progress": done,
+        "charts": {name: chart(activity) for name, chart in CHARTS.items()},
+        "series": _series(row, activity),
+        "pace": _pace(activity, done),
+        "costs": _costs(row, activity, done, schedule),
+        "audits": _audits(row, schedule),
+        "judges_here": row.judges_here,
+        "events": [{"row": event, "words": event_words(event)} for event in events_of(row)[:SHOWN_EVENTS]],
     }
-    return render(request, "analytics/campaign.html", context)
+    return render(request, "analytics/campaign.html", context | {"needs": needs(row, context)})
 
 
-def _events(row: Campaign) -> list[dict[str, Any]]:
-    events = Event.objects.filter(subject=f"campaign:{row.pk}").select_related("actor").order_by("-id")
-    return [{"row": event, "words": _event_words(event.detail)} for event in events[:SHOWN_EVENTS]]
+def _annotated(campaign_id: uuid.UUID, user: Any) -> Any:
+    """Return the campaign with what single rows know: who is there, the newest audit."""
+    people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
+    audit = Audit.objects.filter(campaign=OuterRef("pk")).order_by("-sequence")
+    of_campaign = people.order_by().values("campaign")
+    rows = Campaign.objects.select_related("collection", "scale").annotate(
+        tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
+        judges_here=Exists(people.filter(user=user)),
+        n_stored=Subquery(
+            Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
+            .annotate(n=Sum("n_judged")).values("n")
+        ),
+        n_assessors=Subquery(of_campaign.annotate(n=Count("pk")).values("n")),
+        newest_audit=Subquery(
+            audit.values(said=JSONObject(sequence="sequence", tier="tier", expected="expected_in_total"))[:1]
+        ),
+        audited_by_tier=Subquery(
+            audit.filter(tier=Subquery(AuditSchedule.objects.filter(campaign=OuterRef("campaign")).values("tier")[:1]))
+            .values("expected_in_total")[:1]
+        ),
+    )  # fmt: skip
+    return get_object_or_404(rows, pk=campaign_id)
 
 
-def _event_words(detail: dict[str, Any]) -> str:
-    """Return what an event says besides its verb, in words.
-
-    >>> _event_words({"assessor": "bob", "n_slots": 2, "quota": None, "team": ""})
-    'bob, 2 places'
-    """
-    words = []
-    for key, value in sorted(detail.items(), key=lambda pair: pair[0] != "assessor"):  # whom, then what
-        if value in (None, "", []):
-            continue
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        words.append(EVENT_WORDS.get(key, "{}").format(text))
-    return ", ".join(words)
+def _newest(row: Campaign) -> Any:
+    flags = Flag.objects.filter(computation=OuterRef("pk")).order_by().values("computation")
+    newest = Computation.objects.filter(campaign=row).order_by("-id")
+    disputed = undecided().filter(computation=OuterRef("pk")).order_by().values("computation")
+    return newest.annotate(
+        n_flags=Coalesce(Subquery(flags.annotate(n=Count("pk")).values("n")), 0),
+        n_disputed=Coalesce(Subquery(disputed.annotate(n=Count("pk")).values("n")), 0),
+    ).first()
 
 
-def _campaign(campaign_id: uuid.UUID) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+# -- how far --------------------------------------------------------------------------------------------------
 
 
-def _timeline(days: list[dict[str, Any]]) -> str:
-    if len(days) < 2:  # one bar says nothing about the pace
-        return ""
-    return mark_safe(progress_timeline([d["day"] for d in days], [d["n"] for d in days]))
+def _done(row: Campaign, drawn: dict[str, Any], activity: dict[str, Any], now: Progress) -> dict[str, Any]:
+    """Return how much is judged. Exact while few places are open; of a large campaign as of the newest computation."""
+    if not drawn["draw"] or drawn["layout"]["is_complete"]:
+        total = drawn["n_drawn"] * row.judgments_per_item
+    else:  # for the time of the layout alone
+        total = row.slots.filter(purpose="judge").count()
+    done = max(0, total - now.left) if now.is_exact else min(total, activity.get("counted", 0))
+    return {
+        "total": total,
+        "done": done,
+        "left": now.left if now.is_exact else total - done,
+        "is_exact": now.is_exact,
+        "percent": 100 * done // total if total else 0,
+        "leased": now.leased,
+        "expired": now.expired,
+        "oldest_lease": now.oldest_lease,
+        "audits_left": now.audits_left,
+        "silver_left": now.silver_left,
+    }
 
 
-def _progress(row: Campaign) -> dict[str, Any]:
-    wanted = Q(purpose=Slot.Purpose.JUDGE)
-    counts = row.slots.aggregate(
-        total=Count("pk", filter=wanted),
-        done=Count("pk", filter=wanted & Q(state="done")),
-        leased=Count("pk", filter=Q(state="leased")),
-        oldest_lease=Min("leased_at", filter=Q(state="leased")),
-    )
-    counts["percent"] = 100 * counts["done"] // counts["total"] if counts["total"] else 0
-    return counts
-
-
-def _assessors(row: Campaign, computation: Any) -> list[dict[str, Any]]:
-    """Return the assessors with what is known of each, the flagged first; flags of the newest computation only."""
-    estimates = {}
-    flags = {}
-    if computation is not None:
-        estimates = {
-            estimate.assessor_id: estimate for estimate in computation.confusions.filter(scope="assessor")
-        }
-        flags = {flag.assessor_id: flag for flag in computation.flags.all()}
-    people = (
-        row.assessors.select_related("user")
-        .annotate(active=Sum("judgments__active_milliseconds"), last=Max("judgments__created_at"))
-        .order_by("id")
-    )
-    rows = [
-        {
-            "row": person,
-            "seconds_each": (person.active or 0) / 1000 / person.n_judged if person.n_judged else None,
-            "last": person.last,
-            "confusion": estimates.get(person.pk),
-            "flag": flags.get(person.pk),
-        }
-        for person in people
-    ]
-    return sorted(rows, key=lambda row: row["flag"] is None)  # what is wrong comes first
-
-
-def without_grade(row: Campaign) -> QuerySet[Judgment]:
-    """Return what could not be judged and still stands: nobody gave a grade afterwards."""
-    later = Judgment.objects.filter(
-        item=OuterRef("item"), assessor=OuterRef("assessor"), sequence__gt=OuterRef("sequence")
-    )
-    return Judgment.objects.filter(item__campaign=row, grade=None).filter(~Exists(later))
-
-
-def obstacle_counts(judgments: QuerySet[Judgment]) -> list[dict[str, Any]]:
-    """Return how often each reason was given, the most frequent first."""
-    counts = judgments.values("obstacle").annotate(n=Count("pk")).order_by("-n", "obstacle")
-    return [{"label": Judgment.Obstacle(row["obstacle"]).label, "n": row["n"]} for row in counts]
-
-
-def _hard_items(row: Campaign) -> list[dict[str, Any]]:
-    names = ("item__topic__title", "item__document__title", "item__document__doc_id")
-    counts = without_grade(row).values("item", *names).annotate(n=Count("pk")).order_by("-n", "item")
+def _series(row: Campaign, activity: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return by tier (and of machines) how many judgments there are and how long one takes."""
+    found = activity.get("series", {})
     return [
-        {
-            "topic": found["item__topic__title"],
-            "document": found["item__document__title"] or found["item__document__doc_id"],
-            "n": found["n"],
-        }
-        for found in counts[:SHOWN_HARD_ITEMS]
+        {"name": name, "n": found[name][0], "seconds": found[name][1] / 1000 / found[name][0]}
+        for name in SERIES
+        if name in found and found[name][0]
     ]
 
 
-def _comments(row: Campaign) -> QuerySet[Judgment]:
-    """Return the newest comments with what is named beside them."""
-    return (
-        Judgment.objects.filter(item__campaign=row)
-        .exclude(comment="")
-        .select_related("assessor__user", "item__topic", "item__document")
-        .order_by("-id")[:SHOWN_COMMENTS]
+def _pace(activity: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:
+    """Return the judgments a day, and when the last one will come if it goes on so."""
+    rate = a_day(activity, timezone.now())
+    counted, n_stored = activity.get("counted", 0), sum(pair[0] for pair in activity.get("series", {}).values())
+    if not rate or not counted or not done["left"]:
+        return {"a_day": rate, "ends": None}
+    days = done["left"] * (n_stored / counted) / rate
+    return {"a_day": rate, "ends": timezone.now() + timedelta(days=days) if days < 3650 else None}
+
+
+def _costs(
+    row: Campaign, activity: dict[str, Any], done: dict[str, Any], schedule: AuditSchedule | None
+) -> dict[str, Any]:
+    planned = 0.0
+    if schedule is not None and schedule.is_active and schedule.tier == Assessor.Tier.GOLD:
+        n_gold = activity.get("series", {}).get(Assessor.Tier.GOLD, [0])[0]
+        planned = max(0.0, schedule.items_in_total - n_gold - done["audits_left"])
+    found = costs(
+        row,
+        activity,
+        counted=activity.get("counted", 0),
+        left=done["left"],
+        gold_left=done["audits_left"] + planned,
     )
+    has_machines = MACHINE in activity.get("series", {})
+    return {"found": found, "has_machines": has_machines, "n_calls": activity.get("calls", {}).get("n", 0)}
+
+
+def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:
+    n = row.newest_audit["sequence"] if row.newest_audit else 0
+    if schedule is None:
+        return {"n": n, "schedule": None, "words": "", "next_due": None, "has_ended": False}
+    ended = row.audited_by_tier is not None and row.audited_by_tier >= schedule.items_in_total
+    due = next_due_time(schedule, timezone.now()) if schedule.is_active and not ended else None
+    return {"n": n, "schedule": schedule, "words": schedule_words(schedule), "next_due": due, "has_ended": ended}
+
+
+# -- charts ---------------------------------------------------------------------------------------------------
+
+
+def day_chart(activity: dict[str, Any]) -> Chart | None:
+    """Return the judgments a day by tier; None before the second day: one point says nothing about the pace."""
+    days, series = filled_days(activity, timezone.now(), SHOWN_DAYS)
+    if len(days) < 2 or not series:
+        return None
+    return throughput([date.fromisoformat(day) for day in days], series, "Judgments a day, by tier", unit="judgments a day")
+
+
+def hour_chart(activity: dict[str, Any]) -> Chart | None:
+    """Return the judgments an hour by tier, of the last two days; None where nothing was judged in them."""
+    hours, series = filled_hours(activity, timezone.now(), SHOWN_HOURS)
+    if not series:
+        return None
+    moments = [datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC) for hour in hours]
+    return throughput(moments, series, "Judgments an hour, by tier", unit="judgments an hour")
+
+
+CHARTS = {"days": day_chart, "hours": hour_chart}
 
 
 @require_POST
 @managers_only
 def recompute_now(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    queue_recomputation(campaign=_campaign(campaign_id))
+    queue_recomputation(campaign=get_object_or_404(Campaign, pk=campaign_id))
     messages.info(request, "The numbers are being computed anew.")
     return redirect("analytics:campaign", campaign_id=campaign_id)
+

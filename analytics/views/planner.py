@@ -1,23 +1,19 @@
 """What to buy next: more judgments or more gold, for which interval, at which cost. Answers at once."""
 
-import csv
-import io
 import uuid
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.charts import png, standalone_svg
+from analytics.charts import Chart, curve
 from analytics.estimators import Refusal
 from analytics.planning.planner import Purchase
-from analytics.plots import money_curve
 from analytics.serializers import PlannerRequest
 from analytics.services.planning import Plan, costs_of, plan, plan_json
 from analytics.services.recomputation import measures_of
@@ -53,24 +49,6 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     else:
         context |= {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
     return render(request, "analytics/planner.html", context, status=400 if "errors" in context else 200)
-
-
-@require_GET
-@researchers_only
-def download(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
-    """The curve as SVG or PNG, or its numbers as CSV."""
-    row = drawn_campaign(campaign_id)
-    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
-    sent = PlannerRequest(data=_not_empty(given), context={"campaign": row})
-    found = plan(campaign=row, terms=sent.validated_data["terms"]) if sent.is_valid() else None
-    if found is None or found.refusal:
-        raise Http404
-    name = f"{row.pk}-planner.{file_format}"
-    if file_format == "csv":
-        return file_of(_csv(found), "text/csv; charset=utf-8", name)
-    if file_format == "svg":
-        return file_of(standalone_svg(_curve(found)), "image/svg+xml", name)
-    return file_of(png(_curve(found)), "image/png", name)
 
 
 @api_view(["GET"])
@@ -109,7 +87,7 @@ def _shown(found: Plan) -> dict[str, Any]:
     if found.refusal or found.state is None:
         return {}
     return {
-        "curve": mark_safe(_curve(found)),
+        "curve": _curve(found),
         "half_width": digits(found.state.half_width),
         "wanted": digits(found.wanted),
         "needed": _purchase(found.needed),
@@ -165,18 +143,12 @@ def digits(width: float) -> str:
     return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
 
 
-def _curve(found: Plan) -> str:
+def _curve(found: Plan) -> Chart:
     money = [amount for amount, *_ in found.curve]
     lines = {name: [row[1 + place] for row in found.curve] for place, name in enumerate(LINES)}
-    return money_curve(money, lines, TITLE, wanted=found.wanted)
-
-
-def _csv(found: Plan) -> str:
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(["money", "half_width_best", "half_width_gold_alone", "half_width_judgments_alone"])
-    writer.writerows(found.curve)
-    return target.getvalue()
+    return curve(
+        money, lines, TITLE, x_title="money spent from now on", wanted=found.wanted, is_logarithmic=False
+    )
 
 
 def _not_empty(given: dict[str, str]) -> dict[str, str]:

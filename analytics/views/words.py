@@ -78,3 +78,33 @@ def conditions_context(campaign: Campaign) -> dict[str, Any]:
         for q in QUESTIONS
     ]
     return {"answers": answers, "questions": questions, "forbidden": what_forbids(answers)}
+
+
+def methods_words(
+    computation: Computation,
+    corrected: Estimate,
+    verdict: str,
+    *,
+    n_topics: int,
+    holm: float | None,
+    n_tested: int,
+) -> str:
+    """Return the sentences that a methods section can quote: what was measured, how, as of when, and the verdict.
+
+    The verdict names measure, difference, interval and n; here stands what else a reader needs to judge it.
+    """
+    when = f"as of judgment {computation.last_judgment_id:,}, {computation.created_at:%Y-%m-%d}"
+    topics = f"{n_topics:,} topic{'' if n_topics == 1 else 's'}"
+    basis = (
+        f"{computation.n_judgments:,} judgments of {computation.n_items:,} documents of {topics}, "
+        f"{computation.n_audited:,} of them graded again by a gold audit of recorded probabilities"
+    )
+    method = (
+        "Values are design-based (difference estimator over classes of judgments, corrected by the audit; "
+        f"its errors: {', '.join(corrected.sources) or 'none'})"
+    )
+    adjusted = ""
+    if holm is not None and n_tested > 1 and "Holm" not in verdict:
+        p = f"p = {holm:.3f}" if holm >= 0.001 else "p < 0.001"
+        adjusted = f" Adjusted for all {n_tested:,} pairs (Holm), {p}."
+    return f"{verdict}{adjusted} {method}, from {basis} ({when})."

@@ -17,6 +17,8 @@ LARGEST_INTEGER = 2_147_483_647
 class StrictMixin:
     """A name that nobody knows is an error: a misspelled one would else be passed over in silence."""
 
+    is_strict = True  # the description of the API says so
+
     def to_internal_value(self, data: Any) -> Any:
         unknown = [name for name in data if name not in self.fields] if isinstance(data, Mapping) else []  # type: ignore[attr-defined]
         if unknown:

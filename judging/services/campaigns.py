@@ -1,12 +1,13 @@
 """Setting a campaign up and running it: scale, assessors, gold checks, opening, closing."""
 
 import random
+import secrets
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from judging.models import (
     Assessor,
@@ -23,7 +24,8 @@ from judging.models import (
     TrainingItem,
 )
 from judging.scheduler import N_POSITIONS, plan_checks, positions
-from judging.services.errors import Refused
+from judging.services.collections import really_changed
+from judging.services.errors import AssessorKnown, NameTaken, Refused
 from judging.services.leases import lock_requests, release_all
 from touchstone.models import User, record
 
@@ -50,16 +52,36 @@ def create_campaign(
 ) -> Campaign:
     """Create a campaign with a scale of its own."""
     relevant_grade = fields.pop("relevant_grade", 1)
-    with transaction.atomic():
-        scale = Scale.objects.create(name=f"Scale of {name}", relevant_grade=relevant_grade)
-        Grade.objects.bulk_create(
-            Grade(scale=scale, value=value, label=label, gain=gain) for value, label, gain in grades
-        )
-        campaign = Campaign.objects.create(
-            collection=collection, name=name, scale=scale, created_by=user, **fields
-        )
-        record("created", campaign, actor=user, name=name)
+    try:
+        with transaction.atomic():
+            scale = Scale.objects.create(name=f"Scale of {name}", relevant_grade=relevant_grade)
+            Grade.objects.bulk_create(
+                Grade(scale=scale, value=value, label=label, gain=gain) for value, label, gain in grades
+            )
+            campaign = Campaign.objects.create(
+                collection=collection, name=name, scale=scale, created_by=user, **fields
+            )
+            record("created", campaign, actor=user, name=name)
+    except IntegrityError as error:
+        if Campaign.objects.filter(name=name).exists():
+            raise NameTaken from error
+        raise
     return campaign
+
+
+def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], actor: User | None) -> None:
+    """Set the fields that really differ: what may change after the draw, which the caller decides."""
+    changed = really_changed(campaign, changes)
+    if not changed:
+        return
+    try:
+        with transaction.atomic():
+            Campaign.objects.filter(pk=campaign.pk).update(**changed)
+            record("changed", campaign, actor=actor, fields=sorted(changed))
+    except IntegrityError as error:
+        if Campaign.objects.filter(name=changed.get("name")).exclude(pk=campaign.pk).exists():
+            raise NameTaken from error
+        raise
 
 
 def add_assessor(
@@ -69,6 +91,25 @@ def add_assessor(
         assessor = Assessor.objects.create(campaign=campaign, user=user, tier=tier, kind=kind)
         record("added assessor", campaign, actor=actor, assessor=user.get_username(), tier=tier)
     return assessor
+
+
+def add_by_username(
+    *, campaign: Campaign, username: str, tier: str, actor: User | None
+) -> tuple[Assessor, str | None]:
+    """Add the user of this name; a name nobody has becomes an account, whose password is returned and nowhere kept."""
+    password = secrets.token_urlsafe(12)
+    try:
+        with transaction.atomic():
+            user, is_new = User.objects.get_or_create(username=username)
+            if is_new:
+                user.set_password(password)
+                user.save(update_fields=["password"])
+            made = add_assessor(campaign=campaign, user=user, tier=tier, actor=actor)
+    except IntegrityError as error:
+        if Assessor.objects.filter(campaign=campaign, user__username=username).exists():
+            raise AssessorKnown(username) from error
+        raise
+    return made, password if is_new else None
 
 
 def set_status(*, assessor: Assessor, status: str, actor: User | None) -> None:

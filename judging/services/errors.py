@@ -138,3 +138,8 @@ class MessageUnfit(Refused):
 class AssessorKnown(Refused):
     status = 409
     title = "This user is an assessor of the campaign already"
+
+
+class NameTaken(Refused):
+    status = 409
+    title = "Something else has this name already; names of deleted things stay taken"

@@ -8,12 +8,15 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
-from rest_framework.permissions import BasePermission
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from judging.models import Campaign, Collection
-from touchstone.models import User
+from touchstone.models import Job, User
 
 View = Callable[..., HttpResponse]
 
@@ -27,10 +30,16 @@ def researchers_only(view: View) -> View:
     return _only(view, lambda user: user.may_research)
 
 
-def _only(view: View, may: Callable[[User], bool]) -> View:
+def restorers_only(view: View) -> View:
+    """Managers, also where the campaign or collection of the address is deleted: they bring it back."""
+    return _only(view, lambda user: user.may_manage, sees_deleted=True)
+
+
+def _only(view: View, may: Callable[[User], bool], *, sees_deleted: bool = False) -> View:
     @functools.wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
-        if not isinstance(request.user, User) or not may(request.user) or not sees(request.user, named):
+        user, looks = request.user, sees_with_deleted if sees_deleted else sees
+        if not isinstance(user, User) or not may(user) or not looks(user, named):
             raise Http404
         return view(request, *arguments, **named)
 
@@ -52,6 +61,42 @@ def sees(user: User, named: Mapping[str, Any]) -> bool:
     )
 
 
+def sees_with_deleted(user: User, named: Mapping[str, Any]) -> bool:
+    """The same with what was deleted."""
+    collections = Collection.objects.open_to(user)
+    return all(
+        rows.filter(pk=named[name]).exists()
+        for name, rows in (
+            ("campaign_id", Campaign.objects.filter(collection__in=collections)),
+            ("collection_id", collections),
+        )
+        if name in named
+    )
+
+
+# What researchers may ask for; of other kinds they see what they queued themselves.
+RESEARCH_JOBS = ("analysis", "reuse", "release", "forecast")
+
+
+def visible_jobs(user: User) -> QuerySet[Job]:
+    """Return the jobs whose payload names what the user may see; if it names nothing, those he queued himself."""
+    if not user.may_research:
+        return Job.objects.none()
+    named = {
+        name: rows.visible_to(user).annotate(text=Cast("pk", TextField())).values("text")
+        for name, rows in (("campaign", Campaign.objects), ("collection", Collection.objects))
+    }
+    found = Job.objects.annotate(
+        named_campaign=KeyTextTransform("campaign", "payload"),
+        named_collection=KeyTextTransform("collection", "payload"),
+    ).filter(
+        Q(named_campaign__in=named["campaign"])
+        | Q(named_campaign=None, named_collection__in=named["collection"])
+        | Q(named_campaign=None, named_collection=None, requested_by=user)
+    )
+    return found if user.may_manage else found.filter(Q(kind__in=RESEARCH_JOBS) | Q(requested_by=user))
+
+
 # -- the same for requests of programs ------------------------------------------------------------------------
 
 
@@ -65,6 +110,26 @@ class ManagersOnly(BasePermission):
 class ResearchersOnly(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         return _known(request) and _exists_for(request.user.may_research and sees(request.user, view.kwargs))
+
+
+class ManagersChange(BasePermission):
+    """Researchers read, managers change."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not _known(request):
+            return False
+        user = request.user
+        may = user.may_research if request.method in SAFE_METHODS else user.may_manage
+        return _exists_for(may and sees(user, view.kwargs))
+
+
+class RestorersOnly(BasePermission):
+    """Managers, also where the campaign or collection of the address is deleted."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return _known(request) and _exists_for(
+            request.user.may_manage and sees_with_deleted(request.user, view.kwargs)
+        )
 
 
 def _known(request: Request) -> bool:

@@ -10,14 +10,15 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied, Throttled
 from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judging.services.errors import Refused
 from touchstone import views
-from touchstone.api.schema import scope_of
+from touchstone.api.limits import count_wrong_key
+from touchstone.api.scopes import scope_of
 from touchstone.models import ApiToken, User, all_scopes, record
 
 PREFIX = "touchstone_"  # scanners that look for forgotten secrets know it by this
@@ -53,6 +54,9 @@ class TokenAuthentication(BaseAuthentication):
         # A long random key is found by its hash: how long that takes tells nothing about any key.
         found = usable_tokens().filter(key_sha256=hashlib.sha256(key).hexdigest()).first()
         if found is None:
+            wait = count_wrong_key(request)
+            if wait is not None:
+                raise Throttled(wait)
             raise AuthenticationFailed("This key is not valid")
         scope = scope_of(request.parser_context.get("view"), request.method or "")
         if scope not in found.scopes:

@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "csp",
+    "django_htmx",
     "touchstone",
     "judging",
     "sampling",
@@ -119,6 +120,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
     "touchstone.views.refusals_become_pages",
 ]
 ROOT_URLCONF = "touchstone.urls"
@@ -153,7 +155,10 @@ LOGOUT_REDIRECT_URL = "login"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
-USE_I18N = False
+USE_I18N = True
+# Every text is marked for translation; a language is added here with its folder in platform/touchstone/locale/.
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [REPOSITORY / "platform" / "touchstone" / "locale"]
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
@@ -216,8 +221,23 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "touchstone.api.pages.Pages",
     "DEFAULT_FILTER_BACKENDS": ["touchstone.api.filters.ListedFilters", "touchstone.api.filters.ListedOrder"],
     # Called for every view after its guards and before its work, in this order.
-    "DEFAULT_THROTTLE_CLASSES": ["touchstone.api.queries.KnownQuery"],
+    "DEFAULT_THROTTLE_CLASSES": [
+        "touchstone.api.limits.Limits",
+        "touchstone.api.queries.KnownQuery",
+        "touchstone.api.once.OncePerKey",
+    ],
 }
+# How often, each counted by the database. Per minute: requests of a key or a session, of an address, wrong keys of an
+# address. In a quarter of an hour: wrong passwords for a name, from an address.
+API_REQUESTS = int(os.environ.get("API_REQUESTS", "600"))
+API_REQUESTS_PER_ADDRESS = int(os.environ.get("API_REQUESTS_PER_ADDRESS", "3000"))
+API_WRONG_KEYS = int(os.environ.get("API_WRONG_KEYS", "30"))
+LOGIN_TRIES = int(os.environ.get("LOGIN_TRIES", "10"))
+LOGIN_TRIES_PER_ADDRESS = int(os.environ.get("LOGIN_TRIES_PER_ADDRESS", "100"))
+# How many proxies of our own a request passes: so many entries at the end of X-Forwarded-For are theirs. 0: none is read.
+TRUSTED_PROXIES = int(os.environ.get("TRUSTED_PROXIES", "0"))
+# Whom webhooks may call: "https://hooks.example.org,https://other.example.org:8443". Empty: nobody.
+WEBHOOK_HOSTS = [host.strip() for host in os.environ.get("WEBHOOK_HOSTS", "").split(",") if host.strip()]
 SPECTACULAR_SETTINGS = {
     "TITLE": "Touchstone",
     "DESCRIPTION": "Relevance judgments whose error is known: everything that the screens do, for programs.",

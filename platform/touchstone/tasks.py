@@ -11,6 +11,8 @@ from django.db import close_old_connections, connection
 from analytics.services.recomputation import start_due_recomputations
 from sampling.services.auditing import start_due_audits
 from touchstone import jobs
+from touchstone.api.limits import prune_counters
+from touchstone.api.once import prune_requests
 
 logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 5.0
@@ -24,7 +26,7 @@ def run(job_id: str) -> None:
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    for step in (jobs.sweep, start_due_audits, start_due_recomputations):
+    for step in (jobs.sweep, start_due_audits, start_due_recomputations, prune_counters, prune_requests):
         try:
             step()
         except Exception:  # what stops one step must not stop the others

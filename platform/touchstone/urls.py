@@ -3,11 +3,11 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from touchstone import account, views
+from touchstone import account, logins, views
 
 urlpatterns = [
     path("", views.home, name="home"),
-    path("login/", views.Login.as_view(), name="login"),
+    path("login/", logins.Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/tokens/", account.tokens, name="account-tokens"),
     path("account/tokens/<int:token_id>/revoke/", account.revoke, name="account-token-revoke"),

@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -46,14 +45,6 @@ def home(request: HttpRequest) -> HttpResponse:
     only = list(Assessor.objects.open_to(user).values_list("campaign_id", flat=True)[:2])
     # With one campaign there is nothing to choose: the first judgment is one key away.
     return redirect("judging:judge", campaign_id=only[0]) if len(only) == 1 else redirect("judging:home")
-
-
-class Login(LoginView):
-    template_name = "login.html"
-    redirect_authenticated_user = True
-
-    def get_context_data(self, **fields: Any) -> dict[str, Any]:
-        return super().get_context_data(demo_logins=demo_logins(), **fields)
 
 
 def demo_logins() -> list[dict[str, str]]:
@@ -164,6 +155,10 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def _error(request: HttpRequest, status: int, title: str, detail: str = "") -> HttpResponse:
+    if request.path.startswith("/api/"):  # where no view of the API answers: an address that there is not
+        names = {400: "Invalid", 403: "Forbidden", 404: "NotFound", 413: "TooLarge"}
+        body = {"type": f"/problems/{names.get(status, 'Refused')}", "title": title, "status": status, "detail": detail}
+        return JsonResponse(body, status=status, content_type="application/problem+json")
     return render(request, "error.html", {"status": status, "title": title, "detail": detail}, status=status)
 
 
@@ -186,7 +181,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 404, "There is no such page")
+    return _error(request, 404, "There is no such page" if not request.path.startswith("/api/") else "There is no such thing")
 
 
 def fault(request: HttpRequest) -> HttpResponse:
@@ -196,6 +191,9 @@ def fault(request: HttpRequest) -> HttpResponse:
         connection.close()
         return unavailable(request)
     title = "Something went wrong on our side"
+    if request.path.startswith("/api/"):
+        body = {"type": "/problems/Fault", "title": title, "status": 500, "detail": "It was logged."}
+        return JsonResponse(body, status=500, content_type="application/problem+json")
     return HttpResponse(
         f"<!doctype html><title>{title}</title><h1>{title}</h1><p>It was logged.</p>", status=500
     )

@@ -107,11 +107,11 @@ def test_what_is_known_comes_from_the_upload_and_later_from_the_computation(camp
     recompute(campaign=campaign)
     done(queue_upload(campaign=campaign, file=run_file(), against="run0"))
     run, rival = campaign.collection.runs.get(run_id="mine"), campaign.collection.runs.get(run_id="run0")
-    at_once = find_estimates(campaign=campaign, run=run, measure="P@10", against=rival)
+    at_once = find_estimates(campaign=campaign, run=run, measure="DCG@10", against=rival)
     assert at_once.is_from_upload
     assert "mine" in at_once.verdict
     recompute(campaign=campaign)
-    later = find_estimates(campaign=campaign, run=run, measure="P@10", against=rival)
+    later = find_estimates(campaign=campaign, run=run, measure="DCG@10", against=rival)
     assert not later.is_from_upload
     known = {e.method: numbers(e) for e in later.differences}
     for row in at_once.differences:

@@ -8,6 +8,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
+from touchstone.api.scopes import scope_of
+
 PROBLEM = "application/problem+json"
 # What every operation may answer beside what it declares: why, in words for the reader of the description.
 PROBLEMS = {
@@ -67,11 +69,6 @@ class Schema(AutoSchema):
         if is_closed and described.get("type") == "object":
             described.setdefault("additionalProperties", False)
         return described
-
-
-def scope_of(view: Any, method: str) -> str:
-    """Return the scope that a key needs for this: what the view says, else by whether something may change."""
-    return getattr(view, "scope", None) or ("read" if method in ("GET", "HEAD", "OPTIONS") else "write")
 
 
 class KeyScheme(OpenApiAuthenticationExtension):

@@ -1,0 +1,161 @@
+"""README.md, CHANGES.md and LICENSE.txt of a release: what it is, how it was made, what it may be used for."""
+
+from collections.abc import Iterator
+
+from analytics.releases.about import About
+from analytics.releases.citation import citation_text
+
+FILES = (
+    ("qrels.txt", "`topic 0 document grade`: one grade an item, for trec_eval and its relatives"),
+    ("qrels_jg.txt", "`topic assessor document grade`: every grade that counts, with its assessor"),
+    (
+        "prels.txt",
+        "`topic document grade 1 probability`: the items drawn, with their inclusion probabilities",
+    ),
+    ("judgments.jsonl, .parquet", "every judgment ever given, also those that were revised or set aside"),
+    (
+        "items.jsonl, .parquet",
+        "every pair that could have been drawn: probabilities, grades, audits, predictions",
+    ),
+    ("assessors.jsonl", "pseudonyms with tier and kind"),
+    ("topics.jsonl, .parquet", "the information needs"),
+    ("documents.jsonl, .parquet", "ids and the SHA-256 of every text (UTF-8){texts}"),
+    ("runs.json, runs/", "the systems; rankings of those whose makers allow it"),
+    ("draws/, audits.json", "what was drawn and audited: seeds, parameters, every pair's probability"),
+    ("confusion.json", "how assessors err, by assessor and by group: `counts[true grade][given grade]`"),
+    ("estimates.json", "every stored number with its standard error and interval, or why there is none"),
+    ("beir/", "the same in the form of BEIR"),
+    (
+        "verify.py, recompute.py",
+        "check all files and compute the numbers again; they need Python and NumPy alone",
+    ),
+    ("manifest.json", "every file with its size and SHA-256, and the Merkle root of all judgments"),
+    ("croissant.json", "the tables as programs read them"),
+    ("CITATION.txt, CITATION.bib", "how to cite"),
+)
+SIMULATED = "**The judgments come from a simulation of the demonstration. Draw no conclusion from them.**"
+STILL_OPEN = (
+    "**The campaign was still open at that moment.** This release says which items were gold checks: whoever still "
+    "judges there must not see it."
+)
+
+
+def readme(about: About) -> str:
+    """Return the data sheet: Markdown that stands alone."""
+    return "\n".join(_readme(about)).rstrip() + "\n"
+
+
+def _readme(about: About) -> Iterator[str]:
+    yield from (f"# {_line(about.title)}, version {about.version}", "")
+    yield f"Judgments of the campaign “{_line(about.campaign)}” on the collection “{_line(about.collection)}”, as of "
+    yield from (f"{about.as_of}. A release of Touchstone; it never changes.", "")
+    for warning in (SIMULATED if about.is_simulated else "", STILL_OPEN if about.campaign_is_open else ""):
+        if warning:
+            yield from (warning, "")
+    yield from _section("What is new", about.notes)
+    yield from _section("Why it was made", about.description)
+    yield from _made_of(about)
+    yield from _how(about)
+    yield from ("## Files", "", "| file | holds |", "|---|---|")
+    texts = ", with title and text" if about.includes_documents else ""
+    for name, holds in FILES:
+        yield f"| {name} | {holds.format(texts=texts)} |"
+    yield ""
+    if not about.includes_documents:
+        yield from (f"The documents' texts are not in this release: {about.why_no_documents}.", "")
+    yield from _section("Check it", CHECKING)
+    yield from _section("Limits", LIMITS)
+    yield from _section("People", _people(about))
+    yield from _section("Licence", licence_text(about).rstrip())
+    yield from _section("Cite", citation_text(about).rstrip())
+    yield from _section("Guidelines of the assessors", _quoted(about.guidelines))
+
+
+CHECKING = """    python verify.py
+
+compares every file with the manifest and computes qrels, confusion matrices and estimates again from the judgments
+with NumPy alone. It says what it cannot compute again: numbers of runs that are not in the release, and ratios of
+estimates, whose intervals come from resampling. The Merkle root covers the lines of judgments.jsonl as RFC 6962 has
+it: a leaf is SHA-256 of the byte 0 and the line, a node SHA-256 of the byte 1 and its two parts."""
+LIMITS = """A document that is not in qrels.txt was not judged; it is not known to be irrelevant. Only part of the pool may
+have been judged: use the probabilities in prels.txt and items.jsonl, or estimates.json, rather than counting unjudged
+documents as irrelevant. The grades of people and programs err; confusion.json says how much. Estimates marked naive
+take grades as given; corrected ones rest on a random audit by the gold tier, whose grades are taken as true. An
+adjudicated grade was not drawn at random: it stands in the qrels, and no estimate uses it."""
+
+
+def _section(title: str, text: str) -> Iterator[str]:
+    if text.strip():
+        yield from (f"## {title}", "", text.strip("\n"), "")
+
+
+def _made_of(about: About) -> Iterator[str]:
+    yield from ("## What it consists of", "", "| | |", "|---|---:|")
+    for name in sorted(about.counts):
+        yield f"| {name} | {about.counts[name]:,} |"
+    yield ""
+
+
+def _how(about: About) -> Iterator[str]:
+    yield from ("## How it was made", "")
+    yield f"Every item was to get {about.judgments_per_item} judgments. Grades: " + "; ".join(
+        f"{value} {_line(label)} (gain {gain:g})" for value, label, gain in about.grades
+    )
+    yield from (f". From {about.relevant_grade} on an item counts as relevant.", "")
+    yield from (f"The grade of an item in qrels.txt is {about.qrels_rule}.", "")
+    for draw in about.draws:
+        yield f"- {draw}"
+    for audit in about.audits:
+        yield f"- {audit}"
+    if about.draws or about.audits:
+        yield ""
+    if about.measures:
+        yield from (f"Estimated measures: {', '.join(about.measures)}.", "")
+    if about.no_estimates:
+        yield from (f"There are no estimates: {about.no_estimates}.", "")
+    yield from _section("Where the collection comes from", about.source)
+
+
+def _people(about: About) -> str:
+    consent = (
+        "were asked for their consent"
+        if about.asked_for_consent
+        else "were not asked for consent by the product"
+    )
+    return (
+        f"Assessors {consent} before they judged. They have pseudonyms, made with a key that belongs to this release "
+        "alone: the same person has another one in any other release. Names of accounts, addresses, comments, messages "
+        "and times of day are not in it; days and the seconds spent on an item are."
+    )
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+
+
+def licence_text(about: About) -> str:
+    """Return LICENSE.txt: what the judgments and the documents may be used for."""
+    judgments = about.licence or "no licence was named: ask whoever published it before you use it"
+    documents = about.documents_licence or "no licence was named"
+    where = "in this release" if about.includes_documents else "not in this release; for the texts themselves"
+    return f"Judgments and everything made from them: {_line(judgments)}.\nDocuments ({where}): {_line(documents)}.\n"
+
+
+def changes_text(about: About) -> str:
+    """Return CHANGES.md: how the grades differ from those of the release before."""
+    head = f"# Changes of {_line(about.title)}, version {about.version}\n\n"
+    told = about.changes
+    if not told:
+        return head + "The first release of this campaign.\n"
+    notes = f"\n{about.notes.strip()}\n" if about.notes.strip() else ""
+    if "unknown" in told:
+        return f"{head}Against version {told['previous']}: {told['unknown']}.\n{notes}"
+    return (
+        f"{head}Against version {told['previous']}: {told['added']:,} grades added, {told['changed']:,} changed, "
+        f"{told['removed']:,} removed, {told['same']:,} the same.\n{notes}"
+    )
+
+
+def _line(text: str) -> str:
+    """Return a text on one line, so that it cannot look like a part of the page around it."""
+    return " ".join(text.split())

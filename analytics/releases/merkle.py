@@ -1,0 +1,65 @@
+"""One hash for all lines of a file, such that a line can be shown to be among them: the Merkle tree of RFC 6962.
+
+A leaf is ``SHA-256(0x00 + line)``, a node ``SHA-256(0x01 + left + right)``; a tree of n leaves is split at the largest
+power of two below n. No leaves: ``SHA-256`` of nothing. Whoever is given a line, its number and the hashes beside its
+way up (`audit_path`) can compute the root without the other lines.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+
+class MerkleTree:
+    """A tree that is fed line by line and keeps one hash a level: memory is the logarithm of what it was fed."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._complete: list[tuple[int, bytes]] = []  # (leaves, hash) of the complete subtrees, largest first
+
+    def add(self, line: bytes) -> None:
+        """Add a line, given without its end."""
+        size, digest = 1, sha256(b"\x00" + line).digest()
+        while self._complete and self._complete[-1][0] == size:
+            digest = sha256(b"\x01" + self._complete.pop()[1] + digest).digest()
+            size *= 2
+        self._complete.append((size, digest))
+        self.n += 1
+
+    def root(self) -> str:
+        """Return the hash of all lines so far.
+
+        >>> MerkleTree().root()[:8]
+        'e3b0c442'
+        """
+        if not self._complete:
+            return sha256(b"").hexdigest()
+        digest = self._complete[-1][1]
+        for _, left in reversed(self._complete[:-1]):
+            digest = sha256(b"\x01" + left + digest).digest()
+        return digest.hex()
+
+
+def merkle_root(lines: Iterable[bytes]) -> str:
+    """Return the root over lines, given without their ends."""
+    tree = MerkleTree()
+    for line in lines:
+        tree.add(line)
+    return tree.root()
+
+
+def audit_path(lines: Sequence[bytes], number: int) -> list[str]:
+    """Return the hashes beside the way from a line (counted from 0) to the root, from below.
+
+    >>> len(audit_path([b"a", b"b", b"c"], 0)), len(audit_path([b"a", b"b", b"c"], 2))
+    (2, 1)
+    """
+    if not 0 <= number < len(lines):
+        raise ValueError(f"number must be within [0, {len(lines)}), got {number}")
+    path: list[str] = []
+    first, size, at = 0, len(lines), number
+    while size > 1:
+        left = 1 << (size - 1).bit_length() - 1
+        other = (first + left, size - left) if at < left else (first, left)
+        path.append(merkle_root(lines[other[0] : other[0] + other[1]]))
+        first, size, at = (first, left, at) if at < left else (first + left, size - left, at - left)
+    return path[::-1]

@@ -1,0 +1,23 @@
+"""Names of assessors in a release: keyed, so that two releases have nothing in common, and gone with their key."""
+
+import hmac
+import secrets
+
+LENGTH = 12  # hexadecimal digits: two of a thousand assessors share a name once in 500 million releases
+
+
+def new_key() -> str:
+    """Return a random key for the pseudonyms of one release."""
+    return secrets.token_hex(32)
+
+
+def pseudonym(key: str, assessor: int) -> str:
+    """Return the name of an assessor under a key; without the key there is no way back, nor to another release's.
+
+    >>> pseudonym("00" * 32, 1) == pseudonym("00" * 32, 1), pseudonym("00" * 32, 1) == pseudonym("01" * 32, 1)
+    (True, False)
+    """
+    secret = bytes.fromhex(key)
+    if len(secret) < 16:
+        raise ValueError("a key of pseudonyms has at least 16 bytes; without it there are none")
+    return hmac.digest(secret, str(assessor).encode(), "sha256").hex()[:LENGTH]

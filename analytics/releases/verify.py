@@ -1,0 +1,421 @@
+"""Is this release what it says? ``python verify.py`` checks every file, and computes the numbers again from the facts.
+
+It needs Python 3.11 and NumPy, and lies in every release beside verify_facts.py, verify_estimates.py and
+verify_quantiles.py. It says what agrees, what differs, and what could not be computed again. The exit code is 0 only
+if nothing differs. Numbers agree within one part in a thousand million.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+if __package__:
+    from analytics.releases.verify_estimates import METHODS, Weighed, p_value
+    from analytics.releases.verify_facts import (
+        Facts, Floats, Ints, Row, draw_probability, json_lines, read_facts, returned_by,
+    )  # fmt: skip
+    from analytics.releases.verify_quantiles import beta_quantile
+else:  # in a release, the files lie beside each other
+    from verify_estimates import METHODS, Weighed, p_value  # type: ignore
+    from verify_facts import Facts, Floats, Ints, Row, draw_probability, json_lines, read_facts, returned_by  # type: ignore  # fmt: skip  # noqa: E501
+    from verify_quantiles import beta_quantile  # type: ignore
+
+CLOSE = 1e-9  # relative
+NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
+AROUND_A_VALUE = (
+    "value", "low", "high", "topics_low", "topics_high", "always_low", "always_high",
+)  # fmt: skip
+POSITIVE = ("standard_error", "topics_standard_error", "degrees_of_freedom", "p_value", "n")
+MOST_NAMED = 20
+
+
+@dataclass
+class Report:
+    """What was compared, by kind; what differs, in words; what was not computed again, by reason."""
+
+    same: Counter[str] = field(default_factory=Counter)
+    different: list[str] = field(default_factory=list)
+    not_recomputed: Counter[str] = field(default_factory=Counter)
+
+    def compare(self, kind: str, where: str, recorded: Any, again: Any, near_zero: float = 0.0) -> None:
+        """Count two numbers (or nested lists of them, or texts) as the same, or note that they differ."""
+        if agree(recorded, again, near_zero):
+            self.same[kind] += 1
+        else:
+            self.different.append(f"{where}: recorded {_short(recorded)}, computed again {_short(again)}")
+
+
+def agree(recorded: Any, again: Any, near_zero: float) -> bool:
+    if isinstance(recorded, list) and isinstance(again, list):
+        both = zip(recorded, again, strict=False)
+        return len(recorded) == len(again) and all(agree(one, other, near_zero) for one, other in both)
+    if isinstance(recorded, int | float) and isinstance(again, int | float):
+        return math.isclose(recorded, again, rel_tol=CLOSE, abs_tol=near_zero)
+    return bool(recorded == again)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def check_files(folder: Path, manifest: Row, report: Report) -> None:
+    """Compare size and SHA-256 of every file with the manifest; a file that it does not name differs too."""
+    listed = {entry["path"]: entry for entry in manifest["files"]}
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    found = {name for name in found if "__pycache__/" not in name}
+    report.different += [
+        f"{name}: not in manifest.json" for name in sorted(found - listed.keys() - {"manifest.json"})
+    ]
+    for name, entry in listed.items():
+        if name not in found:
+            report.different.append(f"{name}: missing")
+            continue
+        digest, size = hashlib.sha256(), 0
+        with (folder / name).open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+                size += len(block)
+        report.compare("files", name, [entry["bytes"], entry["sha256"]], [size, digest.hexdigest()])
+    with (folder / "judgments.jsonl").open("rb") as lines:
+        root = merkle_root(line.removesuffix(b"\n") for line in lines)
+    report.compare(
+        "Merkle root of judgments.jsonl", "manifest.json merkle_root", manifest["merkle_root"], root
+    )
+
+
+def merkle_root(lines: Iterable[bytes]) -> str:
+    """Return the root of RFC 6962: leaves ``SHA-256(0 + line)``, nodes ``SHA-256(1 + left + right)``."""
+    complete: list[tuple[int, bytes]] = []  # (leaves, hash) of complete subtrees, the largest first
+    for line in lines:
+        size, digest = 1, hashlib.sha256(b"\x00" + line).digest()
+        while complete and complete[-1][0] == size:
+            size, digest = 2 * size, hashlib.sha256(b"\x01" + complete.pop()[1] + digest).digest()
+        complete.append((size, digest))
+    if not complete:
+        return hashlib.sha256(b"").hexdigest()
+    digest = complete.pop()[1]
+    while complete:
+        digest = hashlib.sha256(b"\x01" + complete.pop()[1] + digest).digest()
+    return digest.hex()
+
+
+# -- grades ------------------------------------------------------------------------------------------------------
+
+
+def check_grades(folder: Path, manifest: Row, report: Report) -> None:
+    """Compare the grades with what the judgments say, and qrels, prels and their BEIR twin with the grades."""
+    items = {(row["topic_id"], row["doc_id"]): row for row in json_lines(folder / "items.jsonl")}
+    counted = [row for row in json_lines(folder / "judgments.jsonl") if row["counted"]]
+    given = {
+        pair: list(rows) for pair, rows in groupby(counted, lambda row: (row["topic_id"], row["doc_id"]))
+    }
+    for pair, item in items.items():
+        rows = given.get(pair, [])
+        joint, grade = grades_of(rows, item, manifest)
+        report.compare(
+            "joint grades", f"items.jsonl {' '.join(pair)} joint_grade", item["joint_grade"], joint
+        )
+        report.compare("grades", f"items.jsonl {' '.join(pair)} grade", item["grade"], grade)
+    if manifest["aggregation"] == "dawid-skene":
+        report.not_recomputed[
+            "joint grades by Dawid and Skene's model, taken as they stand in items.jsonl"
+        ] += 1
+    graded = [(*pair, str(item["grade"]), item) for pair, item in items.items() if item["grade"] is not None]
+    expected = {
+        "qrels.txt": [f"{topic} 0 {document} {grade}" for topic, document, grade, _ in graded],
+        "qrels_jg.txt": [
+            f"{row['topic_id']} {row['assessor']} {row['doc_id']} {row['grade']}" for row in counted
+        ],
+        "prels.txt": [
+            f"{topic} {document} {grade} 1 {item['inclusion_probability']!r}"
+            for topic, document, grade, item in graded
+            if item["drawn_in"]
+        ],
+        "beir/qrels/test.tsv": [
+            "query-id\tcorpus-id\tscore",
+            *(f"{topic}\t{document}\t{grade}" for topic, document, grade, _ in graded),
+        ],
+    }
+    for name, lines in expected.items():
+        there = (folder / name).read_text("utf-8").splitlines()
+        for number, (one, other) in enumerate(zip(there, lines, strict=False), 1):
+            report.compare(f"lines of {name}", f"{name} line {number}", _numbers(one), _numbers(other))
+        report.compare("files", f"{name}, number of lines", len(there), len(lines))
+
+
+def _numbers(line: str) -> list[Any]:
+    """Return the words of a line, the last as a number where it is one: 1e-05 and 0.00001 are the same."""
+    *words, last = line.split()
+    return [*words, float(last) if last.replace(".", "").replace("e-", "").isdecimal() else last]
+
+
+def grades_of(rows: Sequence[Row], item: Row, manifest: Row) -> tuple[int | None, int | None]:
+    """Return what the assessors say together, and the grade of qrels: adjudicated, else audited, else that.
+
+    Together: the lower median, or the grade given most often (ties to the lower). With `prefers_gold` the grade of an
+    adjudication stands before that of an audit, and both before the others.
+    """
+    judged = sorted(row["grade"] for row in rows if row["purpose"] == "judge")
+    audited = sorted(row["grade"] for row in rows if row["purpose"] == "audit")
+    joint = judged[(len(judged) - 1) // 2] if judged else None
+    if manifest["aggregation"] == "majority" and judged:
+        joint = min(judged, key=lambda grade: (-judged.count(grade), grade))
+    if manifest["aggregation"] == "dawid-skene":
+        joint = item["joint_grade"]
+    if manifest["prefers_gold"] and item["adjudicated_grade"] is not None:
+        return joint, item["adjudicated_grade"]
+    if manifest["prefers_gold"] and audited:
+        return joint, audited[(len(audited) - 1) // 2]
+    return joint, joint
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+
+def check_chances(folder: Path, facts: Facts, bronze_score: str, report: Report) -> None:
+    """Compare the chances of items to be judged, and to be open to audits; and the classes of their grades."""
+    judged = [row for row in json_lines(folder / "items.jsonl") if row["in_frame"] and row["judged"]]
+    everything, is_open = np.ones(len(judged), dtype=bool), facts.audit_probability > 0
+    columns = {"chance_judged": everything}
+    if is_open.any():
+        columns["chance_open"] = is_open
+    for name, members in columns.items():
+        chance = draw_probability(facts, members)[facts.item]
+        for row, again in zip(judged, chance.tolist(), strict=True):
+            report.compare(
+                "chances", f"items.jsonl {row['topic_id']} {row['doc_id']} {name}", row[name], again
+            )
+    if bronze_score != "vote-share":
+        report.not_recomputed[f"classes of grades by {bronze_score}, taken as they stand in items.jsonl"] += 1
+        return
+    number = np.bincount(facts.label_item, minlength=len(judged))
+    mean = np.bincount(facts.label_item, facts.label_grade, len(judged)) / number
+    for row, again in zip(judged, np.rint(12 * mean).astype(int).tolist(), strict=True):
+        where = f"items.jsonl {row['topic_id']} {row['doc_id']} bronze_class"
+        report.compare("classes of grades", where, row["bronze_class"], again)
+
+
+def check_estimates(facts: Facts, estimates: Row, report: Report) -> None:
+    """Compare every estimate of a linear measure, of published runs."""
+    runs = {run: place for place, run in enumerate(facts.runs)}
+    with_replacement = estimates["draw"]["selection"] == "replacement"
+    for measure, rows_of_measure in groupby(estimates["estimates"], lambda row: row["measure"]):
+        about, rows = estimates["measures"][measure], list(rows_of_measure)
+        if about["kind"] != "linear":
+            report.not_recomputed[f"estimates of {measure}, whose intervals come from a bootstrap"] += len(
+                rows
+            )
+            continue
+        weighed = Weighed.of(facts, measure, about["prediction"])
+        report.compare("gains", f"estimates.json {measure} gains", about["gains"], weighed.gains.tolist())
+        for name, own in groupby(rows, lambda row: row["method"]):
+            if name not in METHODS or (with_replacement and name == "naive"):
+                reason = f"estimates by {name}" + (" of a draw with replacement" if name == "naive" else "")
+                report.not_recomputed[reason] += len(list(own))
+                continue
+            if name == "true" and (facts.gold_answer < 0).any():
+                report.not_recomputed["true values: gold answers are not in the release"] += len(list(own))
+                continue
+            method = METHODS[name](weighed)
+            for row in own:
+                if row["run"] not in runs or (row["run_b"] or row["run"]) not in runs:
+                    report.not_recomputed["estimates of runs that are not in the release"] += 1
+                    continue
+                run_b = None if row["run_b"] is None else runs[row["run_b"]]
+                again = method(weighed.target(runs[row["run"]], run_b))
+                compare_estimate(row, again, report)
+
+
+def compare_estimate(row: Row, again: Row, report: Report) -> None:
+    """Compare all numbers of one estimate; a refusal must be one again."""
+    names = " - ".join(filter(None, (row["run"], row["run_b"])))
+    where = f"estimates.json {row['measure']} {row['method']} {names}"
+    if "refused" in again or row["value"] is None:
+        report.compare("refusals", f"{where}: refused", row["value"] is None, "refused" in again)
+        return
+    if row["method"] == "corrected":
+        again = {"always_low": 0.0, "always_high": 0.0} | again if again["standard_error"] == 0 else again
+        again = again | ({"p_value": p_value(again)} if row["run_b"] else {})
+    for name in AROUND_A_VALUE + POSITIVE:
+        near_zero = NEAR_ZERO if name in AROUND_A_VALUE else 0.0
+        report.compare("numbers of estimates", f"{where} {name}", row[name], again.get(name), near_zero)
+    recorded, parts = row["components"], again["components"]
+    report.compare("numbers of estimates", f"{where} components", sorted(recorded), sorted(parts))
+    for name in recorded.keys() & parts.keys():
+        report.compare("numbers of estimates", f"{where} components {name}", recorded[name], parts[name])
+
+
+# -- confusion matrices ------------------------------------------------------------------------------------------
+
+
+def effective_counts(group: Ints, true: Ints, shares: Floats, a: Floats, n_groups: int) -> Floats:
+    """Return counts[group, true, given] of audited labels, whose chance to be known was a.
+
+    Rows are shares weighted by 1/a, times Kish's effective number ``(sum 1/a)^2 / sum 1/a^2``. `shares[label, given]`
+    is 1 for the grade that was given.
+    """
+    g = shares.shape[1]
+    weighted = np.zeros((n_groups, g, g))
+    np.add.at(weighted, (group, true), shares / a[:, None])
+    squares = np.bincount(group * g + true, 1 / a**2, n_groups * g).reshape(n_groups, g)
+    total = weighted.sum(axis=2)
+    return weighted * np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, :, None]
+
+
+def confusion_tables(facts: Facts) -> Iterator[tuple[str, str, Floats, int, int]]:
+    """Yield scope, key, counts[true, given], number of gold checks and of audited labels."""
+    g, n = facts.gains.size, len(facts.assessors)
+    labels = np.flatnonzero(facts.audited[facts.label_item])
+    item, who = facts.label_item[labels], facts.label_assessor[labels]
+    true, a, given = (
+        facts.audit_grade[item],
+        facts.audit_probability[item],
+        np.eye(g)[facts.label_grade[labels]],
+    )
+    checks = np.zeros((n, g, g))
+    np.add.at(checks, (facts.check_assessor, facts.check_true, facts.check_given), 1)
+    together = checks + effective_counts(who, true, given, a, n)
+    n_checks, n_audited = checks.sum(axis=(1, 2)).astype(int), np.bincount(who, minlength=n)
+    for place, assessor in enumerate(facts.assessors):
+        yield "assessor", assessor, together[place], int(n_checks[place]), int(n_audited[place])
+    yield "pooled", "all", together.sum(axis=0), int(n_checks.sum()), labels.size
+    tiers = np.array(facts.tiers)
+    for tier in sorted(set(facts.tiers)):
+        own = tiers == tier
+        yield "tier", tier, together[own].sum(axis=0), int(n_checks[own].sum()), int(n_audited[own].sum())
+    groups = {"topic": (facts.topic[facts.item[item]], facts.topics)}
+    if facts.all_runs and labels.size:
+        popular = returned_by(facts)[facts.item[item]]
+        edges = np.unique(np.quantile(popular, [1 / 3, 2 / 3], method="inverted_cdf"))
+        third = np.unique(np.searchsorted(edges, popular, side="left"), return_inverse=True)[1]
+        groups["popularity"] = third, [str(number + 1) for number in range(3)]
+    for scope, (group, keys) in groups.items():
+        of_groups = effective_counts(group, true, given, a, len(keys))
+        for place in np.unique(group).tolist():
+            yield scope, keys[place][:100], of_groups[place], 0, int((group == place).sum())
+    votes = np.zeros((facts.item.size, g))
+    np.add.at(votes, (facts.label_item, facts.label_grade), 1)
+    audited = np.flatnonzero(facts.audited)
+    if audited.size:
+        best = votes[audited] == votes[audited].max(axis=1, keepdims=True)
+        shared = best / best.sum(axis=1, keepdims=True)
+        one = np.zeros(audited.size, dtype=np.int64)
+        counts = effective_counts(
+            one, facts.audit_grade[audited], shared, facts.audit_probability[audited], 1
+        )[0]
+        yield "aggregate", "majority", counts, 0, audited.size
+
+
+def rows_of(counts: Floats) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the shares of every row with their Jeffreys intervals: quantiles of Beta(x + 1/2, n - x + 1/2)."""
+    shares, low, high = [], [], []
+    for row in counts.tolist():
+        n = sum(row)
+        if n <= 0:
+            shares, low, high = [*shares, None], [*low, None], [*high, None]
+            continue
+        shares.append([x / n for x in row])
+        low.append([0.0 if x == 0 else beta_quantile(0.025, x + 0.5, n - x + 0.5) for x in row])
+        high.append([1.0 if x == n else beta_quantile(0.975, x + 0.5, n - x + 0.5) for x in row])
+    return shares, low, high
+
+
+def check_confusions(folder: Path, facts: Facts, report: Report) -> None:
+    """Compare the matrices of assessors, tiers, topics, thirds by popularity, and of the majority of grades."""
+    recorded = {
+        (row["scope"], row["key"]): row for row in json.loads((folder / "confusion.json").read_text("utf-8"))
+    }
+    for scope, key, counts, n_checks, n_audited in confusion_tables(facts):
+        row = recorded.pop((scope, key), None)
+        if row is None:
+            report.different.append(f"confusion.json: no matrix of {scope} {key}")
+            continue
+        right = float(np.trace(counts))
+        accuracy = [part[0] for part in rows_of(np.array([[right, max(0.0, float(counts.sum()) - right)]]))]
+        again = dict(zip(("matrix", "low", "high"), rows_of(counts), strict=True))
+        again |= {"n_gold_checks": n_checks, "n_audited": n_audited}
+        again |= {
+            name: None if part is None else part[0]
+            for name, part in zip(("accuracy", "accuracy_low", "accuracy_high"), accuracy, strict=True)
+        }
+        for name, value in again.items():
+            report.compare(
+                "numbers of matrices", f"confusion.json {scope} {key} {name}", row[name], value, NEAR_ZERO
+            )
+        # the counts are recorded to six decimals
+        report.compare(
+            "numbers of matrices",
+            f"confusion.json {scope} {key} counts",
+            row["counts"],
+            counts.tolist(),
+            1e-6,
+        )
+    for scope, number in Counter(scope for scope, _ in recorded).items():
+        report.not_recomputed[f"matrices by {scope}"] += number
+    if any(
+        row["drift_p_value"] is not None for row in json.loads((folder / "confusion.json").read_text("utf-8"))
+    ):
+        report.not_recomputed["tests of drift: the times of judgments are not published"] += 1
+
+
+# -- all of it ---------------------------------------------------------------------------------------------------
+
+
+def verify(folder: Path) -> Report:
+    """Return the report on a release, given as the folder that holds manifest.json."""
+    report = Report()
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    check_files(folder, manifest, report)
+    check_grades(folder, manifest, report)
+    estimates = json.loads((folder / "estimates.json").read_text("utf-8"))
+    if estimates["computation"] is None:
+        report.not_recomputed[f"there are no estimates: {estimates['refusal']}"] += 1
+        return report
+    facts = read_facts(folder, estimates)
+    check_chances(folder, facts, estimates["computation"]["bronze_score"], report)
+    check_estimates(facts, estimates, report)
+    check_confusions(folder, facts, report)
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
+    parser.add_argument("--json", action="store_true", help="write the report as JSON")
+    options = parser.parse_args()
+    try:
+        report = verify(options.folder)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, gzip.BadGzipFile) as error:
+        report = Report(different=[f"the release cannot be read: {type(error).__name__}: {error}"])
+    if options.json:
+        print(json.dumps(asdict(report), indent=2, ensure_ascii=False))
+        return int(bool(report.different))
+    for kind, number in report.same.items():
+        print(f"same            {number:>9,}  {kind}")
+    for reason, number in report.not_recomputed.items():
+        print(f"not recomputed  {number:>9,}  {reason}")
+    for words in report.different[:MOST_NAMED]:
+        print(f"DIFFERENT  {words}")
+    if len(report.different) > MOST_NAMED:
+        print(f"DIFFERENT  and {len(report.different) - MOST_NAMED:,} more (--json lists all)")
+    print("NOT what it says" if report.different else "ok: everything that was compared is the same")
+    return int(bool(report.different))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

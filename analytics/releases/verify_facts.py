@@ -1,0 +1,205 @@
+"""The facts of a release as arrays: what could be drawn, what was, who said what, and what the runs return.
+
+Part of every release, beside verify.py; NumPy is all it needs.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Row = dict[str, Any]
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a release says, as arrays: of the frame (all pairs that could be drawn), of judged items, of labels."""
+
+    gains: Floats  # [grade]
+    relevant_grade: int
+    topics: list[str]
+    runs: list[str]  # those whose file is in the release: of the others nothing can be computed again
+    all_runs: bool  # no run is missing
+    topic: Ints  # [frame], places in topics
+    drawn_in: Ints  # [frame], the first batch that drew the pair, from 1; 0 = none
+    first_probability: Floats  # [batch, frame], the chance that this batch is the first to draw it
+    predictions: dict[str, Floats]  # [frame]: the gain expected of each pair, made without its own judgments
+    gold_answer: Ints  # [frame], -1 where none is known
+    returned: list[tuple[Ints, Ints]]  # [run], places in the frame and their ranks
+    outside: list[Ints]  # [run], ranks at which it returns what could not be drawn
+    item: Ints  # [item], judged pairs: places in the frame
+    bronze_class: Ints  # [item], what its judgments say together, in classes
+    audited: Mask  # [item]
+    audit_grade: Ints  # [item], 0 where not audited
+    audit_probability: Floats  # [item], 0 where no audit could take it
+    label_item: Ints  # [label], judgments that count: places in item
+    label_grade: Ints
+    label_assessor: Ints  # places in assessors
+    check_assessor: Ints  # [check], judgments of pairs whose right grade was known: places in assessors
+    check_true: Ints
+    check_given: Ints
+    assessors: list[str]  # pseudonyms of all whose errors are measured
+    tiers: list[str]  # [assessor]
+    fixed_size: bool  # a fixed number was drawn of every topic; else each pair by itself
+    order_is_random: bool  # what is judged so far is a random part of what was drawn
+    n_planned: int  # items that audits will take in all
+
+
+# -- reading -----------------------------------------------------------------------------------------------------
+
+
+def json_lines(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def read_facts(folder: Path, estimates: Row) -> Facts:
+    """Return the arrays from items.jsonl, judgments.jsonl, assessors.jsonl, the runs, and what estimates.json says."""
+    draw, scale = estimates["draw"], estimates["scale"]
+    topics = {topic: place for place, topic in enumerate(draw["topics"])}
+    rows = [row for row in json_lines(folder / "items.jsonl") if row["in_frame"]]
+    places = {(row["topic_id"], row["doc_id"]): place for place, row in enumerate(rows)}
+    judged = [place for place, row in enumerate(rows) if row["judged"]]
+    items = [rows[place] for place in judged]
+    files = [run for run in json.loads((folder / "runs.json").read_text("utf-8")) if run["file"]]
+    ranks = [_ranks(folder / run["file"], places, topics, draw["depth"]) for run in files]
+    return Facts(
+        gains=np.array([grade["gain"] for grade in scale["grades"]], dtype=np.float64),
+        relevant_grade=scale["relevant_grade"],
+        topics=list(topics),
+        runs=[run["run_id"] for run in files],
+        all_runs=len(files) == len(json.loads((folder / "runs.json").read_text("utf-8"))),
+        topic=np.array([topics[row["topic_id"]] for row in rows], dtype=np.int64),
+        drawn_in=_column(rows, "drawn_in", 0),
+        first_probability=_first_probability(rows, draw),
+        predictions={
+            name: _column(rows, name, 0.0)
+            for name in (rows[0] if rows else {})
+            if name.startswith("prediction_")
+        },
+        gold_answer=_column(rows, "gold_answer", -1),
+        returned=[inside for inside, _ in ranks],
+        outside=[outside for _, outside in ranks],
+        item=np.array(judged, dtype=np.int64),
+        bronze_class=_column(items, "bronze_class", 0),
+        audited=_column(items, "audited", 0) > 0,
+        audit_grade=_column(items, "audit_grade", 0),
+        audit_probability=_column(items, "audit_probability", 0.0),
+        **_judgments(folder, {(row["topic_id"], row["doc_id"]): place for place, row in enumerate(items)}),
+        fixed_size=draw["selection"] == "pareto",
+        order_is_random=draw["order_is_random"],
+        n_planned=estimates["n_planned"],
+    )
+
+
+def _column(rows: list[Row], name: str, empty: int | float) -> NDArray[Any]:
+    """Return a column; `empty` stands where there is nothing, and its type is the column's."""
+    values = (empty if row.get(name) is None else row[name] for row in rows)
+    return np.fromiter(values, dtype=np.float64 if isinstance(empty, float) else np.int64, count=len(rows))
+
+
+def _first_probability(rows: list[Row], draw: Row) -> Floats:
+    """Return [batch, frame] the chance that this batch is the first to draw a pair.
+
+    Batches share one random number a pair, so together they draw with the largest of their probabilities; batches
+    drawn with replacement are independent.
+    """
+    n = draw["n_batches"]
+    names = [f"batch_{batch}" for batch in range(1, n + 1)] if n > 1 else ["inclusion_probability"]
+    own = np.stack([_column(rows, name, 0.0) for name in names])
+    with_replacement = draw["selection"] == "replacement"
+    together = 1 - np.cumprod(1 - own, axis=0) if with_replacement else np.maximum.accumulate(own, axis=0)
+    return np.asarray(np.diff(together, axis=0, prepend=0.0)) if n > 1 else own
+
+
+def _ranks(
+    path: Path, places: dict[Pair, int], topics: dict[str, int], depth: int
+) -> tuple[tuple[Ints, Ints], Ints]:
+    """Return the places in the frame that a run returns with their ranks, and its ranks outside; both to the depth."""
+    inside: list[tuple[int, int]] = []
+    outside: list[int] = []
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            topic, _, document, rank, _ = line.split(" ", 4)
+            if int(rank) > depth or topic not in topics:
+                continue
+            place = places.get((topic, document))
+            if place is None:
+                outside.append(int(rank))
+            else:
+                inside.append((place, int(rank)))
+    place, rank = np.array(inside, dtype=np.int64).reshape(-1, 2).T
+    return (place, rank), np.array(outside, dtype=np.int64)
+
+
+def _judgments(folder: Path, items: dict[Pair, int]) -> Row:
+    """Return the labels and the gold checks."""
+    people = {
+        row["assessor"]: row["tier"] for row in json_lines(folder / "assessors.jsonl") if row["in_matrices"]
+    }
+    who = {assessor: place for place, assessor in enumerate(people)}
+    labels: list[tuple[int, int, int]] = []
+    checks: list[tuple[int, int, int]] = []
+    for row in json_lines(folder / "judgments.jsonl"):
+        if row["label"]:
+            labels.append((items[row["topic_id"], row["doc_id"]], row["grade"], who[row["assessor"]]))
+        if row["check_grade"] is not None:
+            checks.append((who[row["assessor"]], row["check_grade"], row["grade"]))
+    of_labels, of_checks = (np.array(rows, dtype=np.int64).reshape(-1, 3).T for rows in (labels, checks))
+    return {
+        **dict(zip(("label_item", "label_grade", "label_assessor"), of_labels, strict=True)),
+        **dict(zip(("check_assessor", "check_true", "check_given"), of_checks, strict=True)),
+        "assessors": list(people),
+        "tiers": list(people.values()),
+    }
+
+
+# -- chances -----------------------------------------------------------------------------------------------------
+
+
+def draw_probability(facts: Facts, members: Mask) -> Floats:
+    """Return for every pair of the frame the chance that it is drawn and among `members`, a mask over the items.
+
+    What is judged so far is a random part of what each batch drew of a topic. So the chance is, summed over batches,
+    that the batch is the first to draw the pair, times the part of its items of the topic that are members. Where a
+    batch drew nothing of a topic, its part over all topics stands in; but where a topic has drawn items and no member
+    yet, only a batch that is complete counts.
+    """
+    shape = (len(facts.first_probability), len(facts.topics))
+    drawn, inside = facts.drawn_in > 0, facts.item[members]
+    n_drawn, n = np.zeros(shape), np.zeros(shape)
+    np.add.at(n_drawn, (facts.drawn_in[drawn] - 1, facts.topic[drawn]), 1)
+    np.add.at(n, (facts.drawn_in[inside] - 1, facts.topic[inside]), 1)
+    whole = n_drawn.sum(axis=1)
+    everywhere = np.divide(n.sum(axis=1), whole, out=np.ones(shape[0]), where=whole > 0)[:, None]
+    reached = (n.sum(axis=0) > 0) | (n_drawn.sum(axis=0) == 0)
+    share = np.where(reached | (everywhere == 1), everywhere, 0.0)
+    share = np.divide(n, n_drawn, out=share, where=n_drawn > 0)
+    return np.asarray((facts.first_probability * share[:, facts.topic]).sum(axis=0))
+
+
+def not_covered(facts: Facts, members: Mask, chance: Floats) -> bool:
+    """Return whether the members cannot stand for the whole frame, so that nothing is estimated from them."""
+    if ((facts.first_probability > 0).any(axis=0) & (chance <= 0)).any():
+        return True
+    topic, n = facts.topic, len(facts.topics)
+    inside = np.bincount(topic[facts.item[members]], minlength=n)
+    drawn = np.bincount(topic[facts.drawn_in > 0], minlength=n)
+    return not facts.order_is_random and bool(((inside > 0) & (inside < drawn)).any())
+
+
+def returned_by(facts: Facts) -> Ints:
+    """Return by pair of the frame how many runs return it."""
+    n = facts.topic.size
+    return np.asarray(
+        sum((np.bincount(place, minlength=n) for place, _ in facts.returned), np.zeros(n, dtype=np.int64))
+    )

@@ -1,0 +1,113 @@
+"""The pictures of a computation, drawn from the rows that pages and the API give: they cannot say another thing."""
+
+from typing import Any
+
+import numpy as np
+
+from analytics.charts import Chart, ForestRow, difference_matrix, forest, rank_matrix
+from analytics.models import Computation, Estimate, Method
+from analytics.services.ranking import ranking_of
+from analytics.services.verdicts import adjusted_p_values, estimates_of, pair_estimates
+from judging.models import Run
+
+PLOTTED = {
+    Method.NAIVE: "naive",
+    Method.CORRECTED: "corrected",
+    Method.MATRIX_INVERSE: "matrix inverse",
+    Method.IMPORTANCE: "importance sampling",
+    Method.TRUE: "true value",
+}
+
+
+def run_forest(computation: Computation | None, measure: str) -> Chart | None:
+    """Return every run's value by every method, the best run first."""
+    return forest_of_runs(estimates_of(computation, measure, run_b__isnull=True), measure)
+
+
+def forest_of_runs(estimates: list[Estimate], measure: str) -> Chart | None:
+    """Return the forest plot of these estimates; None without any."""
+    if not estimates:
+        return None
+    best: dict[int, float] = {}
+    for method in (Method.NAIVE, Method.CORRECTED):
+        best |= {e.run_id: e.value for e in estimates if e.method == method and e.value is not None}
+    in_order = sorted(estimates, key=lambda e: (-best.get(e.run_id, 0.0), e.run.run_id))
+    return forest(
+        [_row(e, e.run.run_id) for e in in_order],
+        f"{measure} of every run",
+        f"{measure} with 95 % intervals, by method",
+        measure,
+    )
+
+
+def pair_forest(
+    computation: Computation | None,
+    measure: str,
+    run_a: Run,
+    run_b: Run,
+    estimates: list[Estimate] | None = None,
+) -> Chart | None:
+    """Return the difference of two runs by every method; `estimates` if they were read already."""
+    found = pair_estimates(computation, measure, run_a, run_b) if estimates is None else estimates
+    if not found:
+        return None
+    title = f"Difference in {measure}"
+    label = f"{run_a.run_id} − {run_b.run_id}"
+    words = f"{label} with 95 % intervals, by method"
+    return forest([_row(e, label) for e in found], title, words, title, reference=0.0)
+
+
+def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
+    """Return the corrected differences of all pairs with Holm's adjusted p, the runs in the order of their values."""
+    if computation is None:
+        return None
+    corrected = computation.estimates.filter(measure=measure, method=Method.CORRECTED)
+    own = corrected.filter(run_b=None).values_list("run", "run__run_id", "value")
+    runs = sorted(own, key=lambda row: (row[2] is None, -(row[2] or 0.0), row[1]))
+    if len(runs) < 2:
+        return None
+    place = {key: index for index, (key, *_) in enumerate(runs)}
+    tables = {name: np.full((len(runs), len(runs)), np.nan) for name in ("value", "low", "high", "p")}
+    adjusted = adjusted_p_values(computation, measure).p_values
+    pairs = corrected.filter(run_b__isnull=False, value__isnull=False)
+    for key, first, second, *numbers in pairs.values_list("pk", "run", "run_b", "value", "low", "high"):
+        if first in place and second in place:
+            _put(tables, place[first], place[second], numbers, adjusted.get(key))
+    return difference_matrix(
+        [run_id for _, run_id, _ in runs],
+        *(tables[name].tolist() for name in ("value", "low", "high", "p")),
+        title=f"Differences in {measure}",
+        description=f"Corrected differences in {measure} of all pairs of runs, with Holm's adjusted p",
+        measure=measure,
+    )
+
+
+def _put(tables: dict[str, Any], a: int, b: int, numbers: list[float], p: float | None) -> None:
+    """Enter a difference both ways round."""
+    value, low, high = numbers
+    for name, one, other in (("value", value, -value), ("low", low, -high), ("high", high, -low)):
+        tables[name][a, b], tables[name][b, a] = one, other
+    if p is not None:
+        tables["p"][a, b] = tables["p"][b, a] = p
+
+
+def rank_picture(
+    computation: Computation | None, measure: str, method: str = Method.CORRECTED.value
+) -> Chart | None:
+    """Return the chance of every rank for every run; None where there is no ranking."""
+    found = ranking_of(computation=computation, measure=measure, method=method)
+    if found.refusal:
+        return None
+    return rank_matrix(
+        [run.run_id for run in found.runs],
+        [list(run.probabilities) for run in found.runs],
+        f"Ranks in {measure}",
+        f"The chance of every rank by {measure}, {method}",
+    )
+
+
+def _row(estimate: Estimate, label: str) -> ForestRow:
+    method = PLOTTED[Method(estimate.method)]
+    if estimate.value is None:
+        return ForestRow(label, method, refused=estimate.refusal)
+    return ForestRow(label, method, estimate.value, estimate.low, estimate.high)

@@ -1,0 +1,156 @@
+"""The ranking that a computation gives, with its uncertainty: what the page shows, and the API says."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from analytics.comparison import holm
+from analytics.estimators import Z95, Floats
+from analytics.models import Computation, Method
+from analytics.ranking import (
+    Bools,
+    TauInterval,
+    covariance_from_pairs,
+    rank_intervals,
+    rank_probabilities,
+    tau_interval,
+)
+from analytics.services.verdicts import SURE
+
+SEED = 20161109  # the same estimates give the same chances
+DRAWS = 10_000
+RANKED = (Method.CORRECTED, Method.NAIVE)  # methods with an interval of every pair that may be read so
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """A run with its value, its rank by that (1 is the best), and the ranks that it may have.
+
+    `rank_low` to `rank_high` hold for all runs at once in 95 of 100 campaigns; `probabilities[r]` is the chance of
+    rank r + 1.
+    """
+
+    run: int  # its key
+    run_id: str
+    value: float
+    low: float
+    high: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The runs, the best first; `refusal` says why there is no ranking, `left_out` why some runs are not in it.
+
+    `tau`: between this ranking and the true one. `n_apart` of `n_pairs` pairs are told apart (Holm). `n_unknown` pairs
+    have no estimate; their runs' errors are taken as independent.
+    """
+
+    measure: str
+    method: str
+    runs: tuple[RankedRun, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()  # run, reason
+    tau: TauInterval | None = None
+    n_pairs: int = 0
+    n_apart: int = 0
+    n_unknown: int = 0
+    refusal: str = ""
+    seed: int = SEED
+    draws: int = DRAWS
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Tables [run, run]: the variance of every difference, and whether it is told apart."""
+
+    variance: Floats
+    apart: Bools
+    n_unknown: int
+
+
+def ranking_of(*, computation: Computation | None, measure: str, method: str = Method.CORRECTED) -> Ranking:
+    """Return the ranking of the runs that have an estimate by the method.
+
+    A difference's error is taken from its 95 % interval (half of it over 1.96), so that every pair is as uncertain as
+    its interval says, also where that is t's.
+    """
+    if method not in RANKED:
+        return Ranking(measure, method, refusal="only corrected and naive values are ranked")
+    if computation is None:
+        return Ranking(measure, method, refusal="nothing was computed yet")
+    found = computation.estimates.filter(measure=measure, method=method, run_b=None)
+    rows = list(
+        found.order_by("-value", "run__run_id").values_list(
+            "run", "run__run_id", "value", "low", "high", "refusal"
+        )
+    )
+    left_out = tuple((run_id, refusal) for _, run_id, value, *_, refusal in rows if value is None)
+    rows = [row for row in rows if row[2] is not None]
+    if len(rows) < 2:
+        return Ranking(measure, method, left_out=left_out, refusal=_too_few(len(rows), left_out))
+    values = np.array([row[2] for row in rows], dtype=np.float64)
+    half = np.array([(row[4] - row[3]) / 2 for row in rows])
+    pairs = _pairs(computation, measure, method, [row[0] for row in rows], (half / Z95) ** 2)
+    covariance = covariance_from_pairs(None, pairs.variance)
+    chance = rank_probabilities(values, covariance, seed=SEED, draws=DRAWS)
+    best, worst = rank_intervals(values, pairs.apart)
+    n = values.size
+    return Ranking(
+        measure=measure,
+        method=method,
+        runs=tuple(
+            RankedRun(*row[:5], place + 1, int(best[place]), int(worst[place]), tuple(chance[place].tolist()))
+            for place, row in enumerate(rows)
+        ),
+        left_out=left_out,
+        tau=tau_interval(values, covariance, seed=SEED),
+        n_pairs=n * (n - 1) // 2,
+        n_apart=int(pairs.apart.sum()) // 2,
+        n_unknown=pairs.n_unknown,
+    )
+
+
+def _pairs(
+    computation: Computation, measure: str, method: str, runs: list[int], run_variances: Floats
+) -> _Pairs:
+    """Read all pairs: their variances, and which are told apart after Holm's adjustment of all that are tested."""
+    place = {run: number for number, run in enumerate(runs)}
+    found = computation.estimates.filter(
+        measure=measure, method=method, run_b__isnull=False, value__isnull=False
+    )
+    rows = found.values_list("run", "run_b", "value", "low", "high", "p_value")
+    kept = [row for row in rows if row[0] in place and row[1] in place]
+    variance = run_variances[:, None] + run_variances[None]
+    apart = np.zeros(variance.shape, dtype=bool)
+    n = len(runs)
+    if kept:
+        first, second = (np.array([place[row[side]] for row in kept]) for side in (0, 1))
+        value, low, high = np.array([row[2:5] for row in kept], dtype=np.float64).T
+        variance[first, second] = variance[second, first] = ((high - low) / 2 / Z95) ** 2
+        p = np.array([np.nan if row[5] is None else row[5] for row in kept], dtype=np.float64)
+        if (
+            method != Method.CORRECTED
+        ):  # not tested in the database: naive intervals know nothing of judges' errors
+            p = _normal_p(value, (high - low) / 2 / Z95)
+        tested = np.flatnonzero(np.isfinite(p))
+        sure = np.zeros(p.size, dtype=bool)
+        if tested.size:
+            sure[tested] = holm(p[tested]) < SURE
+        apart[first, second] = apart[second, first] = sure
+    np.fill_diagonal(variance, 0.0)
+    return _Pairs(variance, apart, n * (n - 1) // 2 - len(kept))
+
+
+def _normal_p(value: Floats, error: Floats) -> Floats:
+    size = np.divide(np.abs(value), error, out=np.zeros(value.size), where=error > 0)
+    return np.asarray(np.where(error > 0, 2 * ndtr(-size), np.where(value == 0, 1.0, 0.0)))
+
+
+def _too_few(n: int, left_out: tuple[tuple[str, str], ...]) -> str:
+    if left_out:
+        return f"{n} runs have a number; at least 2 are needed. {left_out[0][0]}: {left_out[0][1]}"
+    return f"{n} runs have a number; at least 2 are needed"

@@ -1,0 +1,331 @@
+"""The answers: every field by name, nothing that is not listed."""
+
+from rest_framework import serializers
+
+from analytics.models import (
+    AuditForecast,
+    Computation,
+    ConfusionEstimate,
+    DisputedItem,
+    Estimate,
+    Flag,
+    Method,
+    Release,
+)
+from analytics.services.verdicts import Pair
+
+
+class ComputationAnswer(serializers.ModelSerializer):
+    class Meta:
+        model = Computation
+        fields = (
+            "id",
+            "last_judgment_id",
+            "n_batches",
+            "n_audits",
+            "bronze_score",
+            "assumption",
+            "n_judgments",
+            "n_items",
+            "n_audited",
+            "n_gold_checks",
+            "seconds",
+            "created_at",
+        )
+
+
+class MeasureAnswer(serializers.Serializer):
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(["linear", "ratio"])
+    is_usual = serializers.BooleanField(help_text="Drawn for; taken where a request names none")
+
+
+class MeasuresAnswer(serializers.Serializer):
+    campaign = serializers.UUIDField()
+    measures = MeasureAnswer(many=True)
+    computation = ComputationAnswer(allow_null=True, help_text="The newest; null before the first judgment")
+
+
+NUMBERS = (
+    "value",
+    "standard_error",
+    "low",
+    "high",
+    "p_value",
+    "degrees_of_freedom",
+    "topics_standard_error",
+    "topics_low",
+    "topics_high",
+    "topics_refusal",
+    "always_low",
+    "always_high",
+    "components",
+    "n",
+    "sources",
+    "refusal",
+    "warning",
+)
+
+
+class EstimateAnswer(serializers.ModelSerializer):
+    """A value with its 95 % interval, or the reason why there is none. `run_b` not null: the difference run - run_b."""
+
+    run = serializers.CharField(source="run.run_id")
+    run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
+    method = serializers.ChoiceField(Method.choices)
+    components = serializers.DictField(child=serializers.FloatField(), help_text="Variance by source")
+    sources = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = Estimate
+        fields = ("id", "run", "run_b", "measure", "method", *NUMBERS)
+
+
+class OneEstimateAnswer(EstimateAnswer):
+    """The same, without a number of its own: it may not be stored."""
+
+    class Meta:
+        model = Estimate
+        fields = ("run", "run_b", "measure", "method", *NUMBERS)
+
+
+class PairAnswer(serializers.Serializer):
+    """The corrected difference of two runs, its place among all pairs, and what may be said of it."""
+
+    run = serializers.CharField(source="estimate.run.run_id")
+    run_b = serializers.CharField(source="estimate.run_b.run_id")
+    measure = serializers.CharField(source="estimate.measure")
+    value = serializers.FloatField(source="estimate.value", allow_null=True)
+    standard_error = serializers.FloatField(source="estimate.standard_error", allow_null=True)
+    low = serializers.FloatField(source="estimate.low", allow_null=True)
+    high = serializers.FloatField(source="estimate.high", allow_null=True)
+    p_value = serializers.FloatField(source="estimate.p_value", allow_null=True)
+    p_holm = serializers.FloatField(
+        source="holm", allow_null=True, help_text="Adjusted for all tested pairs of the measure"
+    )
+    n = serializers.IntegerField(source="estimate.n")
+    better = serializers.SerializerMethodField(help_text="The better run, where p_holm tells them apart")
+    verdict = serializers.SerializerMethodField(help_text="A sentence to quote")
+    refusal = serializers.CharField(source="estimate.refusal")
+    warning = serializers.CharField(source="estimate.warning")
+
+    def get_better(self, pair: Pair) -> str | None:
+        return pair.better.run_id if pair.better else None
+
+    def get_verdict(self, pair: Pair) -> str:
+        return str(self.context["verdict"](pair))
+
+
+class ComparisonAnswer(serializers.Serializer):
+    """Two runs: their difference by every method, and what may be said of it."""
+
+    campaign = serializers.UUIDField()
+    computation = ComputationAnswer(allow_null=True)
+    measure = serializers.CharField()
+    run = serializers.CharField()
+    against = serializers.CharField()
+    verdict = serializers.CharField(allow_blank=True, help_text="Empty before the first computation")
+    p_holm = serializers.FloatField(allow_null=True)
+    n_compared = serializers.IntegerField(help_text="Pairs of the measure that were tested")
+    better = serializers.CharField(allow_null=True)
+    always = serializers.CharField(
+        allow_blank=True, help_text="What holds for who looks while judging goes on"
+    )
+    variance = serializers.CharField(allow_blank=True, help_text="Where the variance comes from")
+    forbidden = serializers.CharField(
+        allow_blank=True,
+        help_text="Why the answers about how was judged forbid the comparison; empty if they do not",
+    )
+    estimates = OneEstimateAnswer(many=True)
+
+
+class RankedRunAnswer(serializers.Serializer):
+    run = serializers.CharField(source="run_id")
+    value = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    rank = serializers.IntegerField()
+    rank_low = serializers.IntegerField(
+        help_text="From here to rank_high: for all runs at once, 95 of 100 times"
+    )
+    rank_high = serializers.IntegerField()
+    probabilities = serializers.ListField(child=serializers.FloatField(), help_text="Of rank 1, 2, ...")
+
+
+class TauAnswer(serializers.Serializer):
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class LeftOutAnswer(serializers.Serializer):
+    run = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class RankingAnswer(serializers.Serializer):
+    campaign = serializers.UUIDField()
+    computation = ComputationAnswer(allow_null=True)
+    measure = serializers.CharField()
+    method = serializers.CharField()
+    runs = RankedRunAnswer(many=True)
+    left_out = LeftOutAnswer(many=True)
+    tau = TauAnswer(allow_null=True, help_text="Kendall's tau with the true ranking, 95 %")
+    n_pairs = serializers.IntegerField()
+    n_apart = serializers.IntegerField(help_text="Pairs told apart, by Holm's p")
+    n_unknown = serializers.IntegerField()
+    refusal = serializers.CharField(allow_blank=True)
+
+
+class ConfusionAnswer(serializers.ModelSerializer):
+    """confusion[true grade][given grade]; rows sum to 1, null where there is no gold."""
+
+    counts = serializers.JSONField()
+    matrix = serializers.JSONField()
+    low = serializers.JSONField()
+    high = serializers.JSONField()
+
+    class Meta:
+        model = ConfusionEstimate
+        fields = (
+            "id",
+            "scope",
+            "key",
+            "label",
+            "assessor_id",
+            "counts",
+            "matrix",
+            "low",
+            "high",
+            "n_gold_checks",
+            "n_audited",
+            "accuracy",
+            "accuracy_low",
+            "accuracy_high",
+            "drift_p_value",
+        )
+
+
+class FlagAnswer(serializers.ModelSerializer):
+    assessor = serializers.CharField(source="assessor.user.username")
+
+    class Meta:
+        model = Flag
+        fields = ("id", "assessor_id", "assessor", "evidence", "created_at")
+
+
+class ForecastAnswer(serializers.ModelSerializer):
+    """How wide an interval would be after one more audit of this strategy."""
+
+    run = serializers.CharField(source="run.run_id", allow_null=True, default=None)
+    run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
+
+    class Meta:
+        model = AuditForecast
+        fields = (
+            "id",
+            "strategy",
+            "n_more",
+            "run",
+            "run_b",
+            "measure",
+            "half_width_now",
+            "half_width_after",
+            "half_width_error",
+            "refusal",
+        )
+
+
+class DisputedAnswer(serializers.ModelSerializer):
+    topic_id = serializers.CharField(source="item.topic.topic_id")
+    doc_id = serializers.CharField(source="item.document.doc_id")
+
+    class Meta:
+        model = DisputedItem
+        fields = (
+            "id",
+            "position",
+            "item_id",
+            "topic_id",
+            "doc_id",
+            "influence",
+            "error_probability",
+            "joint_grade",
+        )
+
+
+class PictureAnswer(serializers.Serializer):
+    name = serializers.CharField()
+    words = serializers.CharField()
+    query = serializers.ListField(child=serializers.CharField(), help_text="What its address takes")
+    url = serializers.CharField()
+
+
+class PicturesAnswer(serializers.Serializer):
+    plots = PictureAnswer(many=True)
+
+
+class RunEstimateAnswer(serializers.Serializer):
+    campaign = serializers.UUIDField()
+    run = serializers.CharField()
+    measure = serializers.CharField()
+    against = serializers.CharField(allow_null=True)
+    as_of = serializers.IntegerField(
+        allow_null=True, help_text="The judgment that these numbers go up to; null: nothing is known yet"
+    )
+    is_from_upload = serializers.BooleanField(help_text="Made when the run came; no computation has it yet")
+    values = OneEstimateAnswer(many=True)
+    differences = OneEstimateAnswer(many=True, help_text="The run minus the other, by every method")
+    verdict = serializers.CharField(allow_blank=True)
+
+
+class ReleaseAnswer(serializers.ModelSerializer):
+    """A release; the key of its pseudonyms is never told."""
+
+    campaign = serializers.UUIDField(source="campaign_id")
+    job = serializers.UUIDField(source="job_id", allow_null=True)
+    computation = serializers.IntegerField(source="computation_id", allow_null=True)
+    previous = serializers.CharField(source="previous.version", allow_null=True, default=None)
+    has_key = serializers.SerializerMethodField(help_text="Whether pseudonyms can still be told apart by us")
+
+    class Meta:
+        model = Release
+        fields = (
+            "id",
+            "campaign",
+            "version",
+            "title",
+            "authors",
+            "notes",
+            "licence",
+            "aggregation",
+            "prefers_gold",
+            "includes_documents",
+            "includes_runs",
+            "state",
+            "job",
+            "computation",
+            "previous",
+            "last_judgment_id",
+            "n_bytes",
+            "sha256",
+            "merkle_root",
+            "created_at",
+            "ready_at",
+            "withdrawn_at",
+            "withdrawn_reason",
+            "has_key",
+        )
+
+    def get_has_key(self, release: Release) -> bool:
+        return bool(release.pseudonym_key)
+
+
+class CitationAnswer(serializers.Serializer):
+    text = serializers.CharField()
+    bibtex = serializers.CharField()
+
+
+class ChangesAnswer(serializers.Serializer):
+    previous = serializers.CharField(allow_null=True, help_text="The version that it is compared with")
+    notes = serializers.CharField(allow_blank=True)
+    changes = serializers.JSONField(help_text="What was added, changed, removed")

@@ -1,0 +1,120 @@
+"""What every page of a campaign's results shares: what is asked, the tabs, the order of the runs."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
+
+from analytics.models import Computation, Method
+from analytics.services.recomputation import latest_computation, measures_of
+from judging.models import Campaign
+
+# A tab's name, its address, its words; those that are about one measure keep it.
+TABS = (
+    ("runs", "campaign-results", _("Runs"), True),
+    ("pairs", "pairs", _("Pairs"), True),
+    ("ranking", "ranking", _("Ranking"), True),
+    ("topics", "topics", _("Topics"), True),
+    ("sensitivity", "sensitivity", _("Sensitivity"), True),
+    ("agreement", "agreement", _("Agreement"), False),
+    ("planner", "planner", _("What to buy next"), False),
+    ("reuse", "reuse", _("A new run"), False),
+    ("releases", "releases", _("Releases"), False),
+)
+TOPS = (10, 20, 40)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A drawn campaign, its newest computation, and the measure that is asked for."""
+
+    campaign: Campaign
+    computation: Computation | None
+    measure: str
+    measures: list[str]
+
+    def context(self, tab: str) -> dict[str, Any]:
+        """Return what the head of the page shows."""
+        return {
+            "campaign": self.campaign,
+            "computation": self.computation,
+            "measure": self.measure,
+            "measures": self.measures,
+            **tabs(tab),
+        }
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in the order of its value: the corrected one, else the naive one; `value` is None where neither is."""
+
+    key: int
+    run_id: str
+    value: float | None
+
+
+def tabs(chosen: str) -> dict[str, Any]:
+    """Return the tabs of a campaign's results, for pages that show nothing else of this module."""
+    return {
+        "tab": chosen,
+        "tabs": [
+            {"name": name, "url": f"analytics:{url}", "words": words, "keeps": keeps}
+            for name, url, words, keeps in TABS
+        ],
+    }
+
+
+def asked(request: HttpRequest, campaign_id: uuid.UUID) -> Asked:
+    """Return what is asked; a campaign that was not drawn, or another measure than it has, is absent."""
+    row = get_object_or_404(
+        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
+    )
+    measures = measures_of(row)
+    measure = request.GET.get("measure", measures[0])
+    if measure not in measures:
+        raise Http404
+    return Asked(row, latest_computation(campaign=row), measure, measures)
+
+
+def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:
+    """Return the runs that the computation knows, the best first: two numbers a run are read, no pair."""
+    if computation is None:
+        return []
+    rows = computation.estimates.filter(
+        measure=measure, run_b=None, method__in=(Method.CORRECTED, Method.NAIVE)
+    ).values_list("run", "run__run_id", "method", "value")
+    found: dict[int, dict[str, Any]] = {}
+    for key, run_id, method, value in rows:
+        found.setdefault(key, {"run_id": run_id})[method] = value
+    made = [
+        Run(key, row["run_id"], _first(row.get(Method.CORRECTED), row.get(Method.NAIVE)))
+        for key, row in found.items()
+    ]
+    return sorted(made, key=lambda run: (run.value is None, -(run.value or 0.0), run.run_id))
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+def top_of(request: HttpRequest, n_runs: int) -> tuple[int, list[int]]:
+    """Return how many of the best runs are shown, and between what one may choose (nothing for few runs)."""
+    choices = [top for top in TOPS if top < n_runs]
+    if choices and n_runs <= TOPS[-1]:
+        choices.append(n_runs)
+    elif choices:
+        choices = list(TOPS)
+    given = request.GET.get("top", "")
+    if given.isdecimal() and int(given) in choices:
+        return int(given), choices
+    return (choices[0] if choices else n_runs), choices
+
+
+def page_of(request: HttpRequest, rows: Sequence[Any], per_page: int) -> Page[Any]:
+    """Return the page that is asked for; a wrong number is the nearest one."""
+    return Paginator(rows, per_page).get_page(request.GET.get("page"))

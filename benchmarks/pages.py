@@ -1,0 +1,185 @@
+"""Measure every page and every read of the API on a campaign of a million judgments: 100 runs, 500 assessors.
+
+    python benchmarks/pages.py [--judgments 100000] [--requests 20] [--json]
+
+The addresses are those of the resolver, asked as the manager, the researcher and an assessor who may see them, through
+the whole product (middleware, session, templates) in one process. For each: the median and the 95th percentile of the
+answer's wall-clock time, and how many SQL statements it took. Goals: p95 below 300 ms and at most 12 statements. The
+first answer, which also draws what is kept afterwards, is given beside.
+
+The peer, in the same run, is the same product on a campaign of a hundredth of the judgments: the ratio says whether
+the cost of a page grows with the campaign.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from parts import throwaway
+
+EACH, ASSESSORS, RUNS, SEED, SMALLER = 4, 500, 100, 1, 100
+MEASURES = ["P@10", "DCG@10"]
+GOAL_MILLISECONDS, GOAL_STATEMENTS = 300.0, 12
+ROLES = ["manager", "researcher", "assessor"]
+QUERIES = {"analytics:pair": {"a": "system000", "b": "system099"}}
+
+
+def _prepared(root: Path, n_judgments: int) -> Any:
+    """Return the world of a campaign with so many judgments, computed once."""
+    import worlds
+    from parts import large_campaign
+
+    from analytics.services.recomputation import recompute
+    from judging.models import Assessor, CollectionMember
+    from touchstone.models import WorkerHeartbeat
+
+    (root / "runs").mkdir()
+    campaign = large_campaign.make(
+        root / "runs",
+        n_items=n_judgments // EACH,
+        n_each=EACH,
+        n_assessors=ASSESSORS,
+        n_runs=RUNS,
+        seed=SEED,
+    )
+    campaign.collection.is_restricted = True
+    campaign.collection.save()
+    people = {role: worlds.make_user(role, role) for role in ROLES[:2]}
+    for person in people.values():
+        CollectionMember.objects.create(collection=campaign.collection, user=person)
+    recompute(campaign=campaign, measures=MEASURES)
+    assessors = Assessor.objects.filter(campaign=campaign, tier="bronze").select_related(
+        "campaign__scale", "user"
+    )
+    bob = next(person for person in assessors.order_by("pk") if person.campaign_id)
+    people["assessor"] = bob.user
+    WorkerHeartbeat.objects.get_or_create(name="benchmark", defaults={"seen_at": campaign.created_at})
+    return worlds.World(campaign, worlds.names_of(campaign, people["manager"], bob)), people
+
+
+def _measure(world: Any, people: dict[str, Any], n_requests: int) -> list[dict[str, Any]]:
+    """Return a row for every address that answers a GET with 200, and the role that asked."""
+    import worlds
+    from django.test import Client
+    from django.urls import reverse
+
+    rows = []
+    for role in ROLES:
+        client = Client(raise_request_exception=False, SERVER_NAME="localhost")
+        client.force_login(people[role])
+        for route in worlds.routes():
+            if route.name in {row["route"] for row in rows} or route.name == "logout":
+                continue
+            address = reverse(route.name, kwargs=world.arguments(route))
+            row = _of_address(client, address, QUERIES.get(route.name, {}), n_requests)
+            if row is not None:
+                rows.append({"route": route.name, "role": role, **row})
+    return rows
+
+
+def _of_address(client: Any, address: str, query: dict[str, str], n_requests: int) -> dict[str, Any] | None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    milliseconds, kind, size = [], "", 0
+    for _ in range(n_requests + 1):
+        with CaptureQueriesContext(connection) as queries:
+            started = time.perf_counter()
+            answer = client.get(address, query)
+            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+            milliseconds.append(1000 * (time.perf_counter() - started))
+        if answer.status_code >= 500:
+            raise RuntimeError(f"{address}: {answer.status_code}")
+        if answer.status_code != 200:
+            return None
+        kind, size = answer.headers["Content-Type"].partition(";")[0], len(content)
+    first, later = milliseconds[0], sorted(milliseconds[1:])
+    return {
+        "kind": kind,
+        "kilobytes": size / 1000,
+        "statements": len(queries),
+        "first": first,
+        "median": statistics.median(later),
+        "p95": later[min(len(later) - 1, int(0.95 * len(later)))],
+    }
+
+
+def _child(n_judgments: int, n_requests: int) -> list[dict[str, Any]]:
+    with throwaway.folder() as root, throwaway.migrated(root):
+        from django.core.management import call_command
+
+        call_command("collectstatic", interactive=False, verbosity=0)
+        world, people = _prepared(root, n_judgments)
+        return _measure(world, people, n_requests)
+
+
+def _report(n_judgments: int, rows: list[dict[str, Any]], small: list[dict[str, Any]]) -> dict[str, Any]:
+    of_small = {row["route"]: row["median"] for row in small}
+    for row in rows:
+        row["ratio_to_small"] = row["median"] / of_small[row["route"]] if row["route"] in of_small else None
+    pages = [row for row in rows if row["kind"] in {"text/html", "application/json"}]
+    ratios = [row["ratio_to_small"] for row in pages if row["ratio_to_small"] is not None]
+    return {
+        "benchmark": "pages",
+        "size": {"judgments": n_judgments, "runs": RUNS, "assessors": ASSESSORS, "seed": SEED},
+        "peer": f"the same pages with {n_judgments // SMALLER:,} judgments",
+        "median_ratio_to_peer": statistics.median(ratios) if ratios else None,
+        "rows": sorted(rows, key=lambda row: -row["p95"]),
+        "goals": {
+            f"p95 below {GOAL_MILLISECONDS:g} ms": bool(pages)
+            and all(row["p95"] < GOAL_MILLISECONDS for row in pages),
+            f"at most {GOAL_STATEMENTS} statements": bool(pages)
+            and all(row["statements"] <= GOAL_STATEMENTS for row in pages),
+        },
+    }
+
+
+def _table(report: dict[str, Any]) -> str:
+    lines = [
+        f"{'address':34}{'as':12}{'first':>8}{'median':>8}{'p95 ms':>8}{'SQL':>5}{'kB':>7}{'x small':>9}"
+    ]
+    for row in report["rows"]:
+        ratio = "" if row["ratio_to_small"] is None else f"{row['ratio_to_small']:.1f}"
+        lines.append(
+            f"{row['route']:34}{row['role']:12}{row['first']:8.0f}{row['median']:8.1f}{row['p95']:8.1f}"
+            f"{row['statements']:5}{row['kilobytes']:7.0f}{ratio:>9}"
+        )
+    lines += [f"{goal}: {'yes' if met else 'NO'}" for goal, met in report["goals"].items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Make the data, measure, print a table or JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--judgments", type=int, default=1_000_000)
+    parser.add_argument("--requests", type=int, default=20)
+    parser.add_argument("--json", action="store_true")
+    # Django is set up for one database only: the small campaign has a process of its own.
+    for hidden in ("--part", "--seconds"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        print(json.dumps({"rows": _child(options.judgments, options.requests)}))
+        return
+    n_small = options.judgments // SMALLER
+    rows, small = (
+        throwaway.in_child(__file__, "rows", 1200, f"--judgments={n}", f"--requests={options.requests}")[
+            "rows"
+        ]
+        for n in (options.judgments, n_small)
+    )
+    report = _report(options.judgments, rows, small)
+    print(json.dumps(report, indent=2) if options.json else _table(report))
+
+
+if __name__ == "__main__":
+    main()

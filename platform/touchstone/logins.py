@@ -1,0 +1,97 @@
+"""Logging in, and how often one may try.
+
+Every try is counted before the password is looked at, by PostgreSQL (`touchstone.api.limits`): of a hundred wrong ones
+that come at once, no more than the limit are looked at. A try that was right is taken back. Who may try is counted
+by the name that was typed, whether somebody has it or not, and by the address. Whoever wants to lock somebody out
+therefore can: but not from a device on which that person has logged in before. Such a device has a signed cookie, and
+its tries a count of their own.
+"""
+
+import hashlib
+import math
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import LoginView
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import ngettext
+
+from touchstone.api.limits import Limit, address_of, count, give_back, longest_wait
+from touchstone.views import demo_logins
+
+WINDOW = 15 * 60
+COOKIE = "device"
+COOKIE_SECONDS = 365 * 24 * 3600
+SALT = "touchstone.logins.device"
+LONGEST_NAME = 150
+
+
+class Login(LoginView):
+    template_name = "login.html"
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **fields: Any) -> dict[str, Any]:
+        return super().get_context_data(demo_logins=demo_logins(), **fields)
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        self.tried = count(_limits(request))
+        wait = longest_wait(self.tried)
+        if wait is None:
+            return super().post(request, *arguments, **named)
+        form = self.get_form_class()(request)
+        minutes = math.ceil(wait / 60)
+        words = ngettext(
+            "Too many wrong passwords. Try again in %(n)d minute.",
+            "Too many wrong passwords. Try again in %(n)d minutes.",
+            minutes,
+        )
+        context = self.get_context_data(form=form, refused=words % {"n": minutes})
+        answer = self.render_to_response(context, status=429)
+        answer["Retry-After"] = str(math.ceil(wait))
+        return answer
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer: HttpResponse = super().form_valid(form)
+        give_back(self.tried)
+        remember_device(self.request, answer, form.get_user().get_username())
+        return answer
+
+
+def _limits(request: HttpRequest) -> list[Limit]:
+    name = request.POST.get("username", "")[:LONGEST_NAME]
+    device = known_device(request, name)
+    if device:
+        return [Limit(f"login device {device}", settings.LOGIN_TRIES, WINDOW)]
+    # Whoever types a name in another case tries the same account as far as the count goes.
+    hashed = hashlib.sha256(name.strip().casefold().encode(errors="replace")).hexdigest()
+    return [
+        Limit(f"login address {address_of(request)}", settings.LOGIN_TRIES_PER_ADDRESS, WINDOW),
+        Limit(f"login name {hashed}", settings.LOGIN_TRIES, WINDOW),
+    ]
+
+
+def known_device(request: HttpRequest, name: str) -> str | None:
+    """Return the mark of a device on which somebody of this very name has logged in, if the request comes from it."""
+    try:
+        whose, mark = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=COOKIE_SECONDS)
+    except (signing.BadSignature, ValueError, TypeError):
+        return None
+    return str(mark) if whose == name and name else None
+
+
+def remember_device(request: HttpRequest, answer: HttpResponse, name: str) -> None:
+    mark = known_device(request, name) or secrets.token_hex(16)
+    answer.set_cookie(
+        COOKIE,
+        signing.dumps([name, mark], salt=SALT),
+        max_age=COOKIE_SECONDS,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+        path=reverse("login"),
+    )
+
+
