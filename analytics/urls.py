@@ -1,6 +1,7 @@
 from django.urls import path, re_path
 
 from analytics.views import analyses, assessors, audits, design, errors, manage, planner, research, reuse
+from analytics.views.api.routes import urlpatterns as api_urlpatterns
 
 app_name = "analytics"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -33,12 +34,10 @@ urlpatterns = [
     path("api/v1/campaigns/<uuid:campaign_id>/conditions", analyses.api_conditions, name="api-conditions"),
     path("results/<uuid:campaign_id>/planner/", planner.planner, name="planner"),
     path("api/v1/campaigns/<uuid:campaign_id>/planner", planner.api_planner, name="api-planner"),
-    re_path(
-        rf"^results/{UUID}/planner\.(?P<file_format>svg|png|csv)$", planner.download, name="planner-download"
-    ),
     path("results/<uuid:campaign_id>/reuse/", reuse.reuse, name="reuse"),
     path("results/<uuid:campaign_id>/reuse/draw/", reuse.draw, name="reuse-draw"),
     path("api/v1/campaigns/<uuid:campaign_id>/reuse", reuse.api_reuse, name="api-reuse"),
     re_path(rf"^results/{UUID}/forest\.(?P<file_format>svg|png|csv)$", research.download_plot, name="plot"),
     re_path(rf"^results/{UUID}/export/(?P<kind>qrels|qrels_jg|prels)$", research.export, name="export"),
+    *api_urlpatterns,
 ]

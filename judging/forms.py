@@ -5,9 +5,11 @@ from typing import Any
 
 from django import forms
 
-from judging.models import Assessor, Campaign, Collection, Topic
+from judging.models import Assessor, Campaign, Collection, Run, Topic
 from judging.prompts import check_prompt
 from judging.services.campaigns import DEFAULT_GRADES
+from judging.services.messages import LONGEST as LONGEST_MESSAGE
+from touchstone.models import User
 
 LONGEST_TEAM = 60
 LONGEST_TEXT = 100_000  # characters of guidelines and prompts
@@ -17,9 +19,17 @@ NAMED_IN_AN_ERROR = 5
 class CollectionForm(forms.ModelForm):
     class Meta:
         model = Collection
-        fields = ["name", "description", "shows_html"]
-        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
-        labels = {"shows_html": "Show HTML documents as HTML (made safe at import)"}
+        fields = ["name", "description", "source", "licence", "may_publish_documents", "shows_html"]
+        widgets = {
+            "description": forms.Textarea(attrs={"rows": 3}),
+            "source": forms.Textarea(attrs={"rows": 2}),
+        }
+        labels = {
+            "source": "Where it comes from",
+            "licence": "Licence of the documents",
+            "may_publish_documents": "Releases may contain the texts of the documents",
+            "shows_html": "Show HTML documents as HTML (made safe at import)",
+        }
 
 
 class SeveralFiles(forms.ClearableFileInput):
@@ -280,3 +290,58 @@ class RequeueForm(forms.Form):
         if name != self.assessor.user.get_username():
             raise forms.ValidationError("this is not the user name; nothing was changed")
         return name
+
+
+class MessageForm(forms.Form):
+    """What a manager tells an assessor."""
+
+    text = forms.CharField(
+        label="Message", max_length=LONGEST_MESSAGE, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class ConfirmationForm(forms.Form):
+    """Typed, not clicked: the name of what is deleted."""
+
+    confirmation = forms.CharField(label="Type the name to confirm", max_length=100)
+
+    def __init__(self, *arguments: Any, name: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.name = name
+
+    def clean_confirmation(self) -> str:
+        typed: str = self.cleaned_data["confirmation"]
+        if typed != self.name:
+            raise forms.ValidationError("this is not the name; nothing was deleted")
+        return typed
+
+
+class MembersForm(forms.Form):
+    """Who may see a collection: everybody who manages or researches here, or those who are named."""
+
+    is_restricted = forms.BooleanField(label="Only members may see this collection", required=False)
+    members = forms.CharField(
+        label="Members, one user name a line",
+        max_length=50_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
+    )
+
+    def clean_members(self) -> list[User]:
+        names = list(dict.fromkeys(self.cleaned_data["members"].split()))
+        known = {user.get_username(): user for user in User.objects.filter(username__in=names)}
+        unknown = [name for name in names if name not in known or not known[name].may_research]
+        if unknown:
+            named = ", ".join(name[:60] for name in unknown[:NAMED_IN_AN_ERROR])
+            raise forms.ValidationError(f"no manager or researcher is called {named}")
+        return [known[name] for name in names]
+
+
+class RunForm(forms.ModelForm):
+    """What may be changed of a run: its words, and whether releases may carry it."""
+
+    class Meta:
+        model = Run
+        fields = ["description", "may_publish"]
+        labels = {"may_publish": "Releases may contain this run"}
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}

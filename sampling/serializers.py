@@ -29,6 +29,8 @@ MOST_SECONDS = 2_000_000_000
 class StrictSerializer(serializers.Serializer):
     """A name that nobody knows is an error: a misspelled one would else be passed over in silence."""
 
+    is_strict = True  # the description of the API says so
+
     def to_internal_value(self, data: Any) -> Any:
         unknown = [name for name in data if name not in self.fields] if isinstance(data, Mapping) else []
         if unknown:
@@ -154,6 +156,112 @@ class ScheduleRequest(StrictSerializer):
 
 
 # -- answers --------------------------------------------------------------------------------------------------
+
+
+class DesignAnswer(serializers.Serializer):
+    """A design, as it can be posted again."""
+
+    question = serializers.CharField()
+    runs = serializers.ListField(child=serializers.CharField())
+    measure = serializers.CharField()
+    depth = serializers.IntegerField()
+    budget = serializers.IntegerField()
+    method = serializers.CharField()
+    selection = serializers.CharField()
+    prior = serializers.CharField()
+    scores = serializers.CharField(allow_blank=True)
+    sensitivity = serializers.FloatField()
+    specificity = serializers.FloatField()
+    other_runs_share = serializers.FloatField()
+    uniform_share = serializers.FloatField()
+
+
+class DesignForecastAnswer(serializers.Serializer):
+    """What a budget buys: half-widths of intervals by design, null where a design does not get there."""
+
+    design = DesignAnswer()
+    n_frame = serializers.IntegerField()
+    n_question = serializers.IntegerField()
+    n_comparisons = serializers.IntegerField()
+    already = serializers.FloatField()
+    budgets = serializers.ListField(child=serializers.IntegerField())
+    widths = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)), help_text="By design"
+    )
+    same_width = serializers.DictField(child=serializers.FloatField(allow_null=True), help_text="By design")
+
+
+class DrawAnswer(serializers.Serializer):
+    id = serializers.UUIDField()
+    batch = serializers.IntegerField(min_value=1)
+    design = serializers.DictField(help_text="As it was recorded; older draws may lack later fields")
+    topics = serializers.ListField(child=serializers.CharField())
+    pooled = serializers.ListField(child=serializers.CharField())
+    learned_from = serializers.JSONField(allow_null=True)
+    seed = serializers.IntegerField()
+    frame = serializers.CharField(help_text="Address of the recorded frame")
+    frame_sha256 = serializers.CharField()
+    n_frame = serializers.IntegerField()
+    n_drawn = serializers.IntegerField()
+    drawn_by = serializers.CharField(allow_null=True)
+    drawn_at = serializers.DateTimeField()
+    is_laid_out = serializers.BooleanField()
+    n_topics_missing = serializers.IntegerField()
+
+
+class DrawsAnswer(serializers.Serializer):
+    campaign = serializers.UUIDField()
+    draws = DrawAnswer(many=True)
+
+
+class CampaignJobAnswer(serializers.Serializer):
+    """A draw or an audit under way; ask `url` until `state` is done, failed or cancelled."""
+
+    job = serializers.UUIDField()
+    url = serializers.CharField()
+    page = serializers.CharField()
+    kind = serializers.CharField()
+    state = serializers.ChoiceField(Job.State.choices)
+    percent = serializers.IntegerField(min_value=0, max_value=100)
+    note = serializers.CharField(allow_blank=True)
+    error = serializers.CharField(allow_blank=True)
+    result = serializers.DictField()
+    design = serializers.DictField(allow_null=True)
+    seed = serializers.IntegerField(allow_null=True)
+
+
+class AuditAnswer(serializers.Serializer):
+    id = serializers.UUIDField()
+    sequence = serializers.IntegerField(min_value=1)
+    strategy = serializers.CharField()
+    tier = serializers.CharField()
+    seed = serializers.IntegerField()
+    expected_in_total = serializers.FloatField()
+    n_eligible = serializers.IntegerField()
+    n_selected = serializers.IntegerField()
+    sample = serializers.CharField(help_text="Address of the sample as CSV")
+    made_at = serializers.DateTimeField()
+
+
+class ScheduleAnswer(serializers.Serializer):
+    every_seconds = serializers.IntegerField(allow_null=True)
+    crontab = serializers.CharField(allow_blank=True)
+    items_each_time = serializers.IntegerField()
+    items_in_total = serializers.IntegerField()
+    strategy = serializers.CharField()
+    tier = serializers.CharField()
+    is_active = serializers.BooleanField()
+    words = serializers.CharField()
+    next_due = serializers.DateTimeField(allow_null=True)
+
+
+class ScheduleOrNone(serializers.Serializer):
+    schedule = ScheduleAnswer(allow_null=True)
+
+
+class AuditsAnswer(ScheduleOrNone):
+    campaign = serializers.UUIDField()
+    audits = AuditAnswer(many=True)
 
 
 def draw_json(draw: Draw, missing: Sequence[str]) -> dict[str, Any]:

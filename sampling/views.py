@@ -8,6 +8,8 @@ from django.http import FileResponse, Http404, HttpResponseNotModified, Streamin
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.http import parse_etags
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,8 +22,13 @@ from sampling.models import Audit, AuditSchedule, Draw
 from sampling.questions import QuestionRefused
 from sampling.serializers import (
     AuditRequest,
+    AuditsAnswer,
+    CampaignJobAnswer,
+    DesignForecastAnswer,
     DesignRequest,
     DrawRequest,
+    DrawsAnswer,
+    ScheduleOrNone,
     ScheduleRequest,
     audit_json,
     draws_json,
@@ -51,6 +58,7 @@ class FrameDamaged(Refused):
     title = "The recorded frame is not there as it was drawn from"
 
 
+@extend_schema(operation_id="forecasts_create", request=DesignRequest, responses=DesignForecastAnswer)
 @api_view(["POST"])
 @permission_classes([ManagersOnly])
 def forecast(request: Request, campaign_id: uuid.UUID) -> Response:
@@ -64,6 +72,13 @@ def forecast(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response({"design": design.parameters(), **shown.as_json()})
 
 
+@extend_schema(methods=["GET"], operation_id="draws_list", responses=DrawsAnswer)
+@extend_schema(
+    methods=["POST"],
+    operation_id="draws_create",
+    request=DrawRequest,
+    responses={200: CampaignJobAnswer, 202: CampaignJobAnswer},
+)
 @api_view(["GET", "POST"])
 @permission_classes([ManagersOnly])
 def draws(request: Request, campaign_id: uuid.UUID) -> Response:
@@ -81,6 +96,7 @@ def draws(request: Request, campaign_id: uuid.UUID) -> Response:
     return answer
 
 
+@extend_schema(operation_id="draw_jobs_retrieve", responses=CampaignJobAnswer)
 @api_view(["GET"])
 @permission_classes([ManagersOnly])
 def job(request: Request, campaign_id: uuid.UUID, job_id: uuid.UUID) -> Response:
@@ -90,6 +106,10 @@ def job(request: Request, campaign_id: uuid.UUID, job_id: uuid.UUID) -> Response
     return Response(job_json(get_object_or_404(of_campaign, pk=job_id), campaign))
 
 
+@extend_schema(
+    operation_id="draw_frames_retrieve",
+    responses={(200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY, 304: None},
+)
 @api_view(["GET", "HEAD"])
 @permission_classes([ManagersOnly])
 def frame(request: Request, campaign_id: uuid.UUID, batch: int) -> HttpResponseBase:
@@ -117,6 +137,10 @@ def frame(request: Request, campaign_id: uuid.UUID, batch: int) -> HttpResponseB
     return answer
 
 
+@extend_schema(methods=["GET"], operation_id="audits_list", responses=AuditsAnswer)
+@extend_schema(
+    methods=["POST"], operation_id="audits_create", request=AuditRequest, responses={202: CampaignJobAnswer}
+)
 @api_view(["GET", "POST"])
 @permission_classes([ManagersOnly])
 def audits(request: Request, campaign_id: uuid.UUID) -> Response:
@@ -136,6 +160,13 @@ def audits(request: Request, campaign_id: uuid.UUID) -> Response:
     return answer
 
 
+@extend_schema(methods=["GET"], operation_id="audit_schedule_retrieve", responses=ScheduleOrNone)
+@extend_schema(
+    methods=["PATCH"],
+    operation_id="audit_schedule_update",
+    request=ScheduleRequest,
+    responses=ScheduleOrNone,
+)
 @api_view(["GET", "PATCH"])
 @permission_classes([ManagersOnly])
 def audit_schedule(request: Request, campaign_id: uuid.UUID) -> Response:
@@ -148,6 +179,7 @@ def audit_schedule(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response({"schedule": schedule_json(AuditSchedule.objects.filter(campaign=campaign).first())})
 
 
+@extend_schema(operation_id="audit_samples_retrieve", responses={(200, "text/csv"): OpenApiTypes.BINARY})
 @api_view(["GET"])
 @permission_classes([ManagersOnly])
 def audit_sample(request: Request, campaign_id: uuid.UUID, sequence: int) -> HttpResponseBase:

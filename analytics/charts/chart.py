@@ -3,19 +3,18 @@
 import csv
 import hashlib
 import html
+import importlib
 import io
 import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 from analytics.charts.theme import DARK, INK, LIGHT, WIDTH, Spec, Theme, config, printable
-
-if TYPE_CHECKING:
-    import altair as alt
 
 KEPT_BYTES = 24_000_000  # of pictures drawn before, in each process
 TABLE_ROWS = 200  # of the numbers behind a picture, in a page; the CSV has all
@@ -28,8 +27,9 @@ _COLOUR = re.compile(r'\b(fill|stroke)="var\(--([a-z-]+), (#[0-9a-f]{6})\)"')
 class Chart:
     """What a page, a file and a screen reader get of the same numbers.
 
-    `spec` is Vega-Lite; `rows` are what it draws, under the names of `columns`, whole and unrounded; None is a number
-    that is not estimable. Equal specifications and words are drawn once and kept.
+    `spec` is Vega-Lite; `description` is read to those who do not see the picture, `caption` stands below it. `rows`
+    are what it draws, under the names of `columns`, whole and unrounded; None is a number that is not estimable. Equal
+    specifications and words are drawn once and kept.
     """
 
     spec: Spec
@@ -37,20 +37,21 @@ class Chart:
     description: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
 
     def svg(self, theme: Theme = "auto") -> str:
         """Return the SVG for a place in a page: as wide as that, named for screen readers.
 
         "auto" follows the page's theme through its CSS custom properties; "light" and "dark" are that theme's colours.
         """
-        drawn = _KEPT.get(self._key("svg"), self._draw)
+        drawn = _KEPT.get(self._key, self._draw)
         return drawn if theme == "auto" else _coloured(drawn, theme)
 
     def standalone_svg(self, theme: Theme = "light") -> str:
         """Return the SVG as a file: a size of its own, a ground, the colours of one theme."""
         palette = DARK if theme == "dark" else LIGHT
         size = r'viewBox="0 0 \1 \2" width="\1" height="\2"'
-        plain = _coloured(_KEPT.get(self._key("svg"), self._draw), theme)
+        plain = _coloured(_KEPT.get(self._key, self._draw), theme)
         plain = re.sub(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="100%"', size, plain, count=1)
         ground = f'</desc><rect width="100%" height="100%" fill="{palette["surface"]}"/>'
         return plain.replace("</desc>", ground, 1)
@@ -86,14 +87,20 @@ class Chart:
     def n_rows_left(self) -> int:
         return max(0, len(self.rows) - TABLE_ROWS)
 
-    def _key(self, kind: str) -> str:
-        said = json.dumps([kind, self.spec, self.title, self.description], sort_keys=True, default=str)
+    @cached_property
+    def _key(self) -> str:
+        said = json.dumps([self.spec, self.title, self.description], sort_keys=True, default=str)
         return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
 
     def _draw(self) -> str:
         import vl_convert  # 60 ms of import, and a second for its first picture: only for who looks at one
 
         return named(vl_convert.vegalite_to_svg(self.spec), self.title, self.description)
+
+
+def altair() -> Any:
+    """Return the module: 300 ms of import, so that only who makes a picture pays, and that once."""
+    return importlib.import_module("altair")
 
 
 def named(drawn: str, title: str, description: str) -> str:
@@ -112,7 +119,13 @@ def named(drawn: str, title: str, description: str) -> str:
 
 
 def chart_of(
-    drawing: "alt.TopLevelMixin", *, title: str, description: str, columns: tuple[str, ...], rows: Any
+    drawing: Any,
+    *,
+    title: str,
+    description: str,
+    columns: tuple[str, ...],
+    rows: Iterable[Iterable[Cell]],
+    caption: str = "",
 ) -> Chart:
     """Return the Chart of an Altair drawing, in the looks that all share."""
     spec = drawing.to_dict(validate=False)  # Altair checked each part when it was made
@@ -125,7 +138,7 @@ def chart_of(
         "autosize": {"type": "fit-x", "contains": "padding"},
         "title": {"text": printable(title), "color": INK, "limit": WIDTH, **heading},
     }
-    return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows))
+    return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows), caption)
 
 
 def _coloured(drawn: str, theme: Theme) -> str:
@@ -145,7 +158,7 @@ def _words(value: Cell) -> str:
     """
     if value is None:
         return "–"
-    if isinstance(value, bool) or isinstance(value, str):
+    if isinstance(value, bool | str):
         return printable(str(value))
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 

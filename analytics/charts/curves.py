@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from analytics.charts.chart import Chart, chart_of
+from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import GOLD, LINE_COLOURS, LINE_DASHES, LINE_STRONG, finites, labels_of, printable
 
 WIDEST = 6.0  # a line that begins higher than this many times the first one's start is cut off there
@@ -61,7 +61,7 @@ def _curve(
     wanted: float | None,
     is_logarithmic: bool,
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     names = labels_of((name for name, _ in lines), 30)
     ceiling = max(_ceiling(lines), wanted or 0.0)
@@ -113,7 +113,7 @@ def _marks(
     budgets: tuple[float, ...], lines: Lines, chosen: float | None, wanted: float | None, x: Any, y: Any
 ) -> list[Any]:
     """Return a line down from the first line's point at the chosen budget, the point, and the level that is wanted."""
-    import altair as alt
+    alt = altair()
 
     layers: list[Any] = []
     width = None if chosen is None else lines[0][1][budgets.index(float(chosen))]
@@ -130,9 +130,7 @@ def _marks(
     return layers
 
 
-def _said(
-    budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, wanted: float | None
-) -> str:
+def _said(budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, wanted: float | None) -> str:
     ends = "; ".join(f"{name} {_ends(line)}" for name, line in lines)
     level = "" if wanted is None else f" Narrow enough at {wanted:.3g}."
     return f"{y_title.capitalize()}, for {budgets[0]:g} to {budgets[-1]:g} {x_title}: {ends}.{level}"
@@ -195,7 +193,12 @@ def _round_numbers(low: float, high: float) -> list[float]:
 
 
 def _check(
-    budgets: tuple[float, ...], lines: Lines, chosen: float | None, wanted: float | None, *, least_is_open: bool
+    budgets: tuple[float, ...],
+    lines: Lines,
+    chosen: float | None,
+    wanted: float | None,
+    *,
+    least_is_open: bool,
 ) -> None:
     """Raise ValueError where a curve cannot be drawn."""
     if not 1 <= len(lines) <= len(LINE_COLOURS):

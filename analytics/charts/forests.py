@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analytics.charts.chart import Chart, chart_of
+from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     BRONZE,
     GOLD,
@@ -22,9 +22,6 @@ from analytics.charts.theme import (
     printable,
     shortened,
 )
-
-if TYPE_CHECKING:
-    import altair as alt
 
 LANE = 18  # height of one method of one run
 NARROW_LANE = 14  # the same where there are many
@@ -142,18 +139,17 @@ def _check_forest(rows: Sequence[ForestRow], reference: float | None) -> None:
         if (row.label, row.method) in seen:
             raise ValueError(f"label and method must not repeat, got {(row.label, row.method)} twice")
         seen.add((row.label, row.method))
-        if row.value is not None and row.low is not None and row.high is not None:
-            if not row.low <= row.value <= row.high:
-                raise ValueError(
-                    f"{row.label!r} needs low <= value <= high, got {(row.low, row.value, row.high)}"
-                )
+        numbers = (row.low, row.value, row.high)
+        known = [number for number in numbers if number is not None]
+        if row.value is not None and known != sorted(known):
+            raise ValueError(f"{row.label!r} needs low <= value <= high, got {numbers}")
 
 
 @lru_cache(maxsize=64)
 def _forest(
     rows: tuple[ForestRow, ...], title: str, description: str, measure: str, reference: float | None
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     labels = labels_of(row.label for row in rows)
     methods = [method for method in METHOD_SHAPE if any(row.method == method for row in rows)]
@@ -181,13 +177,17 @@ def _forest(
     lines = [row for row in shown if row["low"] is not None]
     layers = [
         *_ruler(reference, scale),
-        alt.Chart(_data(lines)).mark_rule(strokeWidth=2).encode(
+        alt.Chart(_data(lines))
+        .mark_rule(strokeWidth=2)
+        .encode(
             x=alt.X("low:Q", scale=scale, axis=axis),
             x2="high:Q",
             stroke=by_method(alt.Stroke, METHOD_STROKE),
             **y,
         ),
-        alt.Chart(_data(shown)).mark_point(size=75, strokeWidth=2, opacity=1).encode(
+        alt.Chart(_data(shown))
+        .mark_point(size=75, strokeWidth=2, opacity=1)
+        .encode(
             x=alt.X("value:Q", scale=scale, axis=axis),
             fill=by_method(alt.Fill, METHOD_FILL),
             stroke=by_method(alt.Stroke, METHOD_STROKE),
@@ -201,6 +201,8 @@ def _forest(
         alt.layer(*layers).properties(height=alt.Step(**step)),
         title=title,
         description=description or _said(rows, measure or title),
+        caption=description
+        or "Each point is a value, its line the 95 % interval; the shape tells the method.",
         columns=FOREST_COLUMNS,
         rows=[(row.label, row.method, row.value, row.low, row.high, row.refused) for row in rows],
     )
@@ -208,7 +210,7 @@ def _forest(
 
 @lru_cache(maxsize=64)
 def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: str) -> Chart:
-    import altair as alt
+    alt = altair()
 
     labels = labels_of((row.label for row in rows), 18)
     shown = [_record(row, labels) for row in rows if row.value is not None]
@@ -234,7 +236,9 @@ def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: 
             stroke=by_side(alt.Stroke, [GOLD, INK_SOFT, INFO]),
             **y,
         ),
-        alt.Chart(_data(shown)).mark_point(size=55, strokeWidth=2, opacity=1).encode(
+        alt.Chart(_data(shown))
+        .mark_point(size=55, strokeWidth=2, opacity=1)
+        .encode(
             x=alt.X("value:Q", scale=scale, axis=axis),
             fill=by_side(alt.Fill, [GOLD, SURFACE, INFO]),
             stroke=by_side(alt.Stroke, [GOLD, INK_SOFT, INFO]),
@@ -248,6 +252,7 @@ def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: 
         alt.layer(*layers).properties(height=alt.Step(step)),
         title=title,
         description=description or _said(rows, measure),
+        caption=description or "Each point is a topic's difference, its line the 95 % interval.",
         columns=TOPIC_COLUMNS,
         rows=[(row.label, row.value, row.low, row.high) for row in rows],
     )
@@ -270,23 +275,25 @@ def _record(row: ForestRow, labels: dict[str, str]) -> Spec:
     }
 
 
-def _data(values: list[Spec]) -> "alt.InlineData":
-    import altair as alt
+def _data(values: list[Spec]) -> Any:
+    alt = altair()
 
     return alt.InlineData(values=values)
 
 
-def _names(labels: list[str]) -> "alt.Y":
+def _names(labels: list[str]) -> Any:
     """Return the axis of names, in their order."""
-    import altair as alt
+    alt = altair()
 
     scale = alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15)
-    return alt.Y("label:N", scale=scale, axis=alt.Axis(title=None, labelLimit=150, labelPadding=6, ticks=False))
+    return alt.Y(
+        "label:N", scale=scale, axis=alt.Axis(title=None, labelLimit=150, labelPadding=6, ticks=False)
+    )
 
 
-def _words(values: list[Spec]) -> "alt.Chart":
+def _words(values: list[Spec]) -> Any:
     """Return the layer of reasons, at the left edge of their lanes."""
-    import altair as alt
+    alt = altair()
 
     return (
         alt.Chart(_data(values))
@@ -295,8 +302,8 @@ def _words(values: list[Spec]) -> "alt.Chart":
     )
 
 
-def _ruler(reference: float | None, scale: "alt.Scale") -> "list[alt.Chart]":
-    import altair as alt
+def _ruler(reference: float | None, scale: Any) -> list[Any]:
+    alt = altair()
 
     if reference is None:
         return []
@@ -308,9 +315,9 @@ def _ruler(reference: float | None, scale: "alt.Scale") -> "list[alt.Chart]":
     ]
 
 
-def _scale(rows: Sequence[ForestRow], reference: float | None) -> "alt.Scale":
+def _scale(rows: Sequence[ForestRow], reference: float | None) -> Any:
     """Return an axis that holds every interval, the reference, and a twentieth of air."""
-    import altair as alt
+    alt = altair()
 
     ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     ends += [] if reference is None else [reference]

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analytics.charts.chart import Chart, chart_of
+from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     GOLD_FILL,
     INFO,
@@ -15,13 +15,9 @@ from analytics.charts.theme import (
     NOT_ESTIMABLE,
     WIDTH,
     Spec,
-    finites,
     labels_of,
     table_of,
 )
-
-if TYPE_CHECKING:
-    import altair as alt
 
 SHOWN_RUNS = 40  # more in one picture and none of its squares could be told
 PRINTED_RUNS = 10  # up to here a square has room for its number
@@ -123,7 +119,7 @@ def _differences(
     description: str,
     measure: str,
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     pairs = [(i, j) for i in range(len(run_ids)) for j in range(i)]
     shown = run_ids[:SHOWN_RUNS]
@@ -147,9 +143,10 @@ def _differences(
             fillOpacity=alt.FillOpacity("size:Q", scale=opacity, legend=None),
             stroke=alt.Stroke("sure:N", scale=frames, legend=None),
         ),
-        base.mark_text(fontSize=11 if is_printed else 10, fill=INK).encode(text="text:N"),
+        base.mark_text(fontSize=11, dy=-6 if is_printed else 0).encode(text="text:N"),
+        *([base.mark_text(fontSize=10, dy=8).encode(text="arrow:N")] if is_printed else []),
     ]
-    step = max(12, min(46, int((WIDTH - 150) / (len(shown) - 1))))
+    step = 34 if is_printed else max(12, min(24, int((WIDTH - 150) / (len(shown) - 1))))
     n_sure = sum(1 for i, j in pairs if values[i][j] is not None and _below(p[i][j]))
     if not description:
         description = (
@@ -160,14 +157,12 @@ def _differences(
     if len(run_ids) > SHOWN_RUNS:
         description += f" The first {SHOWN_RUNS} of {len(run_ids)} runs are drawn."
     return chart_of(
-        alt.layer(*layers).properties(height=alt.Step(step if not is_printed else 34)),
+        alt.layer(*layers).properties(height=alt.Step(step)),
         title=title,
         description=description,
+        caption=description,
         columns=("run", "minus", "difference", "low", "high", "p_adjusted"),
-        rows=[
-            (run_ids[i], run_ids[j], values[i][j], low[i][j], high[i][j], p[i][j])
-            for i, j in pairs
-        ],
+        rows=[(run_ids[i], run_ids[j], values[i][j], low[i][j], high[i][j], p[i][j]) for i, j in pairs],
     )
 
 
@@ -180,20 +175,25 @@ def _difference_cell(
 ) -> Spec:
     sure = value is not None and _below(p)
     arrow = ("▲" if value and value > 0 else "▼") if sure else ""
-    if value is None:
-        text = "?"
-    elif len(labels) <= PRINTED_RUNS:
-        text = f"{value:+.3f}".replace("-", "−") + (f" {arrow}" if arrow else "")
-    else:
-        text = arrow
+    text = (
+        arrow if len(labels) > PRINTED_RUNS else "?" if value is None else f"{value:+.3f}".replace("-", "−")
+    )
     sign = "none" if value is None or value == 0 else "more" if value > 0 else "less"
     size = 0.0 if value is None else abs(value) / largest
-    return {"a": labels[i], "b": labels[j], "size": size, "sign": sign, "sure": sure, "text": text}
+    return {
+        "a": labels[i],
+        "b": labels[j],
+        "size": size,
+        "sign": sign,
+        "sure": sure,
+        "text": text,
+        "arrow": arrow,
+    }
 
 
 @lru_cache(maxsize=32)
 def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str) -> Chart:
-    import altair as alt
+    alt = altair()
 
     shown = run_ids[:SHOWN_RUNS]
     labels = list(labels_of(shown).values())
@@ -208,9 +208,18 @@ def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str
         for i in range(len(shown))
         for j in range(len(shown))
     ]
-    axis = alt.Axis(title="rank", ticks=False, domain=False, labelAngle=0, orient="top")
+    axis = alt.Axis(
+        title="rank",
+        ticks=False,
+        domain=False,
+        labelAngle=0,
+        orient="top",
+        labelOverlap="parity",
+        labelFontSize=12,
+    )
     base = alt.Chart(alt.InlineData(values=cells)).encode(
-        x=alt.X("rank:O", scale=alt.Scale(paddingInner=0.04), axis=axis), y=_side("run", labels, None, 0, "left")
+        x=alt.X("rank:O", scale=alt.Scale(paddingInner=0.04), axis=axis),
+        y=_side("run", labels, None, 0, "left"),
     )
     opacity = alt.Scale(domain=[0, 1], range=[0.03, STRONGEST])
     layers = [
@@ -219,19 +228,35 @@ def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str
         ),
         base.mark_text(fontSize=11 if len(shown) <= PRINTED_RUNS else 9).encode(text="text:N"),
     ]
-    if not description:
-        best = [(max((p or 0.0, -j) for j, p in enumerate(row)), run) for run, row in zip(run_ids, table, strict=True)]
-        said = [f"{run}: rank {1 - place} with {_percent(p)}" for (p, place), run in best[:12]]
-        description = f"Probability of each rank, in per cent. The likeliest: {'; '.join(said)}."
+    caption = description or "Each row is a run: how likely each rank is for it, in per cent."
     if len(run_ids) > SHOWN_RUNS:
-        description += f" The first {SHOWN_RUNS} of {len(run_ids)} runs and ranks are drawn."
+        caption += f" The first {SHOWN_RUNS} of {len(run_ids)} runs and ranks are drawn."
     return chart_of(
         alt.layer(*layers).properties(height=alt.Step(26 if is_printed else 16)),
         title=title,
-        description=description,
+        description=description or f"Probability of each rank. {_ranks_said(run_ids, table)}",
+        caption=caption,
         columns=("run", "rank", "probability"),
         rows=[(run, j + 1, p) for run, row in zip(run_ids, table, strict=True) for j, p in enumerate(row)],
     )
+
+
+def _ranks_said(run_ids: tuple[str, ...], table: Square) -> str:
+    """Return the likeliest rank of the first dozen runs in words.
+
+    >>> _ranks_said(("a", "b"), ((0.75, 0.25), (None, None)))
+    'a: rank 1 with 75 %; b: not estimable.'
+    """
+    words = []
+    for run, row in list(zip(run_ids, table, strict=True))[:12]:
+        known = [(share, -rank) for rank, share in enumerate(row, start=1) if share is not None]
+        words.append(
+            f"{run}: rank {-max(known)[1]} with {100 * max(known)[0]:.0f} %"
+            if known
+            else f"{run}: {NOT_ESTIMABLE}"
+        )
+    more = f"; and {len(run_ids) - 12} runs more" if len(run_ids) > 12 else ""
+    return f"{'; '.join(words)}{more}."
 
 
 def _percent(share: float | None) -> str:
@@ -255,7 +280,7 @@ def _confusion(
     title: str,
     description: str,
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     names = list(labels_of(labels, 16).values())
     known = [i for i in range(len(labels)) if None not in matrix[i]]
@@ -296,6 +321,8 @@ def _confusion(
         alt.layer(*layers).properties(height=alt.Step(52)),
         title=title,
         description=description or _confusion_said(labels, matrix, low, high),
+        caption=description
+        or "Rows are true grades; along them, how often each grade was given, with 95 % intervals.",
         columns=("true_grade", "given_grade", "share", "low", "high", "count"),
         rows=[
             (labels[i], labels[j], matrix[i][j], low[i][j], high[i][j], counts[i][j] if counts else None)
@@ -318,14 +345,15 @@ def _confusion_said(labels: tuple[str, ...], matrix: Square, low: Square, high: 
         for j, given in enumerate(labels):
             ends = _interval(low[i][j], high[i][j])
             words.append(
-                f"true {true}, given {given}: {100 * (matrix[i][j] or 0.0):.0f} %" + (f" ({ends})" if ends else "")
+                f"true {true}, given {given}: {100 * (matrix[i][j] or 0.0):.0f} %"
+                + (f" ({ends})" if ends else "")
             )
     return f"Shares of each true grade: {'; '.join(words)}."
 
 
 def _side(field: str, labels: list[str], title: str | None, angle: int, orient: str) -> Any:
     """Return one side of a table."""
-    import altair as alt
+    alt = altair()
 
     axis = alt.Axis(
         title=title,
@@ -333,7 +361,7 @@ def _side(field: str, labels: list[str], title: str | None, angle: int, orient: 
         domain=False,
         labelLimit=150,
         labelPadding=6,
-        orient=orient,  # type: ignore[arg-type]
+        orient=orient,
         **({"labelAngle": angle} if orient != "left" else {}),
     )
     channel: Any = alt.Y if orient == "left" else alt.X

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from analytics.charts.chart import Chart, chart_of
+from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     GOLD,
     GOLD_FILL,
@@ -92,7 +92,7 @@ def histogram(
 def _timeline(
     days: tuple[datetime.date, ...], counts: tuple[int, ...], title: str, description: str, unit: str
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     values = [{"day": day.isoformat(), "count": n} for day, n in zip(days, counts, strict=True)]
     x_axis = alt.Axis(title=None, grid=False, format="%-d %b", tickCount=min(len(days), 7))
@@ -121,7 +121,7 @@ def _throughput(
     description: str,
     unit: str,
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     names = labels_of((name for name, _ in lines), 24)
     are_hours = isinstance(moments[0], datetime.datetime)
@@ -196,7 +196,7 @@ def _histogram(
     y_title: str,
     reference: float | None,
 ) -> Chart:
-    import altair as alt
+    alt = altair()
 
     values = [
         {"from": low, "to": high, "count": count, "foot": 0}
@@ -217,7 +217,9 @@ def _histogram(
     layers = [bars]
     if reference is not None:
         at = alt.InlineData(values=[{"at": reference}])
-        layers.append(alt.Chart(at).mark_rule(strokeDash=[4, 3], strokeWidth=2).encode(x=alt.X("at:Q", scale=scale)))
+        layers.append(
+            alt.Chart(at).mark_rule(strokeDash=[4, 3], strokeWidth=2).encode(x=alt.X("at:Q", scale=scale))
+        )
     told = "; ".join(f"{v['from']:g} to {v['to']:g}: {v['count']}" for v in values if v["count"])
     return chart_of(
         alt.layer(*layers).properties(height=150),

@@ -117,7 +117,9 @@ def finites(numbers: Iterable[float | None]) -> tuple[float | None, ...]:
     return tuple(finite(number) for number in numbers)
 
 
-def table_of(values: Sequence[Sequence[float | None]], name: str, size: int) -> tuple[tuple[float | None, ...], ...]:
+def table_of(
+    values: Sequence[Sequence[float | None]], name: str, size: int
+) -> tuple[tuple[float | None, ...], ...]:
     """Return a checked square table; a row that is None is a row of None.
 
     >>> table_of([[1.0, float("nan")], None], "values", 2)

@@ -1,35 +1,33 @@
 """Is this release what it says? ``python verify.py`` checks every file, and computes the numbers again from the facts.
 
-It needs Python 3.11 and NumPy, and lies in every release beside verify_facts.py, verify_estimates.py and
-verify_quantiles.py. It says what agrees, what differs, and what could not be computed again. The exit code is 0 only
-if nothing differs. Numbers agree within one part in a thousand million.
+It needs Python 3.11 and NumPy, and lies in every release beside the modules that it uses: verify_facts.py reads;
+verify_estimates.py, verify_confusions.py and verify_quantiles.py compute, and say by which formulas. It tells what
+agrees, what differs, and what could not be computed again; its exit code is 0 only if nothing differs. Numbers agree
+within one part in a thousand million.
 """
 
 import argparse
-import gzip
 import hashlib
 import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
+from itertools import chain, groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 if __package__:
+    from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
-    from analytics.releases.verify_facts import (
-        Facts, Floats, Ints, Row, draw_probability, json_lines, read_facts, returned_by,
-    )  # fmt: skip
-    from analytics.releases.verify_quantiles import beta_quantile
+    from analytics.releases.verify_facts import Facts, Row, draw_probability, json_lines, read_facts
 else:  # in a release, the files lie beside each other
+    from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
-    from verify_facts import Facts, Floats, Ints, Row, draw_probability, json_lines, read_facts, returned_by  # type: ignore  # fmt: skip  # noqa: E501
-    from verify_quantiles import beta_quantile  # type: ignore
+    from verify_facts import Facts, Row, draw_probability, json_lines, read_facts  # type: ignore
 
 CLOSE = 1e-9  # relative
 NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
@@ -117,48 +115,57 @@ def merkle_root(lines: Iterable[bytes]) -> str:
 # -- grades ------------------------------------------------------------------------------------------------------
 
 
+def pair_of(row: Row) -> tuple[str, str]:
+    return row["topic_id"], row["doc_id"]
+
+
 def check_grades(folder: Path, manifest: Row, report: Report) -> None:
-    """Compare the grades with what the judgments say, and qrels, prels and their BEIR twin with the grades."""
-    items = {(row["topic_id"], row["doc_id"]): row for row in json_lines(folder / "items.jsonl")}
-    counted = [row for row in json_lines(folder / "judgments.jsonl") if row["counted"]]
-    given = {
-        pair: list(rows) for pair, rows in groupby(counted, lambda row: (row["topic_id"], row["doc_id"]))
-    }
-    for pair, item in items.items():
-        rows = given.get(pair, [])
-        joint, grade = grades_of(rows, item, manifest)
-        report.compare(
-            "joint grades", f"items.jsonl {' '.join(pair)} joint_grade", item["joint_grade"], joint
-        )
-        report.compare("grades", f"items.jsonl {' '.join(pair)} grade", item["grade"], grade)
+    """Compare the grades with what the judgments say, and qrels, prels and their BEIR twin with the grades.
+
+    items.jsonl and judgments.jsonl are in one order, topic by topic and document by document.
+    """
     if manifest["aggregation"] == "dawid-skene":
         report.not_recomputed[
             "joint grades by Dawid and Skene's model, taken as they stand in items.jsonl"
         ] += 1
-    graded = [(*pair, str(item["grade"]), item) for pair, item in items.items() if item["grade"] is not None]
-    expected = {
-        "qrels.txt": [f"{topic} 0 {document} {grade}" for topic, document, grade, _ in graded],
-        "qrels_jg.txt": [
-            f"{row['topic_id']} {row['assessor']} {row['doc_id']} {row['grade']}" for row in counted
-        ],
-        "prels.txt": [
-            f"{topic} {document} {grade} 1 {item['inclusion_probability']!r}"
-            for topic, document, grade, item in graded
-            if item["drawn_in"]
-        ],
-        "beir/qrels/test.tsv": [
-            "query-id\tcorpus-id\tscore",
-            *(f"{topic}\t{document}\t{grade}" for topic, document, grade, _ in graded),
-        ],
-    }
-    for name, lines in expected.items():
-        there = (folder / name).read_text("utf-8").splitlines()
-        for number, (one, other) in enumerate(zip(there, lines, strict=False), 1):
-            report.compare(f"lines of {name}", f"{name} line {number}", _numbers(one), _numbers(other))
-        report.compare("files", f"{name}, number of lines", len(there), len(lines))
+    counted = (row for row in json_lines(folder / "judgments.jsonl") if row["counted"])
+    groups = groupby(counted, pair_of)
+    pair, rows = next(groups, (None, iter(())))
+    graded: list[tuple[str, str, int, float | None]] = []
+    for item in json_lines(folder / "items.jsonl"):
+        own: list[Row] = []
+        if pair == pair_of(item):
+            own = list(rows)
+            pair, rows = next(groups, (None, iter(())))
+        joint, grade = grades_of(own, item, manifest)
+        where = f"items.jsonl {item['topic_id']} {item['doc_id']}"
+        report.compare("joint grades", f"{where} joint_grade", item["joint_grade"], joint)
+        report.compare("grades", f"{where} grade", item["grade"], grade)
+        if grade is not None:
+            graded.append(
+                (*pair_of(item), grade, item["inclusion_probability"] if item["drawn_in"] else None)
+            )
+    if pair is not None:
+        report.different.append(
+            f"judgments.jsonl: {' '.join(pair)} is not in items.jsonl, or not in its place"
+        )
+    counted = (row for row in json_lines(folder / "judgments.jsonl") if row["counted"])
+    check_lines(folder, "qrels.txt", (f"{t} 0 {d} {grade}" for t, d, grade, _ in graded), report)
+    check_lines(folder, "prels.txt", (f"{t} {d} {grade} 1 {p!r}" for t, d, grade, p in graded if p), report)
+    by_assessor = (f"{row['topic_id']} {row['assessor']} {row['doc_id']} {row['grade']}" for row in counted)
+    check_lines(folder, "qrels_jg.txt", by_assessor, report)
+    table = (f"{t}\t{d}\t{grade}" for t, d, grade, _ in graded)
+    check_lines(folder, "beir/qrels/test.tsv", chain(["query-id\tcorpus-id\tscore"], table), report)
 
 
-def _numbers(line: str) -> list[Any]:
+def check_lines(folder: Path, name: str, lines: Iterable[str], report: Report) -> None:
+    with (folder / name).open(encoding="utf-8") as there:
+        for number, (one, other) in enumerate(zip_longest(there, lines), 1):
+            recorded, again = (None if line is None else _words(line) for line in (one, other))
+            report.compare(f"lines of {name}", f"{name} line {number}", recorded, again)
+
+
+def _words(line: str) -> list[Any]:
     """Return the words of a line, the last as a number where it is one: 1e-05 and 0.00001 are the same."""
     *words, last = line.split()
     return [*words, float(last) if last.replace(".", "").replace("e-", "").isdecimal() else last]
@@ -249,8 +256,10 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
         report.compare("refusals", f"{where}: refused", row["value"] is None, "refused" in again)
         return
     if row["method"] == "corrected":
-        again = {"always_low": 0.0, "always_high": 0.0} | again if again["standard_error"] == 0 else again
-        again = again | ({"p_value": p_value(again)} if row["run_b"] else {})
+        certain: Row = {"always_low": 0.0, "always_high": 0.0} if again["standard_error"] == 0 else {}
+        again = certain | again
+        if row["run_b"]:
+            again["p_value"] = p_value(again)
     for name in AROUND_A_VALUE + POSITIVE:
         near_zero = NEAR_ZERO if name in AROUND_A_VALUE else 0.0
         report.compare("numbers of estimates", f"{where} {name}", row[name], again.get(name), near_zero)
@@ -261,78 +270,6 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
 
 
 # -- confusion matrices ------------------------------------------------------------------------------------------
-
-
-def effective_counts(group: Ints, true: Ints, shares: Floats, a: Floats, n_groups: int) -> Floats:
-    """Return counts[group, true, given] of audited labels, whose chance to be known was a.
-
-    Rows are shares weighted by 1/a, times Kish's effective number ``(sum 1/a)^2 / sum 1/a^2``. `shares[label, given]`
-    is 1 for the grade that was given.
-    """
-    g = shares.shape[1]
-    weighted = np.zeros((n_groups, g, g))
-    np.add.at(weighted, (group, true), shares / a[:, None])
-    squares = np.bincount(group * g + true, 1 / a**2, n_groups * g).reshape(n_groups, g)
-    total = weighted.sum(axis=2)
-    return weighted * np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, :, None]
-
-
-def confusion_tables(facts: Facts) -> Iterator[tuple[str, str, Floats, int, int]]:
-    """Yield scope, key, counts[true, given], number of gold checks and of audited labels."""
-    g, n = facts.gains.size, len(facts.assessors)
-    labels = np.flatnonzero(facts.audited[facts.label_item])
-    item, who = facts.label_item[labels], facts.label_assessor[labels]
-    true, a, given = (
-        facts.audit_grade[item],
-        facts.audit_probability[item],
-        np.eye(g)[facts.label_grade[labels]],
-    )
-    checks = np.zeros((n, g, g))
-    np.add.at(checks, (facts.check_assessor, facts.check_true, facts.check_given), 1)
-    together = checks + effective_counts(who, true, given, a, n)
-    n_checks, n_audited = checks.sum(axis=(1, 2)).astype(int), np.bincount(who, minlength=n)
-    for place, assessor in enumerate(facts.assessors):
-        yield "assessor", assessor, together[place], int(n_checks[place]), int(n_audited[place])
-    yield "pooled", "all", together.sum(axis=0), int(n_checks.sum()), labels.size
-    tiers = np.array(facts.tiers)
-    for tier in sorted(set(facts.tiers)):
-        own = tiers == tier
-        yield "tier", tier, together[own].sum(axis=0), int(n_checks[own].sum()), int(n_audited[own].sum())
-    groups = {"topic": (facts.topic[facts.item[item]], facts.topics)}
-    if facts.all_runs and labels.size:
-        popular = returned_by(facts)[facts.item[item]]
-        edges = np.unique(np.quantile(popular, [1 / 3, 2 / 3], method="inverted_cdf"))
-        third = np.unique(np.searchsorted(edges, popular, side="left"), return_inverse=True)[1]
-        groups["popularity"] = third, [str(number + 1) for number in range(3)]
-    for scope, (group, keys) in groups.items():
-        of_groups = effective_counts(group, true, given, a, len(keys))
-        for place in np.unique(group).tolist():
-            yield scope, keys[place][:100], of_groups[place], 0, int((group == place).sum())
-    votes = np.zeros((facts.item.size, g))
-    np.add.at(votes, (facts.label_item, facts.label_grade), 1)
-    audited = np.flatnonzero(facts.audited)
-    if audited.size:
-        best = votes[audited] == votes[audited].max(axis=1, keepdims=True)
-        shared = best / best.sum(axis=1, keepdims=True)
-        one = np.zeros(audited.size, dtype=np.int64)
-        counts = effective_counts(
-            one, facts.audit_grade[audited], shared, facts.audit_probability[audited], 1
-        )[0]
-        yield "aggregate", "majority", counts, 0, audited.size
-
-
-def rows_of(counts: Floats) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the shares of every row with their Jeffreys intervals: quantiles of Beta(x + 1/2, n - x + 1/2)."""
-    shares, low, high = [], [], []
-    for row in counts.tolist():
-        n = sum(row)
-        if n <= 0:
-            shares, low, high = [*shares, None], [*low, None], [*high, None]
-            continue
-        shares.append([x / n for x in row])
-        low.append([0.0 if x == 0 else beta_quantile(0.025, x + 0.5, n - x + 0.5) for x in row])
-        high.append([1.0 if x == n else beta_quantile(0.975, x + 0.5, n - x + 0.5) for x in row])
-    return shares, low, high
 
 
 def check_confusions(folder: Path, facts: Facts, report: Report) -> None:
@@ -346,8 +283,10 @@ def check_confusions(folder: Path, facts: Facts, report: Report) -> None:
             report.different.append(f"confusion.json: no matrix of {scope} {key}")
             continue
         right = float(np.trace(counts))
-        accuracy = [part[0] for part in rows_of(np.array([[right, max(0.0, float(counts.sum()) - right)]]))]
-        again = dict(zip(("matrix", "low", "high"), rows_of(counts), strict=True))
+        again: Row = dict(zip(("matrix", "low", "high"), with_intervals(counts), strict=True))
+        accuracy = [
+            part[0] for part in with_intervals(np.array([[right, max(0.0, float(counts.sum()) - right)]]))
+        ]
         again |= {"n_gold_checks": n_checks, "n_audited": n_audited}
         again |= {
             name: None if part is None else part[0]
@@ -400,7 +339,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         report = verify(options.folder)
-    except (OSError, EOFError, LookupError, TypeError, ValueError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, LookupError, TypeError, ValueError) as error:
         report = Report(different=[f"the release cannot be read: {type(error).__name__}: {error}"])
     if options.json:
         print(json.dumps(asdict(report), indent=2, ensure_ascii=False))

@@ -173,7 +173,8 @@ def naive(w: Weighed) -> Method:
         v = target.weights * surprise
         variance, df = poisson(v, pi) if strata is None else strata.variance(v)
         n, open_ones = (int(np.count_nonzero(target.weights[some])) for some in (judged, judged & (pi < 1)))
-        if target.settled or n < LEAST or (variance == 0 and open_ones):
+        alone = strata is not None and (strata.count == 1).any()  # an only uncertain item shows no variance
+        if target.settled or n < LEAST or (variance == 0 and open_ones) or alone:
             return target.settled or REFUSED
         row = interval(float(target.known.sum() + v.sum()), {"drawing": variance}, df, n)
         return w.with_topics(row, target, v)
@@ -235,7 +236,8 @@ class Strata:
         at[w.facts.item[items]] = np.arange(items.size)
         own = at[w.place]
         here = own[own >= 0]
-        return cls(own >= 0, stratum[here], share[here], np.bincount(stratum, share, count.size), count)
+        whole = np.bincount(stratum, share, count.size).astype(np.float64)
+        return cls(own >= 0, stratum[here], share[here], whole, count)
 
     def variance(self, v: Floats) -> tuple[float, float]:
         """Return the sum of the strata's variances around their centres, and Satterthwaite's degrees of freedom."""

@@ -5,7 +5,8 @@ Part of every release, beside verify.py; NumPy is all it needs.
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,59 +67,67 @@ def read_facts(folder: Path, estimates: Row) -> Facts:
     """Return the arrays from items.jsonl, judgments.jsonl, assessors.jsonl, the runs, and what estimates.json says."""
     draw, scale = estimates["draw"], estimates["scale"]
     topics = {topic: place for place, topic in enumerate(draw["topics"])}
-    rows = [row for row in json_lines(folder / "items.jsonl") if row["in_frame"]]
-    places = {(row["topic_id"], row["doc_id"]): place for place, row in enumerate(rows)}
-    judged = [place for place, row in enumerate(rows) if row["judged"]]
-    items = [rows[place] for place in judged]
-    files = [run for run in json.loads((folder / "runs.json").read_text("utf-8")) if run["file"]]
+    frame = _columns(row for row in json_lines(folder / "items.jsonl") if row["in_frame"])
+    pairs = list(zip(frame["topic_id"], frame["doc_id"], strict=True))
+    places = {pair: place for place, pair in enumerate(pairs)}
+    judged = np.flatnonzero(_numbers(frame["judged"], 0))
+    items = {pairs[place]: number for number, place in enumerate(judged.tolist())}
+    runs = json.loads((folder / "runs.json").read_text("utf-8"))
+    files = [run for run in runs if run["file"]]
     ranks = [_ranks(folder / run["file"], places, topics, draw["depth"]) for run in files]
     return Facts(
         gains=np.array([grade["gain"] for grade in scale["grades"]], dtype=np.float64),
         relevant_grade=scale["relevant_grade"],
         topics=list(topics),
         runs=[run["run_id"] for run in files],
-        all_runs=len(files) == len(json.loads((folder / "runs.json").read_text("utf-8"))),
-        topic=np.array([topics[row["topic_id"]] for row in rows], dtype=np.int64),
-        drawn_in=_column(rows, "drawn_in", 0),
-        first_probability=_first_probability(rows, draw),
-        predictions={
-            name: _column(rows, name, 0.0)
-            for name in (rows[0] if rows else {})
-            if name.startswith("prediction_")
-        },
-        gold_answer=_column(rows, "gold_answer", -1),
+        all_runs=len(files) == len(runs),
+        topic=np.array([topics[topic] for topic in frame["topic_id"]], dtype=np.int64),
+        drawn_in=_numbers(frame["drawn_in"], 0),
+        first_probability=_first_probability(frame, draw),
+        predictions={name: _numbers(frame[name], 0.0) for name in frame if name.startswith("prediction_")},
+        gold_answer=_numbers(frame.get("gold_answer", [None] * len(pairs)), -1),
         returned=[inside for inside, _ in ranks],
         outside=[outside for _, outside in ranks],
-        item=np.array(judged, dtype=np.int64),
-        bronze_class=_column(items, "bronze_class", 0),
-        audited=_column(items, "audited", 0) > 0,
-        audit_grade=_column(items, "audit_grade", 0),
-        audit_probability=_column(items, "audit_probability", 0.0),
-        **_judgments(folder, {(row["topic_id"], row["doc_id"]): place for place, row in enumerate(items)}),
+        item=judged,
+        bronze_class=_numbers(frame["bronze_class"], 0)[judged],
+        audited=_numbers(frame["audited"], 0)[judged] > 0,
+        audit_grade=_numbers(frame["audit_grade"], 0)[judged],
+        audit_probability=_numbers(frame["audit_probability"], 0.0)[judged],
+        **_judgments(folder, items),
         fixed_size=draw["selection"] == "pareto",
         order_is_random=draw["order_is_random"],
         n_planned=estimates["n_planned"],
     )
 
 
-def _column(rows: list[Row], name: str, empty: int | float) -> NDArray[Any]:
-    """Return a column; `empty` stands where there is nothing, and its type is the column's."""
-    values = (empty if row.get(name) is None else row[name] for row in rows)
-    return np.fromiter(values, dtype=np.float64 if isinstance(empty, float) else np.int64, count=len(rows))
+def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
+    """Return the values by column; every row has all columns."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        for name, value in row.items():
+            found[name].append(value)
+    return found
 
 
-def _first_probability(rows: list[Row], draw: Row) -> Floats:
+def _numbers(values: list[Any], empty: int | float) -> NDArray[Any]:
+    """Return a column as numbers; `empty` stands where there is none, and its type is the column's."""
+    known = (empty if value is None else value for value in values)
+    return np.fromiter(known, dtype=np.float64 if isinstance(empty, float) else np.int64, count=len(values))
+
+
+def _first_probability(frame: dict[str, list[Any]], draw: Row) -> Floats:
     """Return [batch, frame] the chance that this batch is the first to draw a pair.
 
     Batches share one random number a pair, so together they draw with the largest of their probabilities; batches
     drawn with replacement are independent.
     """
     n = draw["n_batches"]
-    names = [f"batch_{batch}" for batch in range(1, n + 1)] if n > 1 else ["inclusion_probability"]
-    own = np.stack([_column(rows, name, 0.0) for name in names])
+    if n == 1:
+        return _numbers(frame["inclusion_probability"], 0.0)[None]
+    own = np.stack([_numbers(frame[f"batch_{batch}"], 0.0) for batch in range(1, n + 1)])
     with_replacement = draw["selection"] == "replacement"
     together = 1 - np.cumprod(1 - own, axis=0) if with_replacement else np.maximum.accumulate(own, axis=0)
-    return np.asarray(np.diff(together, axis=0, prepend=0.0)) if n > 1 else own
+    return np.asarray(np.diff(together, axis=0, prepend=0.0))
 
 
 def _ranks(
@@ -137,8 +146,8 @@ def _ranks(
                 outside.append(int(rank))
             else:
                 inside.append((place, int(rank)))
-    place, rank = np.array(inside, dtype=np.int64).reshape(-1, 2).T
-    return (place, rank), np.array(outside, dtype=np.int64)
+    table = np.array(inside, dtype=np.int64).reshape(-1, 2)
+    return (table[:, 0], table[:, 1]), np.array(outside, dtype=np.int64)
 
 
 def _judgments(folder: Path, items: dict[Pair, int]) -> Row:

@@ -81,7 +81,7 @@ def recompute(
             n_items=arrays.judged.size,
             n_audited=int(arrays.audited.sum()),
             n_gold_checks=arrays.check_true.size,
-            **({"activity": counted_activity(campaign, arrays)} if hasattr(Computation, "activity") else {}),
+            activity=counted_activity(campaign, arrays),
             seconds=time.monotonic() - started,
         )
         store_estimates(computation, arrays, tables)

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,6 +23,7 @@ from analytics.services.analyses import Wanted, ask, find
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.conditions import QUESTIONS, answer_questions, newest_answers, what_forbids
 from analytics.services.recomputation import measures_of
+from analytics.views.described import AnalysisAnswer, ConditionsAnswer
 from analytics.views.plots import plot_answer
 from judging.models import Campaign
 from judging.views.access import ResearchersOnly, managers_only, researchers_only
@@ -97,6 +99,10 @@ def conditions(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return redirect(back)
 
 
+@extend_schema(methods=["GET"], operation_id="analyses_retrieve", responses=AnalysisAnswer)
+@extend_schema(
+    methods=["POST"], operation_id="analyses_create", request=AnalysisRequest, responses={202: AnalysisAnswer}
+)
 @api_view(["GET", "POST"])
 @permission_classes([ResearchersOnly])
 def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
@@ -118,6 +124,13 @@ def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
 api_analyses.cls.query_serializer = AnalysisRequest
 
 
+@extend_schema(methods=["GET"], operation_id="conditions_retrieve", responses=ConditionsAnswer)
+@extend_schema(
+    methods=["POST"],
+    operation_id="conditions_create",
+    request=ConditionsRequest,
+    responses={201: ConditionsAnswer},
+)
 @api_view(["GET", "POST"])
 @permission_classes([ResearchersOnly])
 def api_conditions(request: Request, campaign_id: uuid.UUID) -> Response:

@@ -4,19 +4,25 @@ import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Q, Sum
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Exists, OuterRef, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.safestring import mark_safe
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from analytics.charts import confusion_heat_map
+from analytics.charts import Chart, confusion_heat
 from analytics.services.recomputation import latest_computation, queue_recomputation
-from analytics.views.manage import obstacle_counts, without_grade
-from judging.forms import AssessorRulesForm, RequeueForm
-from judging.models import Assessor, MachineCall, Slot
+from analytics.views.plots import plot_answer
+from analytics.views.said import LOOKED_AT, obstacle_counts, without_grade
+from judging.forms import AssessorRulesForm, MessageForm, RequeueForm
+from judging.models import Assessor, Judgment, MachineCall, Topic, TrainingItem
 from judging.services import campaigns, leases
-from judging.views.access import managers_only
+from judging.services import messages as letters
+from judging.views.access import managers_only, user_of
+
+SHOWN_MESSAGES = 20
 
 
 @managers_only
@@ -56,68 +62,127 @@ def requeue(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> H
     return redirect("analytics:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
 
 
-def _assessor(campaign_id: uuid.UUID, assessor_id: int) -> Assessor:
-    people = Assessor.objects.select_related("user", "campaign__collection", "campaign__scale")
+@require_POST
+@managers_only
+def send_message(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> HttpResponse:
+    """Tell the assessor something; it stays on his pages until he says that he has read it."""
+    person = _assessor(campaign_id, assessor_id)
+    form = MessageForm(request.POST)
+    if not form.is_valid():
+        return _assessor_page(request, person, message=form)
+    letters.send(assessor=person, text=form.cleaned_data["text"], sender=user_of(request))
+    messages.success(request, f"Sent: {person.user.get_username()} sees it on the next page that is opened.")
+    back = reverse("analytics:assessor", args=[campaign_id, assessor_id])
+    return redirect(f"{back}#messages")
+
+
+def _assessor(campaign_id: uuid.UUID, assessor_id: int) -> Any:
+    colleagues = Assessor.objects.filter(campaign=OuterRef("campaign")).exclude(team="").order_by().values("campaign")
+    first = Topic.objects.filter(pk__in=Assessor.first_topics.through.objects.filter(assessor=OuterRef("pk")).values("topic"))
+    people = Assessor.objects.select_related("user", "campaign__collection", "campaign__scale").annotate(
+        teams=Subquery(colleagues.annotate(found=ArrayAgg("team", distinct=True)).values("found")),
+        first_ids=ArraySubquery(first.order_by("topic_id").values("topic_id")),
+        needs_training=Exists(TrainingItem.objects.filter(campaign=OuterRef("campaign"))),
+    )
     return get_object_or_404(people, pk=assessor_id, campaign_id=campaign_id)
 
 
 def _assessor_page(
     request: HttpRequest,
-    person: Assessor,
+    person: Any,
     *,
     rules: AssessorRulesForm | None = None,
     confirm: RequeueForm | None = None,
+    message: MessageForm | None = None,
 ) -> HttpResponse:
     row = person.campaign
     computation = latest_computation(campaign=row)
     confusion = computation.confusions.filter(assessor=person).first() if computation else None
     labels = [f"{grade.value} {grade.label}" for grade in row.scale.grades.all()]
-    heat_map = ""
-    if confusion is not None and None not in confusion.matrix:  # a grade without gold has no row to draw
-        title = f"How {person.user.username} grades"
-        heat_map = mark_safe(
-            confusion_heat_map(confusion.matrix, confusion.low, confusion.high, labels, title)
-        )
-    sums = person.judgments.aggregate(
-        active=Sum("active_milliseconds"), comments=Count("pk", filter=~Q(comment=""))
-    )
+    if "plot" in request.GET:
+        return plot_answer(request, {"grades": lambda: _heat(person, confusion, labels)})
+    activity = (computation.activity if computation else None) or {}
     context = {
         "campaign": row,
         "assessor": person,
+        "computation": computation,
         "confusion": confusion,
         "rows": matrix_rows(confusion, labels) if confusion else [],
         "labels": labels,
-        "heat_map": heat_map,
+        "chart": _heat(person, confusion, labels),
         "flags": person.flags.order_by("-id")[:5],
-        "minutes": (sums["active"] or 0) / 60_000,
-        "n_comments": sums["comments"],
-        "obstacles": obstacle_counts(without_grade(row).filter(assessor=person)),
+        **_work(person, activity),
+        "obstacles": _obstacles(person),
         "calls": _machine_calls(person),
         "rules_form": rules or AssessorRulesForm(assessor=person, initial=_rules(person)),
         "requeue_form": confirm or RequeueForm(assessor=person),
-        "n_requeued": person.slots.filter(state=Slot.State.DONE, purpose__in=leases.REQUEUED).count(),
-        "needs_training": row.training_items.exists(),
-        "teams": sorted({*row.assessors.exclude(team="").values_list("team", flat=True)}),
+        "message_form": message or MessageForm(),
+        "sent": person.messages.select_related("sender").order_by("-id")[:SHOWN_MESSAGES],
+        "needs_training": person.needs_training,
+        "teams": person.teams or [],
     }
-    return render(request, "analytics/assessor.html", context, status=400 if rules or confirm else 200)
+    is_wrong = rules or confirm or message
+    return render(request, "analytics/assessor.html", context, status=400 if is_wrong else 200)
 
 
-def _rules(person: Assessor) -> dict[str, Any]:
-    first = person.first_topics.order_by("topic_id").values_list("topic_id", flat=True)
-    return {"quota": person.quota, "team": person.team, "first_topics": " ".join(first)}
+def _heat(person: Assessor, confusion: Any, labels: list[str]) -> Chart | None:
+    """Return the matrix as a picture; None while no grade has gold."""
+    if confusion is None or all(row is None for row in confusion.matrix):
+        return None
+    tables = [
+        [row if row is not None else [None] * len(labels) for row in table]
+        for table in (confusion.matrix, confusion.low, confusion.high)
+    ]
+    title = f"How {person.user.get_username()} grades"
+    return confusion_heat(labels, *tables, confusion.counts, title)
+
+
+def _work(person: Assessor, activity: dict[str, Any]) -> dict[str, Any]:
+    """Return speed and agreement as the newest computation counted them, beside those of everybody."""
+    n, milliseconds = activity.get("assessors", {}).get(str(person.pk), (0, 0))
+    share, n_shared = activity.get("agreement", {}).get(str(person.pk), (None, 0))
+    others = [pair for pair in activity.get("agreement", {}).values() if pair[1]]
+    weight = sum(pair[1] for pair in others)
+    speeds = sorted(pair[1] / 1000 / pair[0] for pair in activity.get("assessors", {}).values() if pair[0])
+    return {
+        "minutes": milliseconds / 60_000,
+        "seconds_each": milliseconds / 1000 / n if n else None,
+        "seconds_usual": speeds[len(speeds) // 2] if len(speeds) > 1 else None,
+        "agreement": share,
+        "n_shared": n_shared,
+        "agreement_usual": sum(pair[0] * pair[1] for pair in others) / weight if len(others) > 1 else None,
+    }
+
+
+def _rules(person: Any) -> dict[str, Any]:
+    return {"quota": person.quota, "team": person.team, "first_topics": " ".join(person.first_ids)}
+
+
+def _obstacles(person: Assessor) -> list[dict[str, Any]]:
+    mine = without_grade(person.campaign).filter(assessor=person).order_by("-id").values("pk")
+    return obstacle_counts(Judgment.objects.filter(pk__in=mine[:LOOKED_AT]))
 
 
 def _machine_calls(person: Assessor) -> dict[str, Any] | None:
-    """Return what a machine's requests came to; people make none."""
+    """Return what a machine's newest requests came to; people make none."""
     if person.kind != Assessor.Kind.MACHINE:
         return None
-    calls = MachineCall.objects.filter(assessor=person)
-    sums = calls.aggregate(
-        n=Count("pk"), cost=Sum("cost"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens")
+    newest = MachineCall.objects.filter(assessor=person).order_by("-id").values("pk")[:LOOKED_AT]
+    by_status = list(
+        MachineCall.objects.filter(pk__in=newest)
+        .values("status")
+        .annotate(
+            n=Count("pk"),
+            cost=Sum("cost"),
+            prompt=Sum("prompt_tokens"),
+            completion=Sum("completion_tokens"),
+            models=ArrayAgg("model", distinct=True),
+        )
+        .order_by("-n", "status")
     )
-    by_status = calls.values("status").annotate(n=Count("pk")).order_by("-n", "status")
-    models = calls.values_list("model", flat=True).distinct().order_by("model")[:5]
-    return {**sums, "by_status": list(by_status), "models": list(models)}
+    sums = {name: sum(row[name] for row in by_status) for name in ("n", "cost", "prompt", "completion")}
+    models = sorted({model for row in by_status for model in row["models"]})[:5]
+    return {**sums, "by_status": by_status, "models": models, "is_cut": sums["n"] == LOOKED_AT}
 
 
 def matrix_rows(confusion: Any, labels: list[str]) -> list[dict[str, Any]]:

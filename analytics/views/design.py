@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from analytics.charts import Chart, curve
 from analytics.forms import METHODS, SELECTIONS, DesignForm, pairs
 from analytics.services.forecast import Forecast, forecast, queue_forecast
+from analytics.views.plots import plot_answer
 from judging.models import Campaign
 from judging.views.access import managers_only
 from sampling.frames import newest_draw
@@ -54,6 +55,9 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
                 _preview(request, row, wanted) if "preview" in request.POST else _draw(request, row, wanted)
             )
         found = forecast(campaign=row, design=wanted)
+    preview = _shown(found, wanted, form) if wanted else None
+    if "plot" in request.GET:
+        return plot_answer(request, {"curve": lambda: preview["curve"] if preview else None})
     context = {
         "campaign": row,
         "earlier": earlier,
@@ -63,7 +67,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "asked": wanted,
         "pairs": pairs(wanted) if wanted else [],
         "forecast": found,
-        "preview": _shown(found, wanted, form) if wanted else None,
+        "preview": preview,
         "runs": row.collection.runs.count(),
         "suggested_measures": SUGGESTED_MEASURES,
     }
@@ -219,10 +223,7 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
         "half_width": _plus_or_minus(width),
         "same_said": _same_said(preview, asked) if chosen == "default" and width else "",
         "is_default": chosen == "default",
-        "budgets": [
-            {"budget": n, "widths": [_plus_or_minus(preview.widths[name][at]) for name in order]}
-            for at, n in enumerate(preview.budgets)
-        ],
+        "has_gaps": any(width is None for name in order for width in preview.widths[name]),
         "curve": _curve(
             preview, {labels[name]: preview.widths[name] for name in order}, preview.budgets[place]
         ),

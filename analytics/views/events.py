@@ -91,7 +91,9 @@ def _chosen(found: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[Event]:
     if asked["since"]:
         found = found.filter(at__gte=datetime.combine(asked["since"], datetime.min.time(), UTC))
     if asked["until"]:
-        found = found.filter(at__lt=datetime.combine(asked["until"], datetime.min.time(), UTC) + timedelta(days=1))
+        found = found.filter(
+            at__lt=datetime.combine(asked["until"], datetime.min.time(), UTC) + timedelta(days=1)
+        )
     return found
 
 
@@ -146,7 +148,9 @@ def _csv(row: Campaign, found: QuerySet[Event]) -> StreamingHttpResponse:
             yield writer.writerow([harmless(cell) for cell in cells])
 
     answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="events-{slugify(row.name)[:60] or "campaign"}.csv"'
+    answer["Content-Disposition"] = (
+        f'attachment; filename="events-{slugify(row.name)[:60] or "campaign"}.csv"'
+    )
     return answer
 
 

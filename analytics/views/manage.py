@@ -131,7 +131,10 @@ def _series(row: Campaign, activity: dict[str, Any]) -> list[dict[str, Any]]:
 def _pace(activity: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:
     """Return the judgments a day, and when the last one will come if it goes on so."""
     rate = a_day(activity, timezone.now())
-    counted, n_stored = activity.get("counted", 0), sum(pair[0] for pair in activity.get("series", {}).values())
+    counted, n_stored = (
+        activity.get("counted", 0),
+        sum(pair[0] for pair in activity.get("series", {}).values()),
+    )
     if not rate or not counted or not done["left"]:
         return {"a_day": rate, "ends": None}
     days = done["left"] * (n_stored / counted) / rate
@@ -162,7 +165,13 @@ def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:
         return {"n": n, "schedule": None, "words": "", "next_due": None, "has_ended": False}
     ended = row.audited_by_tier is not None and row.audited_by_tier >= schedule.items_in_total
     due = next_due_time(schedule, timezone.now()) if schedule.is_active and not ended else None
-    return {"n": n, "schedule": schedule, "words": schedule_words(schedule), "next_due": due, "has_ended": ended}
+    return {
+        "n": n,
+        "schedule": schedule,
+        "words": schedule_words(schedule),
+        "next_due": due,
+        "has_ended": ended,
+    }
 
 
 # -- charts ---------------------------------------------------------------------------------------------------
@@ -173,7 +182,9 @@ def day_chart(activity: dict[str, Any]) -> Chart | None:
     days, series = filled_days(activity, timezone.now(), SHOWN_DAYS)
     if len(days) < 2 or not series:
         return None
-    return throughput([date.fromisoformat(day) for day in days], series, "Judgments a day, by tier", unit="judgments a day")
+    return throughput(
+        [date.fromisoformat(day) for day in days], series, "Judgments a day, by tier", unit="judgments a day"
+    )
 
 
 def hour_chart(activity: dict[str, Any]) -> Chart | None:
@@ -194,4 +205,3 @@ def recompute_now(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     queue_recomputation(campaign=get_object_or_404(Campaign, pk=campaign_id))
     messages.info(request, "The numbers are being computed anew.")
     return redirect("analytics:campaign", campaign_id=campaign_id)
-

@@ -26,7 +26,15 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
         n = computation.n_flags
         said = ngettext("One assessor is flagged.", "%(n)d assessors are flagged.", n) % {"n": n}
         words = _("They are surely more often wrong than right: look at the evidence before you act.")
-        found.append(_need("warn", said, words, f"{reverse('analytics:assessors', args=[row.pk])}?only=flagged", _("Look at them")))
+        found.append(
+            _need(
+                "warn",
+                said,
+                words,
+                f"{reverse('analytics:assessors', args=[row.pk])}?only=flagged",
+                _("Look at them"),
+            )
+        )
     order = {"error": 0, "next": 1, "warn": 2, "info": 3}
     return sorted(found, key=lambda need: order[need["level"]])
 
@@ -42,7 +50,9 @@ def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
     if job is not None and job.is_active:
         title = _("More items are being drawn.") if draw else _("The items are being drawn.")
         words = _("This page shows them as soon as that is done.")
-        found.append(_need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", _("Watch it")))
+        found.append(
+            _need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", _("Watch it"))
+        )
     elif job is not None and job.state == "failed":
         found.append(_need("error", _("The last draw failed:"), job.error, design, _("To the design")))
     if draw is None and not (job is not None and job.is_active):
@@ -53,7 +63,10 @@ def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
         found.append(_need("next", _("No draw yet."), words, design, _("Choose a design")))
     elif draw is not None and not layout["is_complete"]:
         title = _("The items are being made ready:") if layout["job"] else _("Not all items are ready:")
-        words = _("%(laid)s of %(all)s topics are laid out.") % {"laid": layout["n_laid"], "all": layout["n_topics"]}
+        words = _("%(laid)s of %(all)s topics are laid out.") % {
+            "laid": layout["n_laid"],
+            "all": layout["n_topics"],
+        }
         level = "info" if layout["job"] else "error"
         found.append(_need(level, title, words, "#draw", _("See") if layout["job"] else _("Continue")))
     return found
@@ -94,9 +107,15 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
     found, now, done = [], timezone.now(), shown["progress"]
     if done["expired"]:
         n = done["expired"]
-        said = ngettext("One document is held longer than agreed.", "%(n)d documents are held longer than agreed.", n)
+        said = ngettext(
+            "One document is held longer than agreed.", "%(n)d documents are held longer than agreed.", n
+        )
         words = _("They go to whoever asks next; you may release them at once.")
-        found.append(_need("info", said % {"n": n}, words, reverse("judging:manage-leases", args=[row.pk]), _("See them")))
+        found.append(
+            _need(
+                "info", said % {"n": n}, words, reverse("judging:manage-leases", args=[row.pk]), _("See them")
+            )
+        )
     computation, activity = shown["computation"], shown["activity"]
     hours = activity.get("hours", {})
     if done["left"] and hours and not done["leased"]:

@@ -36,7 +36,12 @@ class PeopleFilter(forms.Form):
     tier = forms.ChoiceField(choices=[("", "every tier"), *Assessor.Tier.choices], required=False)
     only = forms.ChoiceField(
         label="Only",
-        choices=[("", "everybody"), ("flagged", "flagged"), ("active", "not paused"), ("suspended", "paused")],
+        choices=[
+            ("", "everybody"),
+            ("flagged", "flagged"),
+            ("active", "not paused"),
+            ("suspended", "paused"),
+        ],
         required=False,
     )
     order = forms.ChoiceField(

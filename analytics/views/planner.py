@@ -3,10 +3,10 @@
 import uuid
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +18,8 @@ from analytics.serializers import PlannerRequest
 from analytics.services.planning import Plan, costs_of, plan, plan_json
 from analytics.services.recomputation import measures_of
 from analytics.views.analyses import drawn_campaign
-from analytics.views.research import file_of
+from analytics.views.described import PlannerAnswer
+from analytics.views.plots import plot_answer
 from analytics.views.words import variance_words
 from judging.views.access import ResearchersOnly, researchers_only
 from sampling.measures import measure_kind
@@ -43,14 +44,19 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     sent = PlannerRequest(data=_not_empty(given), context={"campaign": row})
     if sent.is_valid():
         found = plan(campaign=row, terms=sent.validated_data["terms"])
+        if "plot" in request.GET:
+            return plot_answer(request, {"curve": lambda: None if found.refusal else _curve(found)})
         context |= {"plan": found, "given": _shown_terms(given, found), "shown": _shown(found)}
         if not found.refusal:
-            context |= {"query": urlencode(_not_empty(given)), "variance": variance_words(found.estimate)}
+            context["variance"] = variance_words(found.estimate)
+    elif "plot" in request.GET:
+        return plot_answer(request, {})
     else:
         context |= {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
     return render(request, "analytics/planner.html", context, status=400 if "errors" in context else 200)
 
 
+@extend_schema(operation_id="planner_retrieve", responses=PlannerAnswer)
 @api_view(["GET"])
 @permission_classes([ResearchersOnly])
 def api_planner(request: Request, campaign_id: uuid.UUID) -> Response:
@@ -92,11 +98,6 @@ def _shown(found: Plan) -> dict[str, Any]:
         "wanted": digits(found.wanted),
         "needed": _purchase(found.needed),
         "spent": _purchase(found.spent),
-        "rows": [
-            {"money": _money(money), "widths": [digits(width) for width in widths]}
-            for money, *widths in found.curve
-        ],
-        "lines": LINES,
         "papers": [
             {
                 "name": one.name,

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,6 +21,7 @@ from analytics.serializers import ReuseDraw, ReuseRequest, reuse_json
 from analytics.services.lacking import Found, design_of, lacking_for
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
+from analytics.views.described import ReuseAnswer
 from analytics.views.design import what_stops
 from judging.models import Campaign
 from judging.views.access import ResearchersOnly, managers_only, researchers_only
@@ -159,6 +161,7 @@ def draw(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': back})}")
 
 
+@extend_schema(operation_id="reuse_retrieve", responses=ReuseAnswer)
 @api_view(["GET"])
 @permission_classes([ResearchersOnly])
 def api_reuse(request: Request, campaign_id: uuid.UUID) -> Response:

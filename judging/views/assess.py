@@ -12,6 +12,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
@@ -27,6 +28,13 @@ from judging.serializers import (
     claim_json,
     judged_json,
     saved_json,
+)
+from judging.serializers.described import (
+    ClaimAnswer,
+    HeartbeatAnswer,
+    HistoryAnswer,
+    ReviseAnswer,
+    SubmitAnswer,
 )
 from judging.services import assign, leases
 from judging.services.entry import next_gate
@@ -105,8 +113,10 @@ def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return response
 
 
+@extend_schema(operation_id="items_claim", request=ClaimRequest, responses=ClaimAnswer)
 @api_view(["POST"])
 def claim(request: Request, campaign_id: uuid.UUID) -> Response:
+    """Lease what to judge next: up to n items, the one to judge now first."""
     wanted = _valid(ClaimRequest, request)
     claimed = assign.claim_as(user_id=request.user.pk, campaign_id=campaign_id, n=wanted["n"])
     answer = claim_json(claimed)
@@ -121,6 +131,7 @@ def claim(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response(answer)
 
 
+@extend_schema(operation_id="judgments_create", request=SubmissionAndClaim, responses=SubmitAnswer)
 @api_view(["POST"])
 def submit(request: Request, campaign_id: uuid.UUID) -> Response:
     """Store a judgment and answer with what comes next: one request a judgment."""
@@ -130,12 +141,15 @@ def submit(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response({"saved": saved_json(judgment), **claim_json(claimed)})
 
 
+@extend_schema(operation_id="revisions_create", request=Submission, responses=ReviseAnswer)
 @api_view(["POST"])
 def revise(request: Request, campaign_id: uuid.UUID) -> Response:
+    """Change a judgment of mine; the old one stays in the record."""
     judgment = assign.revise(assessor=_assessor(request, campaign_id), **_valid(Submission, request))
     return Response({"saved": saved_json(judgment)})
 
 
+@extend_schema(operation_id="leases_extend", request=Heartbeat, responses=HeartbeatAnswer)
 @api_view(["POST"])
 def heartbeat(request: Request, campaign_id: uuid.UUID) -> Response:
     """Keep the leases of a screen at which somebody still sits."""
@@ -143,8 +157,10 @@ def heartbeat(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response({"held": leases.extend(assessor=_assessor(request, campaign_id), tokens=tokens)})
 
 
+@extend_schema(operation_id="history_retrieve", responses=HistoryAnswer)
 @api_view(["GET"])
 def history(request: Request, campaign_id: uuid.UUID) -> Response:
+    """My last judgments, the newest first."""
     rows = assign.history(assessor=_assessor(request, campaign_id))
     return Response({"judgments": [judged_json(judgment) for judgment in rows]})
 

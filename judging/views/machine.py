@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 
 from judging.models import Judgment, MachineCall
 from judging.serializers import Submission, saved_json
+from judging.serializers.described import BatchAnswer, InstructionsAnswer
 from judging.services import assign, machines
 from judging.services.errors import Refused
 from judging.services.machines import MOST_AT_ONCE
@@ -45,6 +47,7 @@ class Batch(serializers.Serializer):
     release = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AT_ONCE, default=list)
 
 
+@extend_schema(operation_id="instructions_retrieve", responses=InstructionsAnswer)
 @api_view(["GET"])
 def instructions(request: Request, campaign_id: uuid.UUID) -> Response:
     """What a machine judges by: the scale, the guidelines, the prompt."""
@@ -52,6 +55,7 @@ def instructions(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response(machines.instructions(assessor=assessor))
 
 
+@extend_schema(operation_id="batch_create", request=Batch, responses=BatchAnswer)
 @api_view(["POST"])
 def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     """Store judgments and calls, and give leases back; one answer for each, in their order.

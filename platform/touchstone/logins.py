@@ -93,5 +93,3 @@ def remember_device(request: HttpRequest, answer: HttpResponse, name: str) -> No
         samesite="Lax",
         path=reverse("login"),
     )
-
-

@@ -234,7 +234,7 @@ API_REQUESTS_PER_ADDRESS = int(os.environ.get("API_REQUESTS_PER_ADDRESS", "3000"
 API_WRONG_KEYS = int(os.environ.get("API_WRONG_KEYS", "30"))
 LOGIN_TRIES = int(os.environ.get("LOGIN_TRIES", "10"))
 LOGIN_TRIES_PER_ADDRESS = int(os.environ.get("LOGIN_TRIES_PER_ADDRESS", "100"))
-# How many proxies of our own a request passes: so many entries at the end of X-Forwarded-For are theirs. 0: none is read.
+# How many proxies of our own a request passes: so many entries at the end of X-Forwarded-For are theirs. 0: none.
 TRUSTED_PROXIES = int(os.environ.get("TRUSTED_PROXIES", "0"))
 # Whom webhooks may call: "https://hooks.example.org,https://other.example.org:8443". Empty: nobody.
 WEBHOOK_HOSTS = [host.strip() for host in os.environ.get("WEBHOOK_HOSTS", "").split(",") if host.strip()]

@@ -16,6 +16,8 @@ from rest_framework.parsers import JSONParser
 # Our longest JSON body has about 200 bytes, and a form of somebody who uploads no files hardly more.
 SMALL = 10_000
 LARGEST = 8 * 2**30
+# A researcher uploads runs: this many bytes are a run of some million lines, compressed.
+LARGEST_OF_RESEARCHER = 64 * 2**20
 FREE_AFTERWARDS = 10**9
 # An upload is there up to three times: as Django's temporary file, as the file that waits, and in the database.
 COPIES = 3
@@ -26,7 +28,7 @@ class UploadRefused(RequestDataTooBig):
 
 
 class Gate(FileUploadHandler):
-    """The first upload handler: nobody but a manager fills the disk, and no manager fills all of it.
+    """The first upload handler: who judges uploads nothing, a researcher a run, and no manager fills the disk.
 
     Whichever middleware asks first for `request.POST` has the files written: authentication must stand before it.
     """
@@ -41,11 +43,13 @@ class Gate(FileUploadHandler):
     ) -> None:
         if content_length <= SMALL:
             return
-        if not getattr(getattr(self.request, "user", None), "may_manage", False):
-            raise UploadRefused("Only managers upload files.")
-        if content_length > LARGEST:
+        user = getattr(self.request, "user", None)
+        if not getattr(user, "may_research", False):
+            raise UploadRefused("Only managers and researchers upload files.")
+        largest = LARGEST if getattr(user, "may_manage", False) else LARGEST_OF_RESEARCHER
+        if content_length > largest:
             raise UploadRefused(
-                f"One upload may have {LARGEST // 2**30} GiB; send the files one by one, or compress them with gzip."
+                f"One upload may have {largest // 2**20:,} MiB; send the files one by one, or compress them with gzip."
             )
         if free_space() - COPIES * content_length < FREE_AFTERWARDS:
             raise UploadRefused("There is not enough space left on the server's disk for these files.")
@@ -80,11 +84,16 @@ def early_refusals(get_response: Any) -> Any:
     def middleware(request: HttpRequest) -> HttpResponse:
         if _has_nul(request):
             return _refusal(request, 400, "Invalid", "The address contains a character that is not allowed")
-        if request.path.startswith("/api/") and _length(request) > SMALL:
+        if request.path.startswith("/api/") and _length(request) > SMALL and not _brings_files(request):
             return _refusal(request, 413, "TooLarge", f"The request is longer than {SMALL} bytes")
         return get_response(request)
 
     return middleware
+
+
+def _brings_files(request: HttpRequest) -> bool:
+    """Files pass the gate above, which knows by then who sends them: a view reads no body before it asked that."""
+    return request.content_type == "multipart/form-data"
 
 
 def _has_nul(request: HttpRequest) -> bool:

@@ -157,7 +157,12 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 def _error(request: HttpRequest, status: int, title: str, detail: str = "") -> HttpResponse:
     if request.path.startswith("/api/"):  # where no view of the API answers: an address that there is not
         names = {400: "Invalid", 403: "Forbidden", 404: "NotFound", 413: "TooLarge"}
-        body = {"type": f"/problems/{names.get(status, 'Refused')}", "title": title, "status": status, "detail": detail}
+        body = {
+            "type": f"/problems/{names.get(status, 'Refused')}",
+            "title": title,
+            "status": status,
+            "detail": detail,
+        }
         return JsonResponse(body, status=status, content_type="application/problem+json")
     return render(request, "error.html", {"status": status, "title": title, "detail": detail}, status=status)
 
@@ -181,7 +186,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 404, "There is no such page" if not request.path.startswith("/api/") else "There is no such thing")
+    what = "thing" if request.path.startswith("/api/") else "page"
+    return _error(request, 404, f"There is no such {what}")
 
 
 def fault(request: HttpRequest) -> HttpResponse:

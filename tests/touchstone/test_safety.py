@@ -62,18 +62,30 @@ def file_of(n_bytes: int) -> SimpleUploadedFile:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("role", [None, "assessor", "researcher"])
+@pytest.mark.parametrize("role", [None, "assessor"])
 @pytest.mark.parametrize("path", ["/login/", f"/manage/collections/{NOBODY}/"])
-def test_nobody_but_a_manager_gets_a_byte_of_a_file_onto_the_disk(role, path, temporary_folder, written):
+def test_who_only_judges_gets_no_byte_of_a_file_onto_the_disk(role, path, temporary_folder, written):
     client = someone(role)
     client.cookies["csrftoken"] = (
         "a" * 32
     )  # what anybody can send: Django then looks for its twin in the form
     answer = client.post(path, {"files": file_of(2_000_000), "csrfmiddlewaretoken": "a" * 32})
     assert answer.status_code == 413
-    assert "Only managers upload files." in answer.content.decode()
+    assert "Only managers and researchers upload files." in answer.content.decode()
     assert written == []
     assert list(temporary_folder.iterdir()) == []
+
+
+@pytest.mark.django_db
+def test_a_researcher_uploads_no_more_than_a_run(monkeypatch, temporary_folder, written):
+    monkeypatch.setattr(uploads, "LARGEST_OF_RESEARCHER", 199_999)
+    client = person("researcher")
+    answer = client.post(f"/manage/collections/{NOBODY}/", {"files": file_of(200_000)})
+    assert answer.status_code == 413
+    assert "One upload may have" in answer.content.decode()
+    assert written == []
+    client.post(f"/manage/collections/{NOBODY}/", {"files": file_of(100_000)})
+    assert sum(written) == 100_000
 
 
 @pytest.mark.django_db

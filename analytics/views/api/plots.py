@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -18,7 +18,7 @@ from analytics.services.pictures import pair_forest, pair_matrix, rank_picture, 
 from analytics.services.recomputation import latest_computation
 from analytics.views.api.answers import PicturesAnswer
 from analytics.views.api.common import MeasureRequest, PairRequest, asked, drawn_campaign
-from analytics.views.plots import THEMES, TYPES, chart_file
+from analytics.views.plots import THEMES, TYPES
 from judging.services.errors import Refused
 from judging.views.access import ResearchersOnly
 
@@ -95,4 +95,14 @@ class PictureView(APIView):
         chart = drawn(latest_computation(campaign=row), sent["measure"], **runs)
         if chart is None:
             raise NothingToDraw
-        return chart_file(chart, sent["format"], sent["theme"], plot)
+        return _file(chart, sent["format"], sent["theme"], plot)
+
+
+def _file(chart: Chart, file_format: str, theme: Literal["light", "dark"], name: str) -> HttpResponse:
+    content: str | bytes
+    if file_format == "csv":
+        content = chart.csv()
+    else:
+        content = chart.standalone_svg(theme) if file_format == "svg" else chart.png(theme)
+    shown = f'attachment; filename="{name}.{file_format}"'
+    return HttpResponse(content, content_type=TYPES[file_format], headers={"Content-Disposition": shown})

@@ -66,9 +66,7 @@ class UploadView(APIView):
         row = drawn_campaign(campaign_id)
         sent = UploadRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        return queued(
-            request, queue_upload(campaign=row, user=person(request), **dict(sent.validated_data))
-        )
+        return queued(request, queue_upload(campaign=row, user=person(request), **dict(sent.validated_data)))
 
 
 class RunEstimateView(APIView):

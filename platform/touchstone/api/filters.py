@@ -96,7 +96,9 @@ def field_of(model: Any, path: str) -> serializers.Field:
         options = column.related_model._meta if column.related_model else options
     while column.related_model:
         column = column.target_field if hasattr(column, "target_field") else column.related_model._meta.pk
-    field = _field_of_column(column) if "contains" not in lookup else serializers.CharField(max_length=LONGEST)
+    field = (
+        _field_of_column(column) if "contains" not in lookup else serializers.CharField(max_length=LONGEST)
+    )
     return _CommaList(child=field) if lookup == "in" else field
 
 

@@ -17,8 +17,6 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from touchstone.models import RateCounter
-
 logger = logging.getLogger(__name__)
 MINUTE = 60
 PRUNED_AT_ONCE = 10_000
@@ -54,7 +52,10 @@ class Counted:
 
 
 def count(limits: Sequence[Limit]) -> list[Counted]:
-    """Count one more of each, in one statement. Wider limits come first, so that no two requests wait for each other."""
+    """Count one more of each, in one statement.
+
+    Wider limits come first, so that no two requests wait for each other.
+    """
     values = [value for limit in limits for value in (limit.key, limit.seconds, limit.seconds, limit.seconds)]
     with connection.cursor() as cursor:
         cursor.execute(COUNT.format(rows=", ".join([ROW] * len(limits))), values)

@@ -62,7 +62,9 @@ class OncePerKey(BaseThrottle):
 def _answer_once(
     view: Any, handler: Handler, key: str, request: Request, *arguments: Any, **named: Any
 ) -> Response:
-    fingerprint = _fingerprint(request)  # reads the body: however slowly it comes, no transaction waits for it
+    fingerprint = _fingerprint(
+        request
+    )  # reads the body: however slowly it comes, no transaction waits for it
     with transaction.atomic():
         if not _lock(f"once {request.user.pk} {key}"):
             raise RequestUnderWay
@@ -82,7 +84,11 @@ def _answer_once(
             transaction.set_rollback(True)
         else:
             IdempotentRequest.objects.create(
-                user=request.user, key=key, request_sha256=fingerprint, status=answer.status_code, body=_kept(answer)
+                user=request.user,
+                key=key,
+                request_sha256=fingerprint,
+                status=answer.status_code,
+                body=_kept(answer),
             )
     return answer
 

@@ -49,7 +49,9 @@ class Pages(BasePagination):
             rows.reverse()
         came_from_somewhere = values is not None
         self.next_row = rows[-1] if rows and (came_from_somewhere if backwards else there_is_more) else None
-        self.previous_row = rows[0] if rows and (there_is_more if backwards else came_from_somewhere) else None
+        self.previous_row = (
+            rows[0] if rows and (there_is_more if backwards else came_from_somewhere) else None
+        )
         return rows
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -86,9 +88,7 @@ class Pages(BasePagination):
             if "\\u0000" in json.dumps(values) or len(values) != len(self.keys):
                 raise ValueError("not ours")
             json.dumps(values, ensure_ascii=False).encode()  # half characters cannot be compared
-            read = [
-                _read(queryset, path, value) for (path, _), value in zip(self.keys, values, strict=True)
-            ]
+            read = [_read(queryset, path, value) for (path, _), value in zip(self.keys, values, strict=True)]
         except (ValueError, TypeError, RecursionError, OverflowError, binascii.Error, FieldError):
             raise ValidationError({"cursor": ["this is no cursor of this list in this order"]}) from None
         return way, read

@@ -9,13 +9,15 @@ from rest_framework.throttling import BaseThrottle
 
 
 class KnownQuery(BaseThrottle):
-    """Not a throttle: what settings.py can have done for every view, after its guards and before its work, is called so."""
+    """Not a throttle: what settings.py can have done for every view, after its guards, is called so."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         query = request.query_params
         if query:
             known = known_keys(view) if request.method in ("GET", "HEAD") else set()
-            faults = {name: ["there is nothing of this name to ask for here"] for name in query if name not in known}
+            faults = {
+                name: ["there is nothing of this name to ask for here"] for name in query if name not in known
+            }
             twice = [name for name in query if len(query.getlist(name)) > 1]
             faults |= {name: ["is given twice"] for name in twice if name not in faults}
             if faults:

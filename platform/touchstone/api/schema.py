@@ -53,7 +53,9 @@ class Schema(AutoSchema):
     def get_tags(self) -> list[str]:
         """Return what it is about: the last word of the address that is no parameter's."""
         words = [word for word in self.path.split("/") if word and not word.startswith("{")][2:]
-        return ["campaigns" if words[:1] == ["campaigns"] and len(words) == 1 else words[min(1, len(words) - 1)]]
+        return [
+            "campaigns" if words[:1] == ["campaigns"] and len(words) == 1 else words[min(1, len(words) - 1)]
+        ]
 
     def get_override_parameters(self) -> list[Any]:
         asked = getattr(self.view, "query_serializer", None)
@@ -76,7 +78,11 @@ class KeyScheme(OpenApiAuthenticationExtension):
     name = "key"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "A key of yours, made on the page of your account"}
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A key of yours, made on the page of your account",
+        }
 
 
 def with_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
@@ -115,5 +121,3 @@ def description() -> dict[str, Any]:
     """Return the description; it is the same for everybody, and as long as this process lives."""
     made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return json.loads(json.dumps(made, default=str))
-
-

@@ -1,0 +1,131 @@
+"""The facts that judgments rest on, into files: topics, documents, runs, draws and audits."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from django.db.models import CharField, F, Func
+from django.db.models.functions import Collate
+
+from analytics.releases.folder import Folder, json_line
+from analytics.releases.tables import to_parquet, write_run
+from judging.models import Campaign, Run
+from judging.rankings import rankings_frame, read_rankings
+from sampling.frames import FrameRefused, load_frame
+
+TOPICS: dict[str, Any] = dict.fromkeys(("topic_id", "title", "description", "narrative"), pl.String)
+DOCUMENTS: dict[str, Any] = dict.fromkeys(("doc_id", "sha256"), pl.String)
+TEXTS: dict[str, Any] = dict.fromkeys(("title", "text"), pl.String)
+ROWS_AT_ONCE = 5000
+Progress = Callable[[int], None]
+
+
+class TextHash(Func):
+    """The SHA-256 of a text's UTF-8, made by the server: texts that stay out are not even read."""
+
+    template = "encode(sha256(convert_to(%(expressions)s, 'UTF8')), 'hex')"
+    output_field = CharField()
+
+
+def write_topics(campaign: Campaign, folder: Folder) -> int:
+    """Write topics.jsonl with its twin, and the queries of BEIR; return how many."""
+    order = Collate("topic_id", "C")
+    rows = list(campaign.collection.topics.order_by(order).values_list(*TOPICS))
+    folder.write_lines("topics.jsonl", (dict(zip(TOPICS, row, strict=True)) for row in rows))
+    to_parquet(folder.path("topics.jsonl"), folder.path("topics.parquet"), TOPICS)
+    folder.write_lines(
+        "beir/queries.jsonl",
+        (
+            {"_id": topic, "text": title, "metadata": {"description": description, "narrative": narrative}}
+            for topic, title, description, narrative in rows
+        ),
+    )
+    return len(rows)
+
+
+def write_documents(campaign: Campaign, folder: Folder, *, with_texts: bool, progress: Progress) -> int:
+    """Write documents.jsonl with its twin, and with texts the corpus of BEIR; return how many."""
+    columns = {**DOCUMENTS, **TEXTS} if with_texts else DOCUMENTS
+    n = 0
+    with folder.open("documents.jsonl") as stream:
+        corpus = folder.path("beir/corpus.jsonl").open("wb") if with_texts else None
+        try:
+            for row in _documents(campaign, columns):
+                stream.write(json_line(row))
+                if corpus is not None:
+                    corpus.write(
+                        json_line({"_id": row["doc_id"], "title": row["title"], "text": row["text"]})
+                    )
+                n += 1
+                if n % ROWS_AT_ONCE == 0:
+                    progress(n)
+        finally:
+            if corpus is not None:
+                corpus.close()
+    to_parquet(folder.path("documents.jsonl"), folder.path("documents.parquet"), columns)
+    return n
+
+
+def _documents(campaign: Campaign, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    hashed = campaign.collection.documents.annotate(sha256=TextHash(F("text")))
+    rows = hashed.order_by(Collate("doc_id", "C")).values_list(*columns)
+    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+        yield dict(zip(columns, row, strict=True))
+
+
+def write_runs(campaign: Campaign, folder: Folder, *, wanted: bool, progress: Progress) -> tuple[int, int]:
+    """Write runs.json and the rankings that may be published; return how many runs there are, and how many of these."""
+    runs = sorted(campaign.collection.runs.all(), key=lambda run: run.run_id.encode())
+    told, n_files = [], 0
+    for number, run in enumerate(runs, start=1):
+        file = f"runs/{number:04d}.run.gz" if wanted and run.may_publish else None
+        if file is not None:
+            _write_run(run, folder, file)
+            n_files += 1
+        told.append({"run_id": run.run_id, "file": file, "description": run.description if file else ""})
+        progress(number)
+    folder.write_json("runs.json", told)
+    return len(runs), n_files
+
+
+def _write_run(run: Run, folder: Folder, name: str) -> None:
+    ranking = rankings_frame(read_rankings(Path(run.rankings.path)))
+    with folder.open_gzip(name) as stream:
+        write_run(ranking, stream)
+
+
+def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
+    """Write every batch with its recorded frame, and the audits; return the batches in words."""
+    words = []
+    for draw in campaign.draws.order_by("batch"):
+        load_frame(draw)  # refused where it is not the file that was drawn from
+        try:
+            frame = Path(draw.frame.path).read_bytes()
+        except OSError as error:
+            raise FrameRefused(
+                f"the frame file of batch {draw.batch} cannot be read: {error.strerror}"
+            ) from error
+        folder.write(f"draws/frame-{draw.batch}.parquet", frame)
+        told = ("batch", "question", "method", "selection", "parameters", "learned_from", "seed")
+        sizes = ("n_frame", "n_drawn", "frame_sha256")
+        folder.write_json(
+            f"draws/draw-{draw.batch}.json", {name: getattr(draw, name) for name in (*told, *sizes)}
+        )
+        words.append(
+            f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs ({draw.get_selection_display()}; "
+            f"{draw.get_question_display()}; seed {draw.seed})"
+        )
+    return words
+
+
+def write_audits(campaign: Campaign, folder: Folder) -> list[str]:
+    """Write audits.json; return the audits in words."""
+    names = ("sequence", "strategy", "tier", "seed", "expected_in_total", "n_eligible", "n_selected")
+    audits = list(campaign.audits.order_by("sequence").values(*names))
+    folder.write_json("audits.json", audits)
+    return [
+        f"Audit {audit['sequence']} by the {audit['tier']} tier: {audit['n_selected']:,} of {audit['n_eligible']:,} judged "
+        f"items ({audit['strategy']}; seed {audit['seed']})"
+        for audit in audits
+    ]

@@ -1,0 +1,61 @@
+"""One moment of the database, read through a connection of its own.
+
+A job's transaction cannot read so: its own row is written meanwhile by the heartbeat, and a transaction that sees one
+moment only may not touch a row that has changed since. So everything is read on a second connection (REPEATABLE READ,
+READ ONLY), and what is to be stored is written on the job's.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connections
+
+OUTERMOST = 1
+
+
+class Moment:
+    """A moment of the database. What is read inside `reading` is of it, whoever reads and however."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        if self._reader is None:
+            yield
+            return
+        writer = connections["default"]
+        connections["default"] = self._reader
+        try:
+            yield
+        finally:
+            connections["default"] = writer
+
+    def time(self) -> datetime:
+        """Return when it was, by the database's clock, to the second."""
+        with self.reading(), connections["default"].cursor() as cursor:
+            cursor.execute("SELECT transaction_timestamp()")
+            at: datetime = cursor.fetchone()[0]
+        return at.astimezone(UTC).replace(microsecond=0)
+
+
+@contextmanager
+def one_moment() -> Iterator[Moment]:
+    """Hold a moment of the database.
+
+    Inside a larger transaction, whose rows no other connection sees, it is that transaction that reads.
+    """
+    if len(connections["default"].atomic_blocks) > OUTERMOST:
+        yield Moment(None)
+        return
+    reader = connections["default"].copy()
+    try:
+        reader.set_autocommit(False)
+        with reader.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SELECT 1")  # the moment is that of the first statement that reads
+        yield Moment(reader)
+    finally:
+        reader.close()

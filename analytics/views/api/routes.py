@@ -1,0 +1,37 @@
+"""The addresses of this package, below a campaign's."""
+
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from analytics.views.api import evidence, plots, results, runs
+
+
+class Picture(StringConverter):
+    """A picture that there is: another name is no address."""
+
+    regex = "|".join(sorted(plots.PICTURES, key=len, reverse=True))
+
+
+register_converter(Picture, "picture")
+API = "api/v1/campaigns/<uuid:campaign_id>"
+urlpatterns = [
+    path(f"{API}/measures", results.MeasuresView.as_view(), name="api-measures"),
+    path(f"{API}/estimates", results.EstimatesView.as_view(), name="api-estimates"),
+    path(f"{API}/comparisons", results.ComparisonsView.as_view(), name="api-comparisons"),
+    path(f"{API}/comparison", results.ComparisonView.as_view(), name="api-comparison"),
+    path(f"{API}/ranking", results.RankingView.as_view(), name="api-ranking"),
+    path(f"{API}/computations", evidence.ComputationsView.as_view(), name="api-computations"),
+    path(
+        f"{API}/computations/<int:computation_id>",
+        evidence.ComputationView.as_view(),
+        name="api-computation",
+    ),
+    path(f"{API}/confusions", evidence.ConfusionsView.as_view(), name="api-confusions"),
+    path(f"{API}/flags", evidence.FlagsView.as_view(), name="api-flags"),
+    path(f"{API}/audit-forecasts", evidence.ForecastsView.as_view(), name="api-audit-forecasts"),
+    path(f"{API}/disputed-items", evidence.DisputedItemsView.as_view(), name="api-disputed-items"),
+    path(f"{API}/plots", plots.PicturesView.as_view(), name="api-plots"),
+    path(f"{API}/plots/<picture:plot>", plots.PictureView.as_view(), name="api-plot"),
+    path(f"{API}/runs", runs.UploadView.as_view(), name="api-runs"),
+    path(f"{API}/run-estimate", runs.RunEstimateView.as_view(), name="api-run-estimate"),
+]

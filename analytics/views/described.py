@@ -1,0 +1,122 @@
+"""What the requests about analyses, plans and reuse are answered, for the API's description."""
+
+from rest_framework import serializers
+
+from sampling.serializers import DesignAnswer
+
+
+class AnalysisAnswer(serializers.Serializer):
+    """The newest result of an analysis; null until there is one."""
+
+    campaign = serializers.UUIDField()
+    what = serializers.CharField()
+    measure = serializers.CharField(allow_blank=True)
+    run = serializers.CharField(allow_null=True)
+    against = serializers.CharField(allow_null=True)
+    result = serializers.DictField(allow_null=True)
+    is_current = serializers.BooleanField(help_text="Nothing was judged since")
+    is_being_computed = serializers.BooleanField()
+    failed = serializers.CharField(allow_null=True, help_text="Why the newest attempt failed")
+
+
+class ConditionsAnswer(serializers.Serializer):
+    """What no data can tell, as somebody who knows answered it."""
+
+    questions = serializers.DictField(child=serializers.CharField())
+    answers = serializers.DictField(child=serializers.BooleanField(), allow_null=True)
+    answered_at = serializers.DateTimeField(allow_null=True)
+    answered_by = serializers.CharField(allow_null=True)
+    refused = serializers.CharField(allow_null=True, help_text="What the answers forbid, and why")
+
+
+class VarianceAnswer(serializers.Serializer):
+    drawing = serializers.FloatField()
+    gold = serializers.FloatField()
+
+
+class PurchaseAnswer(serializers.Serializer):
+    refusal = serializers.CharField(allow_null=True)
+    items = serializers.FloatField(required=False)
+    judgments = serializers.FloatField(required=False)
+    gold = serializers.FloatField(required=False)
+    cost = serializers.FloatField(required=False)
+    half_width = serializers.FloatField(required=False)
+
+
+class PapersPlanAnswer(serializers.Serializer):
+    method = serializers.CharField()
+    unit = serializers.CharField()
+    bronze = serializers.FloatField()
+    gold = serializers.FloatField()
+    cost = serializers.FloatField()
+
+
+class CurvePointAnswer(serializers.Serializer):
+    money = serializers.FloatField()
+    best = serializers.FloatField()
+    gold_alone = serializers.FloatField()
+    judgments_alone = serializers.FloatField()
+
+
+class PlannerAnswer(serializers.Serializer):
+    """What to buy next; with a `refusal`, only what was asked."""
+
+    campaign = serializers.UUIDField()
+    measure = serializers.CharField()
+    run = serializers.CharField(allow_blank=True)
+    against = serializers.CharField(allow_null=True)
+    cost_per_judgment = serializers.FloatField()
+    cost_per_gold = serializers.FloatField()
+    power = serializers.FloatField(help_text="As a share of one")
+    refusal = serializers.CharField(allow_null=True)
+    difference = serializers.FloatField(required=False)
+    half_width_now = serializers.FloatField(required=False)
+    half_width_wanted = serializers.FloatField(required=False)
+    variance = VarianceAnswer(required=False)
+    informativeness = serializers.FloatField(required=False, allow_null=True)
+    needed = PurchaseAnswer(required=False, allow_null=True)
+    money_buys = PurchaseAnswer(required=False, allow_null=True)
+    topics_needed = serializers.IntegerField(required=False, allow_null=True)
+    papers = PapersPlanAnswer(many=True, required=False)
+    curve = CurvePointAnswer(many=True, required=False)
+
+
+class LackingAnswer(serializers.Serializer):
+    """What a top-up takes; `design` is null if nothing lacks."""
+
+    half_width = serializers.FloatField()
+    half_width_after = serializers.FloatField()
+    n_new = serializers.FloatField()
+    judgments = serializers.FloatField()
+    design = DesignAnswer(allow_null=True)
+    note = serializers.CharField(allow_blank=True)
+
+
+class ReuseAnswer(serializers.Serializer):
+    """What the judgments that are there say of a run, by its documents alone."""
+
+    campaign = serializers.UUIDField()
+    run = serializers.CharField()
+    against = serializers.CharField(allow_null=True)
+    measure = serializers.CharField()
+    n_documents = serializers.IntegerField()
+    n_outside = serializers.IntegerField()
+    share_outside = serializers.FloatField()
+    examples_outside = serializers.ListField(child=serializers.ListField(child=serializers.CharField()))
+    n_drawn = serializers.IntegerField()
+    n_judged = serializers.IntegerField()
+    expected_judgments = serializers.FloatField()
+    effective_judgments = serializers.FloatField()
+    half_width = serializers.FloatField(allow_null=True)
+    half_width_now = serializers.FloatField(allow_null=True)
+    relative_variance = serializers.FloatField(allow_null=True)
+    relative_reason = serializers.CharField(allow_blank=True)
+    refusal = serializers.CharField(allow_blank=True)
+    refusal_now = serializers.CharField(allow_blank=True)
+    too_few = serializers.CharField(allow_blank=True)
+    usual_half_width = serializers.FloatField(allow_null=True)
+    wanted_half_width = serializers.FloatField(allow_null=True)
+    lacking = LackingAnswer(allow_null=True)
+    lacking_refusal = serializers.CharField(allow_blank=True)
+    lacking_is_being_computed = serializers.BooleanField()
+    draws = serializers.CharField(help_text="Where `lacking.design` can be posted")
