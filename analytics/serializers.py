@@ -87,7 +87,7 @@ FOR_ALL = "the tiers are compared over all runs, by scores of their own"
 class AnalysisRequest(StrictSerializer):
     """Which analysis, of which measure, of which two runs."""
 
-    what = serializers.ChoiceField(["papers", "agreement"])
+    what = serializers.ChoiceField(["papers", "agreement", "sensitivity", "topics"])
     measure = Word(max_length=LONGEST_MEASURE, default="")
     run = Word(max_length=200, default="")
     against = Word(max_length=200, default="")
@@ -102,11 +102,12 @@ class AnalysisRequest(StrictSerializer):
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         named = {name: sent[name] for name in ("run", "against") if sent[name]}
-        if sent["what"] == "agreement" and named:
-            raise serializers.ValidationError(
-                {name: ["the tiers are compared over all runs"] for name in named}
-            )
-        if sent["what"] == "papers":
+        if sent["what"] in ("agreement", "sensitivity") and named:
+            words = FOR_ALL if sent["what"] == "agreement" else "all runs are looked at"
+            raise serializers.ValidationError({name: [words] for name in named})
+        if sent["what"] in ("sensitivity", "topics") and not sent["measure"]:
+            sent["measure"] = measures_of(self.context["campaign"])[0]
+        if sent["what"] in ("papers", "topics"):
             for name in ("run", "against"):
                 if not sent[name]:
                     raise serializers.ValidationError({name: ["choose a run"]})

@@ -2,10 +2,13 @@
 
 from django.db import transaction
 
+from analytics.models import Release
 from analytics.services import forecast as forecasts
 from analytics.services.analyses import AnalysisRefused, Wanted, analyse
+from analytics.services.bundle.grading import GradesRefused
 from analytics.services.lacking import lacking
 from analytics.services.recomputation import recompute
+from analytics.services.releasing import build
 from analytics.services.reuse import Asked, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
 from judging.models import Campaign
@@ -81,3 +84,16 @@ def run_upload(context: Context) -> None:
     transaction.on_commit(lambda: delete_upload(context.payload), robust=True)
     context.note = f"run {made['run']}: {made['n_lines']:,} lines imported and estimated"[:200]
     context.result = made
+
+
+@handler("release")
+def release(context: Context) -> None:
+    """Build the file of a release that was asked for."""
+    wanted = Release.objects.select_related("campaign", "previous", "computation", "made_by").get(
+        pk=context.payload["release"]
+    )
+    try:
+        made = build(release=wanted, progress=context.progress)
+    except (FrameRefused, GradesRefused) as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    context.result = {"release": str(made.pk), "sha256": made.sha256, "bytes": made.n_bytes}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.charts import ForestRow, confusion_heat_map, forest_plot, standalone_svg
+from analytics.charts import Chart, ForestRow, confusion_heat, forest
 from analytics.confusion import audit_counts, confusion_from_counts
 from analytics.correction import greg_label
 from analytics.estimators import Estimate
@@ -92,7 +92,7 @@ def estimates(documents: Judged, rng: np.random.Generator) -> dict[str, tuple[fl
     return found
 
 
-def pictures(seed: int) -> dict[str, str]:
+def pictures(seed: int) -> dict[str, Chart]:
     rng = np.random.default_rng(seed)
     rows = []
     for label, depends in (
@@ -109,10 +109,10 @@ def pictures(seed: int) -> dict[str, str]:
     counts = audit_counts(documents.true, documents.given, np.ones(documents.true.size), 2)
     matrix = confusion_from_counts(counts)
     return {
-        "how-confusion": confusion_heat_map(
-            matrix.as_array(), np.array(matrix.low), np.array(matrix.high), GRADES, "How one judge grades"
+        "how-confusion": confusion_heat(
+            GRADES, matrix.matrix, matrix.low, matrix.high, counts.tolist(), "How one judge grades"
         ),
-        "how-corrects": forest_plot(
+        "how-corrects": forest(
             rows,
             "One judge, three methods",
             "Difference of two runs with 95 % intervals by four methods, for errors that are alike on all documents "
@@ -131,7 +131,7 @@ def main() -> None:
     asked = parser.parse_args()
     for name, drawn in pictures(asked.seed).items():
         target = asked.figures / f"{name}.svg"
-        target.write_text(standalone_svg(drawn))
+        target.write_text(drawn.standalone_svg())
         print(target)
 
 

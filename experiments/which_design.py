@@ -16,8 +16,10 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.charts import GOLD, INK, page, standalone_svg, svg
-from analytics.curves import half_width_curve
+from analytics.charts import Chart
+from analytics.charts import curve as budget_curve
+from analytics.charts.chart import framed
+from analytics.charts.theme import GOLD, INK
 from sampling.designs import NORMAL_97_5, draws_for_distinct, inclusion_probabilities, poisson_variance
 from sampling.measures import parse_measure
 from sampling.pooling import Pool, pool, prior_utility
@@ -112,7 +114,8 @@ def maps(pooled: Pool) -> str:
         "grid": False,
     }
     scale = {"domain": [0, 24]}
-    spec = page("Where each design puts 1,600 judgments") | {
+    title = "Where each design puts 1,600 judgments"
+    spec = framed(title) | {
         "data": {"values": values},
         "facet": {
             "field": "design",
@@ -154,11 +157,13 @@ def maps(pooled: Pool) -> str:
     }
     for whole in ("width", "autosize"):  # of one picture; here every facet has its own
         spec.pop(whole, None)
-    return svg(
+    return Chart(
         spec,
-        "Where each design puts 1,600 judgments",
+        title,
         "Six maps of rank in run A against rank in run B. Naive and one run favour the top ranks, also where A and B "
         "agree; the pair designs leave the diagonal out; the even pool is the same everywhere.",
+        ("design", "rank in A", "rank in B", "probability"),
+        tuple((value["design"], value["a"], value["b"], value["pi"]) for value in values),
     )
 
 
@@ -174,7 +179,7 @@ def _means(rank_a: np.ndarray, rank_b: np.ndarray, pi: np.ndarray) -> list[tuple
 # -- what a budget buys ------------------------------------------------------------------------------------
 
 
-def curve(pooled: Pool) -> str:
+def curve(pooled: Pool) -> Chart:
     """Return expected half-widths of A minus B against the budget, as the design page shows them."""
     pair = ask(pooled, "pair", (NAMES[-1], NAMES[-2]))
     guess = prior_of_runs(pooled.returned, DEPTH)
@@ -199,7 +204,7 @@ def curve(pooled: Pool) -> str:
             float(NORMAL_97_5 * np.sqrt(single / draws_for_distinct(q, n))) if n < reach else None
             for n in budgets
         ]
-    return half_width_curve(budgets, lines, "Expected half-width of A minus B, by items judged", BUDGET)
+    return budget_curve(budgets, lines, "Expected half-width of A minus B, by items judged", chosen=BUDGET)
 
 
 def main() -> None:
@@ -210,7 +215,7 @@ def main() -> None:
     pooled = synthetic_pool(asked.seed)
     for name, drawn in (("design-maps", maps(pooled)), ("design-budget", curve(pooled))):
         target = asked.figures / f"{name}.svg"
-        target.write_text(standalone_svg(drawn))
+        target.write_text(drawn.standalone_svg())
         print(target)
 
 

@@ -1,11 +1,24 @@
-from django.urls import path
+from django.urls import include, path
 
-from judging.views import assess, crowd, entry, frame, join, machine, manage, training
+from judging.views import (
+    assess,
+    collections,
+    crowd,
+    entry,
+    frame,
+    join,
+    letters,
+    machine,
+    manage,
+    removal,
+    training,
+)
 
 app_name = "judging"
 urlpatterns = [
     path("judge/", assess.home, name="home"),
     path("judge/<uuid:campaign_id>/", assess.judge, name="judge"),
+    path("judge/messages/<int:message_id>/read/", letters.read, name="message-read"),
     path("judge/<uuid:campaign_id>/my-data/", assess.my_data, name="my-data"),
     path("frame/<uuid:token>/", frame.frame, name="frame"),
     path("api/v1/campaigns/<uuid:campaign_id>/claim", assess.claim, name="claim"),
@@ -15,13 +28,25 @@ urlpatterns = [
     path("api/v1/campaigns/<uuid:campaign_id>/history", assess.history, name="history"),
     path("api/v1/campaigns/<uuid:campaign_id>/batch", machine.batch, name="batch"),
     path("api/v1/campaigns/<uuid:campaign_id>/instructions", machine.instructions, name="instructions"),
+    path("api/v1/", include("judging.views.api.urls")),
     path("manage/", manage.overview, name="manage"),
-    path("manage/collections/new/", manage.new_collection, name="manage-collection-new"),
-    path("manage/collections/<uuid:collection_id>/", manage.collection, name="manage-collection"),
+    path("manage/collections/new/", collections.new_collection, name="manage-collection-new"),
+    path("manage/collections/<uuid:collection_id>/", collections.collection, name="manage-collection"),
     path(
         "manage/collections/<uuid:collection_id>/edit/",
-        manage.edit_collection,
+        collections.edit_collection,
         name="manage-collection-edit",
+    ),
+    path("manage/collections/<uuid:collection_id>/members/", collections.members, name="manage-members"),
+    path("manage/collections/<uuid:collection_id>/runs/<int:run_id>/", collections.run, name="manage-run"),
+    path(
+        "manage/collections/<uuid:collection_id>/delete/",
+        removal.delete_collection,
+        name="manage-collection-delete",
+    ),
+    path("manage/deleted/", removal.deleted, name="manage-deleted"),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/delete/", removal.delete_campaign, name="manage-campaign-delete"
     ),
     path("manage/campaigns/new/", manage.new_campaign, name="manage-campaign-new"),
     path("manage/campaigns/<uuid:campaign_id>/edit/", manage.edit_campaign, name="manage-campaign-edit"),
@@ -40,7 +65,9 @@ urlpatterns = [
     path(
         "manage/campaigns/<uuid:campaign_id>/state/", manage.set_campaign_state, name="manage-campaign-state"
     ),
-    path("manage/campaigns/<uuid:campaign_id>/assessors/", manage.add_assessor, name="manage-assessor-add"),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/assessors/add/", manage.add_assessor, name="manage-assessor-add"
+    ),
     path(
         "manage/campaigns/<uuid:campaign_id>/assessors/<int:assessor_id>/status/",
         manage.set_assessor_status,

@@ -4,8 +4,6 @@ Nothing in an SVG needs more than the page's Content-Security-Policy gives: no s
 Altair and the renderer are imported by the first picture that is made, not by who only names one.
 """
 
-# Until their callers are moved:
-from analytics.charts.old import *  # noqa: F403  # isort: skip
 from analytics.charts.chart import Chart, chart_of, named
 from analytics.charts.curves import curve
 from analytics.charts.forests import ForestRow, forest, topic_differences

@@ -128,17 +128,22 @@ def chart_of(
     caption: str = "",
 ) -> Chart:
     """Return the Chart of an Altair drawing, in the looks that all share."""
-    spec = drawing.to_dict(validate=False)  # Altair checked each part when it was made
-    spec["config"] = config()
-    spec.setdefault("width", WIDTH)
+    spec = {**drawing.to_dict(validate=False), **framed(title)}  # Altair checked each part when it was made
+    return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows), caption)
+
+
+def framed(title: str) -> Spec:
+    """Return the part of a specification that all pictures share: title, size, looks; nothing around it."""
     heading = {"anchor": "start", "frame": "group", "fontSize": 14, "fontWeight": "bold", "offset": 12}
-    spec |= {
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "config": config(),
         "background": None,
         "padding": 4,
+        "width": WIDTH,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "title": {"text": printable(title), "color": INK, "limit": WIDTH, **heading},
     }
-    return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows), caption)
 
 
 def _coloured(drawn: str, theme: Theme) -> str:

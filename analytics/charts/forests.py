@@ -287,7 +287,7 @@ def _names(labels: list[str]) -> Any:
 
     scale = alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15)
     return alt.Y(
-        "label:N", scale=scale, axis=alt.Axis(title=None, labelLimit=150, labelPadding=6, ticks=False)
+        "label:N", scale=scale, axis=alt.Axis(title=None, labelLimit=190, labelPadding=6, ticks=False)
     )
 
 

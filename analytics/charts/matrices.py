@@ -123,7 +123,7 @@ def _differences(
 
     pairs = [(i, j) for i in range(len(run_ids)) for j in range(i)]
     shown = run_ids[:SHOWN_RUNS]
-    labels = list(labels_of(shown, 22 if len(shown) <= PRINTED_RUNS else 26).values())
+    labels = list(labels_of(shown, 22).values())
     largest = max((abs(v) for row in values for v in row if v is not None), default=0.0) or 1.0
     cells = []
     for i, j in pairs:
@@ -359,7 +359,7 @@ def _side(field: str, labels: list[str], title: str | None, angle: int, orient: 
         title=title,
         ticks=False,
         domain=False,
-        labelLimit=150,
+        labelLimit=190,
         labelPadding=6,
         orient=orient,
         **({"labelAngle": angle} if orient != "left" else {}),

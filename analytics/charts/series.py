@@ -10,6 +10,7 @@ from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     GOLD,
     GOLD_FILL,
+    INK,
     LINE_COLOURS,
     LINE_DASHES,
     LINE_SHAPES,
@@ -218,7 +219,9 @@ def _histogram(
     if reference is not None:
         at = alt.InlineData(values=[{"at": reference}])
         layers.append(
-            alt.Chart(at).mark_rule(strokeDash=[4, 3], strokeWidth=2).encode(x=alt.X("at:Q", scale=scale))
+            alt.Chart(at)
+            .mark_rule(stroke=INK, strokeDash=[4, 3], strokeWidth=2)
+            .encode(x=alt.X("at:Q", scale=scale))
         )
     told = "; ".join(f"{v['from']:g} to {v['to']:g}: {v['count']}" for v in values if v["count"])
     return chart_of(

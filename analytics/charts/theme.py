@@ -55,7 +55,7 @@ LINE_DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 4), (10, 4))
 LINE_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px high
-LABEL_LENGTH = 28  # letters of a label that are shown
+LABEL_LENGTH = 24  # letters of a label that are shown
 NOT_ESTIMABLE = "not estimable"
 
 # What XML forbids or nobody can see, and what turns the direction of the text after it.

@@ -39,7 +39,10 @@ SELECT (SELECT count(*) FROM sampling_draw WHERE campaign_id = %(campaign)s),
        (SELECT string_agg(value || ' ' || gain, ',' ORDER BY value) FROM judging_grade WHERE scale_id = %(scale)s)
 """
 HARMLESS = [
+    "asked for a release",
     "released",
+    "withdrew a release",
+    "forgot a release's key",
     "set active",
     "set suspended",
     "set rules",

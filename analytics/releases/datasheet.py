@@ -26,7 +26,7 @@ FILES = (
     ("estimates.json", "every stored number with its standard error and interval, or why there is none"),
     ("beir/", "the same in the form of BEIR"),
     (
-        "verify.py, recompute.py",
+        "verify.py, verify_*.py",
         "check all files and compute the numbers again; they need Python and NumPy alone",
     ),
     ("manifest.json", "every file with its size and SHA-256, and the Merkle root of all judgments"),
@@ -77,10 +77,10 @@ compares every file with the manifest and computes qrels, confusion matrices and
 with NumPy alone. It says what it cannot compute again: numbers of runs that are not in the release, and ratios of
 estimates, whose intervals come from resampling. The Merkle root covers the lines of judgments.jsonl as RFC 6962 has
 it: a leaf is SHA-256 of the byte 0 and the line, a node SHA-256 of the byte 1 and its two parts."""
-LIMITS = """A document that is not in qrels.txt was not judged; it is not known to be irrelevant. Only part of the pool may
-have been judged: use the probabilities in prels.txt and items.jsonl, or estimates.json, rather than counting unjudged
-documents as irrelevant. The grades of people and programs err; confusion.json says how much. Estimates marked naive
-take grades as given; corrected ones rest on a random audit by the gold tier, whose grades are taken as true. An
+LIMITS = """A document that is not in qrels.txt was not judged; it is not known to be irrelevant. Only part of the pool
+may have been judged: use the probabilities in prels.txt and items.jsonl, or estimates.json, rather than counting
+unjudged documents as irrelevant. The grades of people and programs err; confusion.json says how much. Estimates marked
+naive take grades as given; corrected ones rest on a random audit by the gold tier, whose grades are taken as true. An
 adjudicated grade was not drawn at random: it stands in the qrels, and no estimate uses it."""
 
 
@@ -98,10 +98,9 @@ def _made_of(about: About) -> Iterator[str]:
 
 def _how(about: About) -> Iterator[str]:
     yield from ("## How it was made", "")
-    yield f"Every item was to get {about.judgments_per_item} judgments. Grades: " + "; ".join(
-        f"{value} {_line(label)} (gain {gain:g})" for value, label, gain in about.grades
-    )
-    yield from (f". From {about.relevant_grade} on an item counts as relevant.", "")
+    grades = "; ".join(f"{value} {_line(label)} (gain {gain:g})" for value, label, gain in about.grades)
+    yield f"Every item was to get {about.judgments_per_item} judgments. Grades: {grades}."
+    yield from (f"From {about.relevant_grade} on an item counts as relevant.", "")
     yield from (f"The grade of an item in qrels.txt is {about.qrels_rule}.", "")
     for draw in about.draws:
         yield f"- {draw}"
@@ -118,14 +117,14 @@ def _how(about: About) -> Iterator[str]:
 
 def _people(about: About) -> str:
     consent = (
-        "were asked for their consent"
+        "Assessors were asked for their consent before they judged."
         if about.asked_for_consent
-        else "were not asked for consent by the product"
+        else "The campaign had no consent page."
     )
     return (
-        f"Assessors {consent} before they judged. They have pseudonyms, made with a key that belongs to this release "
-        "alone: the same person has another one in any other release. Names of accounts, addresses, comments, messages "
-        "and times of day are not in it; days and the seconds spent on an item are."
+        f"{consent} They have pseudonyms, made with a key that belongs to this release alone: the same person has "
+        "another one in any other release. Names of accounts, addresses, comments, messages and times of day are not in "
+        "it; days and the seconds spent on an item are."
     )
 
 

@@ -25,6 +25,7 @@ if __package__:
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
     from analytics.releases.verify_facts import Facts, Row, draw_probability, json_lines, read_facts
 else:  # in a release, the files lie beside each other
+    sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
     from verify_facts import Facts, Row, draw_probability, json_lines, read_facts  # type: ignore

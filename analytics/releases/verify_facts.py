@@ -30,6 +30,7 @@ class Facts:
     topics: list[str]
     runs: list[str]  # those whose file is in the release: of the others nothing can be computed again
     all_runs: bool  # no run is missing
+    places: dict[Pair, int]  # of the frame's pairs (topic, document)
     topic: Ints  # [frame], places in topics
     drawn_in: Ints  # [frame], the first batch that drew the pair, from 1; 0 = none
     first_probability: Floats  # [batch, frame], the chance that this batch is the first to draw it
@@ -63,7 +64,7 @@ def json_lines(path: Path) -> Iterator[Row]:
         yield from map(json.loads, lines)
 
 
-def read_facts(folder: Path, estimates: Row) -> Facts:
+def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts:
     """Return the arrays from items.jsonl, judgments.jsonl, assessors.jsonl, the runs, and what estimates.json says."""
     draw, scale = estimates["draw"], estimates["scale"]
     topics = {topic: place for place, topic in enumerate(draw["topics"])}
@@ -73,7 +74,7 @@ def read_facts(folder: Path, estimates: Row) -> Facts:
     judged = np.flatnonzero(_numbers(frame["judged"], 0))
     items = {pairs[place]: number for number, place in enumerate(judged.tolist())}
     runs = json.loads((folder / "runs.json").read_text("utf-8"))
-    files = [run for run in runs if run["file"]]
+    files = [run for run in runs if run["file"] and with_runs]
     ranks = [_ranks(folder / run["file"], places, topics, draw["depth"]) for run in files]
     return Facts(
         gains=np.array([grade["gain"] for grade in scale["grades"]], dtype=np.float64),
@@ -81,6 +82,7 @@ def read_facts(folder: Path, estimates: Row) -> Facts:
         topics=list(topics),
         runs=[run["run_id"] for run in files],
         all_runs=len(files) == len(runs),
+        places=places,
         topic=np.array([topics[topic] for topic in frame["topic_id"]], dtype=np.int64),
         drawn_in=_numbers(frame["drawn_in"], 0),
         first_probability=_first_probability(frame, draw),

@@ -9,7 +9,7 @@ from django.db.models import CharField, Exists, F, OuterRef, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
-from analytics.frames import HARMLESS, current_arrays
+from analytics.frames import HARMLESS, CampaignArrays, current_arrays
 from analytics.models import Computation
 from analytics.services import confusions
 from analytics.services.activity import counted_activity
@@ -50,17 +50,20 @@ def recompute(
     campaign: Campaign,
     progress: Progress = lambda *_: None,
     measures: Sequence[str] | None = None,
+    arrays: CampaignArrays | None = None,
 ) -> Computation:
     """Estimate everything (or these measures) from the rows of this moment, and store it as one new computation.
 
-    What this process read before is completed, not read again. Safe to run twice: a computation is a new row. In the
-    transaction of a job all of it is stored or nothing. `progress` may raise to cancel, between any two steps.
+    What this process read before is completed, not read again; a release gives the arrays of its own moment. Safe to
+    run twice: a computation is a new row. In the transaction of a job all of it is stored or nothing. `progress` may
+    raise to cancel, between any two steps.
     """
     started = time.monotonic()
     wanted = measures_of(campaign) if measures is None else list(measures)
     n_steps = len(wanted) + 3
     progress(0, n_steps, "reading judgments")
-    arrays = current_arrays(campaign)
+    if arrays is None:
+        arrays = current_arrays(campaign)
     counts = assessor_confusion_counts(arrays)
     predictions = Predictions(arrays)
     basis = Basis(campaign, arrays, predictions, counts)

@@ -71,10 +71,14 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         messages.error(request, "; ".join(error for errors in form.errors.values() for error in errors))
         return redirect(here)
     sent = form.cleaned_data
-    item = get_object_or_404(Item.objects.select_related("document"), pk=sent["item"], campaign_id=campaign_id)
+    item = get_object_or_404(
+        Item.objects.select_related("document"), pk=sent["item"], campaign_id=campaign_id
+    )
     made = adjudicate(item=item, grade=sent["grade"], reason=sent["reason"].strip(), actor=user_of(request))
     title = (item.document.title or item.document.doc_id)[:80]
-    messages.success(request, f"Grade {made.grade} stands for “{title}” in the qrels. The estimates stay as they are.")
+    messages.success(
+        request, f"Grade {made.grade} stands for “{title}” in the qrels. The estimates stay as they are."
+    )
     after = sent["position"]
     return redirect(f"{here}?{urlencode({'after': after})}" if after else here)
 

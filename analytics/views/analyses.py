@@ -30,7 +30,12 @@ from judging.views.access import ResearchersOnly, managers_only, researchers_onl
 from sampling.measures import measure_kind
 from touchstone.models import User
 
-PAGES = {"papers": "analytics:methods", "agreement": "analytics:agreement"}
+PAGES = {
+    "papers": "analytics:methods",
+    "agreement": "analytics:agreement",
+    "sensitivity": "analytics:sensitivity",
+    "topics": "analytics:topics",
+}
 FIELDS = ("measure", "run", "against")
 
 

@@ -77,8 +77,12 @@ def send_message(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int)
 
 
 def _assessor(campaign_id: uuid.UUID, assessor_id: int) -> Any:
-    colleagues = Assessor.objects.filter(campaign=OuterRef("campaign")).exclude(team="").order_by().values("campaign")
-    first = Topic.objects.filter(pk__in=Assessor.first_topics.through.objects.filter(assessor=OuterRef("pk")).values("topic"))
+    colleagues = (
+        Assessor.objects.filter(campaign=OuterRef("campaign")).exclude(team="").order_by().values("campaign")
+    )
+    first = Topic.objects.filter(
+        pk__in=Assessor.first_topics.through.objects.filter(assessor=OuterRef("pk")).values("topic")
+    )
     people = Assessor.objects.select_related("user", "campaign__collection", "campaign__scale").annotate(
         teams=Subquery(colleagues.annotate(found=ArrayAgg("team", distinct=True)).values("found")),
         first_ids=ArraySubquery(first.order_by("topic_id").values("topic_id")),

@@ -7,18 +7,13 @@ from typing import BinaryIO
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.http.response import HttpResponseBase
 from django.utils.http import parse_etags
-from django.utils.text import slugify
 
 from analytics.models import Release
+from analytics.services.releasing import download_name
 from judging.services.errors import Refused
 
 BLOCK = 2**18
 RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})")
-
-
-class ReleaseWithdrawn(Refused):
-    status = 410
-    title = "This release was withdrawn"
 
 
 class ReleaseNotReady(Refused):
@@ -55,10 +50,9 @@ class _Part:
 def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
     """Return the file, or the one range of it that was asked for, or 304 for who has it already.
 
-    The file never changes, so that its SHA-256 is a strong ETag; `If-Range` with another one gets all of it.
+    The file never changes, so that its SHA-256 is a strong ETag; `If-Range` with another one gets all of it. That of a
+    withdrawn release is still handed out: whoever cites it must be able to read what was cited.
     """
-    if release.withdrawn_at is not None:
-        raise ReleaseWithdrawn(release.withdrawn_reason)
     if release.state != Release.State.READY:
         raise ReleaseNotReady(f"it is {release.state}")
     etag = f'"{release.sha256}"'
@@ -78,11 +72,10 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
         refused = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
         return _marked(refused, etag)
     is_part = last - first + 1 < size
-    name = f"{slugify(release.title)[:60] or 'release'}-{release.version}.zip"
     answer = FileResponse(
         _Part(stream, first, last - first + 1),
         as_attachment=True,
-        filename=name,
+        filename=download_name(release),
         content_type="application/zip",
         status=206 if is_part else 200,
     )

@@ -57,7 +57,7 @@ def _newest_computations(campaigns: list[uuid.UUID]) -> dict[uuid.UUID, Computat
 
 @researchers_only
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Every run by every method: forest plot of the best, and the table page by page. Pairs have a page of their own."""
+    """Every run by every method: forest plot of the best, the table page by page. Pairs have a page of their own."""
     found = asked(request, campaign_id)
     order = runs_in_order(found.computation, found.measure)
     top, tops = top_of(request, len(order))

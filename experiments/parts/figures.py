@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics import charts
+from analytics.charts import Chart, theme
 from experiments.parts import paper
 from experiments.parts.designs import (
     Comparison,
@@ -145,32 +145,36 @@ def picture(figure: str, rows: list[Row]) -> str:
     )
     at = ", ".join(f"{budget:g}" for budget in paper.BUDGETS)
     described = f"{SCORES[figure]} at {at} judgments per user: {told}."
-    return charts.standalone_svg(charts.svg(_spec(title, SCORES[figure], values), title, described))
+    rows_shown = tuple((value["design"], value["budget"], value["score"]) for value in values)
+    chart = Chart(
+        _spec(title, SCORES[figure], values), title, described, ("design", "budget", "score"), rows_shown
+    )
+    return chart.standalone_svg()
 
 
-def _spec(title: str, score: str, values: list[dict[str, Any]]) -> charts.Spec:
+def _spec(title: str, score: str, values: list[dict[str, Any]]) -> theme.Spec:
     """Return the Vega-Lite specification: lines by design, the points drawn solid above them."""
-    text = {"labelColor": charts.INK, "labelFontSize": 13, "titleColor": charts.INK_SOFT, "titleFontSize": 13}
-    quiet = {"domainColor": charts.LINE_STRONG, "tickColor": charts.LINE_STRONG, "gridColor": charts.LINE}
+    text = {"labelColor": theme.INK, "labelFontSize": 13, "titleColor": theme.INK_SOFT, "titleFontSize": 13}
+    quiet = {"domainColor": theme.LINE_STRONG, "tickColor": theme.LINE_STRONG, "gridColor": theme.LINE}
     lowest = min(0.4, math.floor(10 * min(value["score"] for value in values)) / 10)
     x = {"title": "judgments per user, n/|X| (logarithmic)", "values": list(paper.BUDGETS), "format": "~g"}
     x_scale = {"type": "log", "domain": [paper.BUDGETS[0], paper.BUDGETS[-1]]}
     legend = {"orient": "bottom", "title": None, "symbolSize": 300}
 
-    def by_design(look: list[Any], shown: charts.Spec | None) -> charts.Spec:
+    def by_design(look: list[Any], shown: theme.Spec | None) -> theme.Spec:
         scale = {"domain": list(DESIGNS), "range": look}
         return {"field": "design", "type": "nominal", "scale": scale, "legend": shown}
 
-    stroke = by_design([charts.INK_SOFT, charts.GOLD], legend)
+    stroke = by_design([theme.INK_SOFT, theme.GOLD], legend)
     dash = by_design([[3, 3], [1, 0]], legend)
     shape = by_design(["circle", "square"], None)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "background": "white",
+        "background": None,
         "padding": 8,
-        "width": charts.WIDTH,
+        "width": theme.WIDTH,
         "height": 260,
-        "title": {"text": title, "anchor": "start", "fontSize": 14, "color": charts.INK, "offset": 12},
+        "title": {"text": title, "anchor": "start", "fontSize": 14, "color": theme.INK, "offset": 12},
         "data": {"values": values},
         "encoding": {
             "x": {"field": "budget", "type": "quantitative", "scale": x_scale, "axis": x | {"grid": False}},

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import models
 from django.http import QueryDict
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 LARGEST_INTEGER = 2_147_483_647
 
@@ -79,6 +80,8 @@ class Finite(serializers.FloatField):
 
 
 class Flag(serializers.BooleanField):
+    default_empty_html = empty  # what a form does not name was not said; it is not false
+
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool) and not _is_form(self):
             raise serializers.ValidationError("must be true or false")

@@ -4,6 +4,7 @@ Each is one query, so one snapshot, read through a cursor on the server: memory 
 """
 
 import hashlib
+import heapq
 import hmac
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db.models.functions import Collate
 
-from judging.models import Campaign, Judgment, Slot
+from judging.models import Adjudication, Campaign, Judgment, Slot
 from judging.trec import (
     JudgmentRecord,
     PrelRecord,
@@ -46,14 +47,38 @@ def export_qrels(*, campaign: Campaign, prefer_gold: bool = True) -> Iterator[st
     return write_qrels(QrelRecord(topic_id, doc_id, grade) for _, topic_id, doc_id, grade in grades)
 
 
-def qrels_rule(*, prefer_gold: bool = True) -> str:
+WAYS = {
+    "median": "the median of the assessors' latest grades, between two grades the lower one",
+    "majority": "the grade that most assessors gave last, of several the lowest",
+    "dawid-skene": "the likeliest grade by the model of Dawid and Skene, which learns each assessor's errors from the "
+    "latest grades of all",
+}
+
+
+def qrels_rule(*, prefer_gold: bool = True, aggregation: str = "median") -> str:
     """Return in words how several judgments of an item become one grade, for headings and data sheets.
 
     Counted are the k wanted judgments, each assessor's latest. Gold checks, audits of the silver tier and surplus are
     not counted.
     """
-    median = "the median of the assessors' latest grades, between two grades the lower one"
-    return f"the gold tier's audit grade where there is one, else {median}" if prefer_gold else median
+    way = WAYS[aggregation]
+    if not prefer_gold:
+        return way
+    return f"what a manager decided, where one has; else the gold tier's audit grade where there is one; else {way}"
+
+
+def adjudicated_grades(campaign: Campaign) -> list[tuple[uuid.UUID, str, str, int]]:
+    """Return item, topic id, document id and grade of every item that a manager decided: the newest word counts.
+
+    By topic and document id, byte by byte.
+    """
+    newest = (
+        Adjudication.objects.filter(item__campaign=campaign)
+        .order_by("item_id", "-id")
+        .distinct("item_id")
+        .values_list("item_id", "item__topic__topic_id", "item__document__doc_id", "grade")
+    )
+    return sorted(newest, key=lambda row: (row[1].encode(), row[2].encode()))
 
 
 def export_qrels_jg(*, campaign: Campaign) -> Iterator[str]:
@@ -97,6 +122,17 @@ def pseudonym(campaign: Campaign, assessor_id: int) -> str:
 
 
 def _item_grades(campaign: Campaign, prefer_gold: bool) -> Iterator[tuple[uuid.UUID, str, str, int]]:
+    judged = _judged_grades(campaign, prefer_gold)
+    if not prefer_gold:
+        yield from judged
+        return
+    decided = adjudicated_grades(campaign)
+    known = {row[0] for row in decided}
+    others = (row for row in judged if row[0] not in known)
+    yield from heapq.merge(decided, others, key=lambda row: (row[1].encode(), row[2].encode()))
+
+
+def _judged_grades(campaign: Campaign, prefer_gold: bool) -> Iterator[tuple[uuid.UUID, str, str, int]]:
     for item_id, group in groupby(_counted(campaign), attrgetter("item_id")):
         rows = list(group)
         audited = [row for row in rows if row.purpose == Slot.Purpose.AUDIT]

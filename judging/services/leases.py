@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import BooleanField, DateTimeField, ExpressionWrapper, Func, Q, QuerySet
 
 from judging.models import Assessor, Campaign, Slot
 from judging.services import statements
@@ -40,6 +40,18 @@ def held_leases(*, campaign: Campaign) -> QuerySet[Slot]:
     return leased.select_related("assessor__user", "item__topic", "item__document").order_by(
         "leased_at", "pk"
     )
+
+
+def with_expiry(held: QuerySet[Slot]) -> QuerySet[Slot]:
+    """Add whether the lease is over, by the clock that leases go by: the database's."""
+    now = Func(function="clock_timestamp", output_field=DateTimeField())
+    return held.annotate(is_expired=ExpressionWrapper(Q(lease_until__lte=now), BooleanField()))
+
+
+def release_expired(*, campaign: Campaign, actor: User | None) -> int:
+    """Take back all leases that are over; return how many."""
+    expired = list(with_expiry(held_leases(campaign=campaign)).filter(is_expired=True))
+    return sum(release(slot=slot, actor=actor) for slot in expired)
 
 
 def release(*, slot: Slot, actor: User | None = None) -> bool:

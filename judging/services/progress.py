@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from judging.models import Campaign
+from judging.models import Campaign, Collection
 
 MOST_COUNTED = 50_000
 LEFT = """
@@ -29,6 +29,11 @@ SELECT {LEFT.format(purpose="judge")}, {LEFT.format(purpose="audit")}, {LEFT.for
 LEFT_OF_SEVERAL = (
     f"SELECT c.id, {LEFT.format(purpose='judge')} FROM judging_campaign c WHERE c.id = ANY(%(campaigns)s)"  # noqa: S608
 )
+
+DOCUMENTS = """
+SELECT c.id, (SELECT count(*) FROM (SELECT 1 FROM judging_document d WHERE d.collection_id = c.id LIMIT %(most)s) u)
+  FROM judging_collection c WHERE c.id = ANY(%(collections)s)
+"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,12 @@ def left_of(campaigns: Sequence[Campaign], most: int = 10_000) -> dict[Any, int]
     """Return by campaign how many judgments of drawn items are wanted still, counted up to `most`."""
     keys = {"campaigns": [row.pk for row in campaigns], "most": most}
     return dict(_rows(LEFT_OF_SEVERAL, keys)) if campaigns else {}
+
+
+def documents_of(collections: Sequence[Collection], most: int = 10_000) -> dict[Any, int]:
+    """Return by collection how many documents it has, counted up to `most`."""
+    keys = {"collections": [row.pk for row in collections], "most": most}
+    return dict(_rows(DOCUMENTS, keys)) if collections else {}
 
 
 def _rows(sql: str, keys: dict[str, Any]) -> list[tuple[Any, ...]]:

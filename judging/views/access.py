@@ -75,7 +75,7 @@ def sees_with_deleted(user: User, named: Mapping[str, Any]) -> bool:
 
 
 # What researchers may ask for; of other kinds they see what they queued themselves.
-RESEARCH_JOBS = ("analysis", "reuse", "release", "forecast")
+RESEARCH_JOBS = ("analysis", "reuse", "release", "run-upload")
 
 
 def visible_jobs(user: User) -> QuerySet[Job]:
@@ -87,8 +87,9 @@ def visible_jobs(user: User) -> QuerySet[Job]:
         for name, rows in (("campaign", Campaign.objects), ("collection", Collection.objects))
     }
     found = Job.objects.annotate(
-        named_campaign=KeyTextTransform("campaign", "payload"),
-        named_collection=KeyTextTransform("collection", "payload"),
+        # Cast, else "is null" would ask whether the key is there: a null is there, too.
+        named_campaign=Cast(KeyTextTransform("campaign", "payload"), TextField()),
+        named_collection=Cast(KeyTextTransform("collection", "payload"), TextField()),
     ).filter(
         Q(named_campaign__in=named["campaign"])
         | Q(named_campaign=None, named_collection__in=named["collection"])

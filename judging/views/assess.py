@@ -37,7 +37,9 @@ from judging.serializers.described import (
     SubmitAnswer,
 )
 from judging.services import assign, leases
+from judging.services import messages as letters
 from judging.services.entry import next_gate
+from judging.views.access import user_of
 
 LONGEST_TEXT = 200_000  # characters of a document for a program; as many as the screen shows
 
@@ -60,7 +62,8 @@ def home(request: HttpRequest) -> HttpResponse:
                 / 60_000,
             }
         )
-    return render(request, "judging/assessor_home.html", {"campaigns": cards})
+    context = {"campaigns": cards, "letters": letters.unread(user=user_of(request))}
+    return render(request, "judging/assessor_home.html", context)
 
 
 def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
@@ -83,7 +86,12 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "highlights_terms": campaign.highlights_terms,
         "completion": _completion(assessor),
     }
-    context = {"campaign": campaign, "grades": campaign.scale.grades.all(), "state": state}
+    context = {
+        "campaign": campaign,
+        "grades": campaign.scale.grades.all(),
+        "state": state,
+        "letters": letters.unread(user=user_of(request), campaign=campaign),
+    }
     return render(request, "judging/judge.html", context)
 
 

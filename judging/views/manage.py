@@ -1,4 +1,4 @@
-"""The manager's pages about facts: collections, uploads, campaigns and their assessors."""
+"""The manager's pages about facts: the overview, campaigns and their assessors, leases, topics of teams."""
 
 import secrets
 import uuid
@@ -18,7 +18,10 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
+    Subquery,
+    Sum,
 )
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -30,15 +33,12 @@ from judging.forms import (
     CampaignForm,
     CollectionForm,
     TopicTeamsForm,
-    UploadForm,
-    missing_kind,
 )
-from judging.models import Assessor, Campaign, CampaignTopic, Collection, Lease, Slot, Topic
+from judging.models import Assessor, Campaign, CampaignTopic, Collection, Lease, Run, Slot, Topic
 from judging.services import campaigns, leases
-from judging.services.errors import ImportRefused
-from judging.services.files import queue_import
+from judging.services.progress import documents_of, left_of
 from judging.views.access import managers_only, user_of
-from touchstone.models import Job, User, record
+from touchstone.models import User, record
 
 STATUS_WORDS = {
     Assessor.Status.ACTIVE: "judges again.",
@@ -47,109 +47,51 @@ STATUS_WORDS = {
 }
 SHOWN_LEASES = 200
 TOPICS_PER_PAGE = 100
+ROWS = 20  # of each table of the overview
+MOST_LEFT = 10_000  # judgments that are wanted still: counted up to here
 
 
 @managers_only
 def overview(request: HttpRequest) -> HttpResponse:
-    """All collections and campaigns."""
-    rows = (
-        Campaign.objects.visible_to(user_of(request))
+    """All collections and campaigns, by pages; what is left of a campaign is counted, never what is done."""
+    user = user_of(request)
+    people = Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
+    found = (
+        Campaign.objects.visible_to(user)
         .select_related("collection")
         .annotate(
-            n_slots=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE)),
-            n_done=Count("slots", filter=Q(slots__purpose=Slot.Purpose.JUDGE, slots__state=Slot.State.DONE)),
+            n_drawn=Coalesce(Sum("draws__n_drawn"), 0),
+            n_stored=Coalesce(Subquery(people.annotate(n=Sum("n_judged")).values("n")), 0),
         )
-        .order_by("-created_at")
-    )  # Meta.ordering does not survive the grouping
-    collections = [
-        {
-            "row": row,
-            "n_topics": row.topics.count(),
-            "n_runs": row.runs.count(),
-            "n_documents": row.documents.count(),
-        }
-        for row in Collection.objects.visible_to(user_of(request)).order_by("name")
-    ]
-    context = {"campaigns": rows, "collections": collections, "form": CollectionForm()}
+        .order_by("-created_at", "pk")  # Meta.ordering does not survive the grouping
+    )
+    campaign_page = Paginator(found, ROWS).get_page(request.GET.get("campaigns"))
+    left = left_of(list(campaign_page))
+    for row in campaign_page:
+        row.n_slots = row.n_drawn * row.judgments_per_item
+        row.n_left = left[row.pk]
+        row.n_done = max(0, row.n_slots - row.n_left) if row.n_left < MOST_LEFT else None
+    collections = Collection.objects.visible_to(user).order_by("name", "pk")
+    collection_page = Paginator(_counted(collections), ROWS).get_page(request.GET.get("collections"))
+    documents = documents_of(list(collection_page))
+    for collection in collection_page:
+        collection.n_documents = documents[collection.pk]
+    context = {
+        "campaigns": campaign_page,
+        "collections": collection_page,
+        "most": MOST_LEFT,
+        "form": CollectionForm(),
+    }
     return render(request, "judging/manage.html", context)
 
 
-@managers_only
-def new_collection(request: HttpRequest) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("judging:manage")
-    form = CollectionForm(request.POST)
-    if not form.is_valid():
-        return render(request, "judging/collection_new.html", {"form": form}, status=400)
-    return redirect("judging:manage-collection", collection_id=form.save().pk)
-
-
-@managers_only
-def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
-    """A collection: what is in it, and the upload form. A POST queues an import."""
-    row = get_object_or_404(Collection, pk=collection_id)
-    if request.method != "POST":
-        return _collection_page(request, row)
-    form = UploadForm(request.POST, request.FILES)
-    if form.is_valid():
-        try:
-            job = queue_import(
-                kind=form.cleaned_data["kind"],
-                collection=row,
-                files=form.cleaned_data["files"],
-                user=request.user,
-                options=form.import_options(),
-            )
-        except ImportRefused as refusal:
-            form.add_error("files", str(refusal))
-        else:
-            back = reverse("judging:manage-collection", args=[row.pk])
-            return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
-    return _collection_page(request, row, upload=form, status=400)
-
-
-def _collection_page(
-    request: HttpRequest,
-    row: Collection,
-    *,
-    upload: UploadForm | None = None,
-    edit: CollectionForm | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    runs = list(row.runs.all())
-    counts = {
-        "n_topics": row.topics.count(),
-        "n_documents": row.documents.count(),
-        "n_gold": row.topics.aggregate(n=Count("gold_answers"))["n"],
-    }
-    jobs = Job.objects.filter(kind="import", payload__collection=str(row.pk)).order_by("-created_at")
-    context = counts | {
-        "collection": row,
-        "form": upload or UploadForm(initial={"kind": missing_kind(n_runs=len(runs), **counts)}),
-        "edit_form": edit or CollectionForm(instance=row),
-        "topics": row.topics.order_by("topic_id")[:200],
-        "runs": runs,
-        "score_lists": row.score_lists.all(),
-        "campaigns": row.campaigns.all(),
-        "jobs": jobs[:8],
-    }
-    return render(request, "judging/collection.html", context, status=status)
-
-
-@require_POST
-@managers_only
-def edit_collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
-    row = get_object_or_404(Collection, pk=collection_id)
-    form = CollectionForm(
-        request.POST, instance=Collection.objects.get(pk=row.pk)
-    )  # validation writes to its own
-    if not form.is_valid():
-        return _collection_page(request, row, edit=form, status=400)
-    with transaction.atomic():
-        form.save()
-        record("changed", row, actor=request.user, fields=form.changed_data)
-    messages.success(request, "Saved.")
-    return redirect("judging:manage-collection", collection_id=collection_id)
+def _counted(collections: QuerySet[Collection]) -> QuerySet[Any]:
+    topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
+    runs = Run.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
+    return collections.annotate(
+        n_topics=Coalesce(Subquery(topics.annotate(n=Count("pk")).values("n")), 0),
+        n_runs=Coalesce(Subquery(runs.annotate(n=Count("pk")).values("n")), 0),
+    )
 
 
 @managers_only
@@ -167,14 +109,20 @@ def add_assessor(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Add a user as assessor; a name nobody has yet becomes an account whose password is shown once."""
     campaign = get_object_or_404(Campaign, pk=campaign_id)
     form = AssessorForm(request.POST)
-    if not form.is_valid():
+    if form.is_valid():
+        save_assessor(request, campaign, form)
+    else:
         messages.error(request, "; ".join(error for errors in form.errors.values() for error in errors))
-        return redirect("analytics:campaign", campaign_id=campaign_id)
+    return redirect("analytics:assessors", campaign_id=campaign_id)
+
+
+def save_assessor(request: HttpRequest, campaign: Campaign, form: AssessorForm) -> None:
+    """Add who is named; what came of it is said on the next page."""
     with transaction.atomic():
         user, is_new = User.objects.get_or_create(username=form.cleaned_data["username"])
         if Assessor.objects.filter(campaign=campaign, user=user).exists():
             messages.error(request, f"{user.username} is an assessor of this campaign already.")
-            return redirect("analytics:campaign", campaign_id=campaign_id)
+            return
         if is_new:
             password = secrets.token_urlsafe(12)
             user.set_password(password)
@@ -186,7 +134,6 @@ def add_assessor(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             campaign=campaign, user=user, tier=form.cleaned_data["tier"], actor=request.user
         )
     messages.success(request, f"{user.username} is an assessor of this campaign now.")
-    return redirect("analytics:campaign", campaign_id=campaign_id)
 
 
 @require_POST
@@ -197,7 +144,9 @@ def set_assessor_status(request: HttpRequest, campaign_id: uuid.UUID, assessor_i
     if status in Assessor.Status.values:
         campaigns.set_status(assessor=assessor, status=status, actor=request.user)
         messages.success(request, f"{assessor.user.username} {STATUS_WORDS[status]}")
-    return redirect("analytics:campaign", campaign_id=campaign_id)
+    if request.POST.get("back") == "person":
+        return redirect("analytics:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
+    return redirect("analytics:assessors", campaign_id=campaign_id)
 
 
 @require_POST
@@ -226,15 +175,21 @@ def edit_campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     name = row.name  # validation writes to the form's instance
     form = CampaignEditForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
-        changes = form.changes()
-        if changes:
-            with transaction.atomic():
-                Campaign.objects.filter(pk=row.pk).update(**changes)
-                record("changed", row, actor=request.user, fields=sorted(changes))
+        changes = save_campaign(form, row, user_of(request))
         messages.success(request, "Saved." if changes else "Nothing was changed.")
         return redirect("analytics:campaign", campaign_id=campaign_id)
     context = {"campaign": row, "name": name, "form": form, "grades": row.scale.grades.all()}
     return render(request, "judging/campaign_edit.html", context, status=400 if form.errors else 200)
+
+
+def save_campaign(form: CampaignEditForm, row: Campaign, actor: User) -> dict[str, Any]:
+    """Store what was really changed, and return it."""
+    changes = form.changes()
+    if changes:
+        with transaction.atomic():
+            Campaign.objects.filter(pk=row.pk).update(**changes)
+            record("changed", row, actor=actor, fields=sorted(changes))
+    return changes
 
 
 # -- leases -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from touchstone.authentication import (
     revoke_token,
     tokens_of,
 )
-from touchstone.models import ApiToken, User
+from touchstone.models import ApiToken, User, all_scopes
 
 LONGEST_LIFE = 366
 SHOWN = 50
@@ -28,6 +28,13 @@ class TokenForm(forms.Form):
         label="Name", max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
     days = forms.IntegerField(label="Valid for (days)", min_value=1, max_value=LONGEST_LIFE, initial=90)
+    scopes = forms.MultipleChoiceField(
+        label="What it may do",
+        choices=ApiToken.Scope.choices,
+        initial=all_scopes,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "A key that may do nothing is of no use: tick what it is for."},
+    )
 
 
 @never_cache

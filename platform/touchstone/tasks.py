@@ -11,11 +11,13 @@ from django.db import close_old_connections, connection
 from analytics.services.recomputation import start_due_recomputations
 from sampling.services.auditing import start_due_audits
 from touchstone import jobs
+from touchstone.api.delivery import prune_deliveries, tell_webhooks
 from touchstone.api.limits import prune_counters
 from touchstone.api.once import prune_requests
 
 logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 5.0
+PRUNING = (prune_counters, prune_requests, prune_deliveries)
 
 
 @shared_task(name="touchstone.tasks.run")
@@ -26,7 +28,7 @@ def run(job_id: str) -> None:
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    for step in (jobs.sweep, start_due_audits, start_due_recomputations, prune_counters, prune_requests):
+    for step in (jobs.sweep, start_due_audits, start_due_recomputations, *PRUNING):
         try:
             step()
         except Exception:  # what stops one step must not stop the others
@@ -50,3 +52,19 @@ def watch_over_jobs(**_: object) -> None:
             time.sleep(SWEEP_SECONDS)
 
     threading.Thread(target=watch, daemon=True, name="watch").start()
+
+
+@worker_ready.connect
+def tell_of_events(**_: object) -> None:
+    """Each worker tells webhooks what happened, beside its jobs: a long job keeps nobody waiting for news."""
+
+    def tell() -> None:
+        while True:
+            try:
+                tell_webhooks()
+            except Exception:  # the database restarts: say so and go on
+                logger.warning("telling the webhooks failed", exc_info=True)
+                connection.close()
+            time.sleep(SWEEP_SECONDS)
+
+    threading.Thread(target=tell, daemon=True, name="webhooks").start()

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from touchstone import account, logins, views
+from touchstone import account, logins, views, webhook_pages
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -11,6 +11,9 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/tokens/", account.tokens, name="account-tokens"),
     path("account/tokens/<int:token_id>/revoke/", account.revoke, name="account-token-revoke"),
+    path("account/webhooks/", webhook_pages.webhooks, name="account-webhooks"),
+    path("account/webhooks/<uuid:webhook_id>/switch/", webhook_pages.switch, name="account-webhook-switch"),
+    path("account/webhooks/<uuid:webhook_id>/test/", webhook_pages.test, name="account-webhook-test"),
     path("livez", views.alive, name="livez"),
     path("readyz", views.ready, name="readyz"),
     path("jobs/<uuid:job_id>/", views.job_page, name="job"),

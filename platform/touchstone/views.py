@@ -14,7 +14,9 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import get_template
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.http import require_POST
 from rest_framework import exceptions
@@ -22,13 +24,22 @@ from rest_framework.response import Response
 
 from judging.models import Assessor
 from judging.services.errors import Refused
+from judging.views.access import visible_jobs
 from touchstone import jobs
 from touchstone.models import Job, User
 from touchstone.uploads import UploadRefused
 
 logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
-RESEARCH_JOBS = ("analysis", "reuse")
+# What to do about an error whose page says nothing more, by its status.
+NEXT = {
+    400: "Go back, check what you entered, and try again.",
+    404: "Check the address. What it names may have been deleted, or may belong to people you do not work with: "
+    "then ask a manager.",
+    409: "Load the page again: it may have changed meanwhile.",
+    413: "Send a smaller file, or the same in several.",
+    429: "Wait a moment, then try again.",
+}
 DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 
 
@@ -83,11 +94,11 @@ def cancel_job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 
 
 def _visible_jobs(request: HttpRequest) -> Any:
-    """Managers see all jobs; researchers those that researchers may ask for."""
+    """The jobs about what one may see, for managers and researchers; to everybody else there are none."""
     user = request.user
     if not isinstance(user, User) or not user.may_research:
         raise Http404
-    return Job.objects.all() if user.may_manage else Job.objects.filter(kind__in=RESEARCH_JOBS)
+    return visible_jobs(user)
 
 
 def _local_path(path: str) -> str:
@@ -132,7 +143,14 @@ def refusals_become_pages(get_response: Any) -> Any:
     """Middleware: a `Refused` that reaches a page becomes the error page with the right status."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        return get_response(request)
+        answer: HttpResponse = get_response(request)
+        if answer.status_code != 405 or answer.content or request.path.startswith("/api/"):
+            return answer
+        page = _error(
+            request, 405, "This address is no page", "A form sends to it; go to the page of that form."
+        )
+        page["Allow"] = answer["Allow"]
+        return page
 
     def process_exception(request: HttpRequest, error: Exception) -> HttpResponse | None:
         return _error(request, error.status, error.title, str(error)) if isinstance(error, Refused) else None
@@ -147,9 +165,8 @@ def unavailable(request: HttpRequest) -> HttpResponse:
         body = {"type": "/problems/Unavailable", "title": title, "status": 503, "detail": detail}
         response: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
     else:
-        response = HttpResponse(
-            f"<!doctype html><title>{title}</title><h1>{title}</h1><p>{detail}</p>", status=503
-        )
+        # A page that was only read loads itself again; what was sent is for the person to send again.
+        response = _error_without_database(503, title, detail, refresh=5 if request.method == "GET" else 0)
     response["Retry-After"] = "1"
     return response
 
@@ -164,7 +181,19 @@ def _error(request: HttpRequest, status: int, title: str, detail: str = "") -> H
             "detail": detail,
         }
         return JsonResponse(body, status=status, content_type="application/problem+json")
-    return render(request, "error.html", {"status": status, "title": title, "detail": detail}, status=status)
+    context = {"status": status, "title": title, "detail": detail, "next": NEXT.get(status, "")}
+    return render(request, "error.html", context, status=status)
+
+
+def _error_without_database(status: int, title: str, detail: str, refresh: int = 0) -> HttpResponse:
+    """Return an error page that asks nobody: no session, no user, no context of a request."""
+    context = {"status": status, "title": title, "detail": detail, "refresh": refresh}
+    try:
+        page = get_template("error.html").render(context)
+    except Exception:  # the fault may be in the templates, or in the files they name
+        logger.exception("the error page could not be made")
+        page = f"<!doctype html><html lang=en><title>{title}</title><h1>{title}</h1><p>{detail}</p>"
+    return HttpResponse(page, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -200,9 +229,9 @@ def fault(request: HttpRequest) -> HttpResponse:
     if request.path.startswith("/api/"):
         body = {"type": "/problems/Fault", "title": title, "status": 500, "detail": "It was logged."}
         return JsonResponse(body, status=500, content_type="application/problem+json")
-    return HttpResponse(
-        f"<!doctype html><title>{title}</title><h1>{title}</h1><p>It was logged.</p>", status=500
-    )
+    now = timezone.now().strftime("%Y-%m-%d %H:%M:%S UTC")
+    detail = f"It was logged. Try again; if it happens again, tell who runs this server that it was at {now}."
+    return _error_without_database(500, title, detail)
 
 
 @login_not_required

@@ -3,6 +3,7 @@
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.test import Client
 from small_campaign import (
     DEPTH,
     DOCUMENTS,
@@ -22,7 +23,7 @@ from analytics.services.recomputation import recompute
 from analytics.services.run_upload import FOLDER, UploadRefused, find_estimates, queue_upload
 from sampling.services.auditing import audit
 from touchstone import jobs
-from touchstone.models import Event, Job
+from touchstone.models import Event, Job, User
 
 pytestmark = pytest.mark.django_db
 
@@ -190,3 +191,88 @@ def test_the_upload_is_gone_when_the_run_is_there(campaign, django_capture_on_co
     assert (run.description, run.may_publish) == ("BM25", True)
     assert DEPTH * len(TOPICS) == run.n_lines
     assert DOCUMENTS == 14
+
+
+# -- over HTTP ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(db):
+    made = Client()
+    made.force_login(User.objects.create(username="rhea", role="researcher"))
+    return made
+
+
+def send(client, campaign, **fields):
+    return client.post(f"/api/v1/campaigns/{campaign.pk}/runs", fields)
+
+
+def estimate_of(client, campaign, status=200, **query):
+    answer = client.get(f"/api/v1/campaigns/{campaign.pk}/run-estimate", query)
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def test_a_researcher_sends_a_run_and_reads_its_numbers(campaign, client):
+    recompute(campaign=campaign)
+    answer = send(client, campaign, file=run_file(), description="BM25", may_publish="true", against="run1")
+    assert answer.status_code == 202
+    job = done(Job.objects.get(pk=answer.json()["id"]))
+    assert (job.state, answer["Location"]) == (Job.State.DONE, f"/api/v1/jobs/{job.pk}")
+    assert job.requested_by.username == "rhea"
+    told = estimate_of(client, campaign, run="mine", against="run1", measure="DCG@10")
+    assert told["is_from_upload"] is True
+    assert told["as_of"] == job.result["as_of"]
+    assert {row["method"] for row in told["values"]} >= {"naive", "corrected", "true"}
+    assert {row["run_b"] for row in told["differences"]} == {"run1"}
+    assert campaign.collection.runs.get(run_id="mine").may_publish
+    recompute(campaign=campaign)
+    assert estimate_of(client, campaign, run="mine", measure="DCG@10")["is_from_upload"] is False
+
+
+def test_what_is_no_run_upload_is_refused_with_the_fields_name(campaign, client):
+    cases = [
+        ({}, 400, "file"),
+        ({"file": run_file(), "colour": "red"}, 400, "colour"),
+        ({"file": run_file(), "may_publish": "perhaps"}, 400, "may_publish"),
+        ({"file": ContentFile(b"", name="empty.run")}, 400, "file"),
+    ]
+    for fields, status, name in cases:
+        answer = send(client, campaign, **fields)
+        assert answer.status_code == status, answer.content
+        assert name in answer.json()["errors"]
+    unknown = send(client, campaign, file=run_file(), against="nobody")
+    assert (unknown.status_code, unknown.json()["type"]) == (409, "/problems/UploadRefused")
+    assert client.post(f"/api/v1/campaigns/{campaign.pk}/runs", "{}", "application/json").status_code == 415
+    assert not Job.objects.filter(kind="run-upload").exists()
+
+
+def test_an_upload_sent_twice_with_one_key_is_one_job(campaign, client):
+    headers = {"HTTP_IDEMPOTENCY_KEY": "run-of-today"}
+    path = f"/api/v1/campaigns/{campaign.pk}/runs"
+    first = client.post(path, {"file": run_file()}, **headers)
+    again = client.post(path, {"file": run_file()}, **headers)
+    assert first.json()["id"] == again.json()["id"]
+    other = client.post(path, {"file": run_file(tag="other")}, **headers)
+    assert other.status_code == 409
+    assert Job.objects.filter(kind="run-upload").count() == 1
+
+
+def test_a_long_run_passes_and_its_sender_must_research(campaign, client):
+    long = ContentFile(
+        b"".join(b"t0 Q0 d%d %d %d long\n" % (n, n + 1, 5000 - n) for n in range(1000)), name="l.run"
+    )
+    assert long.size > 10_000
+    assert send(client, campaign, file=long).status_code == 202
+    long.seek(0)
+    stranger = Client()
+    stranger.force_login(User.objects.get(username="ann"))
+    assert send(stranger, campaign, file=long).status_code == 404
+
+
+def test_estimates_of_runs_that_there_are_not(campaign, client):
+    estimate_of(client, campaign, status=404, run="nobody")
+    estimate_of(client, campaign, status=404, run="run0", against="nobody")
+    estimate_of(client, campaign, status=400)
+    nothing = estimate_of(client, campaign, run="run0", measure="P@10")
+    assert (nothing["as_of"], nothing["values"], nothing["verdict"]) == (None, [], "")

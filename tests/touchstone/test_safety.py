@@ -79,12 +79,13 @@ def test_who_only_judges_gets_no_byte_of_a_file_onto_the_disk(role, path, tempor
 @pytest.mark.django_db
 def test_a_researcher_uploads_no_more_than_a_run(monkeypatch, temporary_folder, written):
     monkeypatch.setattr(uploads, "LARGEST_OF_RESEARCHER", 199_999)
-    client = person("researcher")
-    answer = client.post(f"/manage/collections/{NOBODY}/", {"files": file_of(200_000)})
+    client = someone("researcher")
+    client.cookies["csrftoken"] = "a" * 32
+    answer = client.post(f"/results/{NOBODY}/runs/upload/", {"files": file_of(200_000)})
     assert answer.status_code == 413
     assert "One upload may have" in answer.content.decode()
     assert written == []
-    client.post(f"/manage/collections/{NOBODY}/", {"files": file_of(100_000)})
+    client.post(f"/results/{NOBODY}/runs/upload/", {"files": file_of(100_000)})
     assert sum(written) == 100_000
 
 

@@ -1,4 +1,5 @@
-"""Analyses that are made when somebody asks, by a job: what the papers' methods say, and how far the tiers agree.
+"""Analyses that are made when somebody asks, by a job: what the papers' methods say, how far the tiers agree,
+which verdicts other evidence would change, and the runs topic by topic.
 
 The newest result that was made is shown, with the judgment it goes up to; asking again makes a newer one.
 """
@@ -11,6 +12,8 @@ from typing import Any
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.services.analyses.agreement import agreement
 from analytics.services.analyses.papers import papers
+from analytics.services.analyses.sensitivity import sensitivity
+from analytics.services.analyses.topics import topics
 from analytics.services.analyses.wanted import AnalysisRefused, Wanted
 from analytics.services.recomputation import Progress, latest_computation
 from analytics.services.work import newest_job, queue_work
@@ -23,7 +26,12 @@ KIND = "analysis"
 
 
 Analyst = Callable[[Campaign, CampaignArrays, Wanted, Progress], dict[str, Any]]
-ANALYSES: dict[str, Analyst] = {"papers": papers, "agreement": agreement}
+ANALYSES: dict[str, Analyst] = {
+    "papers": papers,
+    "agreement": agreement,
+    "sensitivity": sensitivity,
+    "topics": topics,
+}
 
 
 @dataclass(frozen=True)

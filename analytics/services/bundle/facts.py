@@ -113,8 +113,8 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
             f"draws/draw-{draw.batch}.json", {name: getattr(draw, name) for name in (*told, *sizes)}
         )
         words.append(
-            f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs ({draw.get_selection_display()}; "
-            f"{draw.get_question_display()}; seed {draw.seed})"
+            f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "
+            f"({draw.get_selection_display()}; {draw.get_question_display()}; seed {draw.seed})"
         )
     return words
 
@@ -125,7 +125,7 @@ def write_audits(campaign: Campaign, folder: Folder) -> list[str]:
     audits = list(campaign.audits.order_by("sequence").values(*names))
     folder.write_json("audits.json", audits)
     return [
-        f"Audit {audit['sequence']} by the {audit['tier']} tier: {audit['n_selected']:,} of {audit['n_eligible']:,} judged "
-        f"items ({audit['strategy']}; seed {audit['seed']})"
+        f"Audit {audit['sequence']} by the {audit['tier']} tier: {audit['n_selected']:,} of "
+        f"{audit['n_eligible']:,} judged items ({audit['strategy']}; seed {audit['seed']})"
         for audit in audits
     ]

@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import connections
-
-OUTERMOST = 1
+from django.db import connections, models
 
 
 class Moment:
@@ -42,20 +40,19 @@ class Moment:
 
 
 @contextmanager
-def one_moment() -> Iterator[Moment]:
-    """Hold a moment of the database.
+def one_moment(known: models.Model) -> Iterator[Moment]:
+    """Hold a moment of the database, in which `known` is there.
 
-    Inside a larger transaction, whose rows no other connection sees, it is that transaction that reads.
+    Where the caller's transaction itself has just made it, no other connection sees it: then that transaction reads.
     """
-    if len(connections["default"].atomic_blocks) > OUTERMOST:
-        yield Moment(None)
-        return
     reader = connections["default"].copy()
     try:
         reader.set_autocommit(False)
         with reader.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SELECT 1")  # the moment is that of the first statement that reads
-        yield Moment(reader)
+        moment = Moment(reader)
+        with moment.reading():  # the moment is that of the first statement that reads
+            is_there = type(known)._default_manager.filter(pk=known.pk).exists()
+        yield moment if is_there else Moment(None)
     finally:
         reader.close()

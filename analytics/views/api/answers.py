@@ -1,5 +1,6 @@
 """The answers: every field by name, nothing that is not listed."""
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from analytics.models import (
@@ -13,6 +14,7 @@ from analytics.models import (
     Release,
 )
 from analytics.services.verdicts import Pair
+from touchstone.models import Job
 
 
 class ComputationAnswer(serializers.ModelSerializer):
@@ -285,6 +287,8 @@ class ReleaseAnswer(serializers.ModelSerializer):
     job = serializers.UUIDField(source="job_id", allow_null=True)
     computation = serializers.IntegerField(source="computation_id", allow_null=True)
     previous = serializers.CharField(source="previous.version", allow_null=True, default=None)
+    state = serializers.SerializerMethodField()
+    failed = serializers.SerializerMethodField(help_text="Why it could not be built; else empty")
     has_key = serializers.SerializerMethodField(help_text="Whether pseudonyms can still be told apart by us")
 
     class Meta:
@@ -302,6 +306,7 @@ class ReleaseAnswer(serializers.ModelSerializer):
             "includes_documents",
             "includes_runs",
             "state",
+            "failed",
             "job",
             "computation",
             "previous",
@@ -315,6 +320,19 @@ class ReleaseAnswer(serializers.ModelSerializer):
             "withdrawn_reason",
             "has_key",
         )
+
+    @extend_schema_field(serializers.ChoiceField(Release.State.choices))
+    def get_state(self, release: Release) -> str:
+        """The row learns that its job failed when the next release is asked for; who reads it is told at once."""
+        return Release.State.FAILED.value if self._has_ended(release) else str(release.state)
+
+    def get_failed(self, release: Release) -> str:
+        return (release.job.error or release.job.state) if self._has_ended(release) else ""
+
+    @staticmethod
+    def _has_ended(release: Release) -> bool:
+        unfinished = release.state != Release.State.READY and release.job is not None
+        return unfinished and release.job.state in (Job.State.FAILED, Job.State.CANCELLED)
 
     def get_has_key(self, release: Release) -> bool:
         return bool(release.pseudonym_key)

@@ -14,6 +14,7 @@ from analytics.models import Computation
 from analytics.services.recomputation import latest_computation, measures_of
 from judging.models import Campaign, Run
 from judging.views.access import ResearchersOnly
+from judging.views.api.work import JobAnswer
 from sampling.serializers import LONGEST_MEASURE, StrictSerializer, Word
 from touchstone.models import Job, User
 
@@ -120,23 +121,9 @@ def asked(kind: type[serializers.Serializer], request: Request, campaign: Campai
     return dict(sent.validated_data)
 
 
-class QueuedAnswer(serializers.Serializer):
-    """A job that was queued: ask its address until its state is done, failed or cancelled."""
-
-    id = serializers.UUIDField()
-    kind = serializers.CharField()
-    state = serializers.ChoiceField(Job.State.choices)
-    done = serializers.IntegerField()
-    total = serializers.IntegerField()
-    note = serializers.CharField()
-    url = serializers.CharField()
-
-
-def queued(request: Request, job: Job) -> Response:
-    """Return 202 with the job and where to ask about it."""
-    url = f"/api/v1/jobs/{job.pk}"
-    body = {name: getattr(job, name) for name in ("id", "kind", "state", "done", "total", "note")}
-    made = Response(QueuedAnswer({**body, "url": url}).data, status=202)
-    made["Location"] = url
+def queued(job: Job) -> Response:
+    """Return 202 with the job, and where to ask how far it is."""
+    made = Response(JobAnswer(job).data, status=202)
+    made["Location"] = f"/api/v1/jobs/{job.pk}"
     made["Retry-After"] = "1"
     return made

@@ -25,12 +25,12 @@ from analytics.views.api.answers import (
 from analytics.views.api.common import (
     ComputationKey,
     OfComputation,
-    QueuedAnswer,
     drawn_campaign,
     person,
     queued,
 )
 from judging.views.access import ManagersOnly, ResearchersOnly
+from judging.views.api.work import JobAnswer
 
 
 class ComputationsView(ListAPIView):
@@ -49,7 +49,7 @@ class ComputationsView(ListAPIView):
     def get(self, request: Request, *arguments: Any, **named: Any) -> Response:
         return self.list(request)
 
-    @extend_schema(operation_id="computations_create", request=None, responses={202: QueuedAnswer})
+    @extend_schema(operation_id="computations_create", request=None, responses={202: JobAnswer})
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         if not person(request).may_manage:
             raise Http404
@@ -58,7 +58,7 @@ class ComputationsView(ListAPIView):
         job = newest_job("estimate", active_key=str(row.pk))
         if job is None:
             raise Http404
-        return queued(request, job)
+        return queued(job)
 
 
 class ComputationView(APIView):

@@ -40,7 +40,7 @@ class ReleaseRequest(Strict):
 
 
 class WithdrawRequest(Strict):
-    """Why nobody should use it any more; the reason stands where the file was."""
+    """Why nobody should use it any more."""
 
     is_strict = True
     reason = LongWord(max_length=2000)
@@ -57,7 +57,9 @@ class ReleasesView(ListAPIView):
     default_order = "-created_at"
 
     def get_queryset(self) -> QuerySet:
-        return Release.objects.filter(campaign_id=self.kwargs["campaign_id"]).select_related("previous")
+        return Release.objects.filter(campaign_id=self.kwargs["campaign_id"]).select_related(
+            "previous", "job"
+        )
 
     @extend_schema(operation_id="releases_list")
     def get(self, request: Request, *arguments: Any, **named: Any) -> Response:
@@ -116,8 +118,7 @@ class CitationView(APIView):
 
     @extend_schema(operation_id="releases_citation", responses=CitationAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID, release_id: uuid.UUID) -> Response:
-        text, bibtex = releasing.citation(_release(campaign_id, release_id))
-        return Response(CitationAnswer({"text": text, "bibtex": bibtex}).data)
+        return Response(CitationAnswer(releasing.citation(release=_release(campaign_id, release_id))).data)
 
 
 class ChangesView(APIView):
@@ -129,12 +130,13 @@ class ChangesView(APIView):
     def get(self, request: Request, campaign_id: uuid.UUID, release_id: uuid.UUID) -> Response:
         release = _release(campaign_id, release_id)
         previous = release.previous.version if release.previous else None
-        body = {"previous": previous, "notes": release.notes, "changes": release.changes}
+        changes = releasing.release_changes(release=release)
+        body = {"previous": previous, "notes": release.notes, "changes": changes}
         return Response(ChangesAnswer(body).data)
 
 
 class WithdrawView(APIView):
-    """Withdraw a release: its row and its reason stay, its file is given to nobody any more."""
+    """Withdraw a release, for a reason that is shown with it; its file stays for those who need what they cited."""
 
     permission_classes = (ManagersOnly,)
 
@@ -159,5 +161,5 @@ class ForgetKeyView(APIView):
 
 
 def _release(campaign_id: uuid.UUID, release_id: uuid.UUID) -> Release:
-    found = Release.objects.select_related("previous", "campaign")
+    found = Release.objects.select_related("previous", "campaign", "job")
     return get_object_or_404(found, pk=release_id, campaign_id=campaign_id)

@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from analytics.views.api import evidence, plots, results, runs
+from analytics.views.api import evidence, plots, releases, results, runs
 
 
 class Picture(StringConverter):
@@ -14,6 +14,7 @@ class Picture(StringConverter):
 
 register_converter(Picture, "picture")
 API = "api/v1/campaigns/<uuid:campaign_id>"
+RELEASE = f"{API}/releases/<uuid:release_id>"
 urlpatterns = [
     path(f"{API}/measures", results.MeasuresView.as_view(), name="api-measures"),
     path(f"{API}/estimates", results.EstimatesView.as_view(), name="api-estimates"),
@@ -34,4 +35,11 @@ urlpatterns = [
     path(f"{API}/plots/<picture:plot>", plots.PictureView.as_view(), name="api-plot"),
     path(f"{API}/runs", runs.UploadView.as_view(), name="api-runs"),
     path(f"{API}/run-estimate", runs.RunEstimateView.as_view(), name="api-run-estimate"),
+    path(f"{API}/releases", releases.ReleasesView.as_view(), name="api-releases"),
+    path(RELEASE, releases.ReleaseView.as_view(), name="api-release"),
+    path(f"{RELEASE}/download", releases.DownloadView.as_view(), name="api-release-download"),
+    path(f"{RELEASE}/citation", releases.CitationView.as_view(), name="api-release-citation"),
+    path(f"{RELEASE}/changes", releases.ChangesView.as_view(), name="api-release-changes"),
+    path(f"{RELEASE}/withdraw", releases.WithdrawView.as_view(), name="api-release-withdraw"),
+    path(f"{RELEASE}/forget-key", releases.ForgetKeyView.as_view(), name="api-release-forget-key"),
 ]

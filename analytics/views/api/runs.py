@@ -15,7 +15,6 @@ from analytics.services.run_upload import find_estimates, queue_upload
 from analytics.views.api.answers import RunEstimateAnswer
 from analytics.views.api.common import (
     MeasureRequest,
-    QueuedAnswer,
     asked,
     drawn_campaign,
     person,
@@ -24,6 +23,7 @@ from analytics.views.api.common import (
 from judging.models import Run
 from judging.serializers.strict import Flag, LongWord, Strict
 from judging.views.access import ResearchersOnly
+from judging.views.api.work import JobAnswer
 from sampling.serializers import Word
 
 LONGEST_DESCRIPTION = 2000
@@ -60,13 +60,13 @@ class UploadView(APIView):
     @extend_schema(
         operation_id="campaign_runs_create",
         request={"multipart/form-data": UploadRequest},
-        responses={202: QueuedAnswer},
+        responses={202: JobAnswer},
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
         sent = UploadRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        return queued(request, queue_upload(campaign=row, user=person(request), **dict(sent.validated_data)))
+        return queued(queue_upload(campaign=row, user=person(request), **dict(sent.validated_data)))
 
 
 class RunEstimateView(APIView):

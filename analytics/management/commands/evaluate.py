@@ -1,0 +1,208 @@
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from analytics.estimators import Estimate, Refusal
+from analytics.releases.evaluating import Evaluated, Sampled, evaluate
+from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
+from analytics.releases.scoring import asked
+from analytics.releases.verify_facts import Facts, read_facts
+from judging.runs import read_run
+from judging.textfiles import TrecFormatError
+
+FACTS = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
+COLUMNS = ("measure", "qrels", "estimate, 95 % interval", "corrected, 95 % interval", "topics as a sample")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run file: its tag, and by topic its documents, best first."""
+
+    tag: str
+    ranking: dict[str, list[str]]
+
+
+class Command(BaseCommand):
+    help = (
+        "Say what a release's judgments tell of a run: by its qrels, estimated from the sample, and corrected by the "
+        "audit. Works on files: no database, no server."
+    )
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("release", help="a release: its zip, its folder, or <campaign>/<version>")
+        parser.add_argument("run", help="a run file, plain or gzip: topic Q0 document rank score tag")
+        parser.add_argument(
+            "measures", nargs="+", metavar="measure", help="as ir_measures spells it: P@10 nDCG@10 AP"
+        )
+        parser.add_argument("-q", "--by-topic", action="store_true", help="the values of every topic as well")
+        parser.add_argument("-n", "--no-summary", action="store_true", help="with -q: only those")
+        parser.add_argument(
+            "-p", "--places", type=int, default=4, metavar="N", help="decimals of the table (4)"
+        )
+        parser.add_argument("--output", choices=["table", "json"], default="table")
+
+    def handle(self, *, release: str, run: str, measures: list[str], output: str, **options: Any) -> None:
+        if options["no_summary"] and not options["by_topic"]:
+            raise CommandError("--no-summary leaves nothing to be said without --by-topic")
+        try:
+            with _opened(release) as opened:
+                found = _evaluated(opened, _read(Path(run)), measures)
+                about = {
+                    "slug": opened.slug,
+                    "version": opened.version,
+                    "title": opened.manifest.get("title", ""),
+                }
+        except (ReleaseUnreadable, TrecFormatError, UnknownMeasure) as error:
+            raise CommandError(str(error)) from error
+        if output == "json":
+            results = [_json(one, by_topic=options["by_topic"]) for one in found.results]
+            told = {"release": about, "run": found.tag, "n_topics": found.n_topics, "measures": results}
+            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
+            return
+        places = max(0, min(17, options["places"]))
+        if options["by_topic"]:
+            self.stdout.write(_by_topic(found.results, places))
+        if not options["no_summary"]:
+            self.stdout.write(_table(about, found, places))
+
+
+class UnknownMeasure(ValueError):
+    """A measure that the release cannot be asked."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    tag: str
+    n_topics: int
+    results: list[Evaluated]
+
+
+def _opened(name: str) -> OpenRelease:
+    path = Path(name)
+    slug, slash, version = name.rpartition("/")
+    if not path.exists() and slash and version.replace(".", "").isdigit():
+        return find_release(slug.removeprefix("touchstone/"), version)
+    return open_release(path)
+
+
+def _read(path: Path) -> Run:
+    """Return the run. TrecFormatError says where it is wrong."""
+    try:
+        rows = read_run(path, str(path))
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    ranking: dict[str, list[str]] = {}
+    for topic, document in zip(rows["topic_id"].to_list(), rows["doc_id"].to_list(), strict=True):
+        ranking.setdefault(topic, []).append(document)
+    return Run(str(rows["run_tag"][0]), ranking)
+
+
+def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
+    estimates = release.value("estimates.json")
+    if estimates.get("computation") is None:
+        raise ReleaseUnreadable(
+            f"{release.path}: nothing can be estimated from this release: {estimates.get('refusal')}"
+        )
+    try:
+        scale = estimates["scale"]
+        gains = [grade["gain"] for grade in scale["grades"]]
+        try:
+            wanted = [asked(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)]
+        except ValueError as error:
+            raise UnknownMeasure(str(error)) from error
+        sampled = Sampled.of(_facts(release, estimates))
+    except (KeyError, TypeError, IndexError) as error:
+        raise ReleaseUnreadable(
+            f"{release.path}: the release is damaged ({type(error).__name__}: {error})"
+        ) from error
+    grades: dict[str, dict[str, int]] = {}
+    for line in release.qrels():
+        grades.setdefault(line.topic_id, {})[line.doc_id] = line.grade
+    results = [evaluate(sampled, estimates["measures"], one, run.ranking, grades) for one in wanted]
+    return _Found(run.tag, len(sampled.facts.topics), results)
+
+
+def _facts(release: OpenRelease, estimates: dict[str, Any]) -> Facts:
+    with release.on_disk(FACTS) as folder:
+        try:
+            return read_facts(folder, estimates, with_runs=False)
+        except (OSError, ValueError) as error:
+            raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
+
+
+# -- what is written ---------------------------------------------------------------------------------------------
+
+
+def _json(one: Evaluated, *, by_topic: bool) -> dict[str, Any]:
+    told = one.as_json()
+    if not by_topic:
+        del told["by_topic"]
+    return told
+
+
+def _interval(result: Estimate | Refusal, places: int, sign: str = "-") -> str:
+    if isinstance(result, Refusal):
+        return sign
+    return f"{result.value:.{places}f} [{result.low:.{places}f}, {result.high:.{places}f}]"
+
+
+def _by_topic(results: Sequence[Evaluated], places: int) -> str:
+    """Return a line a topic and measure: topic, measure, value by the qrels, estimate, corrected."""
+    lines = ["\t".join(("topic", "measure", "qrels", "estimate", "corrected"))]
+    for one in results:
+        for topic, values in one.by_topic.items():
+            known = (values.get(name) for name in ("qrels", "estimate", "corrected"))
+            shown = ("-" if value is None else f"{value:.{places}f}" for value in known)
+            lines.append("\t".join((topic, one.measure, *shown)))
+    return "\n".join(lines)
+
+
+def _table(about: dict[str, str], found: _Found, places: int) -> str:
+    rows = [COLUMNS]
+    for one in found.results:
+        best = one.corrected_over_topics if isinstance(one.corrected, Estimate) else one.estimate_over_topics
+        rows.append(
+            (
+                one.measure,
+                f"{one.qrels:.{places}f}",
+                _interval(one.estimate, places),
+                _interval(one.corrected, places),
+                _interval(best, places),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        f"{about['title']} ({about['slug']} {about['version']}), run {found.tag}, {found.n_topics} topics",
+        "",
+    ]
+    lines += [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    notes = _grouped(pair for one in found.results for pair in _notes(one))
+    return "\n".join([*lines, *([""] if notes else []), *notes])
+
+
+def _grouped(notes: Iterable[tuple[str, str]]) -> list[str]:
+    """Return one line for each thing to say, with all that it is said of before it."""
+    of: dict[str, list[str]] = {}
+    for what, words in notes:
+        of.setdefault(words, []).append(what)
+    return [f"{', '.join(whats)}: {words}" for words, whats in of.items()]
+
+
+def _notes(one: Evaluated) -> Iterator[tuple[str, str]]:
+    """Yield why a number is missing, and what is to be said of one that is there; what that is comes first."""
+    if one.ir_measures and one.ir_measures != one.measure:
+        yield f"{one.measure} of the qrels", f"in ir_measures {one.ir_measures}"
+    if isinstance(one.estimate, Refusal) and one.estimate == one.corrected:
+        yield one.measure, one.estimate.reason
+        return
+    for name, result in (("estimate", one.estimate), ("corrected", one.corrected)):
+        words = result.reason if isinstance(result, Refusal) else result.warning
+        for part in filter(None, words.split("; ") if isinstance(result, Estimate) else [words]):
+            yield f"{one.measure} {name}", part

@@ -1,0 +1,133 @@
+import json
+import shutil
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from analytics.management.campaigns import campaign_named
+from analytics.models import Release
+from analytics.services.bundle.grading import GradesRefused
+from analytics.services.releasing import build, build_again, download_name, make_release, mark_failed
+from judging.services.errors import Refused
+from sampling.frames import FrameRefused
+
+
+class Command(BaseCommand):
+    help = "Make a release of a campaign, or make one again and compare the bytes."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("campaign", nargs="?", help="the campaign's name or id")
+        parser.add_argument("version", nargs="?", help="such as 1.0")
+        parser.add_argument(
+            "--again", metavar="RELEASE", help="the id of a release: make it once more and compare"
+        )
+        parser.add_argument("--title", default="", help="default: the campaign's name")
+        parser.add_argument("--author", action="append", default=[], help="may be given more than once")
+        parser.add_argument("--licence", default="", help="of the judgments, for example CC-BY-4.0")
+        parser.add_argument("--notes", default="", help="what is new, in your words")
+        parser.add_argument("--aggregation", choices=Release.Aggregation.values, default="median")
+        parser.add_argument(
+            "--without-gold", action="store_true", help="let no audit or adjudication stand first"
+        )
+        parser.add_argument(
+            "--documents",
+            action="store_true",
+            help="with the documents' texts, where the collection allows it",
+        )
+        parser.add_argument(
+            "--without-runs", action="store_true", help="leave out also the runs that may be published"
+        )
+        parser.add_argument("-o", "--file", metavar="FILE", help="copy the file to this place, too")
+        parser.add_argument("--output", choices=["text", "json"], default="text", help="form of the answer")
+
+    def handle(self, *, campaign: str | None, version: str | None, again: str | None, **options: Any) -> None:
+        if again is not None:
+            if campaign or version:
+                raise CommandError("--again takes a release, and neither a campaign nor a version")
+            self._again(again, options["output"])
+            return
+        if not campaign or not version:
+            raise CommandError("name a campaign and a version, or --again and a release")
+        release = self._make(campaign, version, options)
+        if options["file"]:
+            try:
+                shutil.copyfile(release.file.path, Path(options["file"]))
+            except OSError as error:
+                raise CommandError(f"{options['file']}: {error.strerror}") from error
+        told = {
+            "release": str(release.pk),
+            "version": release.version,
+            "name": download_name(release),
+            "file": release.file.path,
+            "bytes": release.n_bytes,
+            "sha256": release.sha256,
+            "merkle_root": release.merkle_root,
+            "counts": release.manifest["counts"],
+            "changes": release.changes,
+        }
+        text = f"{told['name']}: {release.n_bytes:,} bytes, SHA-256 {release.sha256}\n{release.file.path}"
+        self.stdout.write(json.dumps(told, indent=2) if options["output"] == "json" else text)
+
+    def _make(self, campaign: str, version: str, options: dict[str, Any]) -> Release:
+        try:
+            release = make_release(
+                campaign=campaign_named(campaign),
+                version=version,
+                title=options["title"],
+                authors="\n".join(options["author"]),
+                notes=options["notes"],
+                licence=options["licence"],
+                aggregation=options["aggregation"],
+                prefers_gold=not options["without_gold"],
+                includes_documents=options["documents"],
+                includes_runs=not options["without_runs"],
+                actor=None,
+                by_job=False,
+            )
+        except Refused as refusal:
+            raise CommandError(refusal.title) from refusal
+        try:
+            with transaction.atomic():
+                return build(release=release, progress=self._progress())
+        except (FrameRefused, GradesRefused) as refusal:
+            mark_failed(release=release)
+            raise CommandError(str(refusal)) from refusal
+        except BaseException:
+            mark_failed(release=release)
+            raise
+
+    def _again(self, wanted: str, output: str) -> None:
+        try:
+            release = Release.objects.filter(pk=uuid.UUID(wanted)).first()
+        except ValueError:
+            release = None
+        if release is None:
+            raise CommandError(f"there is no release {wanted!r}")
+        try:
+            with transaction.atomic():
+                found = build_again(release=release, progress=self._progress())
+                transaction.set_rollback(True)
+        except Refused as refusal:
+            raise CommandError(refusal.title) from refusal
+        told = {"same": found.is_same, "sha256": found.sha256, "files": found.files, "facts": found.facts}
+        if output == "json":
+            self.stdout.write(json.dumps(told, indent=2))
+        elif found.is_same:
+            self.stdout.write(f"the same {release.n_bytes:,} bytes: SHA-256 {found.sha256}")
+        else:
+            self.stdout.write("not the same bytes\nfiles that differ: " + ", ".join(found.files))
+            self.stdout.write(
+                "facts that changed since: " + (", ".join(found.facts) or "none that is known of")
+            )
+        if not found.is_same:
+            sys.exit(1)
+
+    def _progress(self) -> Any:
+        """Say on a terminal how far it is; files and pipes get the answer alone."""
+        if not self.stderr.isatty():
+            return lambda *_: None
+        return lambda done, total, note: self.stderr.write(f"\r{done:3d} % {note:60}", ending="")

@@ -1,0 +1,389 @@
+"""A new run on an old release: what its measures are by the grades, and how surely that is known.
+
+The grades of a release are of a sample. A run that was not there when it was drawn is judged by the same sample: each
+judged pair stands for 1/pi pairs, pi the recorded chance to be drawn and judged. That is unbiased as long as the run
+returns, within the cutoff, only what could have been drawn; else there is no estimate, but there are bounds. The audit
+corrects the grades as it does everywhere in Touchstone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from analytics.correction import GREG_SOURCES, corrected
+from analytics.estimators import (
+    Estimate,
+    Estimates,
+    Refusal,
+    difference_estimator,
+    hajek_ratio,
+)
+from analytics.fixed_size import fixed_size
+from analytics.labels import JUDGE_BIAS, item_means
+from analytics.pseudolabels import corrected_pseudo_labels, pseudo_labels
+from analytics.ratios import ratio_estimates
+from analytics.releases.scoring import Asked, Grades, Ranking, by_topic
+from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
+from analytics.stairs import mean_on_stairs, stairs
+from analytics.topics import over_topics
+from sampling.measures import Measure, RatioMeasure, rank_weights
+
+SEED = 20261121  # of the bootstrap: one evaluation gives the same numbers every time
+NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
+Result = Estimate | Refusal
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The part of a run that could not have been judged, and between which limits its value lies nevertheless.
+
+    `share` of the weight within the cutoff. `low`: none of it is relevant; `high`: all of it is, as highly as the scale
+    goes. Both at the end of the 95 % interval of the part that could be judged. None where that part has no interval.
+    """
+
+    share: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What a release says of a run in one measure."""
+
+    measure: str
+    ir_measures: str  # the name under which ir_measures gives `qrels`
+    qrels: float  # mean over the topics of qrels.txt, as trec_eval computes it
+    estimator: str
+    estimate: Result  # from the sample, grades as given
+    corrected: Result  # with the audit
+    estimate_over_topics: Result  # the same, with the topics as a sample
+    corrected_over_topics: Result
+    outside: Outside
+    by_topic: dict[str, dict[str, float]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what can be written as JSON."""
+        found = {name: asdict(self)[name] for name in ("measure", "ir_measures", "qrels", "estimator")}
+        for name in ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics"):
+            found[name] = _as_json(getattr(self, name))
+        return found | {"outside": asdict(self.outside), "by_topic": self.by_topic}
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    if isinstance(result, Refusal):
+        return {"refusal": result.reason, "needed": result.needed}
+    return {**asdict(result), "components": dict(result.components)}
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """The facts of a release with what no measure changes: the chances, and which items audits could take."""
+
+    facts: Facts
+    is_open: Mask  # [item]
+    chance_judged: Floats  # [item]
+    chance_open: Floats  # [item]
+    refused: Refusal | None
+    not_audited: Refusal | None
+
+    @classmethod
+    def of(cls, facts: Facts) -> "Sampled":
+        """Return the chances, or why the judged items (or those open to audits) do not stand for all."""
+        everything = np.ones(facts.item.size, dtype=bool)
+        is_open = facts.audit_probability > 0
+        judged, opened = (draw_probability(facts, members) for members in (everything, is_open))
+        words = "in some topics nothing {} yet, or only a part that is no random one"
+        refused = Refusal(words.format("is judged")) if not_covered(facts, everything, judged) else None
+        not_audited = (
+            Refusal(words.format("was open to an audit")) if not_covered(facts, is_open, opened) else None
+        )
+        if not is_open.any():
+            not_audited = Refusal("the release has no complete audit")
+        return cls(facts, is_open, judged[facts.item], opened[facts.item], refused, not_audited)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.facts.item.size == int((self.facts.drawn_in > 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where a run returns pairs of the frame, and the ranks at which it returns what is not in it."""
+
+    place: Ints
+    rank: Ints
+    outside: Ints
+
+    @classmethod
+    def of(cls, facts: Facts, ranking: Ranking) -> "Placed":
+        inside: list[tuple[int, int]] = []
+        outside: list[int] = []
+        for topic in facts.topics:
+            for rank, document in enumerate(ranking.get(topic, ()), 1):
+                place = facts.places.get((topic, document))
+                if place is None:
+                    outside.append(rank)
+                else:
+                    inside.append((place, rank))
+        table = np.array(inside, dtype=np.int64).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1], np.array(outside, dtype=np.int64))
+
+    def ranks(self, n_frame: int) -> Ints:
+        found = np.zeros(n_frame, dtype=np.int64)
+        found[self.place] = self.rank
+        return found
+
+
+def evaluate(
+    sampled: Sampled, about: Mapping[str, Any], measure: Asked, ranking: Ranking, grades: Grades
+) -> Evaluated:
+    """Return what the release says of the run.
+
+    Parameters
+    ----------
+    about
+        What estimates.json says of each measure by name: which prediction fits which gains.
+    ranking, grades
+        The run's documents by topic, best first; the grades of qrels.txt by topic and document.
+    """
+    values = by_topic(measure, ranking, grades)
+    mean = float(np.mean(list(values.values()))) if values else 0.0
+    plain = Evaluated(
+        measure=measure.name,
+        ir_measures=measure.spelled,
+        qrels=mean,
+        estimator="",
+        estimate=NOTHING,
+        corrected=NOTHING,
+        estimate_over_topics=NOTHING,
+        corrected_over_topics=NOTHING,
+        outside=Outside(0.0, None, None),
+        by_topic={topic: {"qrels": value} for topic, value in values.items()},
+    )
+    if measure.parsed is None:
+        return plain
+    prediction = _prediction(sampled.facts, about, measure)
+    placed = Placed.of(sampled.facts, ranking)
+    if isinstance(measure.parsed, RatioMeasure):
+        return _ratio(plain, sampled, measure, measure.parsed, placed, prediction)
+    return _linear(plain, sampled, measure, measure.parsed, placed, prediction)
+
+
+def _prediction(facts: Facts, about: Mapping[str, Any], measure: Asked) -> Floats:
+    """Return the predicted gain of every pair, if the release has predictions for these gains; else zeros."""
+    for known in about.values():
+        if known["gains"] == measure.gains.tolist() and known.get("prediction") in facts.predictions:
+            return facts.predictions[known["prediction"]]
+    return np.zeros(facts.topic.size)
+
+
+# -- sums --------------------------------------------------------------------------------------------------------
+
+
+def _linear(
+    plain: Evaluated, sampled: Sampled, measure: Asked, parsed: Measure, placed: Placed, prediction: Floats
+) -> Evaluated:
+    facts, n_topics = sampled.facts, len(sampled.facts.topics)
+    table = rank_weights(parsed, parsed.cutoff) / n_topics
+    near = placed.rank <= parsed.cutoff
+    weights = np.zeros(facts.topic.size)
+    weights[placed.place[near]] = table[placed.rank[near] - 1]
+    never = (facts.first_probability == 0).all(axis=0)
+    beyond = float(table[placed.outside[placed.outside <= parsed.cutoff] - 1].sum() + weights[never].sum())
+    whole = beyond + float(weights[~never].sum())
+    inside = np.where(never, 0.0, weights)
+    estimator, found, parts_as_given = _as_given(sampled, measure, inside, prediction)
+    audited, parts_audited = _audited(sampled, measure, inside, prediction)
+    if beyond > 0:
+        best = audited if isinstance(audited, Estimate) else found
+        limits = (
+            (best.low, best.high + beyond * float(measure.gains.max()))
+            if isinstance(best, Estimate)
+            else None
+        )
+        outside = Outside(beyond / whole, *(limits or (None, None)))
+        refusal = _not_in_frame(outside, parsed.name)
+        return replace(
+            plain, estimator=estimator, outside=outside, estimate=refusal, corrected=refusal,
+            estimate_over_topics=refusal, corrected_over_topics=refusal,
+        )  # fmt: skip
+    if not whole:
+        nothing = Refusal("the run returns nothing for the topics of the release: its value is 0")
+        return replace(
+            plain,
+            estimate=nothing,
+            corrected=nothing,
+            estimate_over_topics=nothing,
+            corrected_over_topics=nothing,
+        )
+    topics = (parts_as_given, parts_audited)
+    per_topic = {topic: dict(values) for topic, values in plain.by_topic.items()}
+    for name, result, parts in zip(("estimate", "corrected"), (found, audited), topics, strict=True):
+        if isinstance(result, Estimate):
+            for topic, part in zip(facts.topics, (parts * n_topics).tolist(), strict=True):
+                per_topic.setdefault(topic, {})[name] = part
+    sources = ("drawing", "topics"), (*GREG_SOURCES, "topics")
+    return replace(
+        plain,
+        estimator=estimator,
+        estimate=found,
+        corrected=audited,
+        estimate_over_topics=_over_topics(found, topics[0], sources[0]),
+        corrected_over_topics=_over_topics(audited, topics[1], sources[1]),
+        by_topic=per_topic,
+    )
+
+
+def _not_in_frame(outside: Outside, measure: str) -> Refusal:
+    words = (
+        f"{outside.share:.1%} of the run's weight in {measure} lies on documents that could not be judged: the value "
+        "would be wrong by an unknown amount"
+    )
+    if outside.low is None or outside.high is None:
+        return Refusal(words)
+    return Refusal(
+        f"{words}. It lies between {outside.low:.4f} (none of them relevant) and {outside.high:.4f} (all)"
+    )
+
+
+def _as_given(
+    sampled: Sampled, measure: Asked, weights: Floats, prediction: Floats
+) -> tuple[str, Result, Floats]:
+    """Return estimator, estimate with the grades as given, and its part of every topic."""
+    facts, refused = sampled.facts, sampled.refused
+    if refused is not None:
+        return "", refused, np.zeros(len(facts.topics))
+    utility = item_means(facts.label_item, measure.gains[facts.label_grade], facts.item.size)
+    pi, rows = sampled.chance_judged, weights[facts.item]
+    prior, total = prediction[facts.item], np.array([float(weights @ prediction)])
+    surprise = (utility - prior) / pi
+    if sampled.is_complete and facts.fixed_size:
+        strata = facts.topic[facts.item]
+        found: Estimates | Sequence[Result] = fixed_size(
+            rows, utility, pi, strata=strata, join_strata=True, prior=prior, prior_total=total
+        )
+        name = "difference, a fixed number of every topic"
+    elif prediction.any():
+        found = difference_estimator(rows, utility, pi, prior=prior, prior_total=total)
+        name = "difference"
+    else:
+        found = hajek_ratio(rows, utility, pi, weight_total=[float(weights.sum()) or 1.0])
+        name = "Hajek"
+    result = found[0]
+    if isinstance(result, Estimate):
+        result = replace(result, warning="; ".join(filter(None, [result.warning, JUDGE_BIAS])))
+    if name == "Hajek" and isinstance(result, Estimate):  # the mean of the judged predicts all the others
+        whole = float(weights.sum())
+        prediction = np.full(facts.topic.size, result.value / whole)
+        surprise = (utility - result.value / whole) / pi * whole / float((rows / pi).sum())
+    return name, result, _topic_parts(facts, weights, prediction, surprise)
+
+
+def _audited(sampled: Sampled, measure: Asked, weights: Floats, prediction: Floats) -> tuple[Result, Floats]:
+    """Return the estimate corrected by the audit, and its part of every topic."""
+    facts, is_open = sampled.facts, sampled.is_open
+    if sampled.not_audited is not None:
+        return sampled.not_audited, np.zeros(len(facts.topics))
+    found = corrected(
+        weights[facts.item[is_open]],
+        draw_probability=sampled.chance_open[is_open],
+        bronze_class=facts.bronze_class[is_open],
+        audited=facts.audited[is_open],
+        gold_grade=facts.audit_grade[is_open],
+        audit_probability=facts.audit_probability[is_open],
+        gains=measure.gains,
+        prior=prediction[facts.item[is_open]],
+        prior_total=[float(weights @ prediction)],
+    )
+    added = np.zeros(facts.item.size)
+    added[is_open] = found.item_corrections
+    return found.estimates[0], _topic_parts(facts, weights, prediction, added)
+
+
+def _topic_parts(facts: Facts, weights: Floats, prediction: Floats, added: Floats) -> Floats:
+    """Return by topic ``sum w f`` and what the judged items add to it, `added` times w."""
+    values = weights * prediction
+    values[facts.item] += weights[facts.item] * added
+    return np.bincount(facts.topic, values, len(facts.topics)).astype(np.float64)
+
+
+def _over_topics(found: Result, parts: Floats, sources: Sequence[str]) -> Result:
+    """Return the interval over topics; its standard error is at least the one for these topics."""
+    if isinstance(found, Refusal):
+        return found
+    wide = over_topics(parts, sources)
+    if isinstance(wide, Refusal) or wide.standard_error >= found.standard_error:
+        return wide
+    half = (wide.high - wide.value) / wide.standard_error * found.standard_error
+    return replace(wide, standard_error=found.standard_error, low=wide.value - half, high=wide.value + half)
+
+
+# -- ratios ------------------------------------------------------------------------------------------------------
+
+
+def _ratio(
+    plain: Evaluated,
+    sampled: Sampled,
+    measure: Asked,
+    parsed: RatioMeasure,
+    placed: Placed,
+    prediction: Floats,
+) -> Evaluated:
+    """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
+    facts = sampled.facts
+    cutoff = parsed.cutoff or np.iinfo(np.int64).max
+    n_outside = int((placed.outside <= cutoff).sum())
+    near = int((placed.rank <= cutoff).sum())
+    none = Refusal("a ratio's interval is for these topics; there is none for the population of topics")
+    plain = replace(plain, estimator="ratio", estimate_over_topics=none, corrected_over_topics=none)
+    if n_outside or (facts.first_probability == 0).all(axis=0).any():
+        outside = Outside(n_outside / max(1, n_outside + near), None, None)
+        words = (
+            f"{outside.share:.1%} of the documents that the run returns within the cutoff could not be judged"
+            if n_outside
+            else "some pooled documents could not be judged, and what a ratio divides by counts the whole pool"
+        )
+        return replace(plain, outside=outside, estimate=Refusal(words), corrected=Refusal(words))
+    ranks = placed.ranks(facts.topic.size)[None]
+    shared = {"prediction": prediction, "topic_index": facts.topic, "n_topics": len(facts.topics)}
+    found, audited = sampled.refused, sampled.not_audited
+    if not measure.gains.any():
+        found = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
+    return replace(
+        plain,
+        estimate=found or _ratio_as_given(sampled, measure, parsed, ranks, shared),
+        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, shared),
+    )
+
+
+def _ratio_as_given(
+    sampled: Sampled, measure: Asked, parsed: RatioMeasure, ranks: Ints, shared: dict[str, Any]
+) -> Result:
+    facts = sampled.facts
+    labels = pseudo_labels(
+        **shared,
+        judged=facts.item,
+        draw_probability=sampled.chance_judged,
+        label=mean_on_stairs(measure.gains, facts.label_item, facts.label_grade, facts.item.size),
+        steps=stairs(measure.gains).steps,
+    )
+    return ratio_estimates(parsed, labels, ranks, seed=SEED)[0]
+
+
+def _ratio_audited(
+    sampled: Sampled, measure: Asked, parsed: RatioMeasure, ranks: Ints, shared: dict[str, Any]
+) -> Result:
+    facts, is_open = sampled.facts, sampled.is_open
+    labels = corrected_pseudo_labels(
+        **shared,
+        judged=facts.item[is_open],
+        draw_probability=sampled.chance_open[is_open],
+        bronze_class=facts.bronze_class[is_open],
+        audited=facts.audited[is_open],
+        gold_grade=facts.audit_grade[is_open],
+        audit_probability=facts.audit_probability[is_open],
+        gains=measure.gains,
+    )
+    return ratio_estimates(parsed, labels, ranks, seed=SEED)[0]

@@ -1,0 +1,304 @@
+"""What would be said, were the evidence another: other tiers, other rules, halves of the time, one assessor less."""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analytics.aggregation.joining import dawid_skene
+from analytics.estimators import Floats, Refusal
+from analytics.frames import CampaignArrays, Ints
+from analytics.models import Method
+from analytics.releases.grades import grade_table, lower_medians, majorities
+from analytics.services.analyses.agreement import tiers_of
+from analytics.services.analyses.variants import (
+    NOT_ESTIMABLE,
+    Numbers,
+    halves,
+    numbers,
+    of_tier,
+    with_labels,
+    with_one_grade,
+    without_assessor,
+)
+from analytics.services.analyses.wanted import AnalysisRefused, Wanted
+from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimates import Basis
+from analytics.services.predictions import Predictions
+from analytics.services.recomputation import Progress
+from judging.models import Campaign
+from judging.services.exports import pseudonym
+from sampling.measures import measure_kind
+
+MOST_ASSESSORS = 50  # left out one by one: those with most labels
+SHOWN_CHANGES = 20
+SHOWN_RUNS = 20
+Score = Campaign.BronzeScore
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of looking: its group, its name, how its numbers are made, and by which method."""
+
+    group: str
+    label: str
+    method: str
+    make: Callable[[], Numbers]
+    note: str = ""
+
+
+def sensitivity(
+    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+) -> dict[str, Any]:
+    """Return the reported numbers and those of every variant, and which verdicts change."""
+    if len(arrays.runs) < 2:
+        raise AnalysisRefused("there is one run only: no verdict could change")
+    basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
+    base, method = _reported(basis, wanted.measure)
+    pair = _pair(base)
+    variants = list(_variants(basis, wanted.measure, method))
+    names = [run.run_id for run in arrays.runs]
+    told = []
+    for step, variant in enumerate(variants, start=1):
+        progress(step, len(variants) + 1, variant.label)
+        told.append(_as_json(variant, variant.make(), base, pair, names))
+    shown = _best(base)[:SHOWN_RUNS]
+    return {
+        "method": str(method),
+        "runs": [names[run] for run in shown],
+        "n_runs": len(names),
+        "n_pairs": base.verdict.size,
+        "n_apart": int(np.isin(base.verdict, (1, -1)).sum()),
+        "pair": [names[run] for run in _ends(pair, base.n_runs)],
+        "base": {"method": str(method), "refusal": base.reason, **_values(base, pair, shown)},
+        "n_assessors": len(np.unique(arrays.label_assessor)),
+        "n_left_out": sum(variant.group == "assessor" for variant in variants),
+        "variants": told,
+    }
+
+
+def _reported(basis: Basis, measure: str) -> tuple[Numbers, Method]:
+    """Return the corrected numbers, or the naive ones while there are none."""
+    found = numbers(basis, measure, Method.CORRECTED)
+    if not found.reason:
+        return found, Method.CORRECTED
+    naive = numbers(basis, measure, Method.NAIVE)
+    if naive.reason:
+        raise AnalysisRefused(naive.reason)
+    return naive, Method.NAIVE
+
+
+def _variants(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
+    yield from _tiers(basis, measure)
+    yield from _rules(basis, measure, method)
+    yield from _times(basis, measure, method)
+    yield from _leaving_out(basis, measure, method)
+
+
+# -- who is believed ----------------------------------------------------------------------------------------
+
+
+def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
+    naive = Variant(
+        "tier", "all judgments as given", Method.NAIVE.value, lambda: numbers(basis, measure, Method.NAIVE)
+    )
+    if measure_kind(measure) == "ratio":
+        yield naive
+        return
+    for tier in tiers_of(basis.arrays)[:2]:
+        yield Variant(
+            "tier",
+            f"{tier.name} tier alone",
+            Method.NAIVE.value,
+            lambda tier=tier: of_tier(basis, measure, tier.grade, tier.probability),  # type: ignore[misc]
+            "its audits only, each with one over its chance",
+        )
+    yield naive
+
+
+# -- how several grades become one --------------------------------------------------------------------------
+
+
+def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
+    arrays = basis.arrays
+    for name, joined in _joined(arrays).items():
+        if isinstance(joined, Refusal):
+            yield Variant("rule", f"{name}, as given", Method.NAIVE.value, _refusing(basis, joined))
+            continue
+        other = Basis(basis.campaign, with_one_grade(arrays, joined), basis.predictions, basis.counts)
+        yield Variant(
+            "rule",
+            f"{name}, as given",
+            Method.NAIVE.value,
+            lambda other=other: numbers(other, measure, Method.NAIVE),  # type: ignore[misc]
+        )
+    if method != Method.CORRECTED:
+        return
+    for score in (Score.VOTE_SHARE, Score.ONE_LABEL, Score.DAWID_SKENE):
+        if score == basis.campaign.bronze_score:
+            continue
+        campaign = copy.copy(basis.campaign)
+        campaign.bronze_score = score
+        other = Basis(campaign, arrays, basis.predictions, basis.counts)
+        yield Variant(
+            "rule",
+            f"corrected, classes by: {score.label}",
+            Method.CORRECTED.value,
+            lambda other=other: numbers(other, measure, Method.CORRECTED),  # type: ignore[misc]
+        )
+
+
+def _joined(arrays: CampaignArrays) -> dict[str, Ints | Refusal]:
+    """Return by rule the joined grade of every judged item."""
+    table = grade_table(arrays.label_item, arrays.label_grade, arrays.judged.size, arrays.n_grades)
+    fit = dawid_skene(
+        arrays.label_item,
+        arrays.label_assessor,
+        arrays.label_grade,
+        n_items=arrays.judged.size,
+        n_assessors=len(arrays.assessors),
+        n_grades=arrays.n_grades,
+    )
+    return {
+        "lower median": lower_medians(table).astype(np.int64),
+        "majority": majorities(table).astype(np.int64),
+        "Dawid-Skene": fit if isinstance(fit, Refusal) else fit.posterior.argmax(axis=1).astype(np.int64),
+    }
+
+
+def _refusing(basis: Basis, refusal: Refusal) -> Callable[[], Numbers]:
+    n = len(basis.arrays.runs)
+    size = n * (n + 1) // 2
+    nothing = np.full(size, np.nan)
+    verdict = np.full(size - n, NOT_ESTIMABLE)
+    return lambda: Numbers(nothing, nothing, nothing, [refusal.reason] * size, n, verdict)
+
+
+# -- when, and who ------------------------------------------------------------------------------------------
+
+
+def _times(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
+    for name, kept in zip(("first", "second"), halves(basis.arrays), strict=True):
+        yield Variant(
+            "drift",
+            f"{name} half of each topic's judgments",
+            str(method),
+            lambda kept=kept: _again(basis, with_labels(basis.arrays, kept), measure, method),  # type: ignore[misc]
+        )
+
+
+def _leaving_out(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
+    arrays = basis.arrays
+    count = np.bincount(arrays.label_assessor, minlength=len(arrays.assessors))
+    most = np.argsort(-count, kind="stable")[:MOST_ASSESSORS]
+    for place in most[count[most] > 0].tolist():
+        assessor = arrays.assessors[place]
+        yield Variant(
+            "assessor",
+            f"without {pseudonym(basis.campaign, assessor.pk)}",
+            str(method),
+            lambda place=place: _again(basis, without_assessor(arrays, place), measure, method),  # type: ignore[misc]
+            f"{int(count[place]):,} labels, {assessor.tier} tier",
+        )
+
+
+def _again(basis: Basis, arrays: CampaignArrays, measure: str, method: Method) -> Numbers:
+    """Return the numbers that would be there, had only these labels been given: predictions too are made anew."""
+    if arrays.judged.size == 0:
+        return _refusing(basis, Refusal("nobody else has judged"))()
+    return numbers(Basis(basis.campaign, arrays, Predictions(arrays), basis.counts), measure, method)
+
+
+# -- what changes -------------------------------------------------------------------------------------------
+
+
+def _as_json(
+    variant: Variant, found: Numbers, base: Numbers, pair: int | None, names: list[str]
+) -> dict[str, Any]:
+    before, after = base.verdict, found.verdict
+    known = (before != NOT_ESTIMABLE) & (after != NOT_ESTIMABLE)
+    changed = np.flatnonzero(known & (before != after))
+    reversed_ones = int((before[changed] * after[changed] == -1).sum())
+    lost = int(((before[changed] != 0) & (after[changed] == 0)).sum())
+    return {
+        "group": variant.group,
+        "label": variant.label,
+        "method": variant.method,
+        "note": variant.note,
+        "refusal": found.reason,
+        "tau": _tau(base.value[: base.n_runs], found.value[: base.n_runs]),
+        "n_compared": int(known.sum()),
+        "n_changed": changed.size,
+        "n_reversed": reversed_ones,
+        "n_lost": lost,
+        "n_gained": changed.size - reversed_ones - lost,
+        "changes": [_change(place, before, after, names) for place in changed[:SHOWN_CHANGES].tolist()],
+        **_values(found, pair, _best(base)[:SHOWN_RUNS]),
+    }
+
+
+def _change(place: int, before: Ints, after: Ints, names: list[str]) -> dict[str, str]:
+    first, second = (names[run] for run in _ends(place, len(names)))
+    said = {1: f"{first} is better", -1: f"{second} is better", 0: "not told apart"}
+    return {"a": first, "b": second, "before": said[int(before[place])], "after": said[int(after[place])]}
+
+
+def _values(found: Numbers, pair: int | None, runs: list[int]) -> dict[str, Any]:
+    """Return the numbers of the pair that is looked at, and the values of the best runs."""
+    target = None if pair is None else found.n_runs + pair
+    return {
+        "difference": {"value": None, "low": None, "high": None, "refusal": ""}
+        if target is None
+        else {
+            "value": _number(found.value, target),
+            "low": _number(found.low, target),
+            "high": _number(found.high, target),
+            "refusal": found.refusal[target],
+        },
+        "values": [_number(found.value, run) for run in runs],
+    }
+
+
+def _number(column: Floats, place: int) -> float | None:
+    number = float(column[place])
+    return None if np.isnan(number) else number
+
+
+def _best(base: Numbers) -> list[int]:
+    """Return the runs that have a value, the best first."""
+    value = base.value[: base.n_runs]
+    order = np.argsort(-np.nan_to_num(value, nan=-np.inf), kind="stable")
+    return [run for run in order.tolist() if not np.isnan(value[run])]
+
+
+def _pair(base: Numbers) -> int | None:
+    """Return the pair of the two best runs, by its place among the pairs."""
+    best = _best(base)[:2]
+    if len(best) < 2:
+        return None
+    a, b = sorted(best)
+    return a * base.n_runs - a * (a + 1) // 2 + b - a - 1
+
+
+def _ends(pair: int | None, n_runs: int) -> tuple[int, ...]:
+    """Return the two runs of a pair, by its place among the pairs (a, b), a < b.
+
+    >>> [_ends(place, 3) for place in (0, 1, 2, None)]
+    [(0, 1), (0, 2), (1, 2), ()]
+    """
+    if pair is None:
+        return ()
+    first, second = np.triu_indices(n_runs, 1)
+    return int(first[pair]), int(second[pair])
+
+
+def _tau(one: Floats, other: Floats) -> float | None:
+    """Return Kendall's tau of the runs that both have; equal values count neither way."""
+    both = ~np.isnan(one) & ~np.isnan(other)
+    if both.sum() < 2:
+        return None
+    a, b = one[both], other[both]
+    signs = np.sign(a[:, None] - a[None]) * np.sign(b[:, None] - b[None])
+    return float(signs[np.triu_indices(a.size, 1)].mean())

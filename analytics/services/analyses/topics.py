@@ -1,0 +1,168 @@
+"""Topic by topic: how two runs differ in each, with an interval where there is one, and which are hard for all runs.
+
+A single topic has few audited documents. Where there are enough for an interval its number is the corrected one, made
+of its own documents. Elsewhere it would be unbiased and useless: one audited document more or less changes everything.
+There the value is the synthetic one of small areas, each grade given taken as what it means on average in the whole
+audit, and has no interval: nobody can say how far this topic's judges are from the average.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from analytics.correction import class_moments, corrected
+from analytics.estimators import Estimates, Floats, all_refused
+from analytics.labels import merged_classes
+from analytics.frames import CampaignArrays
+from analytics.models import Method
+from analytics.services.analyses.wanted import AnalysisRefused, Wanted
+from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimates import Basis, Targets, _targets
+from analytics.services.predictions import Predictions
+from analytics.services.raw_estimates import as_judged
+from analytics.services.recomputation import Progress
+from analytics.targets import TargetWeights
+from judging.models import Campaign
+from sampling.measures import measure_kind
+from sampling.sparse import SparseRuns
+
+MOST_TOPICS = 2000
+
+
+def topics(
+    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+) -> dict[str, Any]:
+    """Return for every topic the difference of two runs and the mean of all runs, corrected (else as judged)."""
+    if measure_kind(wanted.measure) != "linear":
+        raise AnalysisRefused(
+            f"{wanted.measure} is a ratio, estimated over all topics together; ask about a sum such as DCG or P"
+        )
+    basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
+    if basis.not_judged is not None:
+        raise AnalysisRefused(basis.not_judged.reason)
+    targets = _targets(basis, wanted.measure)
+    first, second = (_place(arrays, name) for name in (wanted.run, wanted.against))
+    for place in (first, second):
+        _refuse_settled(targets, place)
+    usable = [place for place in range(len(arrays.runs)) if place not in targets.settled]
+    runs = targets.weights.runs
+    progress(1, 3, "topic by topic")
+    difference = runs.row(first) - runs.row(second)
+    method = Method.NAIVE if basis.not_audited is not None else Method.CORRECTED
+    of_pair = _by_topic(basis, targets, difference, method)
+    naive = of_pair if method == Method.NAIVE else _by_topic(basis, targets, difference, Method.NAIVE)
+    progress(2, 3, "all runs together")
+    of_all = _by_topic(basis, targets, _mean(runs, usable), method)
+    parameters = arrays.draw.parameters["topics"]
+    titles = dict(campaign.collection.topics.filter(topic_id__in=parameters).values_list("topic_id", "title"))
+    n_judged = np.bincount(arrays.topic_index[arrays.judged], minlength=arrays.n_topics)
+    n_audited = np.bincount(arrays.topic_index[arrays.judged[arrays.audited]], minlength=arrays.n_topics)
+    rows = [
+        {
+            "topic_id": topic_id,
+            "title": titles.get(topic_id, ""),
+            "n_judged": n_judged[place],
+            "n_audited": n_audited[place],
+            "difference": _part(of_pair, place),
+            "naive": _part(naive, place),
+            "mean": _part(of_all, place),
+        }
+        for place, topic_id in enumerate(_names(arrays))
+    ]
+    kept = _most_different(rows)
+    return {
+        "method": str(method),
+        "n_topics": len(rows),
+        "n_runs": len(usable),
+        "n_runs_left_out": len(arrays.runs) - len(usable),
+        "n_with_interval": sum(row["difference"]["low"] is not None for row in rows),
+        "topics": kept,
+    }
+
+
+def _names(arrays: CampaignArrays) -> list[str]:
+    """Return the topics' ids in the order of their places."""
+    names = [""] * arrays.n_topics
+    for place, topic_id in zip(arrays.topic_index.tolist(), arrays.frame["topic_id"].to_list(), strict=True):
+        names[place] = topic_id
+    return [name or f"({place})" for place, name in enumerate(names)]
+
+
+def _place(arrays: CampaignArrays, run_id: str) -> int:
+    place = next((place for place, run in enumerate(arrays.runs) if run.run_id == run_id), None)
+    if place is None:
+        raise AnalysisRefused(f"the collection has no run {run_id!r}")
+    return place
+
+
+def _refuse_settled(targets: Targets, place: int) -> None:
+    settled = targets.settled.get(place)
+    if settled is not None and hasattr(settled, "reason"):
+        raise AnalysisRefused(settled.reason)
+
+
+def _mean(runs: SparseRuns, usable: list[int]) -> Floats:
+    """Return the mean of the usable runs' weights, over the frame."""
+    if not usable:
+        raise AnalysisRefused("no run has a number: all return documents that could not be drawn")
+    mask = np.zeros(runs.n_runs, dtype=bool)
+    mask[usable] = True
+    return runs.item_sums(np.where(mask[runs.run], runs.value, 0.0)) / len(usable)
+
+
+def _by_topic(basis: Basis, targets: Targets, weights: Floats, method: Method) -> Estimates:
+    """Return the estimate of every topic: a target whose weights are those of the topic, times the number of topics."""
+    arrays = basis.arrays
+    here = np.flatnonzero(weights)
+    entries = SparseRuns(
+        arrays.n_topics,
+        weights.size,
+        arrays.topic_index[here].astype(np.int32),
+        here.astype(np.int32),
+        weights[here] * arrays.n_topics,
+    )
+    of_topics = TargetWeights(entries, paired=False)
+    totals = of_topics.totals(targets.prediction)
+    prior = targets.prediction[arrays.judged]
+    judged = of_topics.over(arrays.judged)
+    if method == Method.NAIVE:
+        return as_judged(arrays, judged, targets.utility, basis.chance_judged, prior, totals)
+    if basis.not_audited is not None:
+        return all_refused(arrays.n_topics, basis.not_audited)
+    open_ones, f = judged.over(np.flatnonzero(basis.open_to_audits)), prior[basis.open_to_audits]
+    audit = basis.audit
+    found = corrected(open_ones, **audit, gains=targets.gains, prior=f, prior_total=totals).estimates
+    synthetic = totals + open_ones.totals((_meaning(audit, targets.gains) - f) / audit["draw_probability"])
+    refused = np.isin(np.arange(arrays.n_topics), list(found.refusals))
+    return replace(found, value=np.where(refused, synthetic, found.value))
+
+
+def _meaning(audit: dict[str, Any], gains: Floats) -> Floats:
+    """Return by item what its class of grades means on average, by the whole audit."""
+    seen, chance = audit["audited"], audit["audit_probability"]
+    gain = np.where(seen, gains[np.where(seen, audit["gold_grade"], 0)], 0.0)
+    classes = merged_classes(audit["bronze_class"], seen)
+    means: Floats = class_moments(
+        classes, seen, gain, np.where(chance == 0, 1.0, chance), float(np.ptp(gains))
+    )[0]
+    return means
+
+
+def _part(found: Estimates, place: int) -> dict[str, Any]:
+    """Return a topic's number, without ends where there is no interval."""
+    refusal = found.refusals.get(place)
+    value = float(found.value[place])
+    return {
+        "value": value if abs(value) > 1e-12 else 0.0,
+        "low": None if refusal else float(found.low[place]),
+        "high": None if refusal else float(found.high[place]),
+        "n": int(found.n[place]),
+        "refusal": refusal.reason if refusal else "",
+    }
+
+
+def _most_different(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows by topic id; of very many topics those that differ most."""
+    kept = sorted(rows, key=lambda row: -abs(row["difference"]["value"]))[:MOST_TOPICS]
+    return sorted(kept, key=lambda row: row["topic_id"])

@@ -1,0 +1,175 @@
+"""The same campaign with other evidence: fewer labels, one joined grade an item, another audit; and its numbers."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analytics.comparison import holm
+from analytics.estimators import Estimates, Floats, Refusal, all_refused, difference_estimator
+from analytics.frames import CampaignArrays, Ints
+from analytics.models import Method
+from analytics.ranking import Bools
+from analytics.services.columns import EstimateColumns, columns
+from analytics.services.estimates import Basis, _corrected, _naive, _targets, estimate_columns
+from analytics.services.verdicts import SURE
+from sampling.measures import measure_kind
+
+NOT_ESTIMABLE = 9
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of all runs, then of all pairs (a, b), a < b; and what they say of each pair.
+
+    `verdict`: 1 a is better, -1 b is better, 0 not told apart (Holm's p over all pairs), NOT_ESTIMABLE.
+    """
+
+    value: Floats  # [target], NaN where refused
+    low: Floats
+    high: Floats
+    refusal: list[str]
+    n_runs: int
+    verdict: Ints  # [pair]
+
+    @property
+    def reason(self) -> str:
+        """Return why nothing at all has a number, else an empty text."""
+        return self.refusal[0] if self.refusal and all(self.refusal) else ""
+
+
+def numbers(basis: Basis, measure: str, method: Method) -> Numbers:
+    """Return the naive or the corrected numbers of a measure."""
+    if measure_kind(measure) == "ratio":
+        found = next(table for table in estimate_columns(basis, measure) if table.method == method)
+        return _told(found)
+    targets = _targets(basis, measure)
+    made = _corrected(basis, targets)[0] if method == Method.CORRECTED else _naive(basis, targets)[0]
+    return _told(_columns(measure, method, targets.weights.pairs, made, targets.settled))
+
+
+def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
+    """Return the numbers of one tier's grades alone, taken as right: `grade` [judged], -1 where it has none.
+
+    `chance` [judged] is that of being asked about, given that it was judged; 0 where that could not be.
+    """
+    targets = _targets(basis, measure)
+    arrays, open_to = basis.arrays, np.asarray(chance > 0)
+    refused = arrays.not_covered(open_to, "item that this tier could have judged")
+    members = np.flatnonzero(open_to & (grade >= 0))
+    if not members.size:
+        refused = "this tier has judged nothing that counts here yet", None
+    made: Estimates
+    if refused:
+        made = all_refused(len(targets.weights), Refusal(*refused))
+    else:
+        made = difference_estimator(
+            targets.judged.over(members),
+            targets.gains[grade[members]],
+            arrays.draw_probability(open_to)[members] * chance[members],
+            prior=targets.prediction[arrays.judged[members]],
+            prior_total=targets.prior_total,
+        )
+    return _told(_columns(measure, Method.NAIVE, targets.weights.pairs, made, targets.settled))
+
+
+def _columns(
+    measure: str, method: Method, pairs: tuple[Ints, Ints], made: Estimates, settled: dict
+) -> EstimateColumns:
+    return columns(measure, method, pairs, made, settled=settled, tested=True)
+
+
+def _told(table: EstimateColumns) -> Numbers:
+    of_pair = table.run_b >= 0
+    value = table.numbers["value"]
+    p = table.numbers.get("p_value", np.full(value.size, np.nan))[of_pair]
+    if not np.isfinite(p).any():  # a ratio as judged has no test: its interval says as much
+        p = _p_of_interval(table, of_pair)
+    adjusted = np.full(p.size, np.nan)
+    tested = np.flatnonzero(np.isfinite(p))
+    if tested.size:
+        adjusted[tested] = holm(p[tested])
+    verdict = np.where(adjusted < SURE, np.sign(value[of_pair]), 0.0)
+    verdict = np.where(np.isnan(value[of_pair]), NOT_ESTIMABLE, verdict).astype(np.int64)
+    n_runs = int((~of_pair).sum())
+    return Numbers(value, table.numbers["low"], table.numbers["high"], table.refusal, n_runs, verdict)
+
+
+def _p_of_interval(table: EstimateColumns, chosen: Bools) -> Floats:
+    """Return 0.01 where the interval excludes 0 and 1 elsewhere: told apart as the interval says, not adjusted."""
+    low, high = table.numbers["low"][chosen], table.numbers["high"][chosen]
+    p = np.where((low > 0) | (high < 0), SURE / 2 / max(1, low.size), 1.0)
+    return np.where(np.isnan(low), np.nan, p)
+
+
+# -- other evidence -----------------------------------------------------------------------------------------
+
+
+def with_labels(arrays: CampaignArrays, kept: Bools) -> CampaignArrays:
+    """Return the arrays as if only these labels had been given.
+
+    An item without a label left is not judged: it counts among those not reached yet, which the chance to be judged
+    knows of. Its audit, if it had one, says nothing any more.
+    """
+    items = np.unique(arrays.label_item[kept])
+    rank = np.full(arrays.judged.size, -1, dtype=np.int64)
+    rank[items] = np.arange(items.size)
+    silver = rank[arrays.silver_label_item] >= 0
+    return replace(
+        arrays,
+        judged=arrays.judged[items],
+        batch=arrays.batch[items],
+        label_item=rank[arrays.label_item[kept]],
+        label_assessor=arrays.label_assessor[kept],
+        label_grade=arrays.label_grade[kept],
+        label_time=arrays.label_time[kept],
+        label_judgment=arrays.label_judgment[kept],
+        audited=arrays.audited[items],
+        audit_grade=arrays.audit_grade[items],
+        audit_probability=arrays.audit_probability[items],
+        silver_label_item=rank[arrays.silver_label_item[silver]],
+        silver_label_assessor=arrays.silver_label_assessor[silver],
+        silver_label_grade=arrays.silver_label_grade[silver],
+        silver_probability=arrays.silver_probability[items],
+        n_judgments=arrays.n_judgments - int((~kept).sum()),
+    )
+
+
+def without_assessor(arrays: CampaignArrays, assessor: int) -> CampaignArrays:
+    """Return the arrays without what one assessor (his place among them) judged: labels, and gold checks."""
+    left = with_labels(arrays, arrays.label_assessor != assessor)
+    checks = arrays.check_assessor != assessor
+    return replace(
+        left,
+        check_assessor=arrays.check_assessor[checks],
+        check_true=arrays.check_true[checks],
+        check_given=arrays.check_given[checks],
+        check_time=arrays.check_time[checks],
+    )
+
+
+def with_one_grade(arrays: CampaignArrays, grade: Ints) -> CampaignArrays:
+    """Return the arrays with one label an item, the grade [judged] that its labels say together."""
+    n = arrays.judged.size
+    return replace(
+        arrays,
+        label_item=np.arange(n),
+        label_assessor=np.zeros(n, dtype=np.int64),
+        label_grade=grade.astype(np.int64),
+        label_time=np.zeros(n),
+        label_judgment=np.arange(n),
+    )
+
+
+def halves(arrays: CampaignArrays) -> tuple[Bools, Bools]:
+    """Return which labels belong to the first half of their topic's, and which to the second, by when they were given.
+
+    Within a topic items come in random order, so that each half is a random part of the topic's items.
+    """
+    topic = arrays.topic_index[arrays.judged[arrays.label_item]]
+    order = np.lexsort((arrays.label_judgment, topic))
+    counts = np.bincount(topic, minlength=arrays.n_topics)
+    starts = np.cumsum(counts) - counts
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size) - starts[topic[order]]
+    early = place < (counts[topic] + 1) // 2
+    return early, ~early

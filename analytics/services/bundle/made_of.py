@@ -1,0 +1,52 @@
+"""What a release rests on, in a few numbers: so that whoever makes it again can be told what has changed since."""
+
+from typing import Any
+
+from django.db import connection
+
+from judging.models import Campaign
+
+# Each row: words, and a statement of one value. md5 tells contents apart; nothing secret is in them.
+FACTS = {
+    "judgments": "SELECT count(*) FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id "
+    "WHERE a.campaign_id = %(campaign)s",
+    "newest judgment": "SELECT max(j.id) FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id "
+    "WHERE a.campaign_id = %(campaign)s",
+    "judgments set aside": "SELECT count(*) FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose = 'void'",
+    "adjudications": "SELECT count(*) FROM judging_adjudication d JOIN judging_item i ON i.id = d.item_id "
+    "WHERE i.campaign_id = %(campaign)s",
+    "gold answers": "SELECT md5(string_agg(g.id || ' ' || g.grade, ',' ORDER BY g.id)) FROM judging_goldanswer g "
+    "JOIN judging_topic t ON t.id = g.topic_id WHERE t.collection_id = %(collection)s",
+    "assessors": "SELECT md5(string_agg(id || ' ' || tier || ' ' || kind, ',' ORDER BY id)) FROM judging_assessor "
+    "WHERE campaign_id = %(campaign)s",
+    "topics": "SELECT md5(string_agg(md5(t::text), ',' ORDER BY id)) FROM judging_topic t "
+    "WHERE collection_id = %(collection)s",
+    "documents": "SELECT count(*) || ' ' || coalesce(sum(version), 0) FROM judging_document "
+    "WHERE collection_id = %(collection)s",
+    "runs": "SELECT md5(string_agg(md5(r::text), ',' ORDER BY id)) FROM judging_run r "
+    "WHERE collection_id = %(collection)s",
+    "draws": "SELECT count(*) FROM sampling_draw WHERE campaign_id = %(campaign)s",
+    "audits": "SELECT count(*) FROM sampling_audit WHERE campaign_id = %(campaign)s",
+    "grades of the scale": "SELECT md5(string_agg(md5(g::text), ',' ORDER BY value)) FROM judging_grade g "
+    "WHERE scale_id = %(scale)s",
+    "words about the campaign": "SELECT md5(concat_ws('|', name, guidelines, state, judgments_per_item, "
+    "consent <> '')) FROM judging_campaign WHERE id = %(campaign)s",
+    "words about the collection": "SELECT md5(concat_ws('|', name, description, source, licence, "
+    "may_publish_documents)) FROM judging_collection WHERE id = %(collection)s",
+}
+
+
+def made_of(campaign: Campaign) -> dict[str, Any]:
+    """Return what the campaign's release of this moment rests on."""
+    keys = {"campaign": campaign.pk, "collection": campaign.collection_id, "scale": campaign.scale_id}
+    found = {}
+    with connection.cursor() as cursor:
+        for words, statement in FACTS.items():
+            cursor.execute(statement, keys)
+            found[words] = cursor.fetchone()[0]
+    return found
+
+
+def changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return in words what differs."""
+    return [words for words in FACTS if before.get(words) != now.get(words)]

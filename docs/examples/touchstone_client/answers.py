@@ -1,0 +1,137 @@
+"""The answers as they come, typed. Fields that a newer server adds are in the dictionaries, too."""
+
+from typing import Any, NotRequired, TypedDict
+
+Answer = dict[str, Any]  # of what has no type of its own here
+
+
+class Job(TypedDict):
+    """Background work: `state` is queued, running, done, failed or cancelled."""
+
+    id: str
+    kind: str
+    state: str
+    done: int
+    total: int
+    note: str
+    result: Answer
+    error: str
+
+
+class Estimate(TypedDict):
+    """A value with its 95 % interval, or the reason why there is none. With `run_b`: run minus run_b."""
+
+    run: str
+    run_b: str | None
+    measure: str
+    method: str
+    value: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    n: int
+    refusal: str
+    warning: str
+
+
+class Measure(TypedDict):
+    name: str
+    kind: str
+    is_usual: bool
+
+
+class Measures(TypedDict):
+    campaign: str
+    measures: list[Measure]
+    computation: Answer | None
+
+
+class Pair(TypedDict):
+    """The corrected difference of two runs; `better` where Holm's p tells them apart."""
+
+    run: str
+    run_b: str
+    measure: str
+    value: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_holm: float | None
+    n: int
+    better: str | None
+    verdict: str
+    refusal: str
+
+
+class Comparison(TypedDict):
+    measure: str
+    run: str
+    against: str
+    verdict: str
+    p_holm: float | None
+    n_compared: int
+    better: str | None
+    estimates: list[Estimate]
+
+
+class RankedRun(TypedDict):
+    run: str
+    value: float
+    low: float
+    high: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    probabilities: list[float]
+
+
+class Ranking(TypedDict):
+    measure: str
+    method: str
+    runs: list[RankedRun]
+    tau: dict[str, float] | None
+    refusal: str
+
+
+class RunEstimate(TypedDict):
+    run: str
+    measure: str
+    against: str | None
+    as_of: int | None
+    is_from_upload: bool
+    values: list[Estimate]
+    differences: list[Estimate]
+    verdict: str
+
+
+class Release(TypedDict):
+    id: str
+    version: str
+    title: str
+    state: str
+    job: str | None
+    n_bytes: int | None
+    sha256: str
+    merkle_root: str
+    withdrawn_at: str | None
+
+
+class Topic(TypedDict):
+    title: str
+    description: NotRequired[str]
+    narrative: NotRequired[str]
+
+
+class Document(TypedDict):
+    title: str
+    text: NotRequired[str]
+
+
+class Item(TypedDict):
+    """What to judge: answer it under its `token` within `lease_seconds`."""
+
+    token: str
+    topic: Topic
+    document: Document
+    lease_seconds: int

@@ -1,0 +1,86 @@
+"""The addresses of the facts, below /api/v1/."""
+
+from django.urls import path
+
+from judging.views.api import assessors, campaigns, collections, contents, entry, log, mine, training, work
+
+COLLECTION, CAMPAIGN = "collections/<uuid:collection_id>", "campaigns/<uuid:campaign_id>"
+ASSESSOR = f"{CAMPAIGN}/assessors/<int:assessor_id>"
+MINE = "me/campaigns/<uuid:campaign_id>"
+urlpatterns = [
+    path("collections", collections.Collections.as_view(), name="api-collections"),
+    path("deleted-collections", collections.DeletedCollections.as_view(), name="api-deleted-collections"),
+    path("deleted-campaigns", collections.DeletedCampaigns.as_view(), name="api-deleted-campaigns"),
+    path(COLLECTION, collections.OneCollection.as_view(), name="api-collection"),
+    path(f"{COLLECTION}/delete", collections.CollectionDelete.as_view(), name="api-collection-delete"),
+    path(f"{COLLECTION}/restore", collections.CollectionRestore.as_view(), name="api-collection-restore"),
+    path(f"{COLLECTION}/members", collections.CollectionMembers.as_view(), name="api-members"),
+    path(f"{COLLECTION}/topics", contents.Topics.as_view(), name="api-topics"),
+    path(f"{COLLECTION}/documents", contents.Documents.as_view(), name="api-documents"),
+    path(f"{COLLECTION}/documents/<int:document_pk>", contents.OneDocument.as_view(), name="api-document"),
+    path(f"{COLLECTION}/runs", contents.Runs.as_view(), name="api-runs"),
+    path(f"{COLLECTION}/runs/<int:run_pk>", contents.OneRun.as_view(), name="api-run"),
+    path(f"{COLLECTION}/scores", contents.ScoreLists.as_view(), name="api-scores"),
+    path(f"{COLLECTION}/gold-answers", contents.GoldAnswers.as_view(), name="api-gold-answers"),
+    path(f"{COLLECTION}/imports", contents.Imports.as_view(), name="api-imports"),
+    path(f"{COLLECTION}/events", work.CollectionEvents.as_view(), name="api-collection-events"),
+    path("campaigns", campaigns.Campaigns.as_view(), name="api-campaigns"),
+    path(CAMPAIGN, campaigns.OneCampaign.as_view(), name="api-campaign"),
+    path(f"{CAMPAIGN}/scale", campaigns.CampaignScale.as_view(), name="api-scale"),
+    path(f"{CAMPAIGN}/state", campaigns.CampaignState.as_view(), name="api-campaign-state"),
+    path(f"{CAMPAIGN}/progress", campaigns.CampaignProgress.as_view(), name="api-progress"),
+    path(f"{CAMPAIGN}/delete", campaigns.CampaignDelete.as_view(), name="api-campaign-delete"),
+    path(f"{CAMPAIGN}/restore", campaigns.CampaignRestore.as_view(), name="api-campaign-restore"),
+    path(f"{CAMPAIGN}/topic-teams", campaigns.TopicTeams.as_view(), name="api-topic-teams"),
+    path(f"{CAMPAIGN}/events", work.CampaignEvents.as_view(), name="api-campaign-events"),
+    path(f"{CAMPAIGN}/assessors", assessors.Assessors.as_view(), name="api-assessors"),
+    path(ASSESSOR, assessors.OneAssessor.as_view(), name="api-assessor"),
+    path(f"{ASSESSOR}/status", assessors.AssessorStatus.as_view(), name="api-assessor-status"),
+    path(f"{ASSESSOR}/requeue", assessors.AssessorRequeue.as_view(), name="api-assessor-requeue"),
+    path(f"{ASSESSOR}/messages", assessors.AssessorMessages.as_view(), name="api-assessor-messages"),
+    path(f"{ASSESSOR}/events", work.AssessorEvents.as_view(), name="api-assessor-events"),
+    path(
+        f"{ASSESSOR}/training-attempts", assessors.TrainingAttempts.as_view(), name="api-training-attempts"
+    ),
+    path(f"{CAMPAIGN}/invitations", entry.Invitations.as_view(), name="api-invitations"),
+    path(
+        f"{CAMPAIGN}/invitations/<int:invitation_id>/revoke",
+        entry.InvitationRevoke.as_view(),
+        name="api-invitation-revoke",
+    ),
+    path(f"{CAMPAIGN}/market", entry.Market.as_view(), name="api-market"),
+    path(f"{CAMPAIGN}/participants", entry.Participants.as_view(), name="api-participants"),
+    path(f"{CAMPAIGN}/participants/erase", entry.ParticipantsErase.as_view(), name="api-participants-erase"),
+    path(f"{CAMPAIGN}/codes", entry.Codes.as_view(), name="api-codes"),
+    path(f"{CAMPAIGN}/consent", entry.Consent.as_view(), name="api-consent"),
+    path(f"{CAMPAIGN}/training", training.Training.as_view(), name="api-training"),
+    path(f"{CAMPAIGN}/training/items", training.TrainingItems.as_view(), name="api-training-items"),
+    path(f"{CAMPAIGN}/training/rules", training.TrainingRules.as_view(), name="api-training-rules"),
+    path(
+        f"{CAMPAIGN}/training/explanations",
+        training.TrainingExplanations.as_view(),
+        name="api-training-explanations",
+    ),
+    path(f"{CAMPAIGN}/training/trainees", training.Trainees.as_view(), name="api-trainees"),
+    path(f"{CAMPAIGN}/items", log.Items.as_view(), name="api-items"),
+    path(f"{CAMPAIGN}/items/<uuid:item_id>", log.OneItem.as_view(), name="api-item"),
+    path(f"{CAMPAIGN}/judgment-log", log.JudgmentLog.as_view(), name="api-judgment-log"),
+    path(f"{CAMPAIGN}/adjudications", log.Adjudications.as_view(), name="api-adjudications"),
+    path(f"{CAMPAIGN}/leases", log.Leases.as_view(), name="api-leases"),
+    path(
+        f"{CAMPAIGN}/leases/release-expired",
+        log.LeasesReleaseExpired.as_view(),
+        name="api-leases-release-expired",
+    ),
+    path(f"{CAMPAIGN}/leases/<uuid:token>/release", log.LeaseRelease.as_view(), name="api-lease-release"),
+    path("jobs", work.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<uuid:job_id>", work.OneJob.as_view(), name="api-job"),
+    path("jobs/<uuid:job_id>/cancel", work.JobCancel.as_view(), name="api-job-cancel"),
+    path("me/campaigns", mine.MyCampaigns.as_view(), name="api-my-campaigns"),
+    path(f"{MINE}/judgments", mine.MyJudgments.as_view(), name="api-my-judgments"),
+    path(f"{MINE}/consent", mine.MyConsent.as_view(), name="api-my-consent"),
+    path(f"{MINE}/training", mine.MyTraining.as_view(), name="api-my-training"),
+    path(f"{MINE}/completion", mine.MyCompletion.as_view(), name="api-my-completion"),
+    path("me/messages", mine.MyMessages.as_view(), name="api-my-messages"),
+    path("me/messages/<int:message_id>/read", mine.MyMessageRead.as_view(), name="api-my-message-read"),
+]

@@ -1,0 +1,112 @@
+"""A small campaign's release, as its file: drawn in part, judged twice with errors, checked and audited."""
+
+import zipfile
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from small_campaign import (
+    DEPTH,
+    TOPICS,
+    give,
+    judge_all,
+    judge_audit,
+    make_assessor,
+    make_undrawn,
+    slots,
+    truth_of,
+)
+
+from analytics.services.recomputation import recompute
+from analytics.services.releasing import build, make_release
+from judging.services.campaigns import open_campaign
+from sampling.questions import Design
+from sampling.services.auditing import audit
+from sampling.services.drawing import draw
+
+VERSION = "1.0"
+
+
+def wrong_now_and_then(slot, place):
+    """Ann errs by one grade at every fifth document, Ben at every seventh; never at the same ones."""
+    number = int(slot.item.document.doc_id[-2:]) + 3 * TOPICS.index(slot.item.topic.topic_id)
+    return (truth_of(slot) + 1) % 4 if number % (5, 7)[place % 2] == 0 else truth_of(slot)
+
+
+def judged_campaign(
+    folder,
+    *,
+    budget=34,
+    selection="poisson",
+    kind="pool",
+    checks=0.2,
+    audited=28,
+    complete=True,
+    gold=True,
+    top_up=0,
+):
+    """Return a campaign with estimates: drawn, judged by two, some of it checked and audited."""
+    made = make_undrawn(folder, gold=gold, gold_check_rate=checks, gold_check_exposures=4)
+    about = {"measure": "DCG@10", "depth": DEPTH, "selection": selection}
+    runs = ("run0", "run2") if kind == "pair" else ()
+    draw(campaign=made, design=Design(kind, runs, budget=budget, **about), seed=20)
+    open_campaign(campaign=made, actor=None)
+    people = [make_assessor(made, name) for name in ("ann", "ben")]
+    greta = make_assessor(made, "greta", tier="gold")
+    judge_all(made, people, grade=wrong_now_and_then)
+    if top_up:
+        draw(campaign=made, design=Design(kind, runs, budget=top_up, **about), seed=20)
+        judge_all(made, people, grade=wrong_now_and_then)
+    if not complete:
+        return made
+    for place, slot in enumerate(slots(made, "check", state="open")):
+        give(people[place % 2], slot, wrong_now_and_then(slot, place))
+    if audited:
+        audit(campaign=made, items_each_time=audited, items_in_total=audited, seed=5)
+        judge_audit(made, greta)
+    return made
+
+
+def release_of(campaign, *, documents=True, hidden=(), **options):
+    """Return the bytes of the release of a campaign; the runs that are not hidden are in it."""
+    campaign.collection.runs.exclude(run_id__in=hidden).update(may_publish=True)
+    type(campaign.collection).objects.filter(pk=campaign.collection_id).update(
+        may_publish_documents=documents
+    )
+    release = make_release(
+        campaign=campaign,
+        version=VERSION,
+        title="A small release",
+        authors="Ann Example",
+        licence="CC-BY-4.0",
+        includes_documents=documents,
+        actor=None,
+        by_job=False,
+        **options,
+    )
+    return Path(build(release=release).file.path).read_bytes()
+
+
+@cache
+def made_once(**options):
+    """Return the bytes of a release, made once in a process; the first test that asks must have the database."""
+    of_release = {
+        name: options.pop(name)
+        for name in ("documents", "hidden", "aggregation", "prefers_gold")
+        if name in options
+    }
+    with TemporaryDirectory() as folder:
+        campaign = judged_campaign(Path(folder), **options)
+        recompute(campaign=campaign)
+        return release_of(campaign, **of_release)
+
+
+def unpacked(content, folder):
+    """Unpack a release into the folder; return where its files lie."""
+    path = Path(folder, "release.zip")
+    path.write_bytes(content)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder)
+        top = archive.namelist()[0].split("/")[0]
+    path.unlink()
+    return Path(folder, top)
