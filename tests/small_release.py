@@ -104,6 +104,7 @@ def made_once(**options):
 def unpacked(content, folder):
     """Unpack a release into the folder; return where its files lie."""
     path = Path(folder, "release.zip")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.core.files.base import ContentFile
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
@@ -19,6 +18,7 @@ import analytics.tasks  # noqa: F401 (all three: the kinds of job are registered
 import judging.tasks  # noqa: F401
 import sampling.tasks  # noqa: F401
 from analytics.models import Release
+from analytics.services import releasing
 from analytics.services.recomputation import recompute
 from judging.models import Campaign, CollectionMember, Message, Participant, TrainingItem
 from judging.services.assign import claim
@@ -152,9 +152,10 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "collection_id": collection.pk,
         "assessor_id": bob.pk,
         "topic_id": topic.topic_id,
+        "topic_pk": topic.pk,
         "doc_id": document.doc_id,
-        "run_id": run.run_id,
-        "run": run.pk,
+        "document_pk": document.pk,
+        "run_id": run.pk,
         "run_pk": run.pk,
         "item_id": campaign.items.order_by("id").first().pk,
         "invitation_id": invitation.pk,
@@ -173,26 +174,19 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "file_format": "csv",
         "kind": "qrels",
         "what": "agreement",
+        "step": "documents",
+        "plot": "forest",
         "sampling:api-job job_id": drawing.pk,
         "judging:frame token": held.token,
         "judging:join token": invitation.token,
         "judging:manage-lease-release token": lent.token,
+        "judging:api-lease-release token": lent.token,
     }
 
 
 def make_release(campaign: Campaign, manager: User) -> Release:
-    """Return a release that is ready, with a file that is none: for pages and permissions, not for readers."""
-    return Release.objects.create(
-        campaign=campaign,
-        version="1",
-        title="A test collection",
-        state="ready",
-        computation=campaign.computations.first(),
-        last_judgment_id=1,
-        file=ContentFile(b"no zip", name="one.zip"),
-        n_bytes=6,
-        sha256="0" * 64,
-        merkle_root="0" * 64,
-        made_by=manager,
-        ready_at=campaign.created_at,
+    """Return a release of the campaign, built."""
+    made = releasing.make_release(
+        campaign=campaign, version="1.0", includes_documents=True, actor=manager, by_job=False
     )
+    return releasing.build(release=made)

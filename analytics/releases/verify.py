@@ -13,7 +13,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import chain, groupby, zip_longest
 from pathlib import Path
 from typing import Any
@@ -343,7 +343,7 @@ def main() -> int:
     except (OSError, EOFError, LookupError, TypeError, ValueError) as error:
         report = Report(different=[f"the release cannot be read: {type(error).__name__}: {error}"])
     if options.json:
-        print(json.dumps(asdict(report), indent=2, ensure_ascii=False))
+        print(json.dumps(vars(report), indent=2, ensure_ascii=False))
         return int(bool(report.different))
     for kind, number in report.same.items():
         print(f"same            {number:>9,}  {kind}")

@@ -23,7 +23,7 @@ from analytics.services.bundle.made_of import changed
 from analytics.services.bundle.snapshot import one_moment
 from analytics.services.bundle.writing import Built, Writer, authors_of, published_on, slug_of
 from judging.models import Campaign
-from judging.services.errors import Refused
+from judging.services.errors import NotFound, Refused
 from touchstone import jobs
 from touchstone.models import Job, User, record
 
@@ -44,11 +44,6 @@ class VersionUnusable(Refused):
 
 class AggregationUnknown(Refused):
     title = "There is no such way of joining the grades of an item"
-
-
-class CampaignGone(Refused):
-    status = 404
-    title = "There is no such campaign"
 
 
 class ReleaseNotReady(Refused):
@@ -90,9 +85,12 @@ def make_release(
     if not _is_version(version):
         raise VersionUnusable
     with transaction.atomic():
-        row = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk, deleted_at=None).first()
+        seen = (
+            Campaign.objects.filter(deleted_at=None) if actor is None else Campaign.objects.visible_to(actor)
+        )
+        row = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk, pk__in=seen).first()
         if row is None:
-            raise CampaignGone
+            raise NotFound
         try:
             with transaction.atomic():
                 release = Release.objects.create(

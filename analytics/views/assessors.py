@@ -17,7 +17,7 @@ from analytics.services.recomputation import latest_computation, queue_recomputa
 from analytics.views.plots import plot_answer
 from analytics.views.said import LOOKED_AT, obstacle_counts, without_grade
 from judging.forms import AssessorRulesForm, MessageForm, RequeueForm
-from judging.models import Assessor, Judgment, MachineCall, Topic, TrainingItem
+from judging.models import Assessor, Judgment, MachineCall, Message, Topic, TrainingItem
 from judging.services import campaigns, leases
 from judging.services import messages as letters
 from judging.views.access import managers_only, user_of
@@ -81,7 +81,7 @@ def _assessor(campaign_id: uuid.UUID, assessor_id: int) -> Any:
         Assessor.objects.filter(campaign=OuterRef("campaign")).exclude(team="").order_by().values("campaign")
     )
     first = Topic.objects.filter(
-        pk__in=Assessor.first_topics.through.objects.filter(assessor=OuterRef("pk")).values("topic")
+        pk__in=Assessor.first_topics.through.objects.filter(assessor=OuterRef(OuterRef("pk"))).values("topic")
     )
     people = Assessor.objects.select_related("user", "campaign__collection", "campaign__scale").annotate(
         teams=Subquery(colleagues.annotate(found=ArrayAgg("team", distinct=True)).values("found")),
@@ -121,7 +121,9 @@ def _assessor_page(
         "rules_form": rules or AssessorRulesForm(assessor=person, initial=_rules(person)),
         "requeue_form": confirm or RequeueForm(assessor=person),
         "message_form": message or MessageForm(),
-        "sent": person.messages.select_related("sender").order_by("-id")[:SHOWN_MESSAGES],
+        "sent": _sent(person),
+        "n_requeued": _again(person),
+        "most": LOOKED_AT,
         "needs_training": person.needs_training,
         "teams": person.teams or [],
     }
@@ -160,6 +162,18 @@ def _work(person: Assessor, activity: dict[str, Any]) -> dict[str, Any]:
 
 def _rules(person: Any) -> dict[str, Any]:
     return {"quota": person.quota, "team": person.team, "first_topics": " ".join(person.first_ids)}
+
+
+def _sent(person: Assessor) -> list[Message]:
+    if person.kind != Assessor.Kind.HUMAN:  # nobody reads them
+        return []
+    return list(person.messages.select_related("sender").order_by("-id")[:SHOWN_MESSAGES])
+
+
+def _again(person: Assessor) -> int:
+    """Return how many judgments could be made again, by the index of the person's judgments and up to a limit."""
+    filled = Judgment.objects.filter(assessor=person, sequence=1, slot__purpose__in=leases.REQUEUED)
+    return filled.order_by("-id")[:LOOKED_AT].count()
 
 
 def _obstacles(person: Assessor) -> list[dict[str, Any]]:

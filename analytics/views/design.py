@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from analytics.charts import Chart, curve
 from analytics.forms import METHODS, SELECTIONS, DesignForm, pairs
+from analytics.views.steps import rail_of
 from analytics.services.forecast import Forecast, forecast, queue_forecast
 from analytics.views.plots import plot_answer
 from judging.models import Campaign
@@ -70,6 +71,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "preview": preview,
         "runs": row.collection.runs.count(),
         "suggested_measures": SUGGESTED_MEASURES,
+        **(rail_of(row.pk, "design") if row.state == Campaign.State.DRAFT and not request.htmx else {}),
     }
     return render(request, "analytics/design.html", context, status=400 if form.errors else 200)
 

@@ -11,12 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, difference_matrix
-from analytics.models import Computation, Method
-from analytics.services.verdicts import SURE, Adjusted, adjusted_p_values, pair_estimates
+from analytics.models import Computation, Estimate, Method
+from analytics.services.verdicts import SURE, Adjusted, adjusted_p_values, turned
 from analytics.views.plots import plot_answer
 from analytics.views.research import said_of
-from analytics.views.results_page import TOPS, Run, asked, page_of, runs_in_order, top_of
-from judging.models import Run as RunRow
+from analytics.views.results_page import TOPS, Asked, Run, asked, page_of, runs_in_order, top_of
 from judging.views.access import researchers_only
 
 PAIRS_PER_PAGE = 50
@@ -148,18 +147,28 @@ def _matrix(runs: list[Run], rows: list[Row], measure: str) -> Chart | None:
 
 
 def _said(
-    request: HttpRequest, found: Any, runs: list[Run], rows: list[Row], adjusted: Adjusted
+    request: HttpRequest, found: Asked, runs: list[Run], rows: list[Row], adjusted: Adjusted
 ) -> dict[str, Any]:
     """Return the pair whose sentence is shown: the one that is asked for, else the two best."""
+    if found.computation is None:
+        return {}
     names = {run.run_id: run.key for run in runs}
     first, second = request.GET.get("a", ""), request.GET.get("b", "")
     if first not in names or second not in names or first == second:
         if not rows:
             return {}
         first, second = rows[0].better.run_id, rows[0].worse.run_id
-    keys = (names[first], names[second])
-    by_key = RunRow.objects.in_bulk(keys)
-    run_a, run_b = (by_key[key] for key in keys)
-    estimates = pair_estimates(found.computation, found.measure, run_a, run_b)
-    corrected = next((e for e in estimates if e.method == Method.CORRECTED), None)
-    return {"said_a": first, "said_b": second, **said_of(found, corrected, run_a, run_b, adjusted)}
+    corrected = _stored(found.computation, found.measure, names[first], names[second])
+    if corrected is None or corrected.run_b is None:
+        return {}
+    said = said_of(found, corrected, corrected.run, corrected.run_b, adjusted)
+    return {"said_a": first, "said_b": second, **said}
+
+
+def _stored(computation: Computation, measure: str, first: int, second: int) -> Estimate | None:
+    """Return the corrected difference first minus second, whichever way round it is stored: one statement."""
+    found = computation.estimates.filter(
+        measure=measure, method=Method.CORRECTED, run__in=(first, second), run_b__in=(first, second)
+    )
+    row = found.select_related("run", "run_b").first()
+    return row if row is None or row.run_id == first else turned(row)

@@ -164,7 +164,8 @@ def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID)
         **tabs("releases"),
         "release": found,
         "job": found.job,
-        "sees_job": found.job is not None and _sees_job(request, found.job),
+        "sees_job": found.job is not None and found.job.requested_by_id == user_of(request).pk,
+        "may_cancel": found.job is not None and _may_cancel(request, found.job),
         "files": page_of(request, files, FILES_PER_PAGE),
         "counts": found.manifest.get("counts", {}) if found.manifest else {},
         "changes": _changes(found.changes),
@@ -190,7 +191,7 @@ def _settled(found: Release) -> Release:
     return found
 
 
-def _sees_job(request: HttpRequest, job: Job) -> bool:
+def _may_cancel(request: HttpRequest, job: Job) -> bool:
     user = user_of(request)
     return user.may_manage or job.requested_by_id == user.pk
 
@@ -213,7 +214,7 @@ def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) 
     """Stop the making of a release that one asked for."""
     row = _campaign(campaign_id)
     found = _release(row, release_id)
-    if found.job is not None and found.job.is_active and _sees_job(request, found.job):
+    if found.job is not None and found.job.is_active and _may_cancel(request, found.job):
         jobs.cancel(found.job)
         messages.info(request, _now("The making of this release was asked to stop."))
     return redirect("analytics:release", row.pk, found.pk)

@@ -13,6 +13,7 @@ from analytics.services.analyses import Wanted, find
 from analytics.views.plots import plot_answer
 from analytics.views.results_page import Asked, asked, page_of, runs_in_order
 from judging.views.access import researchers_only
+from sampling.measures import measure_kind
 
 TOPICS_PER_PAGE = 50
 TOPICS_PLOTTED = 40
@@ -33,8 +34,9 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "run_ids": runs,
         "run": run,
         "against": against,
+        "is_linear": measure_kind(found.measure) == "linear",
     }
-    if not run:
+    if not run or not context["is_linear"]:
         return render(request, "analytics/topics.html", context)
     wanted = Wanted("topics", found.measure, run, against)
     known = find(campaign=found.campaign, wanted=wanted)
@@ -135,6 +137,7 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "what": "sensitivity",
         "variants": _variants(made),
         "groups": _groups(made) if made else [],
+        "n_reversed": sum(variant["n_reversed"] for variant in made["variants"]) if made else 0,
         "n_runs": found.campaign.collection.runs.count(),
     }
     return render(request, "analytics/sensitivity.html", context)

@@ -128,6 +128,7 @@ class Job(models.Model):
             ),
             # What somebody asked for is found again by what was asked: see analytics/services/work.py.
             models.Index(name="touchstone_job_newest", fields=["kind", "-created_at"]),
+            models.Index(name="touchstone_job_listed", fields=["-created_at", "id"]),
         ]
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ from judging.models import Assessor
 from judging.services.errors import Refused
 from judging.views.access import visible_jobs
 from touchstone import jobs
-from touchstone.models import Job, User
+from touchstone.models import User
 from touchstone.uploads import UploadRefused
 
 logger = logging.getLogger(__name__)

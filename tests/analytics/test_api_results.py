@@ -33,6 +33,12 @@ pytestmark = pytest.mark.xdist_group("api-results")
 PAIRS = list(itertools.combinations(RUNS, 2))
 
 
+@pytest.fixture(autouse=True)
+def no_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of these tests are in a transaction that the heartbeat's own connection cannot see."""
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 600.0)
+
+
 @pytest.fixture(scope="module")
 def made_once(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory

@@ -40,6 +40,12 @@ def run_file(places=MINE, tag="mine", topics=TOPICS):
     return ContentFile("".join(lines).encode(), name="mine.run")
 
 
+@pytest.fixture(autouse=True)
+def no_heartbeat(monkeypatch):
+    """Jobs of these tests are in a transaction that the heartbeat's own connection cannot see."""
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 600.0)
+
+
 @pytest.fixture
 def campaign(tmp_path):
     """Judged with some errors, and audited in part."""

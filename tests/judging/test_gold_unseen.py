@@ -77,6 +77,12 @@ ROUTES = {
     "judging:training": "asked",
     "judging:instructions": "asked",
     "judging:batch": "asked",
+    "judging:api-my-campaigns": "visit",
+    "judging:api-my-judgments": "visit",
+    "judging:api-my-completion": "visit",
+    "judging:api-my-messages": "visit",
+    "judging:api-my-consent": "asked",
+    "judging:api-my-training": "asked",
 }
 
 
@@ -272,6 +278,10 @@ def visit(person: Person) -> None:
     person.get("home", reverse("judging:home"))
     person.get("my data", person.url("my-data"))
     person.get("completion", person.url("complete"))
+    person.get("my campaigns, for programs", reverse("judging:api-my-campaigns"))
+    person.get("my judgments, for programs", person.url("api-my-judgments"))
+    person.get("completion, for programs", person.url("api-my-completion"))
+    person.get("messages, for programs", reverse("judging:api-my-messages"))
 
 
 def reason(body: dict) -> dict:

@@ -13,8 +13,8 @@ import numpy as np
 
 from analytics.correction import class_moments, corrected
 from analytics.estimators import Estimates, Floats, all_refused
-from analytics.labels import merged_classes
 from analytics.frames import CampaignArrays
+from analytics.labels import merged_classes
 from analytics.models import Method
 from analytics.services.analyses.wanted import AnalysisRefused, Wanted
 from analytics.services.confusions import assessor_confusion_counts

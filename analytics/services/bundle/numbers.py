@@ -37,19 +37,15 @@ class Inputs:
     in_matrices: frozenset[int]  # keys of assessors
     heading: dict[str, Any]  # of estimates.json
 
-    @property
-    def extra_columns(self) -> dict[str, Any]:
-        """Return the columns that not every release has, with their types."""
-        known = set(ITEMS)
-        return {name: kind for name, kind in self.pairs.schema.items() if name not in known}
-
 
 NOTHING_USED = Used(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def no_inputs(campaign: Campaign, reason: str) -> Inputs:
     """Return what there is to say where nothing was drawn."""
-    pairs = pl.DataFrame(schema={**ITEMS, "gold_answer": pl.Int16})
+    told_by_grades = {"grade", "joint_grade", "adjudicated_grade"}
+    known = {name: kind for name, kind in ITEMS.items() if name not in told_by_grades}
+    pairs = pl.DataFrame(schema={**known, "gold_answer": pl.Int16})
     return Inputs(pairs, NOTHING_USED, frozenset(), _heading(campaign, None, None, {}, reason))
 
 

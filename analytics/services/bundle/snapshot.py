@@ -12,6 +12,9 @@ from typing import Any
 
 from django.db import connections, models
 
+# Each of the two connections is silent for as long as the other one works.
+WAITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
+
 
 class Moment:
     """A moment of the database. What is read inside `reading` is of it, whoever reads and however."""
@@ -45,11 +48,14 @@ def one_moment(known: models.Model) -> Iterator[Moment]:
 
     Where the caller's transaction itself has just made it, no other connection sees it: then that transaction reads.
     """
+    with connections["default"].cursor() as cursor:
+        cursor.execute(WAITS)
     reader = connections["default"].copy()
     try:
         reader.set_autocommit(False)
         with reader.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(WAITS)
         moment = Moment(reader)
         with moment.reading():  # the moment is that of the first statement that reads
             is_there = type(known)._default_manager.filter(pk=known.pk).exists()

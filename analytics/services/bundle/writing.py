@@ -110,6 +110,7 @@ class Writer:
                 arrays=arrays,
                 progress=lambda done, total, note: self.say(1 + 9 * done // max(total, 1), note),
             )
+            self.computation.refresh_from_db()  # as whoever makes the release again will read it
         self.say(10, "working out the inputs of the estimates")
         return inputs(self.campaign, arrays, self.computation)
 

@@ -65,11 +65,11 @@ class Client:
     def campaigns(self, **query: Any) -> Iterator[Answer]:
         return self.http.pages("campaigns", **query)
 
-    def job(self, job: Job | str) -> Job:
+    def job(self, job: Job | Answer | str) -> Job:
         return self._job(self.http.get(f"jobs/{_id(job)}"))
 
     def wait(
-        self, job: Job | str, *, timeout: float = 600.0, tell: Callable[[Job], None] | None = None
+        self, job: Job | Answer | str, *, timeout: float = 600.0, tell: Callable[[Job], None] | None = None
     ) -> Job:
         """Return the job once it is done; `tell` hears of its progress. JobFailed says why it is not."""
         until, pause = time.monotonic() + timeout, 0.1
@@ -85,6 +85,40 @@ class Client:
                 raise JobTimeout(f"{now['kind']} is {now['state']} after {timeout:g} seconds: {now['note']}")
             time.sleep(pause)
             pause = min(2.0, 1.5 * pause)
+
+    # -- setting up -----------------------------------------------------------------------------------------
+
+    def new_collection(self, name: str, **fields: Any) -> Answer:
+        return self._answer(self.http.post("collections", {"name": name, **fields}))
+
+    def import_file(
+        self, collection: str, kind: str, file: Path | tuple[str, BinaryIO], **options: Any
+    ) -> Job:
+        """Import topics, documents, runs, scores or judgments, and return the job once it is done."""
+        address = f"collections/{collection}/imports"
+        if isinstance(file, tuple):
+            return self.wait(self.http.post(address, files={"files": file}, kind=kind, **options))
+        with file.open("rb") as stream:
+            return self.import_file(collection, kind, (file.name, stream), **options)
+
+    def new_campaign(self, collection: str, name: str, **fields: Any) -> Answer:
+        return self._answer(self.http.post("campaigns", {"collection": collection, "name": name, **fields}))
+
+    def add_assessor(self, campaign: str, username: str, **fields: Any) -> Answer:
+        """Add somebody; fields: tier (gold, silver, bronze) and kind (human, machine)."""
+        return self._answer(self._campaign_post(campaign, "assessors", {"username": username, **fields}))
+
+    def draw(self, campaign: str, **design: Any) -> Job:
+        """Draw the items to judge, and return the job once they are drawn."""
+        return self.wait(self._campaign_post(campaign, "draws", design))
+
+    def set_state(self, campaign: str, state: str) -> Answer:
+        """Open or close the campaign."""
+        return self._answer(self._campaign_post(campaign, "state", {"state": state}))
+
+    def audit(self, campaign: str, items: int, **fields: Any) -> Job:
+        """Have so many judged items judged again by the gold tier, chosen at random with known chances."""
+        return self.wait(self._campaign_post(campaign, "audits", {"items": items, **fields}))
 
     # -- judging --------------------------------------------------------------------------------------------
 
@@ -193,21 +227,25 @@ class Client:
         """Download a release and check its SHA-256; what an earlier try brought is not fetched again."""
         target = folder / f"{release['id']}.zip"
         part = target.with_suffix(".part")
-        start = part.stat().st_size if part.exists() else 0
-        headers = {"Accept": "application/zip"}
-        if start:
-            headers |= {"Range": f"bytes={start}-", "If-Range": f'"{release["sha256"]}"'}
-        with self.http.stream(f"campaigns/{campaign}/releases/{release['id']}/download", headers) as answer:
-            if answer.status_code != 416:  # 416: all of it is here already
-                with part.open("ab" if answer.status_code == 206 else "wb") as stream:
-                    for block in answer.iter_bytes(BLOCK):
-                        stream.write(block)
+        address = f"campaigns/{campaign}/releases/{release['id']}/download"
+        self.http.again(lambda: self._fetch(address, part, release["sha256"]))
         with part.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
         if found != release["sha256"]:
             part.unlink()
             raise DownloadDamaged(f"SHA-256 is {found}, not {release['sha256']}: download it again")
         return part.replace(target)
+
+    def _fetch(self, address: str, part: Path, sha256: str) -> None:
+        """Add to the part what is missing of it."""
+        start = part.stat().st_size if part.exists() else 0
+        headers = {"Range": f"bytes={start}-", "If-Range": f'"{sha256}"'} if start else {}
+        with self.http.stream(address, headers) as answer:
+            if answer.status_code == 416:  # all of it is here already
+                return
+            with part.open("ab" if answer.status_code == 206 else "wb") as stream:
+                for block in answer.iter_raw(BLOCK):
+                    stream.write(block)
 
     # -- inside ---------------------------------------------------------------------------------------------
 
@@ -226,5 +264,9 @@ class Client:
         return body
 
 
-def _id(job: Job | str) -> str:
-    return job if isinstance(job, str) else job["id"]
+def _id(job: Job | Answer | str) -> str:
+    """Return the id of a job; the answers about draws and audits call it `job`."""
+    if isinstance(job, str):
+        return job
+    named: Answer = dict(job)
+    return str(named.get("id") or named["job"])

@@ -4,7 +4,7 @@ import email.utils
 import random
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
@@ -79,6 +79,16 @@ class Transport:
                 answer.read()
                 raise _fault(answer)
             yield answer
+
+    def again(self, act: Callable[[], None]) -> None:
+        """Do it until the connection holds; only for what may be done in part and again."""
+        for attempt in range(1, self.tries + 1):
+            try:
+                return act()
+            except httpx.TransportError:
+                if attempt == self.tries:
+                    raise
+                time.sleep(_pause(attempt))
 
     def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
         for attempt in range(1, self.tries + 1):

@@ -83,7 +83,7 @@ def test_every_number_of_a_release_is_found_again(kind, tmp_path):
     ]
     n_refused = sum(row["value"] is None for row in linear)
     assert report.same["refusals"] == n_refused
-    assert not any("DCG@10" in reason or "naive" in reason for reason in report.not_recomputed)
+    assert not any(" DCG@10" in reason or "naive" in reason for reason in report.not_recomputed)
 
 
 def test_what_is_not_computed_again_is_told_and_not_counted_as_right(db, tmp_path):
@@ -204,7 +204,7 @@ def test_changed_degrees_components_and_refusals_are_found(release):
 
     change_lines(release, "estimates.json", change)
     told = [words.split(":")[0].split()[-1] for words in verify(release).different]
-    assert told == ["gold", "degrees_of_freedom", "n", "run0"] or sorted(told) == sorted(told)
+    assert told[:3] == ["gold", "degrees_of_freedom", "n"]
     assert len(told) == 4
 
 

@@ -1,0 +1,332 @@
+"""`manage.py evaluate`: what a release's judgments tell of a run, on files alone."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from small_campaign import TOPICS, doc_id, true_grade
+from small_release import made_once, unpacked
+
+from analytics.estimators import Estimate, Refusal
+from analytics.releases.evaluating import Sampled, evaluate
+from analytics.releases.scoring import asked, by_topic
+from analytics.releases.verify_facts import read_facts
+
+pytestmark = pytest.mark.django_db
+REPOSITORY = Path(__file__).parents[3]
+GAINS, RELEVANT = [0.0, 1.0, 2.0, 3.0], 1
+
+
+@pytest.fixture
+def release(tmp_path):
+    return unpacked(made_once(), tmp_path)
+
+
+@pytest.fixture
+def sampled(release):
+    return sampled_of(release)
+
+
+def sampled_of(folder):
+    about = json.loads((folder / "estimates.json").read_text())
+    return Sampled.of(read_facts(folder, about, with_runs=False)), about["measures"]
+
+
+def grades_of(folder):
+    found = {}
+    for line in (folder / "qrels.txt").read_text().splitlines():
+        topic, _, document, grade = line.split()
+        found.setdefault(topic, {})[document] = int(grade)
+    return found
+
+
+def run_of(folder, run_id):
+    file = next(
+        run["file"] for run in json.loads((folder / "runs.json").read_text()) if run["run_id"] == run_id
+    )
+    found = {}
+    for line in gzip.decompress((folder / file).read_bytes()).decode().splitlines():
+        topic, _, document, *_ = line.split()
+        found.setdefault(topic, []).append(document)
+    return found
+
+
+def said(folder, sampled, name, ranking):
+    return evaluate(*sampled, asked(name, GAINS, RELEVANT), ranking, grades_of(folder))
+
+
+def write_run(path, ranking, tag="mine"):
+    lines = [
+        f"{topic} Q0 {document} 0 {100 - rank} {tag}\n"
+        for topic, documents in ranking.items()
+        for rank, document in enumerate(documents)
+    ]
+    path.write_text("".join(lines))
+    return path
+
+
+def told(*arguments):
+    out = StringIO()
+    call_command("evaluate", *map(str, arguments), stdout=out)
+    return out.getvalue()
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"selection": "pareto"}, {"budget": 24, "top_up": 34, "audited": 26}], ids=str
+)
+def test_a_run_of_the_release_gets_the_estimates_of_the_release(options, tmp_path):
+    folder = unpacked(made_once(**options), tmp_path)
+    sampled, compared = sampled_of(folder), 0
+    rows = json.loads((folder / "estimates.json").read_text())["estimates"]
+    for row in rows:
+        if (
+            row["run_b"]
+            or row["measure"] not in ("P@10", "DCG@10")
+            or row["method"] not in ("naive", "corrected")
+        ):
+            continue
+        found = said(folder, sampled, row["measure"], run_of(folder, row["run"]))
+        name = "estimate" if row["method"] == "naive" else "corrected"
+        result, over_topics = getattr(found, name), getattr(found, f"{name}_over_topics")
+        if row["value"] is None:
+            assert isinstance(result, Refusal)
+            continue
+        for field in ("value", "standard_error", "low", "high", "n"):
+            assert getattr(result, field) == pytest.approx(row[field], rel=1e-9), field
+        assert over_topics.low == pytest.approx(row["topics_low"], rel=1e-9)
+        assert over_topics.high == pytest.approx(row["topics_high"], rel=1e-9)
+        compared += 1
+    assert compared >= 6
+
+
+def test_ratios_are_near_those_of_the_release_whose_bootstrap_has_another_seed(release, sampled):
+    rows = json.loads((release / "estimates.json").read_text())["estimates"]
+    for row in rows:
+        if row["measure"] in ("nDCG@10", "AP@10") and row["method"] == "naive" and not row["run_b"]:
+            found = said(release, sampled, row["measure"], run_of(release, row["run"])).estimate
+            assert found.value == pytest.approx(row["value"], abs=row["standard_error"] / 5)
+            assert found.standard_error == pytest.approx(row["standard_error"], rel=0.15)
+
+
+def new_run(*, backwards=False):
+    """A run that nobody knew at the draw, over documents that others returned."""
+    return {
+        topic: [
+            doc_id(place, d) for d in (range(13, 3, -1) if backwards else (1, 3, 5, 7, 9, 11, 13, 0, 2, 4))
+        ]
+        for place, topic in enumerate(TOPICS)
+    }
+
+
+@pytest.mark.parametrize("measure", ["P@10", "DCG@10", "RBP@10", "Gain@5", "P(rel=3)@5"])
+def test_a_new_run_has_its_true_value_where_everything_was_drawn_and_audited(measure, tmp_path):
+    folder = unpacked(made_once(budget=42, audited=42), tmp_path)
+    ranking = new_run()
+    true = {topic: {d: true_grade(topic, d) for d in documents} for topic, documents in ranking.items()}
+    expected = np.mean(list(by_topic(asked(measure, GAINS, RELEVANT), ranking, true).values()))
+    found = said(folder, sampled_of(folder), measure, ranking)
+    assert found.corrected.value == pytest.approx(expected, abs=1e-12)
+    assert found.corrected.standard_error < 1e-6 or found.corrected.low <= expected <= found.corrected.high
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("measure", ["P@10", "DCG@10", "P(rel=2)@10"])  # of the last nothing is predicted
+def test_a_new_run_is_estimated_and_its_interval_holds_the_truth(measure, backwards, release, sampled):
+    ranking = new_run(backwards=backwards)
+    true = {topic: {d: true_grade(topic, d) for d in documents} for topic, documents in ranking.items()}
+    expected = np.mean(list(by_topic(asked(measure, GAINS, RELEVANT), ranking, true).values()))
+    found = said(release, sampled, measure, ranking)
+    assert isinstance(found.corrected, Estimate)
+    assert found.corrected.low < expected < found.corrected.high
+    assert found.corrected_over_topics.standard_error >= found.corrected.standard_error
+    assert found.estimator == ("Hajek" if "rel=2" in measure else "difference")
+
+
+def test_the_parts_of_topics_add_up_to_the_value(release, sampled):
+    for measure in ("DCG@10", "P(rel=2)@10"):
+        found = said(release, sampled, measure, new_run())
+        for name in ("estimate", "corrected"):
+            parts = [values[name] for values in found.by_topic.values()]
+            assert np.mean(parts) == pytest.approx(getattr(found, name).value, rel=1e-12), name
+        assert np.mean([values["qrels"] for values in found.by_topic.values()]) == pytest.approx(found.qrels)
+
+
+def test_a_run_with_documents_that_could_not_be_judged_is_refused_and_gets_bounds(release, sampled):
+    ranking = new_run()
+    ranking["t1"] = ["unheard-of", *ranking["t1"][:9]]
+    found = said(release, sampled, "P@10", ranking)
+    assert isinstance(found.estimate, Refusal)
+    assert (
+        "3.3% of the run's weight in P@10 lies on documents that could not be judged"
+        in found.corrected.reason
+    )
+    assert found.outside.share == pytest.approx(1 / 30)
+    inside = said(release, sampled, "P@10", {**ranking, "t1": ranking["t1"][1:]}).corrected
+    assert found.outside.low == pytest.approx(inside.low, rel=1e-9)
+    assert found.outside.high == pytest.approx(inside.high + 1 / 30, rel=1e-9)
+    ratio = said(release, sampled, "nDCG@10", ranking)
+    assert "3.3% of the documents" in ratio.estimate.reason
+    deeper = {**new_run(), "t1": [*new_run()["t1"], "unheard-of"]}  # beyond the cutoff it does no harm
+    assert isinstance(said(release, sampled, "P@10", deeper).estimate, Estimate)
+
+
+def test_an_empty_run_and_a_release_without_audits_are_told_apart(release, sampled, tmp_path):
+    found = said(release, sampled, "P@10", {"t0": []})
+    assert found.estimate.reason == "the run returns nothing for the topics of the release: its value is 0"
+    other = unpacked(made_once(audited=0), tmp_path / "other")
+    unaudited = said(other, sampled_of(other), "P@10", new_run())
+    assert isinstance(unaudited.estimate, Estimate)
+    assert unaudited.corrected.reason == "the release has no complete audit"
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        ("P@10", "P(rel=2)@10"),
+        ("P(rel=1)@10", "P@10"),
+        ("AP@20", "AP(rel=2)@20"),
+        ("nDCG@10", "nDCG(gains={0:0,1:1,2:3})@10"),
+        ("RBP(p=0.5)@5", "RBP(p=0.5,rel=2)@5"),
+        ("micro AP", ""),
+        ("DCG@10", ""),
+        ("Judged@10", "Judged@10"),
+    ],
+)
+def test_every_measure_knows_under_which_name_ir_measures_has_the_same(name, spelled):
+    assert asked(name, [0, 1, 3], 2).spelled == spelled
+
+
+# -- the command -------------------------------------------------------------------------------------------------
+
+
+def test_it_works_without_a_database_redis_and_settings_of_one(release, tmp_path):
+    run = write_run(tmp_path / "mine.run", new_run())
+    clean = {
+        "PATH": os.environ["PATH"],
+        "DATABASE_URL": "postgresql://nobody@192.0.2.1:1/x",
+        "HOME": str(tmp_path),
+    }
+    command = [sys.executable, "manage.py", "evaluate", release, run, "P@10", "--output", "json"]
+    found = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env={**clean, "TOUCHSTONE_VAR": str(tmp_path / "var")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout)["measures"][0]["measure"] == "P@10"
+    assert not (tmp_path / "var").exists()
+
+
+def test_a_zip_and_a_gzip_run_give_the_same_as_their_plain_forms(release, tmp_path):
+    plain = write_run(tmp_path / "mine.run", new_run())
+    packed = tmp_path / "mine.run.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    archive = tmp_path / "release.zip"
+    archive.write_bytes(made_once())
+    assert told(archive, packed, "P@10", "nDCG@10") == told(release, plain, "P@10", "nDCG@10")
+
+
+def test_the_table_names_run_measures_and_reasons(release, tmp_path):
+    ranking = new_run()
+    table = told(
+        release, write_run(tmp_path / "mine.run", ranking), "P@10", "Judged@5", "-p", "3"
+    ).splitlines()
+    assert "A small release" in table[0]
+    assert "run mine, 3 topics" in table[0]
+    assert table[2].split()[:2] == ["measure", "qrels"]
+    grades = grades_of(release)
+    expected = np.mean([sum(grades[t].get(d, 0) > 0 for d in docs[:10]) / 10 for t, docs in ranking.items()])
+    judged = np.mean([sum(d in grades[t] for d in docs[:5]) / 5 for t, docs in ranking.items()])
+    assert table[3].split()[:2] == ["P@10", f"{expected:.3f}"]
+    assert table[4].split()[:2] == ["Judged@5", f"{judged:.3f}"]
+    assert any(
+        "no error bar for the judges" in line and line.startswith("P@10 estimate") for line in table[5:]
+    )
+
+
+def test_by_topic_writes_a_line_a_topic_and_measure(release, tmp_path):
+    run = write_run(tmp_path / "mine.run", new_run())
+    lines = told(release, run, "P@10", "DCG@10", "-q", "-n").splitlines()
+    assert lines[0].split("\t") == ["topic", "measure", "qrels", "estimate", "corrected"]
+    assert [line.split("\t")[:2] for line in lines[1:]] == [
+        [t, m] for m in ("P@10", "DCG@10") for t in TOPICS
+    ]
+    both = told(release, run, "P@10", "-q")
+    assert "\t" in both
+    assert "A small release" in both
+
+
+def test_json_has_everything_and_by_topic_only_when_asked(release, tmp_path):
+    run = write_run(tmp_path / "mine.run", new_run())
+    value = json.loads(told(release, run, "DCG@10", "--output", "json"))
+    assert (value["run"], value["n_topics"], value["release"]["version"]) == ("mine", 3, "1.0")
+    one = value["measures"][0]
+    assert set(one["corrected"]["components"]) == {"drawing", "gold"}
+    assert "by_topic" not in one
+    asked_for = json.loads(told(release, run, "DCG@10", "--output", "json", "-q"))["measures"][0]
+    assert set(asked_for["by_topic"]) == set(TOPICS)
+
+
+def test_a_release_is_found_by_campaign_and_version(release, tmp_path, monkeypatch):
+    run = write_run(tmp_path / "mine.run", new_run())
+    monkeypatch.setenv("TOUCHSTONE_RELEASES", str(release.parent))
+    slug = json.loads((release / "manifest.json").read_text())["slug"]
+    assert told(f"touchstone/{slug}/1.0", run, "P@10") == told(release, run, "P@10")
+    with pytest.raises(CommandError, match=f"no release {slug} 2.0: looked for"):
+        told(f"{slug}/2.0", run, "P@10")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("t0 Q0 t0d00 1 high mine\n", r"mine\.run:2:15: "),
+        ("t0 Q0 t0d00 1 2.5\n", r"mine\.run:2:18: expected 6 columns"),
+        ("t0 Q0 t0d01 1 2.5 mine\n", r"mine\.run:2:7: .*twice"),
+    ],
+)
+def test_a_bad_run_is_refused_with_file_line_and_column(release, tmp_path, line, words):
+    (tmp_path / "mine.run").write_text("t0 Q0 t0d01 1 9 mine\n" + line)
+    with pytest.raises(CommandError, match=words):
+        told(release, tmp_path / "mine.run", "P@10")
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ("P@ten", "spelled Family"),
+        ("ERR@10", "'ERR'"),
+        ("P", "needs a cutoff"),
+        ("P(rel=9)@10", "relevant grade must be within"),
+        ("R@10", "ratio"),
+    ],
+)
+def test_an_unknown_measure_is_one_clear_error_that_names_those_known(release, tmp_path, measure, words):
+    run = write_run(tmp_path / "mine.run", new_run())
+    with pytest.raises(CommandError, match=words) as refused:
+        told(release, run, "P@10", measure)
+    assert "(known here: P@10" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_run_a_missing_release_and_a_damaged_one_are_clear_errors(release, tmp_path):
+    run = write_run(tmp_path / "mine.run", new_run())
+    with pytest.raises(CommandError, match="No such file"):
+        told(release, tmp_path / "none.run", "P@10")
+    with pytest.raises(CommandError, match="there is no such file or folder"):
+        told(tmp_path / "none.zip", run, "P@10")
+    (release / "items.jsonl").write_text('{"topic_id": "t0"}\n')
+    with pytest.raises(CommandError, match="the release is damaged"):
+        told(release, run, "P@10")

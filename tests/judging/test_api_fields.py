@@ -1,0 +1,258 @@
+"""Nothing is written or filtered by that is not listed: every field of every model, and every way through relations."""
+
+import json
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from api_tools import program
+from django.apps import apps
+from django.db import connection
+from django.urls import reverse
+from rest_framework.mixins import ListModelMixin
+from small_campaign import give, lease, make_assessor, make_campaign, slots
+
+from judging.models import Invitation, Message, Participant
+from judging.views.api.urls import urlpatterns
+from touchstone.models import Job
+
+pytestmark = pytest.mark.django_db
+
+# What may be sent to whom; `None`: the request has no body. Written by hand, from what the screens may change.
+COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
+RULES = {
+    "name", "guidelines", "lease_seconds", "break_minutes", "highlights_terms", "machine_prompt", "bronze_score",
+    "cost_per_judgment", "cost_per_gold",
+}  # fmt: skip
+WRITABLE: dict[str, set[str] | None] = {
+    "api-collections post": COLLECTION,
+    "api-collection patch": COLLECTION,
+    "api-collection-delete post": {"confirmation"},
+    "api-collection-restore post": None,
+    "api-members put": {"is_restricted", "members"},
+    "api-run patch": {"description", "may_publish"},
+    "api-campaigns post": RULES | {
+        "collection", "grades", "relevant_grade", "judgments_per_item", "gold_check_rate", "gold_check_exposures",
+        "decoys_per_check",
+    },
+    "api-campaign patch": RULES,
+    "api-campaign-state post": {"state"},
+    "api-campaign-delete post": {"confirmation"},
+    "api-campaign-restore post": None,
+    "api-topic-teams post": {"team", "topics"},
+    "api-assessors post": {"username", "tier", "kind"},
+    "api-assessor patch": {"quota", "team", "first_topics"},
+    "api-assessor-status post": {"status"},
+    "api-assessor-requeue post": {"confirmation"},
+    "api-assessor-messages post": {"text"},
+    "api-training-attempts post": None,
+    "api-invitations post": {"note", "tier", "team", "quota", "max_uses", "days"},
+    "api-invitation-revoke post": None,
+    "api-market put": {
+        "entry", "judgments_per_participant", "market_origin", "completion_code", "completion_url",
+    },
+    "api-participants-erase post": {"sure"},
+    "api-codes post": {"codes"},
+    "api-consent put": {"text"},
+    "api-training-items post": {"n", "seed"},
+    "api-training-rules put": {"attempts", "pass_share"},
+    "api-training-explanations put": {"explanations"},
+    "api-adjudications post": {"item", "grade", "reason"},
+    "api-leases-release-expired post": None,
+    "api-lease-release post": None,
+    "api-job-cancel post": None,
+    "api-my-consent post": {"agrees"},
+    "api-my-training post": {"position", "attempt", "grade"},
+    "api-my-message-read post": None,
+}  # fmt: skip
+UPLOADS = {"api-imports post"}  # a form of several parts: below
+FILTERS: dict[str, set[str]] = {
+    "api-collections": {"name", "search", "is_restricted", "order"},
+    "api-deleted-collections": {"order"},
+    "api-deleted-campaigns": {"collection", "order"},
+    "api-topics": {"topic_id", "order"},
+    "api-documents": {"doc_id", "order"},
+    "api-runs": {"run_id", "may_publish", "order"},
+    "api-scores": {"name", "order"},
+    "api-gold-answers": {"topic_id", "doc_id", "source", "grade", "order"},
+    "api-imports": {"state", "order"},
+    "api-collection-events": {"verb", "actor", "since", "until", "order"},
+    "api-campaigns": {"state", "collection", "name", "search", "order"},
+    "api-topic-teams": {"team", "topic", "order"},
+    "api-campaign-events": {"verb", "actor", "since", "until", "order"},
+    "api-assessors": {"tier", "kind", "status", "team", "username", "judged_at_least", "order"},
+    "api-assessor-messages": {"order"},
+    "api-assessor-events": {"verb", "actor", "since", "until", "order"},
+    "api-invitations": {"tier", "state", "order"},
+    "api-participants": {"participant", "assessor", "is_unfinished", "order"},
+    "api-items": {"topic_id", "doc_id", "order"},
+    "api-judgment-log": {"topic_id", "doc_id", "item", "assessor", "order"},
+    "api-adjudications": {"item", "topic_id", "decided_by", "order"},
+    "api-leases": {"assessor", "is_expired", "order"},
+    "api-jobs": {"kind", "state", "since", "requested_by", "order"},
+    "api-my-campaigns": {"order"},
+    "api-my-judgments": {"order"},
+    "api-my-messages": {"is_unread", "campaign", "order"},
+}
+PAGES = {"cursor", "page_size"}
+AT_ONCE = 120  # names in one request: a body has at most 10 kB
+ALL_ROWS = "SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM {table} t"
+MADE_BY_REQUESTS = {"touchstone_ratecounter", "touchstone_idempotentrequest", "django_session"}
+
+
+def names() -> list[str]:
+    """Return every field of every model, and every field behind a relation, some with a lookup."""
+    found = set()
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            found |= {field.name, getattr(field, "attname", field.name)}
+            if field.related_model is not None and not field.auto_created:
+                found |= {f"{field.name}__{other.name}" for other in field.related_model._meta.fields}
+    return sorted(
+        found | {"pk", "user__password__startswith", "assessor__user__password__regex", "name__contains"}
+    )
+
+
+NAMES = names()
+
+
+@pytest.fixture
+def world(db, tmp_path):
+    """Return the people, and what the addresses name."""
+    alice = program("alice")
+    campaign = make_campaign(tmp_path)
+    bob = make_assessor(campaign, "bob")
+    give(bob, slots(campaign)[0], 1)
+    token = lease(bob, slots(campaign)[2])
+    Participant.objects.create(campaign=campaign, assessor=bob, participant="worker")
+    collection = campaign.collection
+    named = {
+        "campaign_id": campaign.pk,
+        "collection_id": collection.pk,
+        "document_pk": collection.documents.first().pk,
+        "run_pk": collection.runs.first().pk,
+        "assessor_id": bob.pk,
+        "invitation_id": alice.post(f"/campaigns/{campaign.pk}/invitations", 201)["id"],
+        "item_id": slots(campaign)[0].item_id,
+        "token": token,
+        "job_id": Job.objects.create(kind="estimate", payload={"campaign": str(campaign.pk)}).pk,
+        "message_id": Message.objects.create(assessor=bob, sender=alice.user, text="x").pk,
+    }
+    assert Invitation.objects.exists()
+    return {"alice": alice, "bob": program("bob", "assessor"), "named": named}
+
+
+def views() -> Iterator[tuple[str, type, list[str]]]:
+    for pattern in urlpatterns:
+        yield pattern.name, pattern.callback.view_class, list(pattern.pattern.converters)
+
+
+def writes() -> list[str]:
+    methods = ("post", "put", "patch", "delete")
+    return [f"{name} {method}" for name, view, _ in views() for method in methods if hasattr(view, method)]
+
+
+def address(world, name):
+    wanted = next(keys for other, _, keys in views() if other == name)
+    return reverse(f"judging:{name}", kwargs={key: world["named"][key] for key in wanted})
+
+
+def whose(world, name):
+    return world["bob" if name.startswith("api-my-") else "alice"].client
+
+
+def snapshot() -> dict[str, str]:
+    with connection.cursor() as cursor:
+        tables = {model._meta.db_table for model in apps.get_models()} - MADE_BY_REQUESTS
+        found = {}
+        for table in sorted(tables & set(connection.introspection.table_names())):
+            cursor.execute(ALL_ROWS.format(table=table))
+            found[table] = cursor.fetchone()[0]
+    return found
+
+
+def test_every_request_that_writes_and_every_list_is_in_the_tables():
+    assert set(writes()) == WRITABLE.keys() | UPLOADS
+    assert {name for name, view, _ in views() if issubclass(view, ListModelMixin)} == FILTERS.keys()
+
+
+def test_no_field_is_written_that_is_not_listed(world):
+    before = snapshot()
+    for entry, listed in WRITABLE.items():
+        if listed is None:
+            continue
+        name, method = entry.split()
+        unknown = set()
+        for start in range(0, len(NAMES), AT_ONCE):
+            body = dict.fromkeys(NAMES[start : start + AT_ONCE], 1) | {"nothing": 1}
+            answer = whose(world, name).generic(
+                method.upper(), address(world, name), json.dumps(body), content_type="application/json"
+            )
+            assert answer.status_code == 400, (entry, answer.status_code, answer.content[:300])
+            faults = answer.json()["errors"]
+            unknown |= {key for key, reasons in faults.items() if reasons == ["there is no such field"]}
+        assert unknown == {*NAMES, "nothing"} - listed, entry
+    assert snapshot() == before
+
+
+def test_an_upload_takes_no_other_field_either(world):
+    before = snapshot()
+    listed = {
+        "kind", "files", "file_format", "is_html", "description", "list_name", "as_gold", "source_name", "grade_map",
+        "assessor_kind", "campaign",
+    }  # fmt: skip
+    unknown = set()
+    for start in range(0, len(NAMES), AT_ONCE):
+        body = dict.fromkeys(NAMES[start : start + AT_ONCE], "1") | {"nothing": "1"}
+        answer = world["alice"].client.post(address(world, "api-imports"), body)
+        assert answer.status_code == 400
+        faults = answer.json()["errors"]
+        unknown |= {key for key, reasons in faults.items() if reasons == ["there is no such field"]}
+    assert unknown == {*NAMES, "nothing"} - listed
+    assert snapshot() == before
+
+
+def test_what_has_no_body_passes_over_what_is_sent(world):
+    """It acts, but nothing in the body says on what: the same happens with a body of foreign names as without."""
+    for entry in (entry for entry, listed in WRITABLE.items() if listed is None):
+        name, method = entry.split()
+        outcomes = []
+        for body in ({}, dict.fromkeys(NAMES[:AT_ONCE], str(uuid.uuid4()))):
+            answer = whose(world, name).generic(
+                method.upper(), address(world, name), json.dumps(body), content_type="application/json"
+            )
+            assert answer.status_code in (200, 400), (entry, answer.content[:300])
+            outcomes.append(answer.status_code)
+        assert outcomes[0] == 200, entry
+
+
+def test_no_list_is_filtered_by_what_is_not_listed(world):
+    for name, listed in FILTERS.items():
+        answer = whose(world, name).get(address(world, name), dict.fromkeys([*NAMES, "nothing"], "1"))
+        assert answer.status_code == 400, name
+        assert answer.json()["errors"].keys() == {*NAMES, "nothing"} - listed - PAGES, name
+
+
+def test_no_list_is_ordered_by_what_is_not_listed(world):
+    for name in FILTERS:
+        for order in ("nothing", "-assessor__user__password", "password", "user__password", "?", "pk,pk", ""):
+            answer = whose(world, name).get(address(world, name), {"order": order})
+            assert answer.status_code == 400, (name, order)
+
+
+def test_what_is_read_alone_knows_no_query(world):
+    for name, view, _ in views():
+        if hasattr(view, "get") and name not in FILTERS:
+            assert whose(world, name).get(address(world, name), {"campaign__name": "x"}).status_code == 400, (
+                name
+            )
+            assert whose(world, name).get(address(world, name)).status_code == 200, name
+
+
+def test_every_list_refuses_numbers_that_no_column_holds(world):
+    for name in FILTERS:
+        for key in FILTERS[name] - {"order"}:
+            answer = whose(world, name).get(address(world, name), {key: str(2**80)})
+            assert answer.status_code in (200, 400), (name, key)
+            answer = whose(world, name).get(address(world, name), {key: "\U0001f600" * 3})
+            assert answer.status_code in (200, 400), (name, key)

@@ -1,0 +1,158 @@
+"""The API against its own description: schemathesis asks what it allows and what it forbids, as each kind of person.
+
+No answer of 500 or more, none that the description does not have, nothing given to a wrong key; and every operation is
+reached with a success. `make nightly` asks for many more (SCHEMATHESIS_EXAMPLES); the seed is fixed.
+"""
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, transaction
+from django.test import Client
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from worlds import World, make_user, make_world, routes
+
+from touchstone.api.schema import description
+from touchstone.authentication import make_token
+from touchstone.models import User
+from django.core.wsgi import get_wsgi_application
+
+pytestmark = pytest.mark.django_db
+EXAMPLES = float(os.environ.get("SCHEMATHESIS_EXAMPLES", "1"))
+# How many requests each operation gets: of the kind that is allowed, and of the kind that is not.
+OF_ROLE = {"manager": 4, "researcher": 2, "assessor": 1, "nobody": 1}
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    ignored_auth,
+]
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks, with which key, in which world."""
+
+    role: str
+    headers: dict[str, str]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made_before_any_transaction() -> None:
+    """Making the description takes seconds, in which a transaction would be idle for too long."""
+    description()
+
+
+@pytest.fixture(autouse=True)
+def one_connection() -> Iterator[None]:
+    """What Django's own test client does, too: the test's transaction outlives a request."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture(autouse=True)
+def no_limits(settings):
+    """How often one may ask is tested elsewhere; plain names of static files need no collecting."""
+    settings.API_REQUESTS = settings.API_REQUESTS_PER_ADDRESS = settings.API_WRONG_KEYS = 10**9
+    settings.WEBHOOK_HOSTS = ["https://hooks.example"]
+
+
+@pytest.fixture
+def people(db):
+    return {role: make_user(f"the {role}", role) for role in ("manager", "researcher", "assessor")}
+
+
+@pytest.fixture
+def world(people, tmp_path) -> World:
+    return make_world(tmp_path, [people["manager"], people["researcher"]], people["assessor"].username)
+
+
+@pytest.fixture
+def schema(db):
+    return schemathesis.openapi.from_wsgi("/api/v1/schema", get_wsgi_application())
+
+
+def asker(people: dict[str, User], role: str) -> Asker:
+    if role == "nobody":
+        return Asker(role, {})
+    return Asker(role, {"Authorization": f"Bearer {make_token(user=people[role], name='key', days=1)[1]}"})
+
+
+def route_of() -> dict[str, Any]:
+    """Return the product's routes by their addresses as the description writes them."""
+    return {"/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.pattern): route for route in routes()}
+
+
+def operations(schema: Any) -> Iterator[Any]:
+    for found in schema.get_all_operations():
+        yield found.ok()
+
+
+def ask(operation: Any, mode: GenerationMode, n: int, who: Asker, path: dict[str, Any] | None) -> list[int]:
+    """Send so many generated requests, each undone afterwards; return the statuses."""
+    statuses: list[int] = []
+
+    @seed(6)
+    @settings(
+        max_examples=max(1, round(n * EXAMPLES)),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode, path_parameters=path))
+    def one(case: Any) -> None:
+        with transaction.atomic():
+            answer = case.call(headers=who.headers)
+            statuses.append(answer.status_code)
+            case.validate_response(answer, checks=CHECKS, headers=who.headers)
+            transaction.set_rollback(True)
+
+    try:
+        one()
+    except Unsatisfiable:
+        pass  # of an operation without parameters nothing is forbidden
+    return statuses
+
+
+@pytest.mark.parametrize("role", sorted(OF_ROLE))
+def test_the_api_answers_as_it_is_described_whoever_asks_whatever(role, schema, people, world):
+    who, paths = asker(people, role), route_of()
+    asked, faults = 0, []
+    for operation in operations(schema):
+        here = {name: str(value) for name, value in world.arguments(paths[operation.path]).items()}
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            try:
+                asked += len(ask(operation, mode, OF_ROLE[role], who, here or None))
+            except BaseException as fault:  # all of them, not the first alone
+                if isinstance(fault, KeyboardInterrupt):
+                    raise
+                faults.append(f"{operation.label} {mode}: {fault}")
+    assert not faults, f"{len(faults)} faults:\n" + "\n\n".join(faults)
+    assert asked >= len(description()["paths"])
