@@ -70,23 +70,54 @@ AUDIENCE: dict[str, set[str]] = {
     "judging:api-my-": {ASSESSOR},
     "judging:api-my-campaigns": PEOPLE,
     "judging:api-my-messages": PEOPLE,
-    **{
-        f"judging:api-{name}": RESEARCH
-        for name in (
-            "collections collection topics documents document runs run scores campaigns campaign scale items item "
-            "judgment-log adjudications jobs"
-        ).split()
-    },
+    **dict.fromkeys(
+        [
+            "judging:api-collections",
+            "judging:api-collection",
+            "judging:api-topics",
+            "judging:api-documents",
+            "judging:api-document",
+            "judging:api-runs",
+            "judging:api-run",
+            "judging:api-scores",
+            "judging:api-campaigns",
+            "judging:api-campaign",
+            "judging:api-scale",
+            "judging:api-items",
+            "judging:api-item",
+            "judging:api-judgment-log",
+            "judging:api-adjudications",
+            "judging:api-jobs",
+        ],
+        RESEARCH,
+    ),
     "sampling:api-": {MANAGER},
     "analytics:": {MANAGER},
     "analytics:api-": RESEARCH,
-    **{
-        f"analytics:{name}": RESEARCH
-        for name in (
-            "results campaign-results pair pairs ranking topics sensitivity methods agreement analyse planner "
-            "planner-download reuse plot export run-upload releases release release-download release-new"
-        ).split()
-    },
+    **dict.fromkeys(
+        [
+            "analytics:results",
+            "analytics:campaign-results",
+            "analytics:pair",
+            "analytics:pairs",
+            "analytics:ranking",
+            "analytics:topics",
+            "analytics:sensitivity",
+            "analytics:methods",
+            "analytics:agreement",
+            "analytics:analyse",
+            "analytics:planner",
+            "analytics:reuse",
+            "analytics:plot",
+            "analytics:export",
+            "analytics:run-upload",
+            "analytics:releases",
+            "analytics:release",
+            "analytics:release-download",
+            "analytics:release-new",
+        ],
+        RESEARCH,
+    ),
 }
 # Addresses of crowd markets and invitations name a secret link, not a campaign: whoever has it is meant.
 SECRET_LINKS = {"judging:join", "judging:hit", "judging:hit-start", "judging:study"}
