@@ -293,7 +293,8 @@ def why_not_learn(campaign: Campaign, earlier: Draw | None) -> str:
     first = campaign.draws.exclude(learned_from=None).order_by("batch").first()
     learned_from = first.learned_from if first else earlier.batch
     drawn = campaign.items.filter(draw_entries__draw__batch__lte=learned_from, draw_entries__times__gte=1)
-    n_judged = drawn.filter(judgments__grade__isnull=False).distinct().count()
+    judged = drawn.filter(judgments__grade__isnull=False).values("pk").distinct()
+    n_judged = judged[:FEWEST_TO_LEARN_FROM].count()  # more need not be counted
     if n_judged == 0:
         return "Nobody has judged yet."
     waiting = n_waiting(campaign, learned_from)

@@ -8,9 +8,10 @@
 2. The same again, with another hash seed, locale and time zone: the bytes must be equal.
 3. Every file against the manifest, and the Merkle root, from the packed file.
 
-The peer, in the same run, is what is written first: all judgments as objects with what they point to, dictionaries by
-item, one JSON Lines file and the qrels, zipped. It writes a small part of what a release holds. Every task has a
-process of its own; its peak of resident memory is what the kernel says (VmHWM).
+The peer, in the same run, is what is written first: judgments row by row as objects with what they point to, a
+dictionary each, one JSON Lines file and the qrels, zipped. It writes a small part of what a release holds, of a tenth
+of the judgments; its seconds are scaled by what it left out, its memory is not. Every task has a process of its own;
+its peak of resident memory is what the kernel says (VmHWM).
 """
 
 import argparse
@@ -31,6 +32,7 @@ from parts import throwaway
 
 EACH, ASSESSORS, RUNS, SEED = 4, 500, 100, 1
 MEASURES = ["P@10", "DCG@10"]
+PEER_PART = 10
 GOAL_SECONDS, GOAL_MEGABYTES = 60.0, 300.0
 ELSEWHERE = {"PYTHONHASHSEED": "4711", "LC_ALL": "C", "TZ": "Asia/Kolkata"}
 
@@ -137,8 +139,9 @@ def _peer(folder: str) -> dict[str, Any]:
     found = Judgment.objects.filter(item__campaign=_campaign()).select_related(
         "item__topic", "item__document", "assessor", "slot"
     )
+    n_all = found.count()
     rows, grades = [], defaultdict(list)
-    for judgment in found:
+    for judgment in found[: n_all // PEER_PART].iterator():
         pair = judgment.item.topic.topic_id, judgment.item.document.doc_id
         rows.append(
             {
@@ -157,7 +160,8 @@ def _peer(folder: str) -> dict[str, Any]:
         archive.writestr("judgments.jsonl", "\n".join(json.dumps(row) for row in rows))
         lines = (f"{t} 0 {d} {sorted(own)[(len(own) - 1) // 2]}" for (t, d), own in sorted(grades.items()))
         archive.writestr("qrels.txt", "\n".join(lines))
-    return {"seconds": time.perf_counter() - started, "judgments": len(rows), "items": len(grades)}
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, "judgments": len(rows), "scaled_seconds": seconds * n_all / len(rows)}
 
 
 # ---- one process a task --------------------------------------------------------------------------
@@ -243,8 +247,7 @@ def measure(n_judgments: int) -> dict[str, Any]:
 def _table(report: dict[str, Any]) -> str:
     made, again, check, peer = (report[name] for name in ("release", "again", "check", "peer"))
     lines = [
-        f"{report['judgments']:,} judgments; {made['megabytes_of_files']:.0f} MB of files, "
-        f"packed {made['packed_megabytes']:.0f} MB",
+        f"{report['judgments']:,} judgments: {made['megabytes_of_files']:.0f} MB in {made['packed_megabytes']:.0f} MB",
         f"{'':44}{'seconds':>9}{'peak MB':>9}",
         f"{'release':44}{made['seconds']:9.1f}{made['peak_megabytes']:9.0f}",
     ]
@@ -255,7 +258,7 @@ def _table(report: dict[str, Any]) -> str:
     lines.append(f"{'the same elsewhere':44}{again['seconds']:9.1f}{again['peak_megabytes']:9.0f}")
     lines.append(f"{'check of every file':44}{check['seconds']:9.1f}{check['peak_megabytes']:9.0f}")
     lines.append(
-        f"{'peer: objects, judgments and qrels only':44}{peer['seconds']:9.1f}{peer['peak_megabytes']:9.0f}"
+        f"{'peer: judgments and qrels, scaled':44}{peer['scaled_seconds']:9.1f}{peer['peak_megabytes']:9.0f}"
     )
     lines += [f"{goal}: {'yes' if met else 'NO'}" for goal, met in report["goals"].items()]
     return "\n".join(lines)

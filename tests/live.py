@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from browser import web
 from django.db import connection
 
-import analytics.tasks
-import judging.tasks
+import analytics.tasks  # noqa: F401
+import judging.tasks  # noqa: F401
 import sampling.tasks  # noqa: F401 (all three: the kinds of job are registered)
 from touchstone import jobs
 from touchstone.authentication import make_token

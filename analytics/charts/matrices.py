@@ -215,7 +215,7 @@ def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str
         labelAngle=0,
         orient="top",
         labelOverlap="parity",
-        labelFontSize=12,
+        labelFontSize=12 if is_printed else 9,
     )
     base = alt.Chart(alt.InlineData(values=cells)).encode(
         x=alt.X("rank:O", scale=alt.Scale(paddingInner=0.04), axis=axis),

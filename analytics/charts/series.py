@@ -9,11 +9,11 @@ from typing import Any
 from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     GOLD,
-    GOLD_FILL,
     INK,
     LINE_COLOURS,
     LINE_DASHES,
     LINE_SHAPES,
+    SURFACE,
     finite,
     finites,
     labels_of,
@@ -100,7 +100,7 @@ def _timeline(
     y_axis = alt.Axis(title=printable(unit), tickCount=4, tickMinStep=1)
     drawing = (
         alt.Chart(alt.InlineData(values=values))
-        .mark_bar(fill=GOLD_FILL, stroke=GOLD)
+        .mark_bar(fill=GOLD, stroke=SURFACE)
         .encode(
             x=alt.X("day:T", timeUnit="utcyearmonthdate", axis=x_axis),
             y=alt.Y("count:Q", axis=y_axis),
@@ -207,7 +207,7 @@ def _histogram(
     axis = alt.Axis(title=printable(x_title), grid=False, tickCount=6)
     bars = (
         alt.Chart(alt.InlineData(values=values))
-        .mark_bar(fill=GOLD_FILL, stroke=GOLD)
+        .mark_bar(fill=GOLD, stroke=SURFACE)
         .encode(
             x=alt.X("from:Q", scale=scale, axis=axis),
             x2="to:Q",

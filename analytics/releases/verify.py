@@ -12,7 +12,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, zip_longest
 from pathlib import Path
@@ -24,11 +24,13 @@ if __package__:
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
     from analytics.releases.verify_facts import Facts, Row, draw_probability, json_lines, read_facts
+    from analytics.releases.verify_ratios import RatioMethod
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
     from verify_facts import Facts, Row, draw_probability, json_lines, read_facts  # type: ignore
+    from verify_ratios import RatioMethod  # type: ignore
 
 CLOSE = 1e-9  # relative
 NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
@@ -218,35 +220,53 @@ def check_chances(folder: Path, facts: Facts, bronze_score: str, report: Report)
         report.compare("classes of grades", where, row["bronze_class"], again)
 
 
+Answer = Callable[[int, int | None], Row]
+
+
 def check_estimates(facts: Facts, estimates: Row, report: Report) -> None:
-    """Compare every estimate of a linear measure, of published runs."""
+    """Compare every estimate of published runs, but for the methods that need more than is here."""
     runs = {run: place for place, run in enumerate(facts.runs)}
-    with_replacement = estimates["draw"]["selection"] == "replacement"
-    for measure, rows_of_measure in groupby(estimates["estimates"], lambda row: row["measure"]):
-        about, rows = estimates["measures"][measure], list(rows_of_measure)
-        if about["kind"] != "linear":
-            report.not_recomputed[f"estimates of {measure}, whose intervals come from a bootstrap"] += len(
-                rows
+    for (measure, method), own in groupby(
+        estimates["estimates"], lambda row: (row["measure"], row["method"])
+    ):
+        rows = list(own)
+        published = [row for row in rows if {row["run"], row["run_b"] or row["run"]} <= runs.keys()]
+        if len(published) < len(rows):
+            report.not_recomputed["estimates of runs that are not in the release"] += len(rows) - len(
+                published
             )
+        found = answers(facts, estimates, measure, method)
+        if isinstance(found, str):
+            report.not_recomputed[found] += len(published)
             continue
+        for row in published:
+            again = found(runs[row["run"]], None if row["run_b"] is None else runs[row["run_b"]])
+            compare_estimate(row, again, report)
+
+
+def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer | str:
+    """Return the method's numbers of any run or pair, or why they are not computed again."""
+    about, known = estimates["measures"][measure], estimates["measures"].values()
+    same_gains = (
+        one["prediction"] for one in known if one["gains"] == about["gains"] and one.get("prediction")
+    )
+    prediction = about.get("prediction") or next(same_gains, None)
+    if method not in METHODS:
+        return f"estimates by {method}"
+    if method == "naive" and about["kind"] == "linear" and estimates["draw"]["selection"] == "replacement":
+        return "estimates by naive of a draw with replacement"
+    if method == "true" and (facts.gold_answer < 0).any():
+        return "true values: gold answers are not in the release"
+    if about["kind"] == "linear":
         weighed = Weighed.of(facts, measure, about["prediction"])
-        report.compare("gains", f"estimates.json {measure} gains", about["gains"], weighed.gains.tolist())
-        for name, own in groupby(rows, lambda row: row["method"]):
-            if name not in METHODS or (with_replacement and name == "naive"):
-                reason = f"estimates by {name}" + (" of a draw with replacement" if name == "naive" else "")
-                report.not_recomputed[reason] += len(list(own))
-                continue
-            if name == "true" and (facts.gold_answer < 0).any():
-                report.not_recomputed["true values: gold answers are not in the release"] += len(list(own))
-                continue
-            method = METHODS[name](weighed)
-            for row in own:
-                if row["run"] not in runs or (row["run_b"] or row["run"]) not in runs:
-                    report.not_recomputed["estimates of runs that are not in the release"] += 1
-                    continue
-                run_b = None if row["run_b"] is None else runs[row["run_b"]]
-                again = method(weighed.target(runs[row["run"]], run_b))
-                compare_estimate(row, again, report)
+        of_targets = METHODS[method](weighed)
+        return lambda run, run_b: of_targets(weighed.target(run, run_b))
+    if method != "true" and (
+        prediction is None or estimates.get("seed") is None or measure.startswith("micro")
+    ):
+        return f"estimates of {measure}, a bootstrap that needs its seed and predictions"
+    f = facts.predictions[prediction] if prediction else np.zeros(facts.topic.size)
+    return RatioMethod(facts, method, about, f, estimates.get("seed") or 0)
 
 
 def compare_estimate(row: Row, again: Row, report: Report) -> None:
@@ -257,8 +277,8 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
         report.compare("refusals", f"{where}: refused", row["value"] is None, "refused" in again)
         return
     if row["method"] == "corrected":
-        certain: Row = {"always_low": 0.0, "always_high": 0.0} if again["standard_error"] == 0 else {}
-        again = certain | again
+        exact = dict.fromkeys(("always_low", "always_high"), again["value"])
+        again = exact | again if again["standard_error"] == 0 else again
         if row["run_b"]:
             again["p_value"] = p_value(again)
     for name in AROUND_A_VALUE + POSITIVE:

@@ -341,11 +341,11 @@ def class_moments(
     return mean[classes], np.maximum(floor, with_one)[classes]
 
 
-def always_valid(row: Row, n_planned: int, n_items: int) -> Row:
+def always_valid(row: Row, n_planned: int, n_items: int | None) -> Row:
     """Return the interval that holds at every look at once, for n audited of `n_items` items, `n_planned` in all.
 
     Robbins' normal mixture: ``z = sqrt((1 + 1/x) (log(1 + x) - 2 log .05))``, x proportional to the information
-    ``n / (1 - n / n_items)`` and such that z is least at the planned number; then the t quantile of the same tail.
+    ``n / (1 - n / n_items)``, or n, and such that z is least at the planned number; then t with the same tail.
     """
     n, value = row["n"], row["value"]
     if row["standard_error"] == 0:
@@ -355,9 +355,12 @@ def always_valid(row: Row, n_planned: int, n_items: int) -> Row:
     best = 8.0
     for _ in range(200):  # where z is least: x = log(1 + x) - 2 log .05
         best = math.log1p(best) - 2 * math.log(0.05)
-    plan = min(max(n_planned, LEAST_WATCHED), n_items / 2)
-    reached, aim = (max(k, 1) / (1 - min(k, n_items - 0.5) / n_items) for k in (n, plan))
-    x = best * reached / aim
+    plan: float = max(n_planned, LEAST_WATCHED)
+    if n_items is None:
+        x = best * n / plan
+    else:
+        reached, aim = (k / (1 - min(k, n_items - 0.5) / n_items) for k in (n, min(plan, n_items / 2)))
+        x = best * reached / aim
     z = math.sqrt((1 + 1 / x) * (math.log1p(x) - 2 * math.log(0.05)))
     half = t_quantile(n - 1.0, max(t_tail(math.inf, z), 2.2250738585072014e-308)) * row["standard_error"]
     return {"always_low": value - half, "always_high": value + half}

@@ -134,9 +134,11 @@ def filled_days(activity: Activity, today: datetime, n_days: int) -> tuple[list[
 
 
 def filled_hours(activity: Activity, now: datetime, n_hours: int) -> tuple[list[str], dict[str, list[int]]]:
-    """Return the last hours with their judgments by series."""
+    """Return the last hours with their judgments by series, empty hours too, from the first that has any."""
     hours = activity.get("hours", {})
     wanted = [f"{now - timedelta(hours=back):%Y-%m-%dT%H}" for back in range(n_hours - 1, -1, -1)]
+    while wanted and wanted[0] not in hours:
+        wanted.pop(0)
     return wanted, _by_series(hours, wanted)
 
 

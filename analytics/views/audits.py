@@ -2,10 +2,13 @@
 
 import math
 import uuid
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -19,9 +22,8 @@ from analytics.views.audit_forms import AuditPlanForm, ScoreForm, strategy_name
 from judging.models import Assessor, Campaign, Slot
 from judging.services.campaigns import set_score_and_costs
 from judging.views.access import managers_only
-from sampling.frames import newest_draw
-from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
-from sampling.services.audit_schedules import has_ended, next_due_time, save_schedule, schedule_words
+from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
+from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
 
 SHOWN_AUDITS = 20
@@ -68,37 +70,38 @@ def score(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return redirect("analytics:audits", campaign_id=campaign_id)
 
 
-def audit_summary(row: Campaign) -> dict[str, Any]:
-    """Return the few words about audits that the overview shows."""
-    schedule = AuditSchedule.objects.filter(campaign=row).first()
-    n_waiting = _open_slots(row).count()
-    return {
-        "schedule": schedule,
-        "n_audits": row.audits.count(),
-        "n_audits_waiting": n_waiting,
-        **_timing(schedule),
-    }
-
-
-def _campaign(campaign_id: uuid.UUID) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+def _campaign(campaign_id: uuid.UUID) -> Any:
+    """Return the campaign with its schedule, who is there, and how much the schedule's tier has audited."""
+    people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
+    audits = Audit.objects.filter(campaign=OuterRef("pk"), tier=OuterRef("audit_schedule__tier"))
+    rows = Campaign.objects.select_related("collection", "scale", "audit_schedule").annotate(
+        tiers=Subquery(
+            people.order_by()
+            .values("campaign")
+            .annotate(found=ArrayAgg("tier", distinct=True))
+            .values("found")
+        ),
+        has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
+        expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
+    )
+    return get_object_or_404(rows, pk=campaign_id)
 
 
 def _schedule(row: Campaign) -> AuditSchedule:
     """Return the schedule; where there is none, one not saved, whose next audit adds to those made by hand."""
-    schedule = AuditSchedule.objects.filter(campaign=row).first()
+    schedule: AuditSchedule | None = getattr(row, "audit_schedule", None)
     if schedule is not None:
         return schedule
-    last = row.audits.filter(tier=AuditTier.GOLD).order_by("sequence").last()
-    if last is None:
+    by_hand = row.audits.filter(tier=AuditTier.GOLD).aggregate(n=Count("pk"), most=Max("expected_in_total"))
+    if not by_hand["n"]:
         return AuditSchedule()
-    each = max(1, round(last.expected_in_total / max(1, row.audits.filter(tier=AuditTier.GOLD).count())))
-    return AuditSchedule(items_each_time=each, items_in_total=math.ceil(last.expected_in_total) + each)
+    each = max(1, round(by_hand["most"] / by_hand["n"]))
+    return AuditSchedule(items_each_time=each, items_in_total=math.ceil(by_hand["most"]) + each)
 
 
 def _page(
     request: HttpRequest,
-    row: Campaign,
+    row: Any,
     *,
     plan: AuditPlanForm | None = None,
     scoring: ScoreForm | None = None,
@@ -107,31 +110,32 @@ def _page(
     computation = latest_computation(campaign=row)
     forecasts = _forecasts(row, computation)
     best = next((found["row"].strategy for found in forecasts if found["is_best"]), "")
-    active = row.assessors.filter(status=Assessor.Status.ACTIVE)
+    history = _history(row)
     context = {
         "campaign": row,
-        "draw": newest_draw(row),
+        "draw": row.has_draw,
         "schedule": schedule if schedule.pk else None,
-        **_timing(schedule if schedule.pk else None),
+        **_timing(schedule if schedule.pk else None, row.expected),
         "plan": plan or AuditPlanForm(campaign=row, schedule=schedule, best=best),
         "scoring": scoring or ScoreForm(instance=row),
         "computation": computation,
         "forecasts": forecasts,
         "refusals": _refusals(forecasts),
         "best": best,
-        "history": _history(row),
-        "n_audits": row.audits.count(),
+        "history": history,
+        "n_audits": history[0]["row"].sequence if history else 0,
         "shown_audits": SHOWN_AUDITS,
-        "tiers": set(active.values_list("tier", flat=True)),
+        "tiers": set(row.tiers or ()),
     }
     is_wrong = bool((plan and plan.errors) or (scoring and scoring.errors))
     return render(request, "analytics/audits.html", context, status=400 if is_wrong else 200)
 
 
-def _timing(schedule: AuditSchedule | None) -> dict[str, Any]:
+def _timing(schedule: AuditSchedule | None, expected: float | None) -> dict[str, Any]:
+    """Return when audits come; `expected` is what those of the schedule's tier select in all."""
     if schedule is None:
         return {"schedule_words": "", "next_due": None, "has_ended": False}
-    ended = has_ended(schedule)
+    ended = expected is not None and expected >= schedule.items_in_total
     due = next_due_time(schedule, timezone.now()) if schedule.is_active and not ended else None
     return {"schedule_words": schedule_words(schedule), "next_due": due, "has_ended": ended}
 
@@ -225,7 +229,7 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
         (one.computation_id, one.strategy): one
         for one in AuditForecast.objects.filter(computation__in=[audit.before for audit in newest])
     }
-    outcomes = _outcomes(newest)
+    outcomes = _outcomes(newest, forecasts.values())
     return [_shown(audit, waiting.get(audit.pk, 0), forecasts, outcomes) for audit in newest]
 
 
@@ -266,30 +270,37 @@ def _errors_off(outcome: float | None, forecast: AuditForecast) -> float | None:
 
 def _waiting(row: Campaign, audits: list[Audit]) -> dict[uuid.UUID, int]:
     """Return by audit how many selected items nobody has judged yet; the cost follows what waits."""
-    waiting: dict[uuid.UUID, int] = {}
-    for tier, purpose in PURPOSES.items():
-        own = [audit.pk for audit in audits if audit.tier == tier]
-        items = list(_open_slots(row, purpose).values_list("item_id", flat=True)) if own else []
-        counts = AuditEntry.objects.filter(audit__in=own, selected=True, item__in=items).values("audit")
-        waiting.update(counts.annotate(n=Count("pk")).values_list("audit", "n") if items else [])
-    return waiting
+    tiers = {purpose: tier for tier, purpose in PURPOSES.items() if any(a.tier == tier for a in audits)}
+    open_items: dict[str, list[uuid.UUID]] = defaultdict(list)
+    for purpose, item in _open_slots(row, *tiers).values_list("purpose", "item_id") if tiers else ():
+        open_items[purpose].append(item)
+    if not open_items:
+        return {}
+    of_tier = Q()
+    for purpose, items in open_items.items():
+        of_tier |= Q(audit__tier=tiers[purpose], item__in=items)
+    counts = AuditEntry.objects.filter(of_tier, audit__in=[audit.pk for audit in audits], selected=True)
+    return dict(counts.values("audit").annotate(n=Count("pk")).values_list("audit", "n"))
 
 
-def _outcomes(audits: list[Audit]) -> dict[tuple, float]:
+def _outcomes(audits: list[Audit], forecasts: Iterable[AuditForecast]) -> dict[tuple, float]:
     """Return the half-widths of the corrected numbers in the computations after these audits."""
     wanted = [audit.after for audit in audits if audit.after and audit.tier == AuditTier.GOLD]
-    measures = AuditForecast.objects.filter(computation__in=[audit.before for audit in audits])
-    targets = set(measures.values_list("run", "run_b", "measure").distinct())
+    targets = {(one.run_id, one.run_b_id, one.measure) for one in forecasts}
     found: dict[tuple, float] = {}
+    rows = Estimate.objects.filter(
+        computation__in=wanted,
+        run__in={run for run, _, _ in targets},
+        measure__in={measure for _, _, measure in targets},
+        method=Method.CORRECTED,
+        value__isnull=False,
+    )
+    asked = Q()
     for run, run_b, measure in targets:
-        rows = Estimate.objects.filter(
-            computation__in=wanted,
-            run=run,
-            run_b=run_b,
-            measure=measure,
-            method=Method.CORRECTED,
-            value__isnull=False,
-        )
-        for computation, low, high in rows.values_list("computation", "low", "high"):
-            found[computation, run, run_b, measure] = (high - low) / 2
+        asked |= Q(run=run, run_b=run_b, measure=measure)
+    names = ("computation", "run", "run_b", "measure", "low", "high")
+    for computation, run, run_b, measure, low, high in (
+        rows.filter(asked).values_list(*names) if wanted else ()
+    ):
+        found[computation, run, run_b, measure] = (high - low) / 2
     return found

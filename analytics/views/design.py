@@ -15,9 +15,9 @@ from django.views.decorators.http import require_POST
 
 from analytics.charts import Chart, curve
 from analytics.forms import METHODS, SELECTIONS, DesignForm, pairs
-from analytics.views.steps import rail_of
 from analytics.services.forecast import Forecast, forecast, queue_forecast
 from analytics.views.plots import plot_answer
+from analytics.views.steps import rail_of
 from judging.models import Campaign
 from judging.views.access import managers_only
 from sampling.frames import newest_draw
@@ -43,7 +43,8 @@ SAID = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn even
 @managers_only
 def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Choose what to judge, or what more. The interval to expect is shown before a judgment is spent; a POST draws."""
-    row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+    known = Campaign.objects.select_related("collection", "scale").annotate(n_drawn=Sum("draws__n_drawn"))
+    row = get_object_or_404(known, pk=campaign_id)
     earlier = newest_draw(row)
     obstacle = what_stops(row, earlier)
     asked = request.POST or (request.GET if "question" in request.GET else None)
@@ -62,14 +63,14 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     context = {
         "campaign": row,
         "earlier": earlier,
-        "n_drawn": row.draws.aggregate(n=Sum("n_drawn"))["n"] or 0,
+        "n_drawn": row.n_drawn or 0,
         "obstacle": obstacle,
         "form": form,
         "asked": wanted,
         "pairs": pairs(wanted) if wanted else [],
         "forecast": found,
         "preview": preview,
-        "runs": row.collection.runs.count(),
+        "runs": len(form.run_ids),
         "suggested_measures": SUGGESTED_MEASURES,
         **(rail_of(row.pk, "design") if row.state == Campaign.State.DRAFT and not request.htmx else {}),
     }

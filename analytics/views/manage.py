@@ -188,9 +188,9 @@ def day_chart(activity: dict[str, Any]) -> Chart | None:
 
 
 def hour_chart(activity: dict[str, Any]) -> Chart | None:
-    """Return the judgments an hour by tier, of the last two days; None where nothing was judged in them."""
+    """Return the judgments an hour by tier, of the last two days; None before the second hour."""
     hours, series = filled_hours(activity, timezone.now(), SHOWN_HOURS)
-    if not series:
+    if len(hours) < 2 or not series:
         return None
     moments = [datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC) for hour in hours]
     return throughput(moments, series, "Judgments an hour, by tier", unit="judgments an hour")

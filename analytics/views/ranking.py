@@ -58,6 +58,17 @@ def _shown(run: Any) -> dict[str, Any]:
     return {
         "row": run,
         "likely": likely + 1,
-        "chance": f"{100 * run.probabilities[likely]:.0f} %",
-        "best": f"{100 * run.probabilities[0]:.0f} %",
+        "chance": _percent(run.probabilities[likely]),
+        "best": _percent(run.probabilities[0]),
     }
+
+
+def _percent(share: float) -> str:
+    """Return a chance to read; one that was drawn a few times of ten thousand is not called none, nor all.
+
+    >>> _percent(0.0), _percent(0.0004), _percent(0.763), _percent(0.9996), _percent(1.0)
+    ('below 1 %', 'below 1 %', '76 %', 'above 99 %', 'above 99 %')
+    """
+    if share < 0.01:
+        return "below 1 %"
+    return "above 99 %" if share > 0.99 else f"{100 * share:.0f} %"

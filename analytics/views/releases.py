@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from analytics.models import Release
 from analytics.services import releasing
 from analytics.views.downloads import release_file
-from analytics.views.results_page import page_of, tabs
+from analytics.views.results_page import page_of
 from judging.models import Campaign
 from judging.services.errors import Refused
 from judging.views.access import managers_only, researchers_only, user_of
@@ -96,7 +96,7 @@ def releases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     page = page_of(request, found, RELEASES_PER_PAGE)
     for one in page:
         _settled(one)
-    context = {"campaign": row, **tabs("releases"), "page": page}
+    context = {"campaign": row, "tab": "releases", "page": page}
     return render(request, "analytics/releases.html", context)
 
 
@@ -117,7 +117,7 @@ def new(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         status = 400
     context = {
         "campaign": row,
-        **tabs("releases"),
+        "tab": "releases",
         "form": form,
         "n_runs": row.collection.runs.count(),
         "n_published": row.collection.runs.filter(may_publish=True).count(),
@@ -161,7 +161,7 @@ def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID)
     files = found.manifest.get("files", []) if found.manifest else []
     context: dict[str, Any] = {
         "campaign": row,
-        **tabs("releases"),
+        "tab": "releases",
         "release": found,
         "job": found.job,
         "sees_job": found.job is not None and found.job.requested_by_id == user_of(request).pk,

@@ -8,24 +8,11 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext_lazy as _
 
 from analytics.models import Computation, Method
 from analytics.services.recomputation import latest_computation, measures_of
 from judging.models import Campaign
 
-# A tab's name, its address, its words; those that are about one measure keep it.
-TABS = (
-    ("runs", "campaign-results", _("Runs"), True),
-    ("pairs", "pairs", _("Pairs"), True),
-    ("ranking", "ranking", _("Ranking"), True),
-    ("topics", "topics", _("Topics"), True),
-    ("sensitivity", "sensitivity", _("Sensitivity"), True),
-    ("agreement", "agreement", _("Agreement"), False),
-    ("planner", "planner", _("What to buy next"), False),
-    ("reuse", "reuse", _("A new run"), False),
-    ("releases", "releases", _("Releases"), False),
-)
 TOPS = (10, 20, 40)
 
 
@@ -45,7 +32,7 @@ class Asked:
             "computation": self.computation,
             "measure": self.measure,
             "measures": self.measures,
-            **tabs(tab),
+            "tab": tab,
         }
 
 
@@ -56,17 +43,6 @@ class Run:
     key: int
     run_id: str
     value: float | None
-
-
-def tabs(chosen: str) -> dict[str, Any]:
-    """Return the tabs of a campaign's results, for pages that show nothing else of this module."""
-    return {
-        "tab": chosen,
-        "tabs": [
-            {"name": name, "url": f"analytics:{url}", "words": words, "keeps": keeps}
-            for name, url, words, keeps in TABS
-        ],
-    }
 
 
 def asked(request: HttpRequest, campaign_id: uuid.UUID) -> Asked:

@@ -1,4 +1,4 @@
-"""Setting a campaign up, a page a step: from nothing to open, resumable, back and forward. Each step says what is missing."""
+"""Setting a campaign up, a page a step: from nothing to open, resumable; each step says what is missing."""
 
 import uuid
 from collections.abc import Callable
@@ -224,7 +224,7 @@ def _gold(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     context = {
         "form": form,
         "schedule": schedule if schedule.pk else None,
-        "check_rate": rules.first(),
+        "check_percent": round(100 * (rules.first() or 0.0), 1) if campaign.has_draw else None,
     }
     return _page(request, "gold", row, campaign, context, is_wrong=bool(form.errors))
 

@@ -170,7 +170,7 @@ def _variants(made: dict[str, Any] | None) -> Chart | None:
         for place, row in enumerate(rows)
     ]
     a, b = made["pair"]
-    title = f"{a} minus {b} in {made['measure']}, by what is believed"
+    title = f"{a} minus {b}"
     return forest(unique, title, measure=f"difference in {made['measure']}", reference=0.0)
 
 

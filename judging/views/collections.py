@@ -1,9 +1,11 @@
 """The manager's pages of a collection: what is in it, uploads, its words, its runs, who may see it."""
 
 import uuid
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -35,7 +37,7 @@ def new_collection(request: HttpRequest) -> HttpResponse:
 @managers_only
 def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     """A collection: what is in it, and the upload form. A POST queues an import."""
-    row = get_object_or_404(Collection, pk=collection_id)
+    row = get_object_or_404(Collection.objects.annotate(n_topics=Count("topics")), pk=collection_id)
     if request.method != "POST":
         return _collection_page(request, row)
     form = UploadForm(request.POST, request.FILES)
@@ -58,7 +60,7 @@ def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
 
 def _collection_page(
     request: HttpRequest,
-    row: Collection,
+    row: Any,
     *,
     upload: UploadForm | None = None,
     edit: CollectionForm | None = None,
@@ -66,7 +68,7 @@ def _collection_page(
 ) -> HttpResponse:
     runs = list(row.runs.all())
     counts = {
-        "n_topics": row.topics.count(),
+        "n_topics": row.n_topics,
         "n_documents": documents_of([row], MOST_DOCUMENTS)[row.pk],
         "n_gold": GoldAnswer.objects.filter(topic__collection=row)[:MOST_DOCUMENTS].count(),
     }
@@ -88,7 +90,7 @@ def _collection_page(
 @require_POST
 @managers_only
 def edit_collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
-    row = get_object_or_404(Collection, pk=collection_id)
+    row = get_object_or_404(Collection.objects.annotate(n_topics=Count("topics")), pk=collection_id)
     form = CollectionForm(
         request.POST, instance=Collection.objects.get(pk=row.pk)
     )  # validation writes to its own

@@ -1,5 +1,6 @@
 """What a request may bring: refused here before a byte is read, stored, or shown to the database."""
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,8 +14,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
-# Our longest JSON body has about 200 bytes, and a form of somebody who uploads no files hardly more.
+# The longest JSON body of somebody who judges has about 200 bytes, and a form of somebody who uploads no files hardly
+# more. The others send guidelines, prompts, lists of topics; views read a body after they have asked who sends it.
 SMALL = 10_000
+LONG = 700_000
+JUDGING = re.compile(r"/api/v1/campaigns/[^/]+/(claim|judgments|revisions|heartbeat|batch)")
 LARGEST = 8 * 2**30
 # A researcher uploads runs: this many bytes are a run of some million lines, compressed.
 LARGEST_OF_RESEARCHER = 64 * 2**20
@@ -84,8 +88,9 @@ def early_refusals(get_response: Any) -> Any:
     def middleware(request: HttpRequest) -> HttpResponse:
         if _has_nul(request):
             return _refusal(request, 400, "Invalid", "The address contains a character that is not allowed")
-        if request.path.startswith("/api/") and _length(request) > SMALL and not _brings_files(request):
-            return _refusal(request, 413, "TooLarge", f"The request is longer than {SMALL} bytes")
+        most = SMALL if JUDGING.fullmatch(request.path) else LONG
+        if request.path.startswith("/api/") and not _brings_files(request) and _length(request) > most:
+            return _refusal(request, 413, "TooLarge", f"The request is longer than {most} bytes")
         return get_response(request)
 
     return middleware

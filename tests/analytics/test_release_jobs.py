@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, make_undrawn, truth_of
 
 import analytics.tasks  # noqa: F401 (the kind of job is registered)
 from analytics.models import Computation, Release
-from analytics.services import releasing
 from analytics.services.bundle.snapshot import one_moment
-from analytics.services.releasing import make_release, settle_ended
+from analytics.services.releasing import build, make_release, settle_ended
 from judging.models import Judgment
 from judging.services.judgment_files import import_judgments
 from sampling.services.auditing import audit
@@ -78,10 +77,9 @@ def test_the_job_builds_the_release_with_estimates_of_exactly_its_judgments(tmp_
     assert again.changes["same"] == len(lines_of(again, "qrels.txt"))
 
 
-def test_what_is_judged_while_a_release_is_built_is_not_in_it(tmp_path, no_redis, monkeypatch):
+def test_what_is_judged_while_a_release_is_built_is_not_in_it(tmp_path, no_redis):
     campaign = judged(tmp_path)
-    release = make_release(campaign=campaign, version="1", actor=None)
-    before = releasing.Writer.say
+    release = make_release(campaign=campaign, version="1", actor=None, by_job=False)
     came = []
 
     def judge_elsewhere():
@@ -90,16 +88,15 @@ def test_what_is_judged_while_a_release_is_built_is_not_in_it(tmp_path, no_redis
         finally:
             connection.close()
 
-    def say(writer, step, note):
+    def progress(*step):
         if not came:
-            came.append(note)
+            came.append(step)
             thread = threading.Thread(target=judge_elsewhere)
             thread.start()
             thread.join()
-        before(writer, step, note)
 
-    monkeypatch.setattr(releasing.Writer, "say", say)
-    run(release)
+    with transaction.atomic():
+        build(release=release, progress=progress)
     assert Judgment.objects.count() == 3
     assert len(lines_of(release, "judgments.jsonl")) == release.manifest["counts"]["judgments"] == 2
     assert len(lines_of(release, "assessors.jsonl")) == 2

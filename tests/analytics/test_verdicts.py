@@ -240,9 +240,11 @@ def test_with_everything_audited_equal_runs_differ_by_exactly_0_and_neither_is_b
             verdict = verdict_of(page, campaign, *pair, measure)
             assert "not told apart" in verdict
             assert not [words for words in ("better", "judge more items", "-0.000") if words in verdict]
-        table = page("campaign-results", campaign, measure=measure).context["pairs"]
-        (shown,) = [entry for entry in table if entry["estimate"].pk == row.pk]
-        assert (shown["holm"], shown["better"]) == (1, None)
+        table = page("pairs", campaign, measure=measure).context["pairs"]
+        (shown,) = [
+            entry for entry in table if {entry.better.key, entry.worse.key} == {row.run_id, row.run_b_id}
+        ]
+        assert (shown.holm, shown.winner) == (1, None)
 
 
 def test_with_everything_audited_unequal_runs_have_p_0_and_all_pages_agree(tmp_path, page):
@@ -251,9 +253,9 @@ def test_with_everything_audited_unequal_runs_have_p_0_and_all_pages_agree(tmp_p
     row = rows_of(recompute(campaign=campaign))[Method.CORRECTED, "P@10", "run0", "run1"]
     assert row.value == row.low == row.high == pytest.approx(1 / 30)
     assert row.p_value == 0
-    table = page("campaign-results", campaign, measure="P@10").context["pairs"]
-    (shown,) = [entry for entry in table if entry["estimate"].pk == row.pk]
-    assert (shown["holm"], shown["better"]) == (0, row.run)
+    table = page("pairs", campaign, measure="P@10").context["pairs"]
+    (shown,) = [entry for entry in table if {entry.better.key, entry.worse.key} == {row.run_id, row.run_b_id}]
+    assert (shown.holm, shown.winner.key) == (0, row.run_id)
     for pair in (("run0", "run1"), ("run1", "run0")):
         verdict = verdict_of(page, campaign, *pair, "P@10")
         assert verdict.startswith("run0 is better than run1 in P@10: difference +0.033")

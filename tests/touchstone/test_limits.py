@@ -23,7 +23,9 @@ RIGHT, WRONG = "a right password", "a wrong password"
 def plain_static_files(settings):
     name = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick: it is not what is tested
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher"
+    ]  # quick: it is not what is tested
 
 
 @pytest.fixture

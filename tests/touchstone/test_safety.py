@@ -218,7 +218,7 @@ def test_the_demo_is_not_loaded_into_a_real_database(monkeypatch):
 @pytest.mark.django_db
 def test_a_message_stays_on_the_server(client):
     client = person("manager")
-    job = Job.objects.create(kind="draw")
+    job = Job.objects.create(kind="draw", requested_by=User.objects.get(role="manager"))
     answer = client.post(reverse("cancel-job", args=[job.pk]))
     assert answer.status_code == 302
     assert "messages" not in client.cookies

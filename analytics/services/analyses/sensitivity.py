@@ -36,6 +36,11 @@ MOST_ASSESSORS = 50  # left out one by one: those with most labels
 SHOWN_CHANGES = 20
 SHOWN_RUNS = 20
 Score = Campaign.BronzeScore
+SCORES = {
+    Score.VOTE_SHARE: "mean of grades",
+    Score.ONE_LABEL: "first grade",
+    Score.DAWID_SKENE: "Dawid-Skene",
+}
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def _variants(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
 
 def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
     naive = Variant(
-        "tier", "all judgments as given", Method.NAIVE.value, lambda: numbers(basis, measure, Method.NAIVE)
+        "tier", "all grades as given", Method.NAIVE.value, lambda: numbers(basis, measure, Method.NAIVE)
     )
     if measure_kind(measure) == "ratio":
         yield naive
@@ -125,18 +130,18 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
     arrays = basis.arrays
     for name, joined in _joined(arrays).items():
         if isinstance(joined, Refusal):
-            yield Variant("rule", f"{name}, as given", Method.NAIVE.value, _refusing(basis, joined))
+            yield Variant("rule", f"{name}, naive", Method.NAIVE.value, _refusing(basis, joined))
             continue
         other = Basis(basis.campaign, with_one_grade(arrays, joined), basis.predictions, basis.counts)
         yield Variant(
             "rule",
-            f"{name}, as given",
+            f"{name}, naive",
             Method.NAIVE.value,
             lambda other=other: numbers(other, measure, Method.NAIVE),  # type: ignore[misc]
         )
     if method != Method.CORRECTED:
         return
-    for score in (Score.VOTE_SHARE, Score.ONE_LABEL, Score.DAWID_SKENE):
+    for score in SCORES:
         if score == basis.campaign.bronze_score:
             continue
         campaign = copy.copy(basis.campaign)
@@ -144,9 +149,10 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
         other = Basis(campaign, arrays, basis.predictions, basis.counts)
         yield Variant(
             "rule",
-            f"corrected, classes by: {score.label}",
+            f"by {SCORES[score]}",
             Method.CORRECTED.value,
             lambda other=other: numbers(other, measure, Method.CORRECTED),  # type: ignore[misc]
+            "corrected, with other classes of judgments",
         )
 
 
@@ -183,9 +189,10 @@ def _times(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
     for name, kept in zip(("first", "second"), halves(basis.arrays), strict=True):
         yield Variant(
             "drift",
-            f"{name} half of each topic's judgments",
+            f"{name} half of judgments",
             str(method),
             lambda kept=kept: _again(basis, with_labels(basis.arrays, kept), measure, method),  # type: ignore[misc]
+            "of each topic, by when they were given",
         )
 
 

@@ -26,7 +26,6 @@ from touchstone_client.faults import DownloadDamaged, JobFailed, JobTimeout
 from touchstone_client.transport import Transport
 
 MOST_AT_ONCE = 50  # items claimed, or judgments sent, by one request
-BLOCK = 2**20
 
 
 class Client:
@@ -244,7 +243,7 @@ class Client:
             if answer.status_code == 416:  # all of it is here already
                 return
             with part.open("ab" if answer.status_code == 206 else "wb") as stream:
-                for block in answer.iter_raw(BLOCK):
+                for block in answer.iter_raw():
                     stream.write(block)
 
     # -- inside ---------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def signature(secret: str, timestamp: int, body: bytes) -> str:
 
 
 def tell_webhooks() -> int:
-    """Make the deliveries that are missing, and send what is due; return how many arrived. Workers do it again and again."""
+    """Make the deliveries that are missing, and send what is due; return how many arrived. Workers do it."""
     if not allowed_hosts():
         return 0
     fan_out()

@@ -4,9 +4,11 @@ import functools
 import json
 from typing import Any
 
+from django.core.exceptions import FieldDoesNotExist
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from rest_framework import serializers
 
 from touchstone.api.scopes import scope_of
 
@@ -72,6 +74,29 @@ class Schema(AutoSchema):
             described.setdefault("additionalProperties", False)
         return described
 
+    def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Any:
+        """Say of answers what can really stand in them: a column that may be empty may be so, whatever its kind."""
+        described = super()._map_serializer_field(field, direction, bypass_extensions)
+        if direction != "response":
+            return described
+        if described.get("format") == "uri":
+            described = {name: value for name, value in described.items() if name != "format"}
+        if (
+            isinstance(field, serializers.ChoiceField)
+            and "" not in described.get("enum", [""])
+            and _may_be_blank(field)
+        ):
+            described = {**described, "enum": [*described["enum"], ""]}
+        return described
+
+
+def _may_be_blank(field: Any) -> bool:
+    model = getattr(getattr(field.parent, "Meta", None), "model", None)
+    try:
+        return bool(model._meta.get_field(field.source).blank) if model else False
+    except FieldDoesNotExist:
+        return False
+
 
 class KeyScheme(OpenApiAuthenticationExtension):
     target_class = "touchstone.authentication.TokenAuthentication"
@@ -112,6 +137,8 @@ def _complete(method: str, operation: dict[str, Any]) -> None:
 def _without_marks(part: Any) -> Any:
     """Return the description without the generator's marks for its own use."""
     if isinstance(part, dict):
+        if {} in (part.get("oneOf") or []):  # anything, or nothing: anything
+            part = {name: inner for name, inner in part.items() if name != "oneOf"}
         return {name: _without_marks(inner) for name, inner in part.items() if name != "x-spec-enum-id"}
     return [_without_marks(inner) for inner in part] if isinstance(part, list) else part
 

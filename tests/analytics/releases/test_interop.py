@@ -4,6 +4,7 @@ import csv
 import gzip
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -69,9 +70,7 @@ def test_pytrec_eval_says_what_we_say(release, run_id):
     assert any(values["P_10"] not in (0, 1) for values in theirs.values())
 
 
-@pytest.mark.parametrize(
-    "name", ["P@10", "nDCG@10", "AP", "AP@5", "P(rel=2)@5", "RBP(p=0.5)@10", "Judged@10"]
-)
+@pytest.mark.parametrize("name", ["P@10", "nDCG@10", "AP", "AP@5", "P(rel=2)@5", "Judged@10"])
 def test_ir_measures_reads_the_files_and_says_what_evaluate_says(release, name):
     measure = asked(name, GAINS, 1)
     unpacked_run = release.parent / "run1.run"
@@ -90,7 +89,7 @@ def test_ir_measures_reads_the_files_and_says_what_evaluate_says(release, name):
 
 
 def test_ranx_reads_the_files_and_says_what_we_say(release):
-    """In a process of its own: it compiles with numba, whose threads and warnings are its own affair."""
+    """In a process of its own, where numba does not compile: that would take minutes for nine numbers."""
     unpacked_run = release.parent / "run2.trec"
     unpacked_run.write_bytes(gzip.decompress(run_file(release, "run2").read_bytes()))
     program = f"""
@@ -102,7 +101,10 @@ run = Run.from_file({str(unpacked_run)!r}, kind="trec")
 found = evaluate(qrels, run, ["precision@10", "ndcg@10"], make_comparable=True)
 print(json.dumps({{name: float(value) for name, value in found.items()}}))
 """
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=plain, capture_output=True, text=True, timeout=240
+    )
     assert found.returncode == 0, found.stderr
     theirs = json.loads(found.stdout.splitlines()[-1])
     for measure, name in (("P@10", "precision@10"), ("nDCG@10", "ndcg@10")):

@@ -1,0 +1,319 @@
+"""How nDCG and AP of a release follow from its facts: a ratio of two estimates, its interval by a bootstrap.
+
+Part of every release, beside verify.py, which calls it; NumPy is all it needs. Every pair of the frame has a
+pseudo-label ``u* = f + (what was judged tells of it) / pi``, which is right on average. A graded gain is a staircase
+of labels of 0 and 1, one a step up, so that the ideal ranking follows from how many pairs of a topic reach each stair.
+
+The bootstrap repeats the drawing (and the audit) by multiplying every judged pair's noise with random numbers of mean 0
+and variance 1, from the seed in estimates.json. NumPy promises the same random numbers for the same version alone.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+if __package__:
+    from analytics.releases.verify_estimates import (
+        LEAST,
+        NORMAL_FROM,
+        REFUSED,
+        always_valid,
+        class_moments,
+        interval,
+        merged_classes,
+    )
+    from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered
+else:  # in a release, the files lie beside each other
+    from verify_estimates import (  # type: ignore
+        LEAST,
+        NORMAL_FROM,
+        REFUSED,
+        always_valid,
+        class_moments,
+        interval,
+        merged_classes,
+    )
+    from verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered  # type: ignore
+
+REPLICATES = 1000
+NUMBERS_AT_ONCE = 1_000_000
+PER_TOPIC, SHARE = 100, 0.2  # known pairs a topic, or of the pool, below which a mean over topics is refused
+MICRO_PER_TOPIC, MICRO_SHARE = 8, 0.5  # of a ratio of sums, which a mean needs as well
+UNPREDICTED = 30  # a topic, where nothing is predicted
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The pseudo-labels of the frame. Noise is the standard deviation of a pair's part; arrays [stair, item]."""
+
+    topic: Ints  # [frame]
+    n_topics: int
+    utility: Floats  # [frame], u* in gains
+    steps: Floats  # [stair]
+    total: Floats  # [stair, topic], how many pairs reach the stair, estimated
+    found: Floats  # [stair, topic], and how many are known to
+    item: Ints  # judged pairs: places in the frame
+    drawing: Floats
+    audit: Floats
+    expected: Floats  # of the drawing, if labels vary as predicted
+    found_drawing: Floats
+    found_audit: Floats
+    known: Mask  # [item]
+    predicted: bool
+    has_audit: bool
+
+    @property
+    def noisy(self) -> Ints:
+        both = np.concatenate([self.drawing, self.audit, self.found_drawing, self.found_audit])
+        return np.flatnonzero(both.any(axis=0))
+
+    @property
+    def is_census(self) -> bool:
+        return bool(self.known.all()) and self.item.size == self.topic.size and self.noisy.size == 0
+
+    def sums(self, rows: Floats) -> Floats:
+        """Return [row, topic], the sums of values [row, item]."""
+        own = self.topic[self.item]
+        return np.array([np.bincount(own, row, self.n_topics) for row in rows])
+
+    def cautious(self) -> "Labels":
+        """Return them with the larger noise of the drawing, topic by topic: seen or expected."""
+        seen, expected = self.sums(
+            np.array([(self.steps @ noise) ** 2 for noise in (self.drawing, self.expected)])
+        )
+        wider = (expected > seen)[self.topic[self.item]]
+        return replace(self, drawing=np.where(wider, self.expected, self.drawing))
+
+
+def on_stairs(gains: Floats, grades: Ints) -> Floats:
+    """Return [stair, label]: 1 where the grade's gain reaches the stair; stairs are the different gains above 0."""
+    return np.asarray(gains[grades] >= np.unique(gains[gains > 0])[:, None], dtype=np.float64)
+
+
+def labels_of(
+    facts: Facts, gains: Floats, f: Floats, item: Ints, pi: Floats, mean: Floats, seen: Mask, a: Floats, gold: Floats,
+    *, has_audit: bool, variances: tuple[Floats, Floats] | None,
+) -> Labels:  # fmt: skip
+    """Return the pseudo-labels of items drawn with chance pi: what is thought of them (`mean`), and of the seen, gold.
+
+    All but f [frame] are [item] or [stair, item]; `variances` within the classes of the stairs' labels, and of gains.
+    """
+    n = len(facts.topics)
+    steps = np.diff(np.unique(gains[gains > 0]), prepend=0.0)
+    surprise = np.where(seen, (gold - mean) / a, 0.0)
+    observed = mean + surprise
+    share = np.maximum((observed / pi).sum(axis=1), 0.0)
+    scale = float(share @ steps)
+    share = share / scale if scale > 0 else np.full(steps.size, 1 / float(steps.sum()))
+    guess = share[:, None] * f[item]
+    gap, own = (observed - guess) / pi, facts.topic[item]
+    known = np.where(seen, gold, 0.0)
+    sums = [np.array([np.bincount(own, row, n) for row in rows], dtype=np.float64) for rows in (gap, known)]
+    utility = f.copy()
+    utility[item] += steps @ gap
+    if variances is None:
+        p = np.minimum.accumulate(np.clip(guess, 0, 1), axis=0)
+        square = p * (1 - p)
+        whole = ((2 * np.cumsum(steps) - steps) * steps) @ p - (steps @ p) ** 2
+    else:
+        off = mean - guess
+        square, whole = off**2 + variances[0] / a, (steps @ off) ** 2 + variances[1] / a
+    parts = np.sqrt(square)
+    apart = np.divide(parts, steps @ parts, out=np.zeros_like(parts), where=(steps @ parts) > 0)
+    return Labels(
+        topic=facts.topic, n_topics=n, utility=utility, steps=steps,
+        total=share[:, None] * np.bincount(facts.topic, f, n) + sums[0], found=sums[1],
+        item=item, drawing=gap * np.sqrt(1 - pi), audit=surprise * np.sqrt(pi * (1 - a)) / pi,
+        expected=apart * np.sqrt(np.maximum(whole, 0) * (1 - pi)) / pi,
+        found_drawing=known * np.sqrt(1 - pi), found_audit=known * np.sqrt(pi * (1 - a)),
+        known=seen, predicted=bool(f.any()), has_audit=has_audit,
+    )  # fmt: skip
+
+
+def naive_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
+    """Return the labels as judged: of every item the share of its judgments that reach a stair."""
+    everything = np.ones(facts.item.size, dtype=bool)
+    chance = draw_probability(facts, everything)
+    if not_covered(facts, everything, chance):
+        return None
+    number = np.bincount(facts.label_item, minlength=facts.item.size)
+    reached = on_stairs(gains, facts.label_grade)
+    rows = np.array([np.bincount(facts.label_item, row, facts.item.size) for row in reached]) / number
+    one = np.ones(facts.item.size)
+    return labels_of(
+        facts, gains, f, facts.item, chance[facts.item], rows, everything, one, rows, has_audit=False, variances=None
+    )  # fmt: skip
+
+
+def corrected_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
+    """Return the labels corrected by the audit: the mean of the item's class, and of the audited the gold grade."""
+    is_open = facts.audit_probability > 0
+    chance = draw_probability(facts, is_open)
+    if not is_open.any() or not_covered(facts, is_open, chance):
+        return None
+    item, seen, a = facts.item[is_open], facts.audited[is_open], facts.audit_probability[is_open]
+    gold = on_stairs(gains, facts.audit_grade[is_open]) * seen
+    steps = np.diff(np.unique(gains[gains > 0]), prepend=0.0)
+    classes = merged_classes(facts.bronze_class[is_open], seen)
+    moments = np.array([class_moments(classes, seen, row, a, 1.0) for row in gold])
+    spread = class_moments(classes, seen, steps @ gold, a, float(steps.sum()))[1]
+    pi = chance[item]
+    made = labels_of(
+        facts, gains, f, item, pi, moments[:, 0], seen, a, gold, has_audit=True, variances=(moments[:, 1], spread)
+    )  # fmt: skip
+    predicted = np.sqrt((1 / a - 1) * spread / pi)
+    if ((steps @ made.audit) ** 2).sum() >= (predicted**2).sum():
+        return made
+    deviation = np.sqrt(moments[:, 1])  # an audit that found few errors shows less noise than there is
+    return replace(made, audit=deviation / (steps @ deviation) * predicted)
+
+
+def true_labels(facts: Facts, gains: Floats, _: Floats) -> Labels:
+    """Return the labels of a frame of which every right grade is known."""
+    every, one = np.arange(facts.topic.size), np.ones(facts.topic.size)
+    rows, nothing = on_stairs(gains, facts.gold_answer), np.zeros(facts.topic.size)
+    return labels_of(
+        facts, gains, nothing, every, one, rows, one > 0, one, rows, has_audit=False, variances=None
+    )  # fmt: skip
+
+
+LABELS = {"naive": naive_labels, "corrected": corrected_labels, "true": true_labels}
+
+
+# -- ratios ------------------------------------------------------------------------------------------------------
+
+
+def numerator(labels: Labels, family: str, order: Ints, rank: Ints, utility: Floats) -> Floats:
+    """Return [topic, ...] of utilities [listed, ...]: sum u/log2(r + 1), or ``sum (1/r) u (1 + sum of u above)``."""
+    weight = (1 / rank if family == "AP" else 1 / np.log2(rank + 1.0))[:, None]
+    terms, topic = weight * utility, labels.topic[order]
+    first = np.flatnonzero(np.diff(topic, prepend=-1))
+    if family == "AP" and order.size:
+        above = np.cumsum(utility, axis=0) - utility
+        terms = terms * (1 + above - np.repeat(above[first], np.diff(first, append=topic.size), axis=0))
+    sums = np.zeros((labels.n_topics, utility.shape[1]))
+    if order.size:
+        sums[topic[first]] = np.add.reduceat(terms, first, axis=0)
+    return sums
+
+
+def denominator(labels: Labels, family: str, cutoff: int, total: Floats, found: Floats) -> Floats:
+    """Return [topic, ...]: how many are relevant, or the ideal ranking's gain; at least what was found, and one."""
+    count = np.maximum(total, found)
+    count[0] = np.maximum(count[0], 1.0)
+    if family == "AP":
+        return np.asarray(count[0])
+    pooled = int(np.bincount(labels.topic).max())
+    ideal = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, min(cutoff, pooled) + 2)))])
+    gained: Floats = np.zeros(count[0].shape)
+    for step, one in zip(labels.steps, count, strict=True):
+        gained += step * np.interp(one, np.arange(ideal.size), ideal)
+    return gained
+
+
+def ratios(
+    labels: Labels, family: str, cutoff: int, listed: list[tuple[Ints, Ints]], seed: int
+) -> tuple[Floats, Floats]:
+    """Return the mean over topics of every run's ratio, and its replicates [run, replicate]."""
+    noisy, n = labels.noisy, labels.noisy.size
+    place = np.full(labels.topic.size, -1)
+    place[labels.item[noisy]] = np.arange(n)
+    utility = [labels.utility[order][:, None] for order, _ in listed]
+    whole = denominator(labels, family, cutoff, labels.total[:, :, None].copy(), labels.found[:, :, None])
+    value = [
+        float((numerator(labels, family, order, rank, u) / whole).mean())
+        for (order, rank), u in zip(listed, utility, strict=True)
+    ]
+    made = np.zeros((len(listed), REPLICATES))
+    n_numbers = n * (2 if labels.has_audit else 1)
+    chunk = max(1, min(REPLICATES, NUMBERS_AT_ONCE // max(1, n_numbers)))
+    member = np.zeros((labels.n_topics, n))
+    member[labels.topic[labels.item[noisy]], np.arange(n)] = 1
+    random = np.random.default_rng(seed)
+    for start in range(0, REPLICATES, chunk):
+        stop = min(start + chunk, REPLICATES)
+        number = np.ascontiguousarray(random.standard_exponential((stop - start, n_numbers)).T) - 1
+        noises = []
+        for drawing, audit in ((labels.drawing, labels.audit), (labels.found_drawing, labels.found_audit)):
+            noise = drawing[:, noisy, None] * number[:n]
+            noises.append(noise + audit[:, noisy, None] * number[n:] if labels.has_audit else noise)
+        total, found = (
+            counts[:, :, None] + member @ noise
+            for counts, noise in zip((labels.total, labels.found), noises, strict=True)
+        )
+        below = denominator(labels, family, cutoff, total, found)
+        gained = np.concatenate(
+            [np.tensordot(labels.steps, noises[0], 1), np.zeros((1, stop - start))]
+        )  # -1: no noise
+        for run, ((order, rank), u) in enumerate(zip(listed, utility, strict=True)):
+            above = numerator(labels, family, order, rank, u + gained[place[order]])
+            made[run, start:stop] = (above / below).mean(axis=0)
+    return np.array(value), made
+
+
+def few_known(labels: Labels) -> bool:
+    """Return whether so little is known that a mean over topics has no interval that can be trusted."""
+    if labels.is_census:
+        return False
+    known = np.bincount(labels.topic[labels.item[labels.known]], minlength=labels.n_topics)
+    pooled = np.bincount(labels.topic, minlength=labels.n_topics)
+    micro = MICRO_PER_TOPIC if labels.predicted else UNPREDICTED
+    enough = [
+        min(per_topic * labels.n_topics, share * labels.topic.size)
+        for per_topic, share in ((PER_TOPIC, SHARE), (micro, MICRO_SHARE))
+    ]
+    return (
+        not labels.predicted or bool(((pooled > 0) & (known == 0)).any()) or known.sum() < 0.95 * max(enough)
+    )
+
+
+class RatioMethod:
+    """One ratio measure by one method: the numbers of any run or pair of runs."""
+
+    def __init__(self, facts: Facts, method: str, measure: Row, f: Floats, seed: int) -> None:
+        gains = np.array(measure["gains"])
+        self.facts, self.cutoff = facts, measure["cutoff"] or np.iinfo(np.int64).max
+        self.labels = LABELS[method](facts, gains, f) if gains.any() else None
+        self.never = bool((facts.first_probability == 0).all(axis=0).any())
+        self.listed = []
+        for place, rank in facts.returned:
+            near = np.flatnonzero(rank <= self.cutoff)
+            near = near[np.lexsort((rank[near], facts.topic[place[near]]))]
+            self.listed.append((place[near], rank[near]))
+        if self.labels is not None:
+            kinds = (self.labels, self.labels.cautious())
+            self.made = [ratios(kind, measure["family"], self.cutoff, self.listed, seed) for kind in kinds]
+
+    def __call__(self, run: int, run_b: int | None) -> Row:
+        """Return twice the ratio less the bootstrap's mean, with the larger of its two variances."""
+        runs = [run] if run_b is None else [run, run_b]
+        if self.never or any((self.facts.outside[one] <= self.cutoff).any() for one in runs):
+            return REFUSED
+        if run_b is not None and all(map(np.array_equal, self.listed[run], self.listed[run_b])):
+            return interval(0.0, {}, math.inf, 0)
+        labels = self.labels
+        if labels is None:
+            return REFUSED
+        used = self._used(labels, runs)
+        if not labels.is_census and (used < LEAST or few_known(labels)):
+            return REFUSED
+        sign = [1.0, -1.0][: len(runs)]
+        value = float(self.made[0][0][runs] @ sign)
+        if labels.is_census:
+            return interval(value, {}, math.inf, used)
+        seen, wide = (np.asarray(sign @ replicates[runs]) for _, replicates in self.made)
+        variance = float(max(seen.var(ddof=1), wide.var(ddof=1)))
+        df = math.inf if used >= NORMAL_FROM else used - 1.0
+        found = interval(2 * value - float(seen.mean()), {"drawing": variance}, df, used)
+        if not labels.has_audit:
+            return found
+        return found | {"components": {}} | always_valid(found, self.facts.n_planned, None)
+
+    def _used(self, labels: Labels, runs: list[int]) -> int:
+        """Return how many known items the run ranks, or the two runs rank differently."""
+        ranks = np.zeros((2, labels.topic.size), dtype=np.int64)
+        for row, one in zip(ranks, runs, strict=False):
+            row[self.listed[one][0]] = self.listed[one][1]
+        known = ranks[:, labels.item[labels.known]]
+        return int(np.count_nonzero(known[0] != known[1]))

@@ -1,0 +1,120 @@
+"""A researcher's way in a real Chromium, only by clicking: from the list of results to a downloaded release."""
+
+import hashlib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import browser
+import pytest
+from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
+
+import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics.models import Release
+from analytics.services.recomputation import recompute
+from judging.models import Campaign
+from sampling.services.auditing import audit
+from touchstone import jobs
+from touchstone.models import Job, User, WorkerHeartbeat
+
+pytestmark = browser.MARKS
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator:
+    yield from browser.chromium()
+
+
+@pytest.fixture(scope="module")
+def web(child_environment) -> Iterator[str]:
+    yield from browser.web(child_environment)
+
+
+@pytest.fixture
+def campaign(transactional_db, tmp_path) -> Campaign:
+    made = make_campaign(tmp_path)
+    judge_all(made, [make_assessor(made, "ann"), make_assessor(made, "ben")], lambda slot, _: truth_of(slot))
+    audit(campaign=made, items_each_time=30, items_in_total=30, seed=5)
+    judge_audit(made, make_assessor(made, "greta", tier="gold"))
+    recompute(campaign=made)
+    WorkerHeartbeat.objects.create(name="w", seen_at="2026-01-01T00:00:00Z")
+    return made
+
+
+def work(kind: str) -> Job:
+    """Do what a worker would do, and return the newest job of the kind."""
+    job = Job.objects.filter(kind=kind).latest("created_at")
+    jobs.run(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+def test_from_results_to_a_downloaded_release_by_clicking_alone(chromium, web, campaign, tmp_path):
+    user = User.objects.create(username="rita", role="researcher")
+    with browser.page_of(chromium, web, user, accept_downloads=True, color_scheme="dark") as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=web)
+        page.goto(web)
+        page.click(f"text={campaign.name}")
+        browser.says(page, "h1", campaign.name)
+        assert page.locator("#plot-forest svg").count() == 1
+        # pairs: the verdict in words, copied
+        page.click("text=Compare pairs")
+        browser.says(page, "#quoted", "DCG@10")
+        page.locator("td >> text=in words").last.click()
+        page.click("button:has-text('Copy')")
+        browser.says(page, ".copy [role=status]", "Copied.")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.inner_text("#quoted")
+        # another measure, the ranking, what is sensitive
+        page.click("nav[aria-label=Measure] >> text=P@10")
+        browser.says(page, "#quoted", "P@10")
+        page.click("nav.page-tabs >> text=Ranking")
+        browser.says(page, "h1", "Ranking")
+        assert page.locator("#plot-ranks svg").count() == 1
+        page.click("nav.page-tabs >> text=Sensitivity")
+        page.click("button:has-text('Compute')")
+        page.wait_for_selector("#job")
+        assert work("analysis").state == Job.State.DONE
+        page.click("text=Continue")
+        browser.says(page, "#g-assessor", "Without one assessor")
+        # a release
+        page.click("nav.page-tabs >> text=Releases")
+        page.click("text=Make a release")
+        page.fill("[name=authors]", "Ada B.")
+        page.click("button:has-text('Make the release')")
+        browser.says(page, "#making", "Being made")
+        assert work("release").state == Job.State.DONE
+        page.click("text=Look again")
+        browser.says(page, "#citation", "Ada B.")
+        with page.expect_download() as caught:
+            page.click("a:has-text('Download'):visible")
+        file = Path(tmp_path / "release.zip")
+        caught.value.save_as(file)
+    release = Release.objects.get()
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == release.sha256
+    assert any(name.endswith("/verify.py") for name in zipfile.ZipFile(file).namelist())
+
+
+def test_the_pages_of_results_fit_a_phone_and_work_without_script(chromium, web, campaign):
+    user = User.objects.create(username="rita", role="researcher")
+    narrow = {"viewport": {"width": 360, "height": 700}, "java_script_enabled": False}
+    with browser.page_of(chromium, web, user, **narrow) as page:
+        for tab in (
+            "",
+            "pairs/",
+            "ranking/",
+            "topics/",
+            "sensitivity/",
+            "runs/upload/",
+            "releases/",
+            "releases/new/",
+        ):
+            answer = page.goto(f"{web}/results/{campaign.pk}/{tab}")
+            assert answer.status == 200, tab
+            page.wait_for_selector("h1")
+            wide = page.locator("main").bounding_box()
+            assert wide["x"] + wide["width"] <= 360, tab
+        page.goto(f"{web}/results/{campaign.pk}/pairs/")
+        assert page.locator(
+            "button:has-text('Copy')"
+        ).is_hidden()  # it needs a script; the text can be selected
