@@ -8,9 +8,11 @@ import contextlib
 import json
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import schemathesis
@@ -31,6 +33,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from worlds import World, make_user, make_world, routes
 
+from judging.services.machines import add_machine
 from touchstone.api.schema import description
 from touchstone.authentication import make_token
 from touchstone.models import User
@@ -104,7 +107,9 @@ def world(people, tmp_path) -> World:
 def asker(people: dict[str, User], role: str) -> Asker:
     if role == "nobody":
         return Asker(role, {})
-    return Asker(role, {"Authorization": f"Bearer {make_token(user=people[role], name='schemathesis', days=1)[1]}"})
+    return Asker(
+        role, {"Authorization": f"Bearer {make_token(user=people[role], name='schemathesis', days=1)[1]}"}
+    )
 
 
 def route_of() -> dict[str, Any]:
@@ -135,7 +140,9 @@ def ask(operation: Any, mode: GenerationMode, n: int, who: Asker, path: dict[str
             answer = case.call(headers=who.headers)
             statuses.append(answer.status_code)
             # That a body is too long is said before it is looked at.
-            checks = [check for check in CHECKS if answer.status_code != 413 or check != negative_data_rejection]
+            checks = [
+                check for check in CHECKS if answer.status_code != 413 or check != negative_data_rejection
+            ]
             case.validate_response(answer, checks=checks, headers=who.headers)
             transaction.set_rollback(True)
 
@@ -178,11 +185,13 @@ BODIES: dict[str, Any] = {
     "judgments_create": {"token": "{held}", "client_token": "{new_token}", "grade": 1},
     "revisions_create": {"token": "{judged}", "client_token": "{new_token}", "grade": 2},
     "webhooks_update": {"is_active": False},
+    "releases_withdraw": {"reason": "A topic was read wrongly."},
 }
-FILES: dict[str, Any] = {}
 QUERIES: dict[str, dict[str, str]] = {
     "analyses_retrieve": {"what": "agreement"},
     "reuse_retrieve": {"run": "run0"},
+    "comparison_retrieve": {"run": "run0", "against": "run1"},
+    "run_estimate_retrieve": {"run": "run0"},
 }
 # What has to happen before: what is restored was deleted.
 BEFORE = {"campaign_restore": ["campaign_delete"], "collection_restore": ["collection_delete"]}
@@ -203,3 +212,84 @@ def example(operation: dict[str, Any]) -> Any:
         for one in content.get("examples", {}).values():
             return one["value"]
     return None
+
+
+def files_of(operation_id: str) -> dict[str, Any]:
+    """Return the form of an upload."""
+    run = "".join(f"t0 Q0 t0d{n:02d} {n + 1} {20 - n} new\n" for n in range(10))
+    forms = {
+        "import_create": {"kind": "topics", "files": SimpleUploadedFile("more.tsv", b"t9\tA new topic\n")},
+        "campaign_runs_create": {"file": SimpleUploadedFile("new.run", run.encode())},
+    }
+    return forms[operation_id]
+
+
+class Reach:
+    """Sends one usual request of each operation, as whoever may; each in a savepoint that is undone."""
+
+    def __init__(self, people: dict[str, User], world: World) -> None:
+        machine = add_machine(campaign=world.campaign, username="the machine")
+        everybody = {
+            **people,
+            "machine": machine.user,
+            "participant": world.campaign.participants.get().assessor.user,
+        }
+        self.clients = {
+            name: Client(
+                headers={"Authorization": f"Bearer {make_token(user=user, name='reach', days=1)[1]}"}
+            )
+            for name, user in everybody.items()
+        }
+        self.world, self.paths = world, route_of()
+        self.described = {
+            one["operationId"]: (path, method, one)
+            for path, methods in description()["paths"].items()
+            for method, one in methods.items()
+        }
+        bob = world.campaign.assessors.get(pk=world.names["assessor_id"])
+        self.words = {
+            **{name: str(value) for name, value in world.names.items() if " " not in name},
+            "campaign_name": world.campaign.name,
+            "collection_name": world.campaign.collection.name,
+            "assessor_name": bob.user.username,
+            "held": str(world.names["judging:frame token"]),
+            "judged": str(bob.judgments.order_by("-id").first().lease_token),
+            "new_token": str(uuid.uuid4()),
+            "webhook_url": "https://hooks.example/new",
+        }
+
+    def send(self, operation_id: str, client: Client) -> Any:
+        path, method, one = self.described[operation_id]
+        arguments = self.world.arguments(self.paths[path])
+        address = path.format(**arguments)
+        if query := QUERIES.get(operation_id):
+            address += f"?{urlencode(query)}"
+        kinds = one.get("requestBody", {}).get("content", {})
+        if "multipart/form-data" in kinds:
+            return client.post(address, files_of(operation_id))
+        body = filled(BODIES.get(operation_id, example(one)), self.words)
+        if body is None:
+            return getattr(client, method)(address)
+        return getattr(client, method)(address, json.dumps(body), content_type="application/json")
+
+    def reached(self, operation_id: str) -> str:
+        """Return "" if somebody was answered with a success, else what everybody was answered."""
+        answers = []
+        for name, client in self.clients.items():
+            with transaction.atomic():
+                for before in BEFORE.get(operation_id, ()):
+                    self.send(before, client)
+                answer = self.send(operation_id, client)
+                transaction.set_rollback(True)
+            if 200 <= answer.status_code < 300:
+                return ""
+            content = b"" if answer.streaming else answer.content[:300]
+            answers.append(f"{name}: {answer.status_code} {content.decode()}")
+        return f"{operation_id}:\n    " + "\n    ".join(answers)
+
+
+def test_every_operation_is_reached_with_a_success(people, world, schema):
+    reach = Reach(people, world)
+    missed = [said for operation_id in reach.described if (said := reach.reached(operation_id))]
+    assert not missed, f"{len(missed)} of {len(reach.described)}:\n" + "\n".join(missed)
+    assert len(reach.described) >= 100

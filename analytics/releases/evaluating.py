@@ -30,7 +30,7 @@ from analytics.stairs import mean_on_stairs, stairs
 from analytics.topics import over_topics
 from sampling.measures import Measure, RatioMeasure, rank_weights
 
-SEED = 20261121  # of the bootstrap: one evaluation gives the same numbers every time
+SEED = 20261121  # of the bootstrap, where the release names none: an evaluation gives the same numbers every time
 NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
 Result = Estimate | Refusal
 
@@ -87,10 +87,14 @@ class Sampled:
     chance_open: Floats  # [item]
     refused: Refusal | None
     not_audited: Refusal | None
+    seed: int
 
     @classmethod
-    def of(cls, facts: Facts) -> "Sampled":
-        """Return the chances, or why the judged items (or those open to audits) do not stand for all."""
+    def of(cls, facts: Facts, seed: int | None = None) -> "Sampled":
+        """Return the chances, or why the judged items (or those open to audits) do not stand for all.
+
+        `seed` is that of the release's own bootstrap: with it a run of the release gets the very same interval.
+        """
         everything = np.ones(facts.item.size, dtype=bool)
         is_open = facts.audit_probability > 0
         judged, opened = (draw_probability(facts, members) for members in (everything, is_open))
@@ -101,7 +105,15 @@ class Sampled:
         )
         if not is_open.any():
             not_audited = Refusal("the release has no complete audit")
-        return cls(facts, is_open, judged[facts.item], opened[facts.item], refused, not_audited)
+        return cls(
+            facts,
+            is_open,
+            judged[facts.item],
+            opened[facts.item],
+            refused,
+            not_audited,
+            SEED if seed is None else seed,
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -369,7 +381,7 @@ def _ratio_as_given(
         label=mean_on_stairs(measure.gains, facts.label_item, facts.label_grade, facts.item.size),
         steps=stairs(measure.gains).steps,
     )
-    return ratio_estimates(parsed, labels, ranks, seed=SEED)[0]
+    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
 
 
 def _ratio_audited(
@@ -386,4 +398,4 @@ def _ratio_audited(
         audit_probability=facts.audit_probability[is_open],
         gains=measure.gains,
     )
-    return ratio_estimates(parsed, labels, ranks, seed=SEED)[0]
+    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]

@@ -53,8 +53,8 @@ def alice() -> Client:
     return client
 
 
-def page(client: Client, name: str, *arguments, status=200, **query) -> str:
-    answer = client.get(reverse(name, args=arguments), query)
+def page(client: Client, view: str, /, *arguments, status=200, **query) -> str:
+    answer = client.get(reverse(view, args=arguments), query)
     assert answer.status_code == status, answer.content.decode()[:500]
     return " ".join(answer.content.decode().split())
 

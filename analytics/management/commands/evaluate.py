@@ -115,7 +115,7 @@ def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
             wanted = [asked(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)]
         except ValueError as error:
             raise UnknownMeasure(str(error)) from error
-        sampled = Sampled.of(_facts(release, estimates))
+        sampled = Sampled.of(_facts(release, estimates), estimates.get("seed"))
     except (KeyError, TypeError, IndexError) as error:
         raise ReleaseUnreadable(
             f"{release.path}: the release is damaged ({type(error).__name__}: {error})"
