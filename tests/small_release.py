@@ -87,6 +87,9 @@ def release_of(campaign, *, documents=True, hidden=(), **options):
     return Path(build(release=release).file.path).read_bytes()
 
 
+SEEDS = {}  # of the bootstrap in the releases below, by their bytes
+
+
 @cache
 def made_once(**options):
     """Return the bytes of a release, made once in a process; the first test that asks must have the database."""
@@ -97,8 +100,10 @@ def made_once(**options):
     }
     with TemporaryDirectory() as folder:
         campaign = judged_campaign(Path(folder), **options)
-        recompute(campaign=campaign)
-        return release_of(campaign, **of_release)
+        computation = recompute(campaign=campaign)
+        content = release_of(campaign, **of_release)
+    SEEDS[content] = computation.last_judgment_id
+    return content
 
 
 def unpacked(content, folder):

@@ -226,7 +226,7 @@ def test_from_files_to_a_comparison_one_can_quote(worker):
     assert accuracy["bob"] < accuracy["dora"]
 
     # 8. Mara sees who is careless and pauses him; nothing is deleted.
-    page = mara.get(reverse("analytics:campaign", args=[campaign.pk])).content.decode()
+    page = mara.get(reverse("analytics:assessors", args=[campaign.pk])).content.decode()
     assert "bob" in page
     before = Judgment.objects.count()
     careless = campaign.assessors.get(user__username="bob")

@@ -6,6 +6,8 @@ picture of every page there.
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,8 +17,11 @@ import browser as tools
 import pytest
 from browser import page_of
 from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
 from worlds import Route, World, make_user, make_world, routes
 
+from judging.models import Assessor, Campaign
+from judging.services import training
 from touchstone.models import User
 
 pytestmark = tools.MARKS
@@ -26,21 +31,16 @@ SHOTS = os.environ.get("LOOK_SHOTS")
 # What a page must be asked, to have something to show.
 QUERIES: dict[str, dict[str, str]] = {
     "analytics:pair": {"a": "run0", "b": "run2"},
-    "analytics:methods": {"measure": "P@5", "run": "run0", "against": "run2"},
+    "analytics:methods": {"measure": "DCG@10", "run": "run0", "against": "run2"},
     "analytics:reuse": {"run": "run0"},
     "analytics:planner": {"run": "run0", "against": "run2"},
-    "analytics:design": {
-        "question": "pool", "measure": "P@5", "depth": "5", "budget": "30", "prior": "flat", "method": "default",
-        "selection": "poisson", "uniform_percent": "0",
-    },
-}  # fmt: skip
-# What shows nobody a page to look at, though a browser may ask for it: a redirect, a thing for machines alone.
-NOT_PAGES = {"judging:hit-start"}
-ALL = '{iframes: false, resultTypes: ["violations"]}'
+}
+# What a browser may ask for without getting a page: these lead elsewhere.
+LEAD_ELSEWHERE = {"judging:hit-start", "judging:manage-collection-new"}
+# Pages of a state that the campaign is not in; `states` brings it there.
+OF_A_STATE = {"judging:consent", "judging:training", "judging:study", "judging:hit"}
 CONTRAST = '{runOnly: ["color-contrast"], iframes: false, resultTypes: ["violations"]}'
-SMALL = (
-    '{runOnly: ["target-size", "scrollable-region-focusable"], iframes: false, resultTypes: ["violations"]}'
-)
+ALL = '{iframes: false, resultTypes: ["violations"]}'
 OVERFLOW = """() => {
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
     if (wide <= 0) return "";
@@ -64,32 +64,84 @@ def web(child_environment):
 
 @pytest.fixture
 def world(tmp_path):
-    people = [make_user("mia", "manager"), make_user("rhea", "researcher")]
-    return make_world(tmp_path, people, "bob")
+    return make_world(tmp_path, [make_user("mia", "manager"), make_user("rhea", "researcher")], "bob")
 
 
 def test_every_page_of_every_role_is_accessible_in_both_themes_and_fits_a_phone(chromium, web, world):
     answered: set[str] = set()
     faults: list[str] = []
+    pages = [route for route in routes() if not _is_for_programs(route)]
     for name in ("mia", "rhea", "bob", ""):
-        user = User.objects.get(username=name) if name else None
-        with page_of(chromium, web, user) if user else Stranger(chromium) as page:
-            _listen(page)
-            for route in routes():
-                if _is_for_programs(route) or route.name in NOT_PAGES:
-                    continue
+        with _page(chromium, web, name) as page:
+            for route in pages:
                 try:
                     address = web + _address(route, world)
                 except LookupError as lacking:
                     faults.append(str(lacking))
                     continue
                 if _answers(page, address, route.name, answered, faults):
-                    faults += _noted(
-                        [f"{name or 'nobody'} {route}: {it}" for it in _looked_at(page, address, route, name)]
-                    )
+                    faults += _looked_at(page, address, f"{name or 'nobody'} {route}")
+    for name, title, path in states(world):
+        with _page(chromium, web, name) as page:
+            faults += _looked_at(page, web + path, f"{name or 'nobody'} {title}")
     assert not faults, "\n".join(faults)
-    missing = {route.name for route in routes() if not _is_for_programs(route)} - answered - NOT_PAGES
-    assert missing == set(), "nobody saw these: give them sample arguments (tests/worlds.py, QUERIES)"
+    missing = {route.name for route in pages} - answered - LEAD_ELSEWHERE - OF_A_STATE
+    assert not missing, f"nobody saw {sorted(missing)}: give sample arguments (tests/worlds.py, QUERIES)"
+
+
+def states(world: World) -> Iterator[tuple[str, str, str]]:
+    """Bring the campaign into one state after another; yield who looks, a name, and the address."""
+    campaign, bob = world.campaign, Assessor.objects.get(pk=world.names["assessor_id"])
+
+    def change(row: Any, **fields: Any) -> None:
+        type(row).objects.filter(pk=row.pk).update(**fields)
+
+    named = {"campaign_id": campaign.pk}
+    change(bob, trained_at=None)
+    change(campaign, consent="You may stop at any time.", guidelines="Judge the text.")
+    yield "bob", "consent", reverse("judging:consent", kwargs=named)
+    change(bob, consented_at=timezone.now())
+    there = reverse("judging:training", kwargs=named)
+    yield "bob", "training", there
+    training.answer(assessor=bob, position=1, attempt=1, grade=1)
+    yield "bob", "training answer", f"{there}?item=1"
+    yield "bob", "training result", there
+    key = {"entry_key": world.names["entry_key"]}
+    change(campaign, entry=Campaign.Entry.STUDY, completion_code="C1")
+    study = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
+    yield "", "study", f"{reverse('judging:study', kwargs=key)}?{urlencode(study)}"
+    yield "rhea", "study of another", f"{reverse('judging:study', kwargs=key)}?{urlencode(study)}"
+    change(campaign, entry=Campaign.Entry.HIT, market_origin="https://worker.example")
+    hit = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
+    yield "", "hit", f"{reverse('judging:hit', kwargs=key)}?{urlencode(hit)}"
+    yield "rhea", "error 404", "/nowhere/"
+    yield "", "error 404", "/nowhere/"
+    yield "mia", "error 405", reverse("logout")
+    change(campaign, state=Campaign.State.DRAFT)
+    yield "mia", "draft", reverse("analytics:campaign", kwargs=named)
+
+
+@contextmanager
+def _page(chromium: Any, web: str, name: str) -> Iterator[Any]:
+    """Yield a page of this person, or of nobody, that notes what its console says."""
+    if name:
+        with page_of(chromium, web, User.objects.get(username=name)) as page:
+            yield _listening(page)
+        return
+    context = chromium.new_context()
+    try:
+        yield _listening(context.new_page())
+    finally:
+        context.close()
+
+
+def _listening(page: Any) -> Any:
+    page.context.add_init_script(VIOLATIONS)
+    page.said = []
+    page.on(
+        "console", lambda message: message.type in ("error", "warning") and page.said.append(message.text)
+    )
+    return page
 
 
 def _is_for_programs(route: Route) -> bool:
@@ -111,66 +163,39 @@ def _answers(page: Any, address: str, name: str, answered: set[str], faults: lis
     first = page.context.request.get(address, max_redirects=0)
     if first.status >= 500:
         faults.append(f"{name}: status {first.status}")
-    kind, policy = (first.headers.get(name, "") for name in ("content-type", "content-security-policy"))
-    # A document in a sandbox is no page: it stands in a frame of one, and nothing of ours runs in it.
-    is_page = first.status == 200 and "text/html" in kind and "sandbox" not in policy
     if first.status in (200, 405):
         answered.add(name)
-    return is_page
+    kind, policy = (first.headers.get(header, "") for header in ("content-type", "content-security-policy"))
+    # A document in a sandbox is no page: it stands in a frame of one, and nothing of ours runs in it.
+    return first.status == 200 and "text/html" in kind and "sandbox" not in policy
 
 
-class Stranger:
-    """A page of nobody's, in a context of its own."""
-
-    def __init__(self, browser: Any) -> None:
-        self.context = browser.new_context(viewport={"width": 1280, "height": 800})
-
-    def __enter__(self) -> Any:
-        page = self.context.new_page()
-        page.faults = []
-        page.on("pageerror", lambda error: page.faults.append(str(error)))
-        return page
-
-    def __exit__(self, *error: object) -> None:
-        self.context.close()
-
-
-def _listen(page: Any) -> None:
-    page.context.add_init_script(VIOLATIONS)
-    page.said = []
-    page.on(
-        "console", lambda message: message.type in ("error", "warning") and page.said.append(message.text)
-    )
-
-
-def _looked_at(page: Any, address: str, route: Route, who: str) -> list[str]:
+def _looked_at(page: Any, address: str, name: str) -> list[str]:
     """Return what is wrong with a page: in words of axe, of the console, of the Content-Security-Policy, and ours."""
-    page.said.clear()
     page.set_viewport_size({"width": 1280, "height": 800})
     page.emulate_media(color_scheme="light")
-    page.goto(address, wait_until="load")
+    page.said.clear()
+    answer = page.goto(address, wait_until="load")
+    is_error = name.endswith(("404", "405", "another"))
+    faults = [] if (answer.status == 200) is not is_error else [f"status {answer.status}"]
     page.evaluate(AXE)
-    faults = _axe(page, ALL, "light")
-    if (
-        "Touchstone" not in page.title() and route.name != "judging:hit"
-    ):  # a market shows that in its own frame
+    faults += _axe(page, CONTRAST, "1280 light")
+    if "Touchstone" not in page.title() and not name.endswith(
+        "hit"
+    ):  # that one stands in a market's own frame
         faults.append(f"title {page.title()!r}")
     if page.locator("h1").count() != 1:
         faults.append(f"{page.locator('h1').count()} h1")
-    _shoot(page, route, who, "1280-light")
+    _shoot(page, name, "1280-light")
     page.emulate_media(color_scheme="dark")
-    faults += _axe(page, CONTRAST, "dark")
     page.set_viewport_size({"width": 360, "height": 740})
-    faults += _axe(page, SMALL, "360")
+    faults += _axe(page, ALL, "360 dark")
     if wide := page.evaluate(OVERFLOW):
         faults.append(wide)
-    _shoot(page, route, who, "360-dark")
-    if SHOTS:
-        page.set_viewport_size({"width": 794, "height": 1100})  # a sheet of A4
-        page.emulate_media(media="print", color_scheme="light")
-        _shoot(page, route, who, "print")
-        page.emulate_media(media="screen")
-    return [*faults, *page.said, *page.evaluate("window.violated")]
+    _shoot(page, name, "360-dark")
+    # The browser itself remarks on a status that is an error.
+    said = [text for text in page.said if not (is_error and text.startswith("Failed to load resource"))]
+    return _noted([f"{name}: {fault}" for fault in [*faults, *said, *page.evaluate("window.violated")]])
 
 
 def _axe(page: Any, options: str, where: str) -> list[str]:
@@ -187,10 +212,13 @@ def _why(node: dict[str, Any]) -> str:
     return json.dumps(data)[:200]
 
 
-def _shoot(page: Any, route: Route, who: str, tag: str) -> None:
-    if SHOTS:
-        path = f"{SHOTS}/{route.name.replace(':', '-')}-{who or 'nobody'}-{tag}.png"
-        page.screenshot(path=path, full_page=True)
+def _shoot(page: Any, name: str, tag: str) -> None:
+    if not SHOTS:
+        return
+    file = name.replace(":", "-").replace(" ", "-")
+    page.screenshot(path=f"{SHOTS}/{file}-{tag}.png", full_page=True)
+    if tag == "360-dark":
+        page.pdf(path=f"{SHOTS}/{file}.pdf", prefer_css_page_size=True, print_background=True)
 
 
 def _noted(faults: list[str]) -> list[str]:

@@ -6,6 +6,8 @@ import pytest
 from browser import MARKS, chromium, page_of, says
 from browser import web as web_server
 
+import judging.tasks  # noqa: F401 (registers the kinds of job)
+import sampling.tasks  # noqa: F401
 from judging.models import Campaign
 from touchstone import jobs
 from touchstone.models import Job, User
@@ -60,8 +62,6 @@ def text_file(name: str, text: str) -> dict[str, object]:
 
 
 def test_from_nothing_to_an_open_campaign_only_by_clicking(browser, web):
-    import sampling.tasks  # noqa: F401 (registers the kinds of job)
-
     mia = User.objects.create(username="mia", role="manager")
     with page_of(browser, web, mia) as page:
         page.goto(f"{web}/manage/")

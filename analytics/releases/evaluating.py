@@ -24,13 +24,13 @@ from analytics.fixed_size import fixed_size
 from analytics.labels import JUDGE_BIAS, item_means
 from analytics.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.ratios import ratio_estimates
+from analytics.releases.sampled import Placed, Sampled
 from analytics.releases.scoring import Asked, Grades, Ranking, by_topic
-from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
+from analytics.releases.verify_facts import Facts, Floats, Ints
 from analytics.stairs import mean_on_stairs, stairs
 from analytics.topics import over_topics
 from sampling.measures import Measure, RatioMeasure, rank_weights
 
-SEED = 20261121  # of the bootstrap, where the release names none: an evaluation gives the same numbers every time
 NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
 Result = Estimate | Refusal
 
@@ -75,77 +75,6 @@ def _as_json(result: Result) -> dict[str, Any]:
     if isinstance(result, Refusal):
         return {"refusal": result.reason, "needed": result.needed}
     return {**asdict(result), "components": dict(result.components)}
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """The facts of a release with what no measure changes: the chances, and which items audits could take."""
-
-    facts: Facts
-    is_open: Mask  # [item]
-    chance_judged: Floats  # [item]
-    chance_open: Floats  # [item]
-    refused: Refusal | None
-    not_audited: Refusal | None
-    seed: int
-
-    @classmethod
-    def of(cls, facts: Facts, seed: int | None = None) -> "Sampled":
-        """Return the chances, or why the judged items (or those open to audits) do not stand for all.
-
-        `seed` is that of the release's own bootstrap: with it a run of the release gets the very same interval.
-        """
-        everything = np.ones(facts.item.size, dtype=bool)
-        is_open = facts.audit_probability > 0
-        judged, opened = (draw_probability(facts, members) for members in (everything, is_open))
-        words = "in some topics nothing {} yet, or only a part that is no random one"
-        refused = Refusal(words.format("is judged")) if not_covered(facts, everything, judged) else None
-        not_audited = (
-            Refusal(words.format("was open to an audit")) if not_covered(facts, is_open, opened) else None
-        )
-        if not is_open.any():
-            not_audited = Refusal("the release has no complete audit")
-        return cls(
-            facts,
-            is_open,
-            judged[facts.item],
-            opened[facts.item],
-            refused,
-            not_audited,
-            SEED if seed is None else seed,
-        )
-
-    @property
-    def is_complete(self) -> bool:
-        return self.facts.item.size == int((self.facts.drawn_in > 0).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """Where a run returns pairs of the frame, and the ranks at which it returns what is not in it."""
-
-    place: Ints
-    rank: Ints
-    outside: Ints
-
-    @classmethod
-    def of(cls, facts: Facts, ranking: Ranking) -> "Placed":
-        inside: list[tuple[int, int]] = []
-        outside: list[int] = []
-        for topic in facts.topics:
-            for rank, document in enumerate(ranking.get(topic, ()), 1):
-                place = facts.places.get((topic, document))
-                if place is None:
-                    outside.append(rank)
-                else:
-                    inside.append((place, rank))
-        table = np.array(inside, dtype=np.int64).reshape(-1, 2)
-        return cls(table[:, 0], table[:, 1], np.array(outside, dtype=np.int64))
-
-    def ranks(self, n_frame: int) -> Ints:
-        found = np.zeros(n_frame, dtype=np.int64)
-        found[self.place] = self.rank
-        return found
 
 
 def evaluate(
@@ -210,25 +139,11 @@ def _linear(
     audited, parts_audited = _audited(sampled, measure, inside, prediction)
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else found
-        limits = (
-            (best.low, best.high + beyond * float(measure.gains.max()))
-            if isinstance(best, Estimate)
-            else None
-        )
-        outside = Outside(beyond / whole, *(limits or (None, None)))
-        refusal = _not_in_frame(outside, parsed.name)
-        return replace(
-            plain, estimator=estimator, outside=outside, estimate=refusal, corrected=refusal,
-            estimate_over_topics=refusal, corrected_over_topics=refusal,
-        )  # fmt: skip
+        outside = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
+        return _all_refused(replace(plain, outside=outside), _not_in_frame(outside, parsed.name))
     if not whole:
-        nothing = Refusal("the run returns nothing for the topics of the release: its value is 0")
-        return replace(
-            plain,
-            estimate=nothing,
-            corrected=nothing,
-            estimate_over_topics=nothing,
-            corrected_over_topics=nothing,
+        return _all_refused(
+            plain, Refusal("the run returns nothing for the topics of the release: its value is 0")
         )
     topics = (parts_as_given, parts_audited)
     per_topic = {topic: dict(values) for topic, values in plain.by_topic.items()}
@@ -236,16 +151,32 @@ def _linear(
         if isinstance(result, Estimate):
             for topic, part in zip(facts.topics, (parts * n_topics).tolist(), strict=True):
                 per_topic.setdefault(topic, {})[name] = part
-    sources = ("drawing", "topics"), (*GREG_SOURCES, "topics")
     return replace(
         plain,
         estimator=estimator,
         estimate=found,
         corrected=audited,
-        estimate_over_topics=_over_topics(found, topics[0], sources[0]),
-        corrected_over_topics=_over_topics(audited, topics[1], sources[1]),
+        estimate_over_topics=_over_topics(found, topics[0], ("drawing", "topics")),
+        corrected_over_topics=_over_topics(audited, topics[1], (*GREG_SOURCES, "topics")),
         by_topic=per_topic,
     )
+
+
+def _all_refused(plain: Evaluated, refusal: Refusal) -> Evaluated:
+    return replace(
+        plain,
+        estimate=refusal,
+        corrected=refusal,
+        estimate_over_topics=refusal,
+        corrected_over_topics=refusal,
+    )
+
+
+def _bounds(of_inside: Result, share: float, most: float) -> Outside:
+    """Return the limits that hold whatever the part outside is worth: at least 0, at most `most`."""
+    if isinstance(of_inside, Refusal):
+        return Outside(share, None, None)
+    return Outside(share, of_inside.low, of_inside.high + most)
 
 
 def _not_in_frame(outside: Outside, measure: str) -> Refusal:

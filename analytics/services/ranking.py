@@ -1,6 +1,9 @@
 """The ranking that a computation gives, with its uncertainty: what the page shows, and the API says."""
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,6 +23,9 @@ from analytics.services.verdicts import SURE
 
 SEED = 20161109  # the same estimates give the same chances
 DRAWS = 10_000
+KEPT = 16  # rankings: a computation never changes
+_kept: OrderedDict[tuple[Any, ...], "Ranking"] = OrderedDict()
+_lock = threading.Lock()
 RANKED = (Method.CORRECTED, Method.NAIVE)  # methods with an interval of every pair that may be read so
 
 
@@ -82,6 +88,19 @@ def ranking_of(*, computation: Computation | None, measure: str, method: str = M
         return Ranking(measure, method, refusal="only corrected and naive values are ranked")
     if computation is None:
         return Ranking(measure, method, refusal="nothing was computed yet")
+    key = (computation.pk, computation.created_at, measure, str(method))
+    with _lock:
+        known = _kept.get(key)
+    if known is None:
+        known = _ranking(computation, measure, method)
+        with _lock:
+            _kept[key] = known
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+    return known
+
+
+def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
     found = computation.estimates.filter(measure=measure, method=method, run_b=None)
     rows = list(
         found.order_by("-value", "run__run_id").values_list(

@@ -121,11 +121,24 @@ def event_words(event: Event) -> str:
     """
     words = []
     for key, value in sorted(event.detail.items(), key=lambda pair: pair[0] != "assessor"):  # whom, then what
-        if key in NOT_SHOWN or value in (None, "", []):
+        if key in NOT_SHOWN or value in (None, "", [], False):
             continue
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        text = _words(key, value)
         words.append(EVENT_WORDS.get(key, "{}").format(text))
     return ", ".join(words)
+
+
+def _words(key: str, value: Any) -> str:
+    """Return a detail in words; of one with details of its own (the runs of an upload) its names.
+
+    >>> _words("is_active", True), _words("runs", [{"run": "a", "n": 1}, {"run": "b", "n": 2}])
+    ('is active', 'a, b')
+    """
+    if value is True:
+        return key.replace("_", " ")
+    if isinstance(value, dict):
+        return str(value.get("run_id") or value.get("run") or value.get("file") or len(value))
+    return ", ".join(_words(key, one) for one in value) if isinstance(value, list) else str(value)
 
 
 # -- as a file ------------------------------------------------------------------------------------------------

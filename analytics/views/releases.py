@@ -96,7 +96,7 @@ def releases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     page = page_of(request, found, RELEASES_PER_PAGE)
     for one in page:
         _settled(one)
-    context = {"campaign": row, "tab": "releases", "page": page}
+    context = {"campaign": row, **_head(row), "page": page}
     return render(request, "analytics/releases.html", context)
 
 
@@ -117,7 +117,7 @@ def new(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         status = 400
     context = {
         "campaign": row,
-        "tab": "releases",
+        **_head(row),
         "form": form,
         "n_runs": row.collection.runs.count(),
         "n_published": row.collection.runs.filter(may_publish=True).count(),
@@ -161,7 +161,7 @@ def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID)
     files = found.manifest.get("files", []) if found.manifest else []
     context: dict[str, Any] = {
         "campaign": row,
-        "tab": "releases",
+        **_head(row),
         "release": found,
         "job": found.job,
         "sees_job": found.job is not None and found.job.requested_by_id == user_of(request).pk,
@@ -204,7 +204,7 @@ def _changes(stored: dict[str, Any]) -> list[dict[str, Any]]:
 @require_GET
 @researchers_only
 def download(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponseBase:
-    """The file, streamed; of a withdrawn release the reason."""
+    """The file, streamed."""
     return release_file(request, _release(_campaign(campaign_id), release_id))
 
 
@@ -223,12 +223,12 @@ def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) 
 @require_POST
 @managers_only
 def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
-    """Take a release back: its page stays, with the reason; its file is not given out any more."""
+    """Take a release back: its page says so, with the reason; its file stays for those who have cited it."""
     row = _campaign(campaign_id)
     found = _release(row, release_id)
     reason = request.POST.get("reason", "").strip()[:2000]
     if not reason:
-        messages.error(request, _now("Say why it is withdrawn: the reason stands where the file was."))
+        messages.error(request, _now("Say why it is withdrawn: the reason stands on its page."))
         return redirect(_page(row, found) + "#withdraw")
     releasing.withdraw(release=found, reason=reason, actor=user_of(request))
     messages.success(request, _now("The release was withdrawn."))
@@ -251,6 +251,11 @@ def forget_key(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UU
 
 def _page(row: Campaign, found: Release) -> str:
     return reverse("analytics:release", args=[row.pk, found.pk])
+
+
+def _head(row: Campaign) -> dict[str, Any]:
+    """Return what the head of the page shows: of a campaign that was never drawn there are no other results."""
+    return {"tab": "releases", "undrawn": not row.draws.exists()}
 
 
 def _campaign(campaign_id: uuid.UUID) -> Campaign:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, ForestRow, forest, topic_differences
@@ -144,10 +145,10 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 GROUPS = {
-    "tier": "Who is believed",
-    "rule": "How several grades become one",
-    "drift": "When it was judged",
-    "assessor": "Without one assessor",
+    "tier": _("Who is believed"),
+    "rule": _("How several grades become one"),
+    "drift": _("When it was judged"),
+    "assessor": _("Without one assessor"),
 }
 
 

@@ -270,12 +270,17 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
 def test_the_curve_can_be_taken_along(judged):
     set_parts(judged, drawing=0.0004, gold=0.0010)
     client = client_of("researcher")
-    for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"money,half_width_best")):
-        made = client.get(reverse("analytics:planner-download", args=[judged.pk, kind]))
+    address = reverse("analytics:planner", args=[judged.pk])
+    for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"money spent from now on,Best split,")):
+        made = client.get(address, {"plot": "curve", "format": kind})
         assert made.status_code == 200
         assert made.content.startswith(start)
-    wrong = client.get(reverse("analytics:planner-download", args=[judged.pk, "csv"]), {"run": "nobody"})
-    assert wrong.status_code == 404
+        assert f'filename="what-money-buys.{kind}"' in made["Content-Disposition"]
+    dark = client.get(address, {"plot": "curve", "format": "svg", "theme": "dark"}).content.decode()
+    assert "#ece7de" in dark
+    assert "#ece7de" not in client.get(address, {"plot": "curve"}).content.decode()
+    for wrong in ({"run": "nobody"}, {"plot": "pie"}, {"format": "exe"}, {"theme": "pink"}):
+        assert client.get(address, {"plot": "curve"} | wrong).status_code == 404
 
 
 def test_the_api_says_the_same(judged):

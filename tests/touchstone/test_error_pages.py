@@ -47,8 +47,9 @@ def test_a_program_gets_a_problem_and_no_page():
 
 @pytest.mark.django_db
 def test_an_address_that_names_nothing_says_what_to_do_next():
-    text = Client().get("/nowhere/")
-    assert text.status_code == 302  # a stranger is asked to log in first, whatever the address names
+    stranger = Client().get("/nowhere/")
+    assert stranger.status_code == 404
+    assert reverse("login") in stranger.content.decode()
     client = Client()
     client.force_login(User.objects.create(username="bob"))
     answer = client.get("/nowhere/")

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.db import connection, connections
 from django.test import Client, RequestFactory
+from django.urls import resolve
 from django.utils import timezone
 
 from touchstone.api.limits import Limit, address_of, count, give_back, prune_counters
@@ -17,6 +18,12 @@ from touchstone.models import RateCounter, User
 THREADS = 20
 LOGIN, WINDOW = "/login/", 15 * 60
 RIGHT, WRONG = "a right password", "a wrong password"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def views_are_loaded() -> None:
+    """The first request of a process loads every view: not within a test's transaction, which may idle for 15 s."""
+    resolve("/livez")
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analytics.estimators import Estimate, Refusal
-from analytics.releases.evaluating import Evaluated, Sampled, evaluate
+from analytics.releases.evaluating import Evaluated, evaluate
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
+from analytics.releases.sampled import Sampled
 from analytics.releases.scoring import asked
 from analytics.releases.verify_facts import Facts, read_facts
 from judging.runs import read_run

@@ -18,7 +18,7 @@ from analytics.releases.tables import JUDGMENTS, is_last_of_assessor, write_json
 from judging.models import Campaign, Slot
 
 Ints = NDArray[np.int64]
-BYTES_AT_ONCE = 8 << 20
+BYTES_AT_ONCE = 2 << 20
 IN_QRELS = [Slot.Purpose.JUDGE.value, Slot.Purpose.AUDIT.value, Slot.Purpose.SILVER.value]
 SURPLUS = "surplus"  # kept, but it fills no slot
 

@@ -73,6 +73,7 @@ class EstimatesView(OfComputation):
         "run_b": "run_b__run_id",
         "pairs": ("run_b__isnull", Inverted(help_text="Pairs of runs alone, or single runs alone")),
     }
+    default_order = "measure,method"  # with the primary key at the end: the order of an index
 
     def get_queryset(self) -> QuerySet:
         return super().get_queryset().select_related("run", "run_b")

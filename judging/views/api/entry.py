@@ -132,6 +132,7 @@ def _invitation_json(request: Request, campaign_id: uuid.UUID, pk: int) -> Any:
 
 
 class MarketAnswer(serializers.ModelSerializer):
+    completion_url = serializers.CharField(allow_blank=True)
     hit_url = serializers.SerializerMethodField(help_text="What a market shows as an external question.")
     study_url = serializers.SerializerMethodField(help_text="Where a study sends its participants.")
 

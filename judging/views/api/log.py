@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
@@ -31,15 +31,33 @@ class Named(serializers.ModelSerializer):
     def get_assessor(self, row: Any) -> str:
         if self.context["request"].user.may_manage:
             return str(row.assessor.user.username)
-        return pseudonym(row.assessor.campaign, row.assessor_id)
+        return pseudonym(Campaign(pk=row.assessor.campaign_id), row.assessor_id)
 
 
-def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> Assessor | None:
+def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int | None:
     """Return the assessor whom rows of this campaign call so."""
-    mine = Assessor.objects.filter(campaign_id=campaign_id).select_related("campaign")
+    mine = Assessor.objects.filter(campaign_id=campaign_id)
     if request.user.may_manage:
-        return mine.filter(user__username=name).first()
-    return next((row for row in mine if pseudonym(row.campaign, row.pk) == name), None)
+        return mine.filter(user__username=name).values_list("pk", flat=True).first()
+    campaign = Campaign(pk=campaign_id)
+    return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(campaign, pk) == name), None)
+
+
+def judgments_of(campaign_id: uuid.UUID) -> QuerySet[Judgment]:
+    """Return the campaign's judgments, so that a page of them in their order costs the same in any database.
+
+    A judgment names its assessor, not its campaign. The assessors' oldest and newest judgments, which an index gives,
+    say between which ids the campaign's lie: pages read no others, however many campaigns there are beside it.
+    """
+    of_assessor = Judgment.objects.filter(assessor=OuterRef("pk")).values("id")
+    ends = Assessor.objects.filter(campaign_id=campaign_id).annotate(
+        oldest=Subquery(of_assessor.order_by("id")[:1]), newest=Subquery(of_assessor.order_by("-id")[:1])
+    )
+    found = [row for row in ends.values_list("pk", "oldest", "newest") if row[1] is not None]
+    if not found:
+        return Judgment.objects.none()
+    ids, oldest, newest = zip(*found, strict=True)
+    return Judgment.objects.filter(assessor__in=ids, id__gte=min(oldest), id__lte=max(newest))
 
 
 # -- judgments ------------------------------------------------------------------------------------------------
@@ -96,11 +114,10 @@ class JudgmentLog(generics.ListAPIView):
 
     def get_queryset(self) -> QuerySet[Judgment]:
         campaign_id = self.kwargs["campaign_id"]
-        found = _with_names(Judgment.objects.filter(item__campaign_id=campaign_id))
         name = self.request.query_params.get("assessor")
-        return (
-            found if name is None else found.filter(assessor=assessor_called(name, self.request, campaign_id))
-        )
+        if name is None:
+            return _with_names(judgments_of(campaign_id))
+        return _with_names(Judgment.objects.filter(assessor=assessor_called(name, self.request, campaign_id)))
 
     @extend_schema(
         operation_id="judgment_log_list",
@@ -112,17 +129,8 @@ class JudgmentLog(generics.ListAPIView):
 
 
 def _with_names(rows: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    joined = rows.select_related(
-        "item__topic", "item__document", "slot", "assessor__user", "assessor__campaign"
-    )
-    return joined.defer(
-        "item__document__text",
-        "item__document__html",
-        "item__topic__narrative",
-        "assessor__campaign__guidelines",
-        "assessor__campaign__machine_prompt",
-        "assessor__campaign__consent",
-    )
+    joined = rows.select_related("item__topic", "item__document", "slot", "assessor__user")
+    return joined.defer("item__document__text", "item__document__html", "item__topic__narrative")
 
 
 # -- items ----------------------------------------------------------------------------------------------------

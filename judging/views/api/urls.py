@@ -39,9 +39,7 @@ urlpatterns = [
     path(f"{ASSESSOR}/requeue", assessors.AssessorRequeue.as_view(), name="api-assessor-requeue"),
     path(f"{ASSESSOR}/messages", assessors.AssessorMessages.as_view(), name="api-assessor-messages"),
     path(f"{ASSESSOR}/events", work.AssessorEvents.as_view(), name="api-assessor-events"),
-    path(
-        f"{ASSESSOR}/training-attempts", assessors.TrainingAttempts.as_view(), name="api-training-attempts"
-    ),
+    path(f"{ASSESSOR}/training-attempts", assessors.TrainingAttempts.as_view(), name="api-training-attempts"),
     path(f"{CAMPAIGN}/invitations", entry.Invitations.as_view(), name="api-invitations"),
     path(
         f"{CAMPAIGN}/invitations/<int:invitation_id>/revoke",

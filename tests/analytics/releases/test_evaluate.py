@@ -15,7 +15,8 @@ from small_campaign import TOPICS, doc_id, true_grade
 from small_release import made_once, unpacked
 
 from analytics.estimators import Estimate, Refusal
-from analytics.releases.evaluating import Sampled, evaluate
+from analytics.releases.evaluating import evaluate
+from analytics.releases.sampled import Sampled
 from analytics.releases.scoring import asked, by_topic
 from analytics.releases.verify_facts import read_facts
 

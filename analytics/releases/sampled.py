@@ -1,0 +1,82 @@
+"""The sample that a release holds, as evaluations need it: its chances, and where a run's documents are in it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.estimators import Refusal
+from analytics.releases.scoring import Ranking
+from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
+
+SEED = 20261121  # of the bootstrap, where the release names none: an evaluation gives the same numbers every time
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """The facts of a release with what no measure changes: the chances, and which items audits could take."""
+
+    facts: Facts
+    is_open: Mask  # [item]
+    chance_judged: Floats  # [item]
+    chance_open: Floats  # [item]
+    refused: Refusal | None
+    not_audited: Refusal | None
+    seed: int
+
+    @classmethod
+    def of(cls, facts: Facts, seed: int | None = None) -> "Sampled":
+        """Return the chances, or why the judged items (or those open to audits) do not stand for all.
+
+        `seed` is that of the release's own bootstrap: with it a run of the release gets the very same interval.
+        """
+        everything = np.ones(facts.item.size, dtype=bool)
+        is_open = facts.audit_probability > 0
+        judged, opened = (draw_probability(facts, members) for members in (everything, is_open))
+        words = "in some topics nothing {} yet, or only a part that is no random one"
+        refused = Refusal(words.format("is judged")) if not_covered(facts, everything, judged) else None
+        not_audited = (
+            Refusal(words.format("was open to an audit")) if not_covered(facts, is_open, opened) else None
+        )
+        if not is_open.any():
+            not_audited = Refusal("the release has no complete audit")
+        return cls(
+            facts,
+            is_open,
+            judged[facts.item],
+            opened[facts.item],
+            refused,
+            not_audited,
+            SEED if seed is None else seed,
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        return self.facts.item.size == int((self.facts.drawn_in > 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where a run returns pairs of the frame, and the ranks at which it returns what is not in it."""
+
+    place: Ints
+    rank: Ints
+    outside: Ints
+
+    @classmethod
+    def of(cls, facts: Facts, ranking: Ranking) -> "Placed":
+        inside: list[tuple[int, int]] = []
+        outside: list[int] = []
+        for topic in facts.topics:
+            for rank, document in enumerate(ranking.get(topic, ()), 1):
+                place = facts.places.get((topic, document))
+                if place is None:
+                    outside.append(rank)
+                else:
+                    inside.append((place, rank))
+        table = np.array(inside, dtype=np.int64).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1], np.array(outside, dtype=np.int64))
+
+    def ranks(self, n_frame: int) -> Ints:
+        found = np.zeros(n_frame, dtype=np.int64)
+        found[self.place] = self.rank
+        return found
