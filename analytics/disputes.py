@@ -63,8 +63,9 @@ def grade_shares(
         cells = np.bincount(item * n_grades + grade, minlength=n_items * n_grades)
         counts = cells.reshape(n_items, n_grades) + frequency
         return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300))
-    said = np.log(np.asarray(confusion, dtype=np.float64))[who, :, grade]  # [label, true]
-    columns = [np.bincount(item, said[:, true], n_items) for true in range(n_grades)]
+    by_label = np.log(np.asarray(confusion, dtype=np.float64)).transpose(1, 0, 2).reshape(n_grades, -1)
+    place = who * n_grades + grade
+    columns = [np.bincount(item, by_label[true][place], n_items) for true in range(n_grades)]
     logs = np.stack(columns, axis=1) + np.log(np.maximum(frequency, 1e-9))
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
@@ -125,8 +126,8 @@ def disputes(
     gain = np.asarray(gains, dtype=np.float64)
     wrong = np.maximum(1.0 - share[np.arange(grade.size), grade], 0.0)
     # The mean step over all grades that it may have instead; its own grade adds nothing.
-    step = np.abs(gain[None, :] - gain[:, None])[grade]
-    moved = (share * step).sum(axis=1)
+    step = np.abs(gain[None, :] - gain[:, None])
+    moved = (share @ step)[np.arange(grade.size), grade]
     spread = spreads(weights)
     priority = np.where(np.asarray(candidates, dtype=bool), spread * moved, 0.0)
     n = min(most, int(np.count_nonzero(priority > 0)))

@@ -65,7 +65,7 @@ def _release() -> dict[str, Any]:
 
     release = make_release(campaign=_campaign(), version="1.0", actor=None, by_job=False)
     steps: list[tuple[float, int, str]] = []
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
 
     def progress(_done: int, _total: int, note: str) -> None:
         words = re.sub(r"[\d,.]+", "N", note)
@@ -78,6 +78,8 @@ def _release() -> dict[str, Any]:
     ends = [*(at for at, _, _ in steps[1:]), seconds]
     return {
         "seconds": seconds,
+        "cpu_seconds": time.process_time() - cpu,
+        "load_of_the_machine": os.getloadavg()[0],
         "steps": [
             {"step": words, "seconds": end - at, "megabytes_at_its_beginning": megabytes}
             for (at, megabytes, words), end in zip(steps, ends, strict=True)
@@ -250,6 +252,7 @@ def _table(report: dict[str, Any]) -> str:
         f"{report['judgments']:,} judgments: {made['megabytes_of_files']:.0f} MB in {made['packed_megabytes']:.0f} MB",
         f"{'':44}{'seconds':>9}{'peak MB':>9}",
         f"{'release':44}{made['seconds']:9.1f}{made['peak_megabytes']:9.0f}",
+        f"    of these by this process's processor {made['cpu_seconds']:10.1f}",
     ]
     lines += [
         f"    {step['step'][:38]:40}{step['seconds']:9.1f}{step['megabytes_at_its_beginning']:9.0f}"

@@ -152,6 +152,13 @@ class CampaignForm(CampaignTexts):
         ]
         labels = CAMPAIGN_LABELS
 
+    def __init__(self, *arguments: Any, user: User, **named: Any) -> None:
+        """`user` makes it: only what he may see can be judged."""
+        super().__init__(*arguments, **named)
+        field = self.fields["collection"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 (it is one)
+        field.queryset = Collection.objects.visible_to(user).order_by("name")
+
     def clean_grades(self) -> list[tuple[int, str, float]]:
         grades = []
         for number, line in enumerate(filter(str.strip, self.cleaned_data["grades"].splitlines()), start=1):

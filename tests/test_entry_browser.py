@@ -193,7 +193,7 @@ def test_the_pages_have_no_accessibility_fault_and_fit(chromium, web, hit, width
     training.answer(assessor=bob, position=1, attempt=1, grade=1)
     study = f"/study/{hit.entry_key}/?participant=A2&study=S&session=T"
     tour = [
-        (alice, f"/manage/campaigns/{hit.pk}/entry/", "Entry and training"),
+        (alice, f"/manage/campaigns/{hit.pk}/entry/", "Invitations and training"),
         (alice, study, "You are logged in as alice"),
         (ann.user, f"/judge/{hit.pk}/consent/", "Before you begin"),
         (bob.user, f"/judge/{hit.pk}/training/", "Training"),

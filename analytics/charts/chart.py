@@ -99,8 +99,13 @@ class Chart:
 
 
 def altair() -> Any:
-    """Return the module: 300 ms of import, so that only who makes a picture pays, and that once."""
-    return importlib.import_module("altair")
+    """Return the module: 300 ms of import, so that only who makes a picture pays, and that once.
+
+    Altair would check every part of a drawing against Vega-Lite's schema, for half of the time; tests draw every kind.
+    """
+    module = importlib.import_module("altair")
+    module.utils.schemapi.disable_debug_mode()
+    return module
 
 
 def named(drawn: str, title: str, description: str) -> str:
@@ -128,7 +133,7 @@ def chart_of(
     caption: str = "",
 ) -> Chart:
     """Return the Chart of an Altair drawing, in the looks that all share."""
-    spec = {**drawing.to_dict(validate=False), **framed(title)}  # Altair checked each part when it was made
+    spec = {**drawing.to_dict(validate=False), **framed(title)}
     return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows), caption)
 
 

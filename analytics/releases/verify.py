@@ -23,13 +23,13 @@ import numpy as np
 if __package__:
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
-    from analytics.releases.verify_facts import Facts, Row, draw_probability, json_lines, read_facts
+    from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_ratios import RatioMethod
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
-    from verify_facts import Facts, Row, draw_probability, json_lines, read_facts  # type: ignore
+    from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_ratios import RatioMethod  # type: ignore
 
 CLOSE = 1e-9  # relative
@@ -293,6 +293,18 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
 # -- confusion matrices ------------------------------------------------------------------------------------------
 
 
+def accuracy_of(counts: Floats, recorded_high: float | None) -> Row:
+    """Return the share of right grades with its interval, which ends at 1 if nobody erred.
+
+    In weighted counts rounding decides whether nothing or a millionth of a millionth is wrong: either is right.
+    """
+    right, whole = float(np.trace(counts)), float(counts.sum())
+    wrong = 0.0 if recorded_high == 1 and whole - right <= CLOSE * whole else max(0.0, whole - right)
+    ends = (rows[0] for rows in with_intervals(np.array([[right, wrong]])))
+    names = ("accuracy", "accuracy_low", "accuracy_high")
+    return {name: end and end[0] for name, end in zip(names, ends, strict=True)}
+
+
 def check_confusions(folder: Path, facts: Facts, report: Report) -> None:
     """Compare the matrices of assessors, tiers, topics, thirds by popularity, and of the majority of grades."""
     recorded = {
@@ -303,16 +315,10 @@ def check_confusions(folder: Path, facts: Facts, report: Report) -> None:
         if row is None:
             report.different.append(f"confusion.json: no matrix of {scope} {key}")
             continue
-        right = float(np.trace(counts))
         again: Row = dict(zip(("matrix", "low", "high"), with_intervals(counts), strict=True))
-        accuracy = [
-            part[0] for part in with_intervals(np.array([[right, max(0.0, float(counts.sum()) - right)]]))
-        ]
-        again |= {"n_gold_checks": n_checks, "n_audited": n_audited}
-        again |= {
-            name: None if part is None else part[0]
-            for name, part in zip(("accuracy", "accuracy_low", "accuracy_high"), accuracy, strict=True)
-        }
+        again |= {"n_gold_checks": n_checks, "n_audited": n_audited} | accuracy_of(
+            counts, row["accuracy_high"]
+        )
         for name, value in again.items():
             report.compare(
                 "numbers of matrices", f"confusion.json {scope} {key} {name}", row[name], value, NEAR_ZERO

@@ -1,4 +1,4 @@
-"""The adjudication queue: grades that may be wrong and matter, for the manager's last word. It changes the qrels alone."""
+"""The adjudication queue: grades that may be wrong and matter, for the manager. It changes the qrels alone."""
 
 import uuid
 from typing import Any

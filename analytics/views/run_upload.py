@@ -109,10 +109,10 @@ def _came_of(request: HttpRequest, found: Asked) -> dict[str, Any]:
         "rival": said.against,
         "said": said,
         "values": [by_method[name] for name in ("corrected", "naive") if name in by_method],
+        "estimable": any(estimate.value is not None for estimate in said.values),
         "difference": corrected,
         "corrected": by_method.get("corrected"),
         "quoted": _quoted(found, corrected, said.verdict),
-        "wait": not said.is_from_upload,
     }
 
 

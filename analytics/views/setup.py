@@ -23,6 +23,7 @@ from judging.forms import (
 )
 from judging.models import Assessor, Campaign, Collection
 from judging.services import campaigns
+from judging.services.collections import create_collection
 from judging.services.errors import ImportRefused
 from judging.services.files import queue_import
 from judging.views.access import managers_only, user_of
@@ -63,7 +64,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """Step 1: make a collection, or choose one."""
     form = NewCollectionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        made = form.save()
+        made = create_collection(user=user_of(request), **form.cleaned_data)
         return redirect("analytics:setup-collection", collection_id=made.pk, step="documents")
     visible = Collection.objects.visible_to(user_of(request)).order_by("-created_at")
     context = {
@@ -190,7 +191,8 @@ def _scale(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     sent = request.POST.copy() if request.method == "POST" else None
     if sent is not None:
         sent["collection"] = str(row.pk)
-    form = CampaignForm(sent, initial={"collection": row.pk, "name": row.name})
+    initial = {"collection": row.pk, "name": row.name}
+    form = CampaignForm(sent, initial=initial, user=user_of(request))
     if sent is not None and form.is_valid():
         made = campaigns.create_campaign(user=user_of(request), **form.cleaned_data)
         return redirect("analytics:design", campaign_id=made.pk)

@@ -38,7 +38,7 @@ SELECT c.id, (SELECT count(*) FROM (SELECT 1 FROM judging_document d WHERE d.col
 
 @dataclass(frozen=True)
 class Progress:
-    """What is not done yet: places of judgments and of audits; `is_exact` is False where more is left than is counted."""
+    """What is not done yet, of judgments and of audits; `is_exact`: no more is left than is counted."""
 
     left: int
     audits_left: int

@@ -4,7 +4,6 @@ import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,12 +12,13 @@ from django.views.decorators.http import require_POST
 
 from judging.forms import CollectionForm, MembersForm, RunForm, UploadForm, missing_kind
 from judging.models import Collection, GoldAnswer, Run
+from judging.services.collections import change_collection, change_run, create_collection
 from judging.services.errors import ImportRefused, Refused
 from judging.services.files import queue_import
 from judging.services.members import set_members
 from judging.services.progress import documents_of
 from judging.views.access import managers_only, user_of
-from touchstone.models import Job, User, record
+from touchstone.models import Job, User
 
 MOST_DOCUMENTS = 100_000  # counted up to here
 SHOWN_TOPICS = 200
@@ -31,7 +31,8 @@ def new_collection(request: HttpRequest) -> HttpResponse:
     form = CollectionForm(request.POST)
     if not form.is_valid():
         return render(request, "judging/collection_new.html", {"form": form}, status=400)
-    return redirect("judging:manage-collection", collection_id=form.save().pk)
+    made = create_collection(user=user_of(request), **form.cleaned_data)
+    return redirect("judging:manage-collection", collection_id=made.pk)
 
 
 @managers_only
@@ -103,10 +104,8 @@ def edit_collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpRespo
 
 def save_collection(form: CollectionForm, actor: User) -> None:
     """Store what was changed, with an event if anything was."""
-    if form.changed_data:
-        with transaction.atomic():
-            row = form.save()
-            record("changed", row, actor=actor, fields=form.changed_data)
+    row = Collection.objects.get(pk=form.instance.pk)  # validation has written to the form's own
+    change_collection(collection=row, changes=form.cleaned_data, actor=actor)
 
 
 # -- runs -----------------------------------------------------------------------------------------------------
@@ -118,11 +117,7 @@ def run(request: HttpRequest, collection_id: uuid.UUID, run_id: int) -> HttpResp
     row = get_object_or_404(Run.objects.select_related("collection"), pk=run_id, collection_id=collection_id)
     form = RunForm(request.POST or None, instance=Run.objects.get(pk=row.pk))
     if request.method == "POST" and form.is_valid():
-        if form.changed_data:
-            with transaction.atomic():
-                form.save()
-                about = {"run": row.run_id, "fields": form.changed_data}
-                record("changed a run", row.collection, actor=user_of(request), **about)
+        change_run(run=row, changes=form.cleaned_data, actor=user_of(request))
         messages.success(request, f"Saved: {row.run_id}.")
         return redirect(f"{reverse('judging:manage-collection', args=[collection_id])}#runs")
     context = {"collection": row.collection, "run": row, "form": form}

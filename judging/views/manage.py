@@ -1,13 +1,11 @@
 """The manager's pages about facts: the overview, campaigns and their assessors, leases, topics of teams."""
 
-import secrets
 import uuid
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
-from django.db import transaction
 from django.db.models import (
     BooleanField,
     Count,
@@ -36,9 +34,10 @@ from judging.forms import (
 )
 from judging.models import Assessor, Campaign, CampaignTopic, Collection, Lease, Run, Slot, Topic
 from judging.services import campaigns, leases
+from judging.services.errors import AssessorKnown
 from judging.services.progress import documents_of, left_of
 from judging.views.access import managers_only, user_of
-from touchstone.models import User, record
+from touchstone.models import User
 
 STATUS_WORDS = {
     Assessor.Status.ACTIVE: "judges again.",
@@ -96,7 +95,8 @@ def _counted(collections: QuerySet[Collection]) -> QuerySet[Any]:
 
 @managers_only
 def new_campaign(request: HttpRequest) -> HttpResponse:
-    form = CampaignForm(request.POST or None, initial={"collection": request.GET.get("collection")})
+    initial = {"collection": request.GET.get("collection")}
+    form = CampaignForm(request.POST or None, initial=initial, user=user_of(request))
     if request.method == "POST" and form.is_valid():
         made = campaigns.create_campaign(user=request.user, **form.cleaned_data)
         return redirect("analytics:design", campaign_id=made.pk)
@@ -118,22 +118,18 @@ def add_assessor(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 def save_assessor(request: HttpRequest, campaign: Campaign, form: AssessorForm) -> None:
     """Add who is named; what came of it is said on the next page."""
-    with transaction.atomic():
-        user, is_new = User.objects.get_or_create(username=form.cleaned_data["username"])
-        if Assessor.objects.filter(campaign=campaign, user=user).exists():
-            messages.error(request, f"{user.username} is an assessor of this campaign already.")
-            return
-        if is_new:
-            password = secrets.token_urlsafe(12)
-            user.set_password(password)
-            user.save()
-            messages.success(
-                request, f"New account {user.username}; its password, shown only now: {password}"
-            )
-        campaigns.add_assessor(
-            campaign=campaign, user=user, tier=form.cleaned_data["tier"], actor=request.user
+    sent = form.cleaned_data
+    try:
+        made, password = campaigns.add_by_username(
+            campaign=campaign, username=sent["username"], tier=sent["tier"], actor=user_of(request)
         )
-    messages.success(request, f"{user.username} is an assessor of this campaign now.")
+    except AssessorKnown:
+        messages.error(request, f"{sent['username']} is an assessor of this campaign already.")
+        return
+    name = made.user.get_username()
+    if password:
+        messages.success(request, f"New account {name}; its password, shown only now: {password}")
+    messages.success(request, f"{name} is an assessor of this campaign now.")
 
 
 @require_POST
@@ -185,10 +181,8 @@ def edit_campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def save_campaign(form: CampaignEditForm, row: Campaign, actor: User) -> dict[str, Any]:
     """Store what was really changed, and return it."""
     changes = form.changes()
-    if changes:
-        with transaction.atomic():
-            Campaign.objects.filter(pk=row.pk).update(**changes)
-            record("changed", row, actor=actor, fields=sorted(changes))
+    before = Campaign.objects.get(pk=row.pk)  # validation has written to the form's own
+    campaigns.change_campaign(campaign=before, changes=changes, actor=actor)
     return changes
 
 

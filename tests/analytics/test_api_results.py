@@ -374,7 +374,9 @@ def test_a_campaign_without_a_draw_has_no_numbers(campaign, tmp_path):
 def test_every_listed_plot_is_there_as_svg_png_and_csv(ask):
     plots = ask("plots").json()["plots"]
     assert {"forest", "pair", "pairs", "ranks"} <= {plot["name"] for plot in plots}
-    for plot in plots:
+    studies = {"topics", "hardest-topics", "sensitivity"}
+    assert studies < {plot["name"] for plot in plots}
+    for plot in [plot for plot in plots if plot["name"] not in studies]:
         query = {"run": "run0", "against": "run2"} if "run" in plot["query"] else {}
         name = plot["url"].rpartition("/")[2]
         svg = ask(f"plots/{name}", **query, theme="dark")
@@ -391,6 +393,23 @@ def test_the_plots_numbers_are_those_of_the_estimates(ask):
     told = ask("estimates", measure="P@10", pairs="false", method="corrected").json()["results"]
     for row in told:
         assert float(drawn[row["run"], "corrected"]) == pytest.approx(row["value"])
+
+
+@pytest.mark.parametrize(
+    ("plot", "what", "pair"),
+    [("topics", "topics", True), ("hardest-topics", "topics", True), ("sensitivity", "sensitivity", False)],
+)
+def test_a_study_is_drawn_once_it_was_made(campaign, ask, plot, what, pair):
+    query = {"measure": "P@10"} | ({"run": "run0", "against": "run2"} if pair else {})
+    assert ask(f"plots/{plot}", status=409, **query).json()["type"] == "/problems/NothingToDraw"
+    client = Client()
+    client.force_login(User.objects.get(username="rhea"))
+    address = f"/api/v1/campaigns/{campaign.pk}/analyses"
+    assert client.post(address, {"what": what, **query}, "application/json").status_code == 202
+    jobs.run(Job.objects.get(kind="analysis").pk)
+    made = ask("analyses", what=what, **query).json()["result"]
+    rows = list(csv.reader(io.StringIO(ask(f"plots/{plot}", **query, format="csv").content.decode())))
+    assert len(rows) == 1 + (len(made["topics"]) if pair else 1 + len(made["variants"]))
 
 
 @pytest.mark.parametrize(

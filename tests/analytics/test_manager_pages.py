@@ -105,7 +105,7 @@ def test_the_overview_counts_what_is_left_and_not_what_is_done(alice, campaign):
     for slot in slots(campaign, number=1)[:21]:
         give(bob, slot, 1)
     text = page(alice, "analytics:campaign", campaign.pk)
-    assert "21 of 84 judgments" in text
+    assert "21 of 84 judgments, 63 wanted still" in text
     assert "25 %" in text
     assert "Judgments are there; they are counted with the first numbers." in text
     recompute(campaign=campaign)

@@ -131,7 +131,8 @@ class _Brief:
         graded = graded.join(self._place, on="assessor", how="left", maintain_order="left")
         is_audit = (pl.col("purpose") == Slot.Purpose.AUDIT.value).alias("is_audit")
         self._grades.append(graded.select("item", "place", "grade", is_audit).cast(GRADES))
-        self._items.append(pair.filter(is_new))
+        # Copied: a part of a column of texts holds on to all the texts of the column.
+        self._items.append(pl.DataFrame(pair.filter(is_new).to_dict(as_series=False), schema=pair.schema))
         self.n, self.n_items = self.n + told.height, self.n_items + self._items[-1].height
         self.n_counted += int(told["counted"].sum())
         self.last_id = max(self.last_id, int(told["id"].max() or 0))  # type: ignore[arg-type]
@@ -145,18 +146,26 @@ class _Brief:
 def _told(rows: pl.DataFrame, used: Used) -> pl.DataFrame:
     """Return the rows with what was made of them."""
     ids = rows["id"].to_numpy()
-    check = np.searchsorted(used.checks, ids)
-    is_check = np.isin(ids, used.checks)
-    known = np.where(
-        is_check, used.check_grade[np.minimum(check, used.checks.size - 1)] if used.checks.size else 0, 0
+    is_label, _ = _among(ids, used.labels)
+    is_check, check = _among(ids, used.checks)
+    known = np.zeros(ids.size, dtype=np.int64)
+    known[is_check] = used.check_grade[check[is_check]]
+    is_newest = (
+        is_last_of_assessor(rows, rows["purpose"] != SURPLUS) & rows["purpose"].is_in(IN_QRELS).to_numpy()
     )
-    in_slot = rows["purpose"] != SURPLUS
-    is_newest = is_last_of_assessor(rows, in_slot) & rows["purpose"].is_in(IN_QRELS).to_numpy()
     return rows.with_columns(
         counted=pl.Series(is_newest),
-        label=pl.Series(np.isin(ids, used.labels)),
+        label=pl.Series(is_label),
         check_grade=pl.Series(known, dtype=pl.Int16).set(pl.Series(~is_check), None),
     )
+
+
+def _among(ids: Ints, known: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    """Return which ids are among known ones, which ascend, and their places there."""
+    if not known.size:
+        return np.zeros(ids.size, dtype=bool), np.zeros(ids.size, dtype=np.int64)
+    place = np.minimum(np.searchsorted(known, ids), known.size - 1)
+    return known[place] == ids, place
 
 
 def _json_lines(rows: pl.DataFrame) -> bytes:

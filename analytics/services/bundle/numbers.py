@@ -168,6 +168,7 @@ def _heading(
         "computation": None,
         "draw": None,
         "n_planned": None,
+        "seed": None,
         "assumption": {},
     }
     if computation is not None:
@@ -184,6 +185,7 @@ def _heading(
         heading["assumption"] = computation.assumption
     if arrays is not None:
         heading["n_planned"] = arrays.n_audits_planned or AUDITS_PLANNED
+        heading["seed"] = arrays.last_judgment_id  # of the bootstrap of ratios
         heading["draw"] = {
             "selection": str(arrays.draw.selection),
             "n_batches": arrays.draw.batch,

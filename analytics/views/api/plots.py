@@ -14,11 +14,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics.charts import Chart
+from analytics.models import Computation
+from analytics.services.analyses import Wanted, find
 from analytics.services.pictures import pair_forest, pair_matrix, rank_picture, run_forest
 from analytics.services.recomputation import latest_computation
+from analytics.views import studies
 from analytics.views.api.answers import PicturesAnswer
 from analytics.views.api.common import MeasureRequest, PairRequest, asked, drawn_campaign
 from analytics.views.plots import THEMES, TYPES
+from judging.models import Campaign, Run
 from judging.services.errors import Refused
 from judging.views.access import ResearchersOnly
 
@@ -44,16 +48,61 @@ class OfPair(_Kind, PairRequest):
 class OfAny(OfMeasure):
     """What any picture takes."""
 
-    run = serializers.CharField(required=False, max_length=200, help_text="For `pair`")
-    against = serializers.CharField(required=False, max_length=200, help_text="For `pair`")
+    run = serializers.CharField(required=False, max_length=200, help_text="For pictures of two runs")
+    against = serializers.CharField(required=False, max_length=200, help_text="For pictures of two runs")
 
 
-Drawn = Callable[..., Chart | None]
+Drawn = Callable[[Campaign, str, Run | None, Run | None, bool], Chart | None]
+
+
+def _newest(picture: Callable[[Computation | None, str], Chart | None]) -> Drawn:
+    """Return the picture of the newest computation."""
+    return lambda row, measure, *_: picture(latest_computation(campaign=row), measure)
+
+
+def _pair(row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool) -> Chart | None:
+    if run is None or against is None:
+        return None
+    return pair_forest(latest_computation(campaign=row), measure, run, against)
+
+
+def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -> Drawn:
+    """Return the picture of an analysis that somebody had made."""
+
+    def drawn(
+        row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool
+    ) -> Chart | None:
+        wanted = Wanted(what, measure, run.run_id if run else "", against.run_id if against else "")
+        made = find(campaign=row, wanted=wanted).result
+        return picture(made, is_whole) if made else None
+
+    return drawn
+
+
 PICTURES: dict[str, tuple[str, type[serializers.Serializer], Drawn]] = {
-    "forest": ("Every run's value by every method", OfMeasure, run_forest),
-    "pair": ("The difference of two runs by every method", OfPair, pair_forest),
-    "pairs": ("The corrected differences of all pairs of runs, with Holm's p", OfMeasure, pair_matrix),
-    "ranks": ("The chance of every rank for every run", OfMeasure, rank_picture),
+    "forest": ("Every run's value by every method", OfMeasure, _newest(run_forest)),
+    "pair": ("The difference of two runs by every method", OfPair, _pair),
+    "pairs": (
+        "The corrected differences of all pairs of runs, with Holm's p",
+        OfMeasure,
+        _newest(pair_matrix),
+    ),
+    "ranks": ("The chance of every rank for every run", OfMeasure, _newest(rank_picture)),
+    "topics": (
+        "How two runs differ in every topic, once the analysis was made",
+        OfPair,
+        _study("topics", lambda made, whole: studies._differences(made, made["topics"], whole)),
+    ),
+    "hardest-topics": (
+        "The topics that are hard for all runs, once the analysis of two was made",
+        OfPair,
+        _study("topics", studies._hardest),
+    ),
+    "sensitivity": (
+        "What other evidence would say, once the analysis was made",
+        OfMeasure,
+        _study("sensitivity", lambda made, _: studies._variants(made)),
+    ),
 }
 
 
@@ -91,8 +140,8 @@ class PictureView(APIView):
         row = drawn_campaign(campaign_id)
         _, kind, drawn = PICTURES[plot]
         sent = asked(kind, request, row)
-        runs: dict[str, Any] = {"run_a": sent["run"], "run_b": sent["against"]} if "run" in sent else {}
-        chart = drawn(latest_computation(campaign=row), sent["measure"], **runs)
+        is_whole = sent["format"] == "csv"
+        chart = drawn(row, sent["measure"], sent.get("run"), sent.get("against"), is_whole)
         if chart is None:
             raise NothingToDraw
         return _file(chart, sent["format"], sent["theme"], plot)

@@ -130,6 +130,9 @@ class Command(BaseCommand):
         made = Collection.objects.create(
             name=name,
             description="What the documentation strings of Python's standard library say, for 45 needs.",
+            source="The documentation strings of the Python that runs the demo; topics and grades by Touchstone's authors.",
+            licence="Documents: Python Software Foundation License; topics and grades: Apache-2.0",
+            may_publish_documents=True,
         )
         with tempfile.TemporaryDirectory() as folder:
             corpus = Path(folder) / "corpus.jsonl"
@@ -174,6 +177,7 @@ class Command(BaseCommand):
             path.write_text("".join(write_run((RunRecord(*row) for row in rows), tag)))
             sources.append((path, path.name))
         import_runs(collection=made, files=sources)
+        made.runs.update(may_publish=True)  # the demo's own systems made them
         self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
 
     def _known(self, records: Iterable[QrelRecord], made: Collection) -> dict[tuple[str, str], int]:
@@ -208,7 +212,11 @@ class Command(BaseCommand):
     def _small_collection(self, made: Collection, name: str) -> Collection:
         """A few topics of the collection with the documents of their pools, for one person to judge."""
         small = Collection.objects.create(
-            name=name, description=f"{OWN_TOPICS} topics of {made.name}, to judge yourself."
+            name=name,
+            description=f"{OWN_TOPICS} topics of {made.name}, to judge yourself.",
+            source=made.source,
+            licence=made.licence,
+            may_publish_documents=made.may_publish_documents,
         )
         topics = list(made.topics.order_by("topic_id")[:OWN_TOPICS])
         wanted = {topic.topic_id for topic in topics}
@@ -238,6 +246,8 @@ class Command(BaseCommand):
                 path.write_text("".join(write_run((RunRecord(*row) for row in columns), run.run_id)))
                 files.append((path, path.name))
             import_runs(collection=small, files=files)
+            allowed = made.runs.filter(may_publish=True).values_list("run_id", flat=True)
+            small.runs.filter(run_id__in=list(allowed)).update(may_publish=True)
             answers = GoldAnswer.objects.filter(topic__in=topics, document__doc_id__in=pooled)
             known = {
                 (topic_id, doc_id): grade
