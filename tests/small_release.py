@@ -48,6 +48,7 @@ def judged_campaign(
     """Return a campaign with estimates: drawn, judged by two, some of it checked and audited."""
     made = make_undrawn(folder, gold=gold, gold_check_rate=checks, gold_check_exposures=4)
     about = {"measure": "DCG@10", "depth": DEPTH, "selection": selection}
+    about["method"] = "paper" if selection == "replacement" else "default"
     runs = ("run0", "run2") if kind == "pair" else ()
     draw(campaign=made, design=Design(kind, runs, budget=budget, **about), seed=20)
     open_campaign(campaign=made, actor=None)

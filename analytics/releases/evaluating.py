@@ -21,6 +21,7 @@ from analytics.estimators import (
     hajek_ratio,
 )
 from analytics.fixed_size import fixed_size
+from analytics.importance import distinct_items
 from analytics.labels import JUDGE_BIAS, item_means
 from analytics.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.ratios import ratio_estimates
@@ -208,6 +209,10 @@ def _as_given(
             rows, utility, pi, strata=strata, join_strata=True, prior=prior, prior_total=total
         )
         name = "difference, a fixed number of every topic"
+    elif sampled.is_complete and facts.single.size:
+        q, draws = facts.single[:, facts.item], facts.times.sum(axis=1)
+        found = distinct_items(rows, utility, q, draws, prior=prior, prior_total=total)
+        name = "difference, drawn with replacement"
     elif prediction.any():
         found = difference_estimator(rows, utility, pi, prior=prior, prior_total=total)
         name = "difference"

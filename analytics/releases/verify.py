@@ -25,12 +25,14 @@ if __package__:
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_ratios import RatioMethod
+    from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_ratios import RatioMethod  # type: ignore
+    from verify_replacement import distinct, importance  # type: ignore
 
 CLOSE = 1e-9  # relative
 NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
@@ -251,15 +253,18 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
         one["prediction"] for one in known if one["gains"] == about["gains"] and one.get("prediction")
     )
     prediction = about.get("prediction") or next(same_gains, None)
-    if method not in METHODS:
+    linear = about["kind"] == "linear"
+    by_name = METHODS
+    if linear and estimates["draw"]["selection"] == "replacement":
+        by_name = METHODS | {"importance": importance}
+        by_name |= {"naive": distinct} if estimates["draw"]["complete"] else {}
+    if method not in by_name:
         return f"estimates by {method}"
-    if method == "naive" and about["kind"] == "linear" and estimates["draw"]["selection"] == "replacement":
-        return "estimates by naive of a draw with replacement"
     if method == "true" and (facts.gold_answer < 0).any():
         return "true values: gold answers are not in the release"
-    if about["kind"] == "linear":
+    if linear:
         weighed = Weighed.of(facts, measure, about["prediction"])
-        of_targets = METHODS[method](weighed)
+        of_targets = by_name[method](weighed)
         return lambda run, run_b: of_targets(weighed.target(run, run_b))
     if method != "true" and (
         prediction is None or estimates.get("seed") is None or measure.startswith("micro")

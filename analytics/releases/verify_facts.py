@@ -34,6 +34,8 @@ class Facts:
     topic: Ints  # [frame], places in topics
     drawn_in: Ints  # [frame], the first batch that drew the pair, from 1; 0 = none
     first_probability: Floats  # [batch, frame], the chance that this batch is the first to draw it
+    single: Floats  # [batch, frame], Q of one draw with replacement; of other draws there is none
+    times: Ints  # [batch, frame], how often it was drawn so
     predictions: dict[str, Floats]  # [frame]: the gain expected of each pair, made without its own judgments
     gold_answer: Ints  # [frame], -1 where none is known
     returned: list[tuple[Ints, Ints]]  # [run], places in the frame and their ranks
@@ -86,6 +88,8 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         topic=np.array([topics[topic] for topic in frame["topic_id"]], dtype=np.int64),
         drawn_in=_numbers(frame["drawn_in"], 0),
         first_probability=_first_probability(frame, draw),
+        single=_of_batches(frame, "single", 0.0),
+        times=_of_batches(frame, "times", 0),
         predictions={name: _numbers(frame[name], 0.0) for name in frame if name.startswith("prediction_")},
         gold_answer=_numbers(frame.get("gold_answer", [None] * len(pairs)), -1),
         returned=[inside for inside, _ in ranks],
@@ -117,16 +121,21 @@ def _numbers(values: list[Any], empty: int | float) -> NDArray[Any]:
     return np.fromiter(known, dtype=np.float64 if isinstance(empty, float) else np.int64, count=len(values))
 
 
+def _of_batches(frame: dict[str, list[Any]], name: str, empty: int | float) -> NDArray[Any]:
+    """Return the columns name_1, name_2, ... as [batch, frame]."""
+    columns = [column for column in frame if column.startswith(f"{name}_")]
+    columns.sort(key=lambda column: int(column.removeprefix(f"{name}_")))
+    rows = [_numbers(frame[column], empty) for column in columns]
+    return np.array(rows).reshape(len(rows), len(frame["topic_id"]))
+
+
 def _first_probability(frame: dict[str, list[Any]], draw: Row) -> Floats:
     """Return [batch, frame] the chance that this batch is the first to draw a pair.
 
     Batches share one random number a pair, so together they draw with the largest of their probabilities; batches
     drawn with replacement are independent.
     """
-    n = draw["n_batches"]
-    if n == 1:
-        return _numbers(frame["inclusion_probability"], 0.0)[None]
-    own = np.stack([_numbers(frame[f"batch_{batch}"], 0.0) for batch in range(1, n + 1)])
+    own = _of_batches(frame, "batch", 0.0)
     with_replacement = draw["selection"] == "replacement"
     together = 1 - np.cumprod(1 - own, axis=0) if with_replacement else np.maximum.accumulate(own, axis=0)
     return np.asarray(np.diff(together, axis=0, prepend=0.0))

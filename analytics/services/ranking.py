@@ -22,7 +22,7 @@ from analytics.ranking import (
 from analytics.services.verdicts import SURE
 
 SEED = 20161109  # the same estimates give the same chances
-DRAWS = 10_000
+DRAWS = 5_000
 KEPT = 16  # rankings: a computation never changes
 _kept: OrderedDict[tuple[Any, ...], "Ranking"] = OrderedDict()
 _lock = threading.Lock()

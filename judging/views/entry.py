@@ -9,6 +9,8 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,7 +20,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
 from judging.guidelines import guidelines_html
-from judging.models import Assessor, Campaign, Invitation
+from judging.models import Assessor, Campaign, Invitation, Participant
 from judging.services import crowd, entry, training
 from judging.services.errors import Refused
 from judging.views.access import managers_only
@@ -136,11 +138,21 @@ def manage(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return _page(request, _campaign(campaign_id))
 
 
-def _campaign(campaign_id: uuid.UUID) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+def _campaign(campaign_id: uuid.UUID) -> Any:
+    """Return the campaign with who came in, in one statement."""
+    came = Participant.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
+    agreed = Assessor.objects.filter(campaign=OuterRef("pk"), consented_at__isnull=False)
+    rows = Campaign.objects.select_related("collection", "scale").annotate(
+        n_participants=Coalesce(Subquery(came.annotate(n=Count("pk")).values("n")), 0),
+        n_named=Coalesce(Subquery(came.exclude(participant="").annotate(n=Count("pk")).values("n")), 0),
+        n_consented=Coalesce(
+            Subquery(agreed.order_by().values("campaign").annotate(n=Count("pk")).values("n")), 0
+        ),
+    )
+    return get_object_or_404(rows, pk=campaign_id)
 
 
-def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **shown: Any) -> HttpResponse:
+def _page(request: HttpRequest, campaign: Any, *, status: int = 200, **shown: Any) -> HttpResponse:
     """Render the page; `shown` takes the place of what it shows by default: a form with errors, checked codes."""
     there = {kind: reverse(f"judging:{kind}", args=[campaign.entry_key]) for kind in ("hit", "study")}
     items = list(campaign.training_items.select_related("topic", "document"))
@@ -152,15 +164,15 @@ def _page(request: HttpRequest, campaign: Campaign, *, status: int = 200, **show
         "market_form": MarketForm(initial=model_to_dict(campaign, fields=MarketForm.base_fields)),
         "hit_url": request.build_absolute_uri(there["hit"]),
         "study_url": f"{request.build_absolute_uri(there['study'])}?{MARKET_PLACEHOLDERS}",
-        "n_participants": campaign.participants.count(),
+        "n_participants": campaign.n_participants,
         "participants": campaign.participants.select_related("assessor__user").order_by("-id")[:SHOWN_PEOPLE],
-        "n_named": campaign.participants.exclude(participant="").count(),
+        "n_named": campaign.n_named,
         "codes_form": CodesForm(),
         "consent_form": ConsentForm(initial={"text": campaign.consent}),
         "consent_html": mark_safe(guidelines_html(campaign.consent)),  # noqa: S308 (sanitised)
-        "n_consented": campaign.assessors.exclude(consented_at=None).count(),
+        "n_consented": campaign.n_consented,
         "training_items": items,
-        "training_is_fixed": training.is_fixed(campaign),
+        "training_is_fixed": bool(items) and training.is_fixed(campaign),
         "items_form": TrainingItemsForm(initial={"n": len(items)}),
         "rules_form": TrainingRulesForm(
             initial={

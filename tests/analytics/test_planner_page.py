@@ -272,7 +272,11 @@ def test_the_curve_can_be_taken_along(judged):
     set_parts(judged, drawing=0.0004, gold=0.0010)
     client = client_of("researcher")
     address = reverse("analytics:planner", args=[judged.pk])
-    for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"money spent from now on,Best split,")):
+    for kind, start in (
+        ("svg", b"<svg"),
+        ("png", b"\x89PNG"),
+        ("csv", b"money spent from now on,Best split,"),
+    ):
         made = client.get(address, {"plot": "curve", "format": kind})
         assert made.status_code == 200
         assert made.content.startswith(start)

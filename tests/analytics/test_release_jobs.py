@@ -168,6 +168,7 @@ def test_elsewhere_at_another_time_of_day_the_same_bytes_come_out(tmp_path, no_r
         for other in ELSEWHERE
     ]
     answers = [json.loads(child.communicate(timeout=120)[0]) for child in children]
+    assert [answer["files"] for answer in answers] == [[]] * len(ELSEWHERE)
     assert [answer["sha256"] for answer in answers] == [release.sha256] * len(ELSEWHERE)
     assert all(answer["same"] for answer in answers)
     assert Release.objects.count() == 1

@@ -175,6 +175,8 @@ def test_consent_is_asked_for_and_given_once(alice, campaign, he, bob):
     assert he.post(mine(campaign, "/consent"), agrees=True) == first
     assert he.rows("/me/campaigns")[0]["comes_first"] is None
     alice.put(there(campaign, "/consent"), 400, text=5)
+    alice.put(there(campaign, "/consent"), 400, text="x" * 20_001)
+    alice.put(there(campaign, "/consent"), text="x" * 20_000)
 
 
 # -- training -------------------------------------------------------------------------------------------------

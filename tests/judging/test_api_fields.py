@@ -8,6 +8,7 @@ import pytest
 from api_tools import program
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from rest_framework.mixins import ListModelMixin
 from small_campaign import give, lease, make_assessor, make_campaign, slots
@@ -247,6 +248,14 @@ def test_what_is_read_alone_knows_no_query(world):
                 name
             )
             assert whose(world, name).get(address(world, name)).status_code == 200, name
+
+
+def test_every_read_takes_at_most_twelve_statements(world):
+    for name, view, _ in views():
+        if hasattr(view, "get"):
+            with CaptureQueriesContext(connection) as run:
+                assert whose(world, name).get(address(world, name)).status_code == 200
+            assert len(run) <= 12, name
 
 
 def test_every_list_refuses_numbers_that_no_column_holds(world):

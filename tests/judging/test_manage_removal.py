@@ -110,6 +110,10 @@ def test_only_members_see_a_restricted_collection_and_what_was_deleted_of_it(ali
         assert client.get(reverse("analytics:campaign", args=[campaign.pk])).status_code == status
     assert collection.name not in eve.get(reverse("judging:manage")).content.decode()
     assert collection.name not in eve.get(reverse("analytics:setup-new")).content.decode()
+    new = reverse("judging:manage-campaign-new")
+    assert eve.post(new, {"collection": str(collection.pk), "name": "mine"}).status_code == 400
+    assert collection.name not in eve.get(new).content.decode()
+    assert collection.name in boris.get(new).content.decode()  # the control
     delete = reverse("judging:manage-collection-delete", args=[collection.pk])
     alice.post(delete, {"confirmation": collection.name})
     deleted = reverse("judging:manage-deleted")

@@ -139,8 +139,8 @@ def test_the_limits_are_those_that_are_documented():
 @pytest.mark.django_db
 def test_a_long_body_for_the_api_is_refused_before_it_is_read():
     client = person("assessor")
-    for path in (CLAIM, "/api/nowhere"):
-        answer = client.post(path, "9" * 10_001, "application/json")
+    for path, most in ((CLAIM, uploads.SMALL), ("/api/nowhere", uploads.LONG)):
+        answer = client.post(path, "9" * (most + 1), "application/json")
         assert answer.status_code == 413
         assert answer["Content-Type"] == "application/problem+json"
         assert answer.json()["type"] == "/problems/TooLarge"
@@ -291,8 +291,9 @@ def test_a_step_of_the_tick_that_fails_is_logged_and_the_others_are_done(monkeyp
     monkeypatch.setattr(tasks.jobs, "sweep", step("sweep", ValueError("no more")))
     monkeypatch.setattr(tasks, "start_due_audits", step("audits", KeyError("gone")))
     monkeypatch.setattr(tasks, "start_due_recomputations", step("recomputations", None))
+    monkeypatch.setattr(tasks, "PRUNING", (step("pruning", None),))
     tasks.tick()
-    assert done == ["sweep", "audits", "recomputations"]
+    assert done == ["sweep", "audits", "recomputations", "pruning"]
     assert [record.getMessage() for record in caplog.records] == [
         "the tick's sweep failed",
         "the tick's audits failed",

@@ -1,9 +1,12 @@
 """What a release rests on, in a few numbers: so that whoever makes it again can be told what has changed since."""
 
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from django.db import connection
 
+import analytics.releases
 from judging.models import Campaign
 
 # Each row: words, and a statement of one value. md5 tells contents apart; nothing secret is in them.
@@ -35,11 +38,18 @@ FACTS = {
     "may_publish_documents)) FROM judging_collection WHERE id = %(collection)s",
 }
 
+SCRIPTS = "scripts of the product that check a release"
+
+
+def scripts() -> list[Path]:
+    """Return the scripts that every release carries; they change with the product, not with the campaign."""
+    return sorted(Path(analytics.releases.__file__).parent.glob("verify*.py"))
+
 
 def made_of(campaign: Campaign) -> dict[str, Any]:
     """Return what the campaign's release of this moment rests on."""
     keys = {"campaign": campaign.pk, "collection": campaign.collection_id, "scale": campaign.scale_id}
-    found = {}
+    found: dict[str, Any] = {SCRIPTS: sha256(b"".join(path.read_bytes() for path in scripts())).hexdigest()}
     with connection.cursor() as cursor:
         for words, statement in FACTS.items():
             cursor.execute(statement, keys)
@@ -49,4 +59,4 @@ def made_of(campaign: Campaign) -> dict[str, Any]:
 
 def changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return in words what differs."""
-    return [words for words in FACTS if before.get(words) != now.get(words)]
+    return [words for words in (*FACTS, SCRIPTS) if before.get(words) != now.get(words)]

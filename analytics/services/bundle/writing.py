@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-import analytics.releases
 from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
 from analytics.models import Computation, Release
 from analytics.releases.about import About, slug
@@ -35,7 +34,7 @@ from analytics.services.bundle import facts
 from analytics.services.bundle.before import changes_since
 from analytics.services.bundle.grading import Rule, graded_items
 from analytics.services.bundle.judgments import Person, Said, write_judgments
-from analytics.services.bundle.made_of import made_of
+from analytics.services.bundle.made_of import made_of, scripts
 from analytics.services.bundle.numbers import Inputs, inputs, no_inputs, write_confusions, write_estimates
 from analytics.services.bundle.snapshot import Moment
 from analytics.services.recomputation import COMMIT_MAY_TAKE, recompute
@@ -273,7 +272,7 @@ class Writer:
         folder.write("LICENSE.txt", licence_text(about))
         folder.write("CITATION.txt", citation_text(about))
         folder.write("CITATION.bib", bibtex(about))
-        for script in sorted(Path(analytics.releases.__file__).parent.glob("verify*.py")):
+        for script in scripts():
             folder.write(script.name, script.read_bytes())
         entries = folder.entries()
         tables = {

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -124,6 +125,6 @@ def asked(kind: type[serializers.Serializer], request: Request, campaign: Campai
 def queued(job: Job) -> Response:
     """Return 202 with the job, and where to ask how far it is."""
     made = Response(JobAnswer(job).data, status=202)
-    made["Location"] = f"/api/v1/jobs/{job.pk}"
+    made["Location"] = reverse("judging:api-job", args=[job.pk])
     made["Retry-After"] = "1"
     return made

@@ -3,12 +3,13 @@
 import uuid
 from typing import Any
 
+from django.core.validators import RegexValidator
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
-from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,16 +20,15 @@ from analytics.services import releasing
 from analytics.views.api.answers import ChangesAnswer, CitationAnswer, ReleaseAnswer
 from analytics.views.api.common import campaign_of, person
 from analytics.views.downloads import release_file
-from judging.serializers.strict import Choice, Flag, LongWord, Strict
+from judging.serializers.strict import Choice, Flag, LongWord, Strict, Word
 from judging.views.access import ManagersOnly, ResearchersOnly
-from sampling.serializers import Word
 
 
 class ReleaseRequest(Strict):
     """What is to be released, and under which name. What is not said is as on the page."""
 
     is_strict = True
-    version = serializers.RegexField(r"^[0-9]+(\.[0-9]+){0,2}$", max_length=20)
+    version = Word(max_length=20, validators=[RegexValidator(r"^[0-9]+(\.[0-9]+){0,2}$")])
     title = Word(max_length=200)
     authors = LongWord(max_length=5000, default="", allow_blank=True, help_text="One a line")
     notes = LongWord(max_length=5000, default="", allow_blank=True, help_text="What is new, in Markdown")
@@ -80,7 +80,7 @@ class ReleasesView(ListAPIView):
             campaign=campaign_of(campaign_id), actor=person(request), **sent.validated_data
         )
         answer = Response(ReleaseAnswer(made).data, status=202)
-        answer["Location"] = f"/api/v1/campaigns/{campaign_id}/releases/{made.pk}"
+        answer["Location"] = reverse("analytics:api-release", args=[campaign_id, made.pk])
         answer["Retry-After"] = "2"
         return answer
 

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Prefetch, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
@@ -11,12 +11,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from judging.models import Adjudication, Assessor, Campaign, GoldAnswer, Item, Judgment, Lease, Slot
+from judging.models import (
+    Adjudication,
+    Assessor,
+    Campaign,
+    GoldAnswer,
+    Item,
+    Judgment,
+    Lease,
+    Slot,
+)
 from judging.serializers.strict import LongWord, Strict, Whole
 from judging.services import leases
 from judging.services.adjudication import adjudicate
 from judging.services.exports import pseudonym
 from judging.views.access import ManagersChange, ManagersOnly, ResearchersOnly
+from judging.views.api.looking import about_items, items_about, judgments_of
 
 # -- how assessors are called ---------------------------------------------------------------------------------
 
@@ -41,23 +51,6 @@ def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int 
         return mine.filter(user__username=name).values_list("pk", flat=True).first()
     campaign = Campaign(pk=campaign_id)
     return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(campaign, pk) == name), None)
-
-
-def judgments_of(campaign_id: uuid.UUID) -> QuerySet[Judgment]:
-    """Return the campaign's judgments, so that a page of them in their order costs the same in any database.
-
-    A judgment names its assessor, not its campaign. The assessors' oldest and newest judgments, which an index gives,
-    say between which ids the campaign's lie: pages read no others, however many campaigns there are beside it.
-    """
-    of_assessor = Judgment.objects.filter(assessor=OuterRef("pk")).values("id")
-    ends = Assessor.objects.filter(campaign_id=campaign_id).annotate(
-        oldest=Subquery(of_assessor.order_by("id")[:1]), newest=Subquery(of_assessor.order_by("-id")[:1])
-    )
-    found = [row for row in ends.values_list("pk", "oldest", "newest") if row[1] is not None]
-    if not found:
-        return Judgment.objects.none()
-    ids, oldest, newest = zip(*found, strict=True)
-    return Judgment.objects.filter(assessor__in=ids, id__gte=min(oldest), id__lte=max(newest))
 
 
 # -- judgments ------------------------------------------------------------------------------------------------
@@ -108,21 +101,31 @@ class JudgmentLog(generics.ListAPIView):
     permission_classes = (ResearchersOnly,)
     serializer_class = JudgmentAnswer
     queryset = Judgment.objects.none()
-    filter_fields = {"topic_id": "item__topic__topic_id", "doc_id": "item__document__doc_id", "item": "item"}
-    query_fields = ("assessor",)
+    filter_fields = {"item": "item"}
+    query_fields = ("assessor", "topic_id", "doc_id")
     order_fields = ("id",)
 
     def get_queryset(self) -> QuerySet[Judgment]:
         campaign_id = self.kwargs["campaign_id"]
-        name = self.request.query_params.get("assessor")
-        if name is None:
-            return _with_names(judgments_of(campaign_id))
-        return _with_names(Judgment.objects.filter(assessor=assessor_called(name, self.request, campaign_id)))
+        asked = self.request.query_params
+        found = judgments_of(campaign_id)
+        if "assessor" in asked:
+            found = Judgment.objects.filter(
+                assessor=assessor_called(asked["assessor"], self.request, campaign_id)
+            )
+        if {"topic_id", "doc_id"} & asked.keys():
+            items = items_about(campaign_id, asked.get("topic_id"), asked.get("doc_id"))
+            found = about_items(found, items)
+        return _with_names(found)
 
     @extend_schema(
         operation_id="judgment_log_list",
         tags=["judgments"],
-        parameters=[OpenApiParameter("assessor", str, description="As the rows call him.")],
+        parameters=[
+            OpenApiParameter("assessor", str, description="As the rows call him."),
+            OpenApiParameter("topic_id", str, description="Only judgments about this topic."),
+            OpenApiParameter("doc_id", str, description="Only judgments of this document."),
+        ],
     )
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         return self.list(request)
@@ -154,17 +157,25 @@ class Items(generics.ListAPIView):
     permission_classes = (ResearchersOnly,)
     serializer_class = ItemLine
     queryset = Item.objects.none()
-    filter_fields = {"topic_id": "topic__topic_id", "doc_id": "document__doc_id"}
+    query_fields = ("topic_id", "doc_id")
     order_fields = {"topic": "topic_id", "document": "document_id"}
     default_order = "topic,document"
 
     def get_queryset(self) -> QuerySet[Item]:
-        found = Item.objects.filter(campaign_id=self.kwargs["campaign_id"]).select_related(
-            "topic", "document"
+        asked = self.request.query_params
+        found = items_about(self.kwargs["campaign_id"], asked.get("topic_id"), asked.get("doc_id"))
+        return found.select_related("topic", "document").only(
+            "id", "topic__topic_id", "document__doc_id", "document__title", "campaign_id"
         )
-        return found.only("id", "topic__topic_id", "document__doc_id", "document__title", "campaign_id")
 
-    @extend_schema(operation_id="items_list", tags=["items"])
+    @extend_schema(
+        operation_id="items_list",
+        tags=["items"],
+        parameters=[
+            OpenApiParameter("topic_id", str, description="Only items about this topic."),
+            OpenApiParameter("doc_id", str, description="Only items of this document."),
+        ],
+    )
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         return self.list(request)
 

@@ -72,6 +72,10 @@ class Schema(AutoSchema):
         is_closed = direction == "response" or getattr(serializer, "is_strict", False)
         if is_closed and described.get("type") == "object":
             described.setdefault("additionalProperties", False)
+        if direction == "response":  # an address that nobody has set is empty
+            for part in described.get("properties", {}).values():
+                if part.get("format") == "uri":
+                    del part["format"]
         return described
 
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Any:
@@ -79,8 +83,6 @@ class Schema(AutoSchema):
         described = super()._map_serializer_field(field, direction, bypass_extensions)
         if direction != "response":
             return described
-        if described.get("format") == "uri":
-            described = {name: value for name, value in described.items() if name != "format"}
         if (
             isinstance(field, serializers.ChoiceField)
             and "" not in described.get("enum", [""])
@@ -112,24 +114,30 @@ class KeyScheme(OpenApiAuthenticationExtension):
 
 def with_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """Add to every operation what any may answer, so that views declare only how they succeed."""
-    components = result.setdefault("components", {}).setdefault("schemas", {})
-    components["Problem"] = PROBLEM_SCHEMA
+    components = result.setdefault("components", {})
+    components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+    components["responses"] = {
+        f"Problem{status}": _problem(status, words) for status, words in PROBLEMS.items()
+    }
     for methods in result["paths"].values():
         for method, operation in methods.items():
             _complete(method, operation)
-    return _without_marks(result)
+    described: dict[str, Any] = _without_marks(result)
+    return described
+
+
+def _problem(status: str, words: str) -> dict[str, Any]:
+    body = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    headers = {"headers": RETRY_AFTER} if status in ("429", "503") else {}
+    return {"description": words, "content": body, **headers}
 
 
 def _complete(method: str, operation: dict[str, Any]) -> None:
-    body = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     is_open = not operation.get("security")
-    for status, words in PROBLEMS.items():
+    for status in PROBLEMS:
         if (status in WITH_BODY and "requestBody" not in operation) or (is_open and status in ("401", "403")):
             continue
-        problem = {"description": words, "content": body}
-        if status in ("429", "503"):
-            problem["headers"] = RETRY_AFTER
-        operation["responses"].setdefault(status, problem)
+        operation["responses"].setdefault(status, {"$ref": f"#/components/responses/Problem{status}"})
     if method == "post":
         operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
 

@@ -83,7 +83,14 @@ def told(*arguments):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"selection": "pareto"}, {"budget": 24, "top_up": 34, "audited": 26}], ids=str
+    "options",
+    [
+        {},
+        {"selection": "pareto"},
+        {"budget": 24, "top_up": 34, "audited": 26},
+        {"selection": "replacement", "kind": "pair", "budget": 30, "audited": 20},
+    ],
+    ids=str,
 )
 def test_a_run_of_the_release_gets_the_estimates_of_the_release(options, tmp_path):
     folder = unpacked(made_once(**options), tmp_path)

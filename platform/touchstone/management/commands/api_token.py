@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from judging.services.errors import Refused
 from touchstone.account import LONGEST_LIFE
 from touchstone.authentication import make_token
-from touchstone.models import User
+from touchstone.models import User, all_scopes
 
 
 class Command(BaseCommand):
@@ -19,7 +19,15 @@ class Command(BaseCommand):
         parser.add_argument("--name", required=True, help="what the key is for")
         parser.add_argument("--days", type=int, default=90, help="how long it is valid (default: 90)")
 
-    def handle(self, *, username: str, name: str, days: int, **options: Any) -> None:
+        parser.add_argument(
+            "--scopes",
+            nargs="+",
+            choices=all_scopes(),
+            default=all_scopes(),
+            help="what it may do (default: all)",
+        )
+
+    def handle(self, *, username: str, name: str, days: int, scopes: list[str], **options: Any) -> None:
         user = User.objects.filter(username=username, is_active=True).first()
         if user is None:
             raise CommandError(f"there is no user {username!r}")
@@ -28,7 +36,7 @@ class Command(BaseCommand):
         if not 1 <= len(name) <= 100:
             raise CommandError("a key's name has 1 to 100 characters")
         try:
-            _, key = make_token(user=user, name=name, days=days)
+            _, key = make_token(user=user, name=name, days=days, scopes=scopes)
         except Refused as refusal:
             raise CommandError(refusal.title) from refusal
         self.stdout.write(key)
