@@ -114,7 +114,9 @@ class Method(models.TextChoices):
 class Estimate(models.Model):
     """A measure of a run (`run_b` empty) or the difference run minus run_b, by one method, or why there is none."""
 
-    computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="estimates")
+    computation = models.ForeignKey(
+        Computation, on_delete=models.PROTECT, related_name="estimates", db_index=False
+    )
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     run_b = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")
     measure = models.CharField(max_length=40)
@@ -166,6 +168,10 @@ class Estimate(models.Model):
                     "always_high",
                 ),
             ),
+        ]
+        # What a page or a program asks for is found at once, however many computations there are.
+        indexes = [
+            models.Index(name="analytics_estimate_listed", fields=["computation", "measure", "method", "id"])
         ]
 
     def __str__(self) -> str:

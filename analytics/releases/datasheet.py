@@ -123,8 +123,8 @@ def _people(about: About) -> str:
     )
     return (
         f"{consent} They have pseudonyms, made with a key that belongs to this release alone: the same person has "
-        "another one in any other release. Names of accounts, addresses, comments, messages and times of day are not in "
-        "it; days and the seconds spent on an item are."
+        "another one in any other release. Names of accounts, addresses, comments, messages and times of day are not "
+        "in it; days and the seconds spent on an item are."
     )
 
 

@@ -20,7 +20,6 @@ from judging.views.access import managers_only, user_of
 from judging.views.frame import document_response
 
 SHOWN_DECISIONS = 20
-SHOWN_QUEUE = 10
 PURPOSES = {
     Slot.Purpose.JUDGE: "",
     Slot.Purpose.CHECK: "gold check",
@@ -54,7 +53,6 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "shown": _shown(queue[place], labels, row) if place is not None else None,
         "is_past_end": bool(queue) and place is None,
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
-        "queue": queue[place + 1 : place + 1 + SHOWN_QUEUE] if place is not None else [],
         "decisions": [_decision(made, labels) for made in _decisions(row)],
         "reason": request.GET.get("reason", "")[:2000],
     }

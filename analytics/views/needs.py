@@ -39,8 +39,8 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     return sorted(found, key=lambda need: order[need["level"]])
 
 
-def _need(level: str, title: str, words: str, url: str = "", button: str = "", **more: Any) -> Need:
-    return {"level": level, "title": title, "words": words, "url": url, "button": button, **more}
+def _need(level: str, title: str, words: str, url: str, button: str) -> Need:
+    return {"level": level, "title": title, "words": words, "url": url, "button": button}
 
 
 def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
@@ -82,7 +82,7 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
     if row.state == Campaign.State.DRAFT:
         words = _("Items are drawn and assessors are there: open the campaign for judging.")
         setup = reverse("analytics:setup", args=[row.pk])
-        return [_need("next", _("Ready."), words, setup, _("Look it over"), opens=True)]
+        return [_need("next", _("Ready."), words, setup, _("Look it over"))]
     if "gold" not in tiers:
         words = _("Audits are judged by the gold tier; without it no number can be corrected for errors.")
         level = "error" if shown["progress"]["audits_left"] else "next"

@@ -158,8 +158,8 @@ def _url(key: str, collection: Any, campaign: Any) -> str:
 
 
 def next_missing(rows: list[Step]) -> Step | None:
-    """Return the first step that is not done and can be; wishes come last."""
-    open_ones = [step for step in rows if not step.is_done and step.url]
+    """Return the first step before the opening that is not done and can be; wishes come last."""
+    open_ones = [step for step in rows if not step.is_done and step.url and step.key != "open"]
     return next((step for step in open_ones if not step.is_wish), None) or next(iter(open_ones), None)
 
 
@@ -174,10 +174,6 @@ def rail(rows: list[Step], here: str) -> dict[str, Any]:
         "forward": rows[at + 1] if at + 1 < len(rows) and rows[at + 1].url else None,
         "missing": next_missing(rows),
     }
-
-
-def is_being_set_up(campaign: Campaign) -> bool:
-    return campaign.state == Campaign.State.DRAFT
 
 
 def rail_of(campaign_id: Any, here: str) -> dict[str, Any]:

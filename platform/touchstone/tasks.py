@@ -9,6 +9,7 @@ from celery.signals import worker_ready
 from django.db import close_old_connections, connection
 
 from analytics.services.recomputation import start_due_recomputations
+from analytics.services.releasing import settle_ended
 from sampling.services.auditing import start_due_audits
 from touchstone import jobs
 from touchstone.api.delivery import prune_deliveries, tell_webhooks
@@ -28,7 +29,7 @@ def run(job_id: str) -> None:
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    for step in (jobs.sweep, start_due_audits, start_due_recomputations, *PRUNING):
+    for step in (jobs.sweep, start_due_audits, start_due_recomputations, settle_ended, *PRUNING):
         try:
             step()
         except Exception:  # what stops one step must not stop the others

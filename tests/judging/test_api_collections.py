@@ -5,11 +5,13 @@ import uuid
 import pytest
 from api_tools import API, program
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from small_campaign import RUNS, TOPICS, doc_id, make_campaign, make_collection, true_grade
 
 import judging.tasks  # noqa: F401 (registers the imports)
 from judging.models import Campaign, Collection, Document, GoldAnswer, Run, ScoreList
 from touchstone import jobs
+from touchstone.authentication import make_token
 from touchstone.models import Event, Job
 
 pytestmark = pytest.mark.django_db
@@ -282,6 +284,17 @@ def test_judgments_go_into_no_campaign_of_another_collection(alice, collection, 
 def test_only_managers_upload(rita, collection):
     upload(rita, collection, 404, kind="topics")
     assert not Job.objects.filter(kind="import").exists()
+
+
+def test_a_program_with_a_key_uploads_long_files(alice, collection):
+    _, key = make_token(user=alice.user, name="program", days=1)
+    file = SimpleUploadedFile("more.tsv", b"".join(b"more%d\ta need\n" % n for n in range(2000)))
+    answer = Client(headers={"Authorization": f"Bearer {key}"}).post(
+        f"{API}{there(collection)}/imports", {"kind": "topics", "files": [file]}
+    )
+    assert answer.status_code == 202, answer.content[:300]
+    assert answer.headers["Location"] == f"{API}/jobs/{answer.json()['id']}"
+    assert done(answer.json()).result == {"n_topics": 2000}
 
 
 def test_json_is_no_upload(alice, collection):

@@ -123,7 +123,6 @@ class Assessors(generics.ListAPIView):
     """Who judges in the campaign, with tier, status and how much."""
 
     permission_classes = (ManagersOnly,)
-    keeps_no_answer = True  # it may hold a password
     serializer_class = AssessorAnswer
     queryset = Assessor.objects.none()
     filter_fields = {
@@ -162,8 +161,10 @@ class Assessors(generics.ListAPIView):
             made, password = campaigns.add_by_username(
                 campaign=campaign, username=asked["username"], tier=asked["tier"], actor=request.user
             )
-        answer = NewAssessorAnswer(_assessor(campaign_id, made.pk), context={"password": password})
-        return Response(answer.data, status=201)
+        row = _assessor(campaign_id, made.pk)
+        answer = Response(NewAssessorAnswer(row, context={"password": password}).data, status=201)
+        answer.kept_data = NewAssessorAnswer(row).data  # what a repeated request gets: no password is kept
+        return answer
 
 
 class OneAssessor(APIView):

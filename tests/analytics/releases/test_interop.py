@@ -88,6 +88,7 @@ def test_ir_measures_reads_the_files_and_says_what_evaluate_says(release, name):
     assert set(theirs) == set(TOPICS)
 
 
+@pytest.mark.slow
 def test_ranx_reads_the_files_and_says_what_we_say(release):
     """In a process of its own, where numba does not compile: that would take minutes for nine numbers."""
     unpacked_run = release.parent / "run2.trec"
