@@ -94,6 +94,12 @@ AUDIENCE: dict[str, set[str]] = {
     "sampling:api-": {MANAGER},
     "analytics:": {MANAGER},
     "analytics:api-": RESEARCH,
+    "analytics:release-cancel": RESEARCH,
+    "analytics:api-flags": {MANAGER},
+    "analytics:api-audit-forecasts": {MANAGER},
+    "analytics:api-disputed-items": {MANAGER},
+    "analytics:api-release-withdraw": {MANAGER},
+    "analytics:api-release-forget-key": {MANAGER},
     **dict.fromkeys(
         [
             "analytics:results",

@@ -32,7 +32,11 @@ def test_every_command_of_the_tutorial_works(tmp_path, child_environment):
     folder, place = tmp_path / "files", tmp_path / "here"
     folder.mkdir()
     place.mkdir()
-    for name in (".venv", "manage.py", "analytics"):  # what a clone has, so that the words of the tutorial fit
+    for name in (
+        ".venv",
+        "manage.py",
+        "analytics",
+    ):  # what a clone has, so that the words of the tutorial fit
         (place / name).symlink_to(REPOSITORY / name)
     campaign = judged_campaign(folder)
     campaign.collection.runs.update(may_publish=True)

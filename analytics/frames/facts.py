@@ -50,6 +50,21 @@ HARMLESS = [
     "opened",
     "closed",
     "added assessor",
+    "added machine",
+    "adjudicated",
+    "sent a message",
+    "read a message",
+    "changed a run",
+    "deleted",
+    "restored",
+    "invited",
+    "revoked an invitation",
+    "joined by invitation",
+    "agreed",
+    "completed",
+    "came from the market",
+    "changed the consent text",
+    "answered what every comparison assumes",
 ]
 # When each item was first shown to anybody, if that was before a batch was drawn.
 FIRST_SHOWN = """

@@ -105,7 +105,7 @@ class Targets:
         return self.weights.of_targets(self.predicted.sum(axis=1))
 
 
-def _targets(basis: Basis, measure: str) -> Targets:
+def targets_of(basis: Basis, measure: str) -> Targets:
     parsed, arrays, scale = parse_measure(measure), basis.arrays, basis.campaign.scale
     relevant = parsed.relevant_grade or scale.relevant_grade
     weights = TargetWeights(weights_of_runs(arrays.returned, measure, arrays.n_topics))
@@ -163,10 +163,10 @@ def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
     """Return the estimates of the measure: naive, corrected, matrix inverse and, if known, the true values."""
     if measure_kind(measure) == "ratio":
         return _ratio_columns(basis, measure)
-    targets = _targets(basis, measure)
-    found, over_topics, n_items = _corrected(basis, targets)
+    targets = targets_of(basis, measure)
+    found, over_topics, n_items = corrected_estimates(basis, targets)
     methods = {
-        Method.NAIVE: _naive(basis, targets),
+        Method.NAIVE: naive_estimates(basis, targets),
         Method.CORRECTED: (found, over_topics),
         Method.MATRIX_INVERSE: (_matrix_inverse(basis, targets), None),
     }
@@ -218,7 +218,7 @@ def _tables(
     ]
 
 
-def _naive(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates]:
+def naive_estimates(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates]:
     """The grades as given, taken as true: for these topics, and with the topics as a sample."""
     arrays = basis.arrays
     if basis.not_judged is not None:
@@ -243,7 +243,7 @@ def _over_topics(
     return over_topics_of(targets.weights, parts, sources)
 
 
-def _corrected(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates, Ints | None]:
+def corrected_estimates(basis: Basis, targets: Targets) -> tuple[Estimates, Estimates, Ints | None]:
     """GREG-label over the items that were open to the completed audits; unresolved differences with what would help.
 
     With them the interval over topics, and how many items with weight an audit could take.

@@ -111,7 +111,8 @@ def make_release(
         except IntegrityError as error:
             raise VersionTaken from error
         if by_job:
-            release.job = jobs.enqueue(kind="release", payload={"release": str(release.pk)}, user=actor)
+            payload = {"release": str(release.pk), "campaign": str(row.pk)}
+            release.job = jobs.enqueue(kind="release", payload=payload, user=actor)
             release.save(update_fields=["job"])
         record("asked for a release", row, actor=actor, version=version, release=str(release.pk))
     return release

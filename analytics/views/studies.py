@@ -47,8 +47,8 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return plot_answer(
             request,
             {
-                "differences": lambda: _differences(made, rows, request.GET.get("format") == "csv"),
-                "hardest": lambda: _hardest(made, request.GET.get("format") == "csv"),
+                "differences": lambda: differences_chart(made, rows, request.GET.get("format") == "csv"),
+                "hardest": lambda: hardest_chart(made, request.GET.get("format") == "csv"),
             },
         )
     context |= {"found": known, "result": made, "wanted": wanted, "what": "topics"}
@@ -57,8 +57,8 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         context |= {
             "page": page_of(request, rows, TOPICS_PER_PAGE),
             "sort": sort if sort in SORTS else SORTS[0],
-            "differences": _differences(made, rows),
-            "hardest": _hardest(made),
+            "differences": differences_chart(made, rows),
+            "hardest": hardest_chart(made),
             "n_plotted": min(TOPICS_PLOTTED, len(rows)),
         }
     return render(request, "analytics/topics.html", context)
@@ -85,7 +85,7 @@ def _number(value: float | None, missing: float) -> float:
     return missing if value is None else value
 
 
-def _differences(
+def differences_chart(
     made: dict[str, Any] | None, rows: list[dict[str, Any]], is_whole: bool = False
 ) -> Chart | None:
     """Return the topics in which the runs differ most, the largest gain first; the file of numbers has all."""
@@ -104,7 +104,7 @@ def _differences(
     )
 
 
-def _hardest(made: dict[str, Any] | None, is_whole: bool = False) -> Chart | None:
+def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart | None:
     """Return the topics in which all runs together do worst."""
     if not made:
         return None
@@ -129,14 +129,14 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     known = find(campaign=found.campaign, wanted=wanted)
     made = known.result
     if "plot" in request.GET:
-        return plot_answer(request, {"variants": lambda: _variants(made)})
+        return plot_answer(request, {"variants": lambda: variants_chart(made)})
     context = {
         **found.context("sensitivity"),
         "found": known,
         "result": made,
         "wanted": wanted,
         "what": "sensitivity",
-        "variants": _variants(made),
+        "variants": variants_chart(made),
         "groups": _groups(made) if made else [],
         "n_reversed": sum(variant["n_reversed"] for variant in made["variants"]) if made else 0,
         "n_runs": found.campaign.collection.runs.count(),
@@ -159,7 +159,7 @@ def _groups(made: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _variants(made: dict[str, Any] | None) -> Chart | None:
+def variants_chart(made: dict[str, Any] | None) -> Chart | None:
     """Return the difference that the analysis looks at, under every variant."""
     if not made or not made["pair"]:
         return None

@@ -63,6 +63,9 @@ ROUTES = {
     "livez": "asked",
     "readyz": "asked",
     "account-tokens": "asked",
+    "api-guide": "asked",
+    "api-me": "asked",
+    "api-schema": "asked",
     "judging:home": "visit",
     "judging:judge": "visit",
     "judging:my-data": "visit",
@@ -113,7 +116,7 @@ def address(name: str, pattern: URLPattern, assessor: Assessor, token: uuid.UUID
     }
     arguments = {}
     for key in pattern.pattern.regex.groupindex:
-        word = re.search(rf"\(\?P<{key}>(\w+)[|)]", pattern.pattern.regex.pattern)
+        word = re.search(rf"\(\?P<{key}>([\w-]+)[|)]", pattern.pattern.regex.pattern)
         is_random = isinstance(pattern.pattern.converters.get(key), UUIDConverter)
         arguments[key] = known.get(key) or (word[1] if word else uuid.uuid4() if is_random else 1)
     return reverse(name, kwargs=arguments)

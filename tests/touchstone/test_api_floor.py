@@ -2,10 +2,12 @@
 
 import io
 import json
+import shlex
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -462,3 +464,23 @@ def test_the_page_of_the_api_names_every_operation_and_runs_nothing_of_others():
             assert f'id="{one["operationId"]}"' in page
     assert "http://" not in page.replace("http://localhost", "").replace("http://www.w3.org", "")
     assert "<script>" not in page
+
+
+def test_the_commands_of_the_documentation_are_answered_with_a_success(mara, settings):
+    settings.WEBHOOK_HOSTS = ["https://hooks.example.org"]
+    client = client_of(mara)
+    text = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text().replace("\\\n", " ")
+    commands = [shlex.split(line) for line in text.splitlines() if line.strip().startswith("curl ")]
+    for words in commands:
+        options = [(name, words[place + 1]) for place, name in enumerate(words) if name in ("-H", "-d")]
+        sent = {name: value for name, _, value in (v.partition(": ") for o, v in options if o == "-H")}
+        assert sent.pop("Authorization") == "Bearer $KEY"
+        assert sent.pop("Content-Type", "application/json") == "application/json"
+        bodies = [value for option, value in options if option == "-d"]
+        path = words[-1].removeprefix("$URL")
+        if bodies:
+            answer = client.post(path, bodies[0], content_type="application/json", headers=sent)
+        else:
+            answer = client.get(path)
+        assert 200 <= answer.status_code < 300, (words, answer.content)
+    assert len(commands) == 4

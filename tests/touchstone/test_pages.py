@@ -569,8 +569,8 @@ def test_real_computations_fill_every_results_page(page, judged):
 # -- jobs ---------------------------------------------------------------------------------------------------
 
 
-def test_a_job_shows_its_state_and_its_part_for_the_script(page, post):
-    job = Job.objects.create(kind="import", total=4, done=1, note="reading topics")
+def test_a_job_shows_its_state_and_its_part_for_the_script(page, post, manager):
+    job = Job.objects.create(kind="import", total=4, done=1, note="reading topics", requested_by=manager)
     text = page("job", job.pk, back="/manage/")
     assert '<meta http-equiv="refresh" content="2">' in text
     part = page("job", job.pk, part=1, back="/manage/")
@@ -590,8 +590,10 @@ def test_a_job_shows_its_state_and_its_part_for_the_script(page, post):
         ("failed", "line 3: no such topic", "line 3: no such topic"),
     ],
 )
-def test_an_ended_job_says_how_it_ended(page, state, error, words):
-    job = Job.objects.create(kind="draw", state=state, error=error, finished_at=timezone.now())
+def test_an_ended_job_says_how_it_ended(page, manager, state, error, words):
+    job = Job.objects.create(
+        kind="draw", state=state, error=error, finished_at=timezone.now(), requested_by=manager
+    )
     text = page("job", job.pk, back="/manage/")
     assert words in text
     assert "refresh" not in text
@@ -600,8 +602,8 @@ def test_an_ended_job_says_how_it_ended(page, state, error, words):
 @pytest.mark.parametrize(
     "back", ["https://elsewhere.example/", "//elsewhere.example", "/\t/elsewhere.example"]
 )
-def test_a_job_never_leads_to_another_site(page, back):
-    job = Job.objects.create(kind="draw", state="done", finished_at=timezone.now())
+def test_a_job_never_leads_to_another_site(page, manager, back):
+    job = Job.objects.create(kind="draw", state="done", finished_at=timezone.now(), requested_by=manager)
     assert "elsewhere" not in page("job", job.pk, part=1, back=back)
 
 

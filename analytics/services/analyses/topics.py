@@ -18,7 +18,7 @@ from analytics.labels import merged_classes
 from analytics.models import Method
 from analytics.services.analyses.wanted import AnalysisRefused, Wanted
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import Basis, Targets, _targets
+from analytics.services.estimates import Basis, Targets, targets_of
 from analytics.services.predictions import Predictions
 from analytics.services.raw_estimates import as_judged
 from analytics.services.recomputation import Progress
@@ -41,7 +41,7 @@ def topics(
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     if basis.not_judged is not None:
         raise AnalysisRefused(basis.not_judged.reason)
-    targets = _targets(basis, wanted.measure)
+    targets = targets_of(basis, wanted.measure)
     first, second = (_place(arrays, name) for name in (wanted.run, wanted.against))
     for place in (first, second):
         _refuse_settled(targets, place)

@@ -10,7 +10,13 @@ from analytics.frames import CampaignArrays, Ints
 from analytics.models import Method
 from analytics.ranking import Bools
 from analytics.services.columns import EstimateColumns, columns
-from analytics.services.estimates import Basis, _corrected, _naive, _targets, estimate_columns
+from analytics.services.estimates import (
+    Basis,
+    corrected_estimates,
+    estimate_columns,
+    naive_estimates,
+    targets_of,
+)
 from analytics.services.verdicts import SURE
 from sampling.measures import measure_kind
 
@@ -42,8 +48,12 @@ def numbers(basis: Basis, measure: str, method: Method) -> Numbers:
     if measure_kind(measure) == "ratio":
         found = next(table for table in estimate_columns(basis, measure) if table.method == method)
         return _told(found)
-    targets = _targets(basis, measure)
-    made = _corrected(basis, targets)[0] if method == Method.CORRECTED else _naive(basis, targets)[0]
+    targets = targets_of(basis, measure)
+    made = (
+        corrected_estimates(basis, targets)[0]
+        if method == Method.CORRECTED
+        else naive_estimates(basis, targets)[0]
+    )
     return _told(_columns(measure, method, targets.weights.pairs, made, targets.settled))
 
 
@@ -52,7 +62,7 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
 
     `chance` [judged] is that of being asked about, given that it was judged; 0 where that could not be.
     """
-    targets = _targets(basis, measure)
+    targets = targets_of(basis, measure)
     arrays, open_to = basis.arrays, np.asarray(chance > 0)
     refused = arrays.not_covered(open_to, "item that this tier could have judged")
     members = np.flatnonzero(open_to & (grade >= 0))

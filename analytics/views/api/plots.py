@@ -91,17 +91,17 @@ PICTURES: dict[str, tuple[str, type[serializers.Serializer], Drawn]] = {
     "topics": (
         "How two runs differ in every topic, once the analysis was made",
         OfPair,
-        _study("topics", lambda made, whole: studies._differences(made, made["topics"], whole)),
+        _study("topics", lambda made, whole: studies.differences_chart(made, made["topics"], whole)),
     ),
     "hardest-topics": (
         "The topics that are hard for all runs, once the analysis of two was made",
         OfPair,
-        _study("topics", studies._hardest),
+        _study("topics", studies.hardest_chart),
     ),
     "sensitivity": (
         "What other evidence would say, once the analysis was made",
         OfMeasure,
-        _study("sensitivity", lambda made, _: studies._variants(made)),
+        _study("sensitivity", lambda made, _: studies.variants_chart(made)),
     ),
 }
 
