@@ -22,6 +22,7 @@ test: .venv/dev ## every test, on a real PostgreSQL and a real Redis
 
 nightly: .venv/dev ## the judging contract against its model, 2,000 runs of 50 steps (half an hour)
 	NIGHTLY=1 $(BIN)/python -m pytest -n 2 tests/judging/test_state_machine.py
+	SCHEMATHESIS_EXAMPLES=25 $(BIN)/python -m pytest -n 2 tests/test_schemathesis.py
 
 lint: .venv/dev ## style, and types of the pure modules
 	$(BIN)/ruff check .

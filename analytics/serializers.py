@@ -152,18 +152,21 @@ class PlannerRequest(StrictSerializer):
     money = Finite(min_value=0.0, max_value=1e12, default=None, allow_null=True)
 
     def validate_measure(self, name: str) -> str:
-        known = [known for known in measures_of(self.context["campaign"]) if measure_kind(known) == "linear"]
+        measures = self.context.get("measures") or measures_of(self.context["campaign"])
+        known = [known for known in measures if measure_kind(known) == "linear"]
         if name and name not in known:
             raise serializers.ValidationError(f"a plan is made for {', '.join(known)}; got {name!r}")
         return name or known[0]
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         campaign = self.context["campaign"]
+        named = [sent[name] for name in ("run", "against") if sent[name]] if sent["run"] else []
+        known = campaign.collection.runs.filter(run_id__in=named).values_list("run_id", flat=True)
+        for unknown in sorted(set(named) - set(known)):
+            name = "run" if unknown == sent["run"] else "against"
+            raise serializers.ValidationError({name: [f"the collection has no run {unknown!r}"]})
         if not sent["run"]:
             sent["run"], sent["against"] = usual_pair(campaign)
-        for name in ("run", "against"):
-            if sent[name] and not campaign.collection.runs.filter(run_id=sent[name]).exists():
-                raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
         if sent["run"] == sent["against"]:
             raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
         cost_judgment, cost_gold, _ = costs_of(campaign)

@@ -139,7 +139,7 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     k = _explained(campaign, computation, terms.measure)
     bronze = "" if k is None else bronze_words(k, terms.cost_judgment, terms.cost_gold)
     known = Plan(terms, "", computation, found, state, informativeness=k, bronze=bronze)
-    planned = _planned(known, state)
+    planned = _planned(known, state, len(draw.parameters["topics"]) if draw else 0)
     papers = papers_plans(
         campaign=campaign,
         computation=computation,
@@ -166,7 +166,7 @@ def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
     return pair.first()
 
 
-def _planned(known: Plan, state: State) -> Plan:
+def _planned(known: Plan, state: State, n_topics: int) -> Plan:
     terms = known.terms
     difference = terms.difference or _two_digits(state.half_width)
     wanted = Z95 * error_for_power(difference, power=terms.power)
@@ -178,7 +178,7 @@ def _planned(known: Plan, state: State) -> Plan:
         wanted=wanted,
         needed=needed,
         spent=state.buy(*prices, budget=terms.money) if terms.money else None,
-        topics_needed=_topics_needed(known, wanted / Z95),
+        topics_needed=_topics_needed(known, wanted / Z95, n_topics),
         curve=_curve(state, *prices, most=_most(state, terms, needed)),
     )
 
@@ -242,13 +242,12 @@ def _explained(campaign: Campaign, computation: Computation, measure: str) -> fl
     return None if isinstance(found, Refusal) else found
 
 
-def _topics_needed(known: Plan, error: float) -> int | None:
+def _topics_needed(known: Plan, error: float, n_topics: int) -> int | None:
     """Return how many topics like these the difference takes, for a claim about topics in general."""
     spread = known.estimate.topics_standard_error if known.estimate else None
-    draw = newest_draw(known.computation.campaign) if known.computation else None
-    if spread is None or draw is None:
+    if spread is None or not n_topics:
         return None
-    return math.ceil(len(draw.parameters["topics"]) * (spread / error) ** 2)
+    return math.ceil(n_topics * (spread / error) ** 2)
 
 
 def _two_digits(width: float) -> float:

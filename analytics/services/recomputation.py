@@ -138,7 +138,9 @@ def _drawn_campaigns():  # type: ignore[no-untyped-def]
     )
     latest = Computation.objects.filter(campaign=OuterRef("pk")).order_by("-id")
     return (
-        Campaign.objects.filter(Exists(Draw.objects.filter(campaign=OuterRef("pk"))), deleted_at=None)
+        Campaign.objects.filter(
+            Exists(Draw.objects.filter(campaign=OuterRef("pk"))), deleted_at=None, collection__deleted_at=None
+        )
         .annotate(
             newest=Subquery(of_campaign.order_by(F("newest").desc(nulls_last=True)).values("newest")[:1]),
             seen=Subquery(latest.values("last_judgment_id")[:1]),

@@ -35,13 +35,14 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What to buy next for a pair or a run: the page, by closed forms."""
     row = drawn_campaign(campaign_id)
     given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    measures = measures_of(row)
     context: dict[str, Any] = {
         "campaign": row,
-        "measures": [name for name in measures_of(row) if measure_kind(name) == "linear"],
+        "measures": [name for name in measures if measure_kind(name) == "linear"],
         "runs": row.collection.runs.all(),
         "costs_are_known": costs_of(row)[2],
     }
-    sent = PlannerRequest(data=_not_empty(given), context={"campaign": row})
+    sent = PlannerRequest(data=_not_empty(given), context={"campaign": row, "measures": measures})
     if sent.is_valid():
         found = plan(campaign=row, terms=sent.validated_data["terms"])
         if "plot" in request.GET:

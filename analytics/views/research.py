@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from django.db.models import Max, Sum
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -119,8 +119,10 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     found = asked(request, campaign_id)
     row, computation, measure = found.campaign, found.computation, found.measure
     all_runs = list(row.collection.runs.all())
-    run_a = get_object_or_404(row.collection.runs, run_id=request.GET.get("a", ""))
-    run_b = get_object_or_404(row.collection.runs, run_id=request.GET.get("b", ""))
+    named = {run.run_id: run for run in all_runs}
+    run_a, run_b = (named.get(request.GET.get(name, "")) for name in ("a", "b"))
+    if run_a is None or run_b is None:
+        raise Http404
     estimates = pair_estimates(computation, measure, run_a, run_b)
     if "plot" in request.GET:
         draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates)}

@@ -34,8 +34,8 @@ DEMO_LOGINS = "demo.json"
 # What to do about an error whose page says nothing more, by its status.
 NEXT = {
     400: "Go back, check what you entered, and try again.",
-    404: "Check the address. What it names may have been deleted, or may belong to people you do not work with: "
-    "then ask a manager.",
+    404: "Look at the address again. What it names may have been deleted, or may belong to people you do not "
+    "work with: then ask a manager.",
     409: "Load the page again: it may have changed meanwhile.",
     413: "Send a smaller file, or the same in several.",
     429: "Wait a moment, then try again.",

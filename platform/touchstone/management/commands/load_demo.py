@@ -130,7 +130,7 @@ class Command(BaseCommand):
         made = Collection.objects.create(
             name=name,
             description="What the documentation strings of Python's standard library say, for 45 needs.",
-            source="The documentation strings of the Python that runs the demo; topics and grades by Touchstone's authors.",
+            source="The documentation strings of the Python that runs the demo; topics, grades: Touchstone's authors.",
             licence="Documents: Python Software Foundation License; topics and grades: Apache-2.0",
             may_publish_documents=True,
         )
