@@ -91,7 +91,12 @@ def usable_invitation(*, token: uuid.UUID) -> Invitation:
 
 def _usable(token: uuid.UUID) -> Any:
     return Invitation.objects.filter(
-        token=token, revoked_at=None, expires_at__gt=Now(), n_used__lt=F("max_uses")
+        token=token,
+        revoked_at=None,
+        expires_at__gt=Now(),
+        n_used__lt=F("max_uses"),
+        campaign__deleted_at=None,
+        campaign__collection__deleted_at=None,
     ).exclude(campaign__state=Campaign.State.CLOSED)
 
 

@@ -107,7 +107,9 @@ def begin_import(collection: Collection) -> None:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         cursor.execute("SET LOCAL lock_timeout = 0")
     # Without "no key" a campaign could not be created in the collection meanwhile.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    row = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    if row.deleted_at is not None:  # while the job waited
+        raise ImportRefused("the collection was deleted meanwhile")
 
 
 def copy_rows(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> int:

@@ -76,6 +76,7 @@ def sees_with_deleted(user: User, named: Mapping[str, Any]) -> bool:
 
 # What researchers may ask for; of other kinds they see what they queued themselves.
 RESEARCH_JOBS = ("analysis", "reuse", "release", "run-upload")
+OF_ONE_PERSON = ("release", "run-upload")
 
 
 def visible_jobs(user: User) -> QuerySet[Job]:
@@ -96,6 +97,12 @@ def visible_jobs(user: User) -> QuerySet[Job]:
         | Q(named_campaign=None, named_collection=None, requested_by=user)
     )
     return found if user.may_manage else found.filter(Q(kind__in=RESEARCH_JOBS) | Q(requested_by=user))
+
+
+def stoppable_jobs(user: User) -> QuerySet[Job]:
+    """Return the jobs that the user may stop: a manager those he sees; another's release or run no researcher stops."""
+    found = visible_jobs(user)
+    return found if user.may_manage else found.exclude(~Q(requested_by=user), kind__in=OF_ONE_PERSON)
 
 
 # -- the same for requests of programs ------------------------------------------------------------------------

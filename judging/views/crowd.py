@@ -166,7 +166,8 @@ def complete(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 def _campaign(entry_key: uuid.UUID, entry: str) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("collection"), entry_key=entry_key, entry=entry)
+    there = Campaign.objects.filter(deleted_at=None, collection__deleted_at=None).select_related("collection")
+    return get_object_or_404(there, entry_key=entry_key, entry=entry)
 
 
 def _salt(campaign: Campaign) -> str:

@@ -25,6 +25,7 @@ def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     """The document of a lease; only its assessor gets it."""
     lease = (
         Lease.objects.filter(token=token, assessor__user=request.user)
+        .filter(assessor__campaign__deleted_at=None, assessor__campaign__collection__deleted_at=None)
         .select_related("assessor__campaign__collection", "slot__item__topic", "slot__item__document")
         .defer("slot__item__document__text", "slot__item__document__html")
         .first()

@@ -10,6 +10,7 @@ its tries a count of their own.
 import hashlib
 import math
 import secrets
+import unicodedata
 from typing import Any
 
 from django.conf import settings
@@ -61,7 +62,8 @@ class Login(LoginView):
 
 
 def _limits(request: HttpRequest) -> list[Limit]:
-    name = request.POST.get("username", "")[:LONGEST_NAME]
+    # As the form reads it: else every spelling that means the same name would have a count of its own.
+    name = unicodedata.normalize("NFKC", request.POST.get("username", "").strip())[:LONGEST_NAME]
     device = known_device(request, name)
     if device:
         return [Limit(f"login device {device}", settings.LOGIN_TRIES, WINDOW)]

@@ -24,7 +24,7 @@ from rest_framework.response import Response
 
 from judging.models import Assessor
 from judging.services.errors import Refused
-from judging.views.access import visible_jobs
+from judging.views.access import stoppable_jobs, visible_jobs
 from touchstone import jobs
 from touchstone.models import User
 from touchstone.uploads import UploadRefused
@@ -86,7 +86,10 @@ def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def cancel_job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
-    job = get_object_or_404(_visible_jobs(request), pk=job_id)
+    user = request.user
+    if not isinstance(user, User) or not user.may_research:
+        raise Http404
+    job = get_object_or_404(stoppable_jobs(user), pk=job_id)
     jobs.cancel(job)
     messages.info(request, "The job was asked to stop.")
     back = urlencode({"back": _local_path(request.POST.get("back", ""))})

@@ -152,14 +152,19 @@ def _meaning(audit: dict[str, Any], gains: Floats) -> Floats:
 def _part(found: Estimates, place: int) -> dict[str, Any]:
     """Return a topic's number, without ends where there is no interval."""
     refusal = found.refusals.get(place)
-    value = float(found.value[place])
+    # What rounding leaves of 0 is 0 everywhere: else a topic in which nothing differs has an interval beside its value.
+    value, low, high = (_settled(numbers[place]) for numbers in (found.value, found.low, found.high))
     return {
-        "value": value if abs(value) > 1e-12 else 0.0,
-        "low": None if refusal else float(found.low[place]),
-        "high": None if refusal else float(found.high[place]),
+        "value": value,
+        "low": None if refusal else low,
+        "high": None if refusal else high,
         "n": int(found.n[place]),
         "refusal": refusal.reason if refusal else "",
     }
+
+
+def _settled(number: float) -> float:
+    return float(number) if abs(number) > 1e-12 else 0.0
 
 
 def _most_different(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from judging.models import Assessor
-from judging.views.access import ManagersOnly, ResearchersOnly, visible_jobs
+from judging.views.access import ManagersOnly, ResearchersOnly, stoppable_jobs, visible_jobs
 from touchstone import jobs
 from touchstone.models import Event, Job
 
@@ -42,11 +42,21 @@ class JobAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
+class JobLine(JobAnswer):
+    """A job without its result, which may be a megabyte: ask for the one job."""
+
+    class Meta(JobAnswer.Meta):
+        fields = tuple(name for name in JobAnswer.Meta.fields if name != "result")
+        read_only_fields = fields
+
+    result = None
+
+
 class Jobs(generics.ListAPIView):
-    """Background jobs of campaigns and collections you may see, the newest first."""
+    """Background jobs of campaigns and collections you may see, the newest first; without their results."""
 
     permission_classes = (ResearchersOnly,)
-    serializer_class = JobAnswer
+    serializer_class = JobLine
     queryset = Job.objects.none()
     filter_fields = {
         "kind": "kind",
@@ -58,7 +68,7 @@ class Jobs(generics.ListAPIView):
     default_order = "-created_at"
 
     def get_queryset(self) -> QuerySet[Job]:
-        return visible_jobs(self.request.user).select_related("requested_by")
+        return visible_jobs(self.request.user).select_related("requested_by").defer("result", "payload")
 
     @extend_schema(operation_id="jobs_list", tags=["jobs"])
     def get(self, request: Request) -> Response:
@@ -80,7 +90,7 @@ class JobCancel(APIView):
     @extend_schema(operation_id="job_cancel", tags=["jobs"], request=None, responses=JobAnswer)
     def post(self, request: Request, job_id: uuid.UUID) -> Response:
         """Ask a job to stop: at once if it waits, at its next sign of progress if it runs."""
-        jobs.cancel(_job(request, job_id))
+        jobs.cancel(get_object_or_404(stoppable_jobs(request.user), pk=job_id))
         return Response(JobAnswer(_job(request, job_id)).data)
 
 

@@ -107,7 +107,8 @@ def may_know(user: User, event: Event, subject: Subject) -> bool:
         return subject.owner == user.pk
     if subject.collection is None or not user.is_active or not user.may_research:
         return False
-    if not user.may_manage and event.verb not in OF_RESEARCHERS:
+    # A lease that is taken back is "released" too, and names its holder.
+    if not user.may_manage and (event.verb not in OF_RESEARCHERS or "assessor" in event.detail):
         return False
     return Collection.objects.open_to(user).filter(pk=subject.collection.pk).exists()
 
