@@ -495,11 +495,11 @@ def test_nothing_runs_where_a_manager_sees_topics_titles_and_comments(web, canar
     here = f"/manage/campaigns/{campaign.pk}"
     with_payloads = [
         f"/manage/collections/{campaign.collection_id}/",
-        f"{here}/",
+        f"{here}/comments/",
         f"{here}/topics/",
         f"{here}/leases/",
     ]
-    paths = [*with_payloads, f"{here}/assessors/{slot.assessor.pk}/"]
+    paths = [*with_payloads, f"{here}/", f"{here}/events/", f"{here}/assessors/{slot.assessor.pk}/"]
 
     def visit(context, seen: Seen) -> None:
         page = context.new_page()

@@ -131,6 +131,7 @@ SECRET_LINKS = {"judging:join", "judging:hit", "judging:hit-start", "judging:stu
 FOR_MACHINES = {"judging:batch", "judging:instructions"}
 # What a request must bring to be about something.
 QUERIES: dict[str, dict[str, str]] = {"analytics:pair": {"a": "run0", "b": "run2"}}
+FORMS: dict[str, dict[str, str]] = {"account-webhook-switch": {"is_active": "no"}}
 REFUSED = {302, 401, 403, 404, 405}
 
 
@@ -174,6 +175,8 @@ def ask(client: Client, method: str, route: Route, arguments: dict[str, Any]) ->
     with transaction.atomic():
         if method == "GET":
             answer = client.get(address, query)
+        elif route.name in FORMS:
+            answer = client.post(address, FORMS[route.name])
         else:
             answer = client.generic(method, address, b"{}", content_type="application/json")
         content = b"".join(answer.streaming_content) if answer.streaming else answer.content

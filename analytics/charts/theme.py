@@ -77,7 +77,7 @@ def shortened(text: str, length: int = LABEL_LENGTH) -> str:
     """Return the text, or its two ends where it is too long: what tells names apart is often the end.
 
     >>> shortened("a-run-with-a-very-long-name-2026-b", 20)
-    'a-run-with-…e-2026-b'
+    'a-run-with…me-2026-b'
     """
     clean = printable(text)
     if len(clean) <= length:

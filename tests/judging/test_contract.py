@@ -23,13 +23,15 @@ from judging.services.errors import Refused
 from judging.services.leases import requeue
 from touchstone import embedded
 
-# At the end: benchmarks/judging.py is not the package of that name.
+# For these lines alone: benchmarks/judging.py is not the package of that name, benchmarks/coverage.py not the tool
+# that some library looks for.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from parts.assessors import WebClient
 from parts.claims import at_once, could_have, last_items, naive_storm, over_assigned, repeated, storm
 from parts.resending import AT_ONCE, measure_resending
 from parts.throwaway import assessors_of, make_campaign
 
+sys.path.pop()
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 

@@ -12,6 +12,7 @@ from judging.models import GoldAnswer, Item, Judgment, Slot
 from judging.services.assign import claim, submit
 from judging.services.campaigns import open_campaign, open_slots, want_judgments
 from judging.services.exports import export_qrels
+from judging.services.progress import progress
 from sampling.models import DrawEntry
 from sampling.questions import Design
 from sampling.services.drawing import draw
@@ -141,15 +142,13 @@ def test_what_was_said_of_a_check_counts_once_it_is_drawn(tmp_path):
 
 
 def test_progress_counts_what_is_wanted_of_all_batches(tmp_path):
-    from analytics.views.manage import _progress
-
     campaign, people = start(tmp_path)
     give(people[0], checks(campaign, number=1)[0], 1)
     draw(campaign=campaign, design=design(N_FRAME))
-    counts = _progress(campaign)
-    assert (counts["total"], counts["done"]) == (2 * N_FRAME, 1)
+    counts = progress(campaign=campaign)
+    assert (counts.left, counts.is_exact) == (2 * N_FRAME - 1, True)
     judge_until_no_work(people)
-    assert _progress(campaign)["percent"] == 100
+    assert progress(campaign=campaign).left == 0
 
 
 # -- slot by slot -----------------------------------------------------------------------------------------------
