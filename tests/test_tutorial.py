@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from small_release import judged_campaign
 
+from touchstone.management.commands.load_demo import SIMULATED
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 TUTORIAL = REPOSITORY / "docs" / "tutorial" / "index.md"
 CAMPAIGN = "Judged by simulated assessors: Python's standard library"  # as the demo names it
@@ -21,6 +23,8 @@ def commands():
 
 
 def test_the_tutorial_has_commands_and_its_pictures_are_there():
+    assert CAMPAIGN.startswith(f"{SIMULATED}: ")
+    assert f'"{CAMPAIGN}"' in TUTORIAL.read_text()
     assert len(commands()) >= 6
     assert any(" release " in command for command in commands())
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", TUTORIAL.read_text())

@@ -115,10 +115,14 @@ def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     )  # fmt: skip
     for when, topic, document, grade, obstacle, comment, milliseconds in rows.iterator():
         seconds = round(milliseconds / 1000, 1)
-        writer.writerow(
-            [when.isoformat(timespec="seconds"), topic, document, grade, obstacle, comment, seconds]
-        )
+        words = map(_harmless, (topic, document))
+        writer.writerow([when.isoformat(timespec="seconds"), *words, grade, obstacle, comment, seconds])
     return response
+
+
+def _harmless(text: str) -> str:
+    """Return a stranger's text as a spreadsheet shows it, and never runs it."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 @extend_schema(operation_id="items_claim", request=ClaimRequest, responses=ClaimAnswer)

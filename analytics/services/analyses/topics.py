@@ -127,15 +127,21 @@ def _by_topic(basis: Basis, targets: Targets, weights: Floats, method: Method) -
     prior = targets.prediction[arrays.judged]
     judged = of_topics.over(arrays.judged)
     if method == Method.NAIVE:
-        return as_judged(arrays, judged, targets.utility, basis.chance_judged, prior, totals)
+        found = as_judged(arrays, judged, targets.utility, basis.chance_judged, prior, totals)
+        # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
+        return _instead(found, totals + judged.totals(targets.utility - prior))
     if basis.not_audited is not None:
         return all_refused(arrays.n_topics, basis.not_audited)
     open_ones, f = judged.over(np.flatnonzero(basis.open_to_audits)), prior[basis.open_to_audits]
     audit = basis.audit
     found = corrected(open_ones, **audit, gains=targets.gains, prior=f, prior_total=totals).estimates
-    synthetic = totals + open_ones.totals((_meaning(audit, targets.gains) - f) / audit["draw_probability"])
-    refused = np.isin(np.arange(arrays.n_topics), list(found.refusals))
-    return replace(found, value=np.where(refused, synthetic, found.value))
+    return _instead(found, totals + open_ones.totals(_meaning(audit, targets.gains) - f))
+
+
+def _instead(found: Estimates, value: Floats) -> Estimates:
+    """Return the estimates with other values where there is no interval."""
+    refused = np.isin(np.arange(value.size), list(found.refusals))
+    return replace(found, value=np.where(refused, value, found.value))
 
 
 def _meaning(audit: dict[str, Any], gains: Floats) -> Floats:

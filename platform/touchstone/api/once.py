@@ -80,7 +80,8 @@ def _answer_once(
                 answer = handler(request, *arguments, **named)
         except Exception as error:
             answer = view.handle_exception(error)  # raises again what is our fault
-        if answer.status_code >= 500 or answer.status_code == 429:
+        # What may go well another time (a fault of ours, too many requests, something in the way) is not remembered.
+        if answer.status_code >= 500 or answer.status_code in (409, 429):
             transaction.set_rollback(True)
         else:
             IdempotentRequest.objects.create(
