@@ -102,6 +102,9 @@ def _queries(irds: Any, release: OpenRelease) -> Any:
         def queries_cls(self) -> Any:
             return trec.TrecQuery
 
+        def queries_count(self) -> int:
+            return sum(1 for _ in self._release.topics())
+
         def queries_namespace(self) -> str:
             return f"{PREFIX}/{self._release.slug}"
 
@@ -131,6 +134,9 @@ def _qrels(irds: Any, release: OpenRelease, part: str | None) -> Any:
 
         def qrels_cls(self) -> Any:
             return trec.TrecPrel if self._part == "prels" else trec.TrecQrel
+
+        def qrels_count(self) -> int:
+            return sum(1 for _ in self.qrels_iter())
 
         def qrels_defs(self) -> dict[int, str]:
             grades = self._release.value("estimates.json")["scale"]["grades"]

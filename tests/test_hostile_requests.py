@@ -1,5 +1,6 @@
 """What a hostile reading found once: links into what was deleted, other people's work and names."""
 
+import math
 import unicodedata
 
 import pytest
@@ -9,7 +10,7 @@ from django.urls import reverse
 from small_campaign import TOPICS, doc_id, judge_all, judge_audit, make_assessor, make_campaign, make_undrawn
 
 import analytics.tasks  # noqa: F401 (registers the kinds of job)
-from analytics.services.analyses import Wanted, ask
+from analytics.services.analyses import Wanted, analyse, ask
 from analytics.services.recomputation import recompute
 from analytics.services.releasing import make_release
 from analytics.services.run_upload import queue_upload
@@ -150,3 +151,33 @@ def test_topics_in_which_two_runs_do_not_differ_are_shown(tmp_path, rhea, monkey
     page = reverse("analytics:topics", args=[campaign.pk])
     answer = client_of(rhea).get(page, {"run": "run0", "against": "run2", "measure": "DCG@10"})
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("audited", [0, 4])
+def test_a_topic_with_few_documents_has_no_value_off_the_scale(tmp_path, audited):
+    """Five documents of 42 are judged: each would stand for many, and a sum of them for anything."""
+    campaign = make_campaign(tmp_path, budget=5)
+    judge_all(campaign, [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")])
+    if audited:
+        audit(campaign=campaign, items_each_time=audited, items_in_total=audited, seed=5)
+        judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
+    recompute(campaign=campaign)
+    largest = 3 * sum(1 / math.log2(rank + 1) for rank in range(1, 11))  # DCG@10 of ten documents of grade 3
+    wanted = Wanted("topics", "DCG@10", "run0", "run2")
+    rows = analyse(campaign=campaign, wanted=wanted, progress=lambda *_: None)["topics"]
+    assert len(rows) == len(TOPICS)
+    for row in rows:
+        assert row["difference"]["refusal"]
+        assert -largest <= row["difference"]["value"] <= largest
+        assert 0 <= row["mean"]["value"] <= largest
+
+
+def test_a_title_that_is_a_formula_does_not_run_in_the_assessors_own_file(tmp_path):
+    campaign = make_campaign(tmp_path)
+    ann = make_assessor(campaign, "ann")
+    campaign.collection.documents.update(title='=HYPERLINK("https://evil.example")')
+    judge_all(campaign, [ann, make_assessor(campaign, "ben")], topic__topic_id="t0")
+    text = client_of(ann.user).get(reverse("judging:my-data", args=[campaign.pk]), {"format": "csv"})
+    content = b"".join(text.streaming_content) if text.streaming else text.content
+    assert b"'=HYPERLINK" in content
+    assert b',"=HYPERLINK' not in content

@@ -282,7 +282,7 @@ def _confusion(
 ) -> Chart:
     alt = altair()
 
-    names = list(labels_of(labels, 16).values())
+    names = list(labels_of(labels).values())
     known = [i for i in range(len(labels)) if None not in matrix[i]]
     cells = [
         {
@@ -301,7 +301,7 @@ def _confusion(
         for i in range(len(labels))
         if i not in known
     ]
-    x = _side("given", names, "grade given", 0, "top")
+    x = _side("given", names, "grade given", 0, "top", limit=(WIDTH - 130) // len(names))
     y = _side("true", names, "true grade", 0, "left")
     base = alt.Chart(alt.InlineData(values=cells)).encode(x=x, y=y)
     opacity = alt.Scale(domain=[0, 1], range=[0.03, STRONGEST])
@@ -351,15 +351,17 @@ def _confusion_said(labels: tuple[str, ...], matrix: Square, low: Square, high: 
     return f"Shares of each true grade: {'; '.join(words)}."
 
 
-def _side(field: str, labels: list[str], title: str | None, angle: int, orient: str) -> Any:
-    """Return one side of a table."""
+def _side(
+    field: str, labels: list[str], title: str | None, angle: int, orient: str, limit: int = 190
+) -> Any:
+    """Return one side of a table; no label is wider than the limit."""
     alt = altair()
 
     axis = alt.Axis(
         title=title,
         ticks=False,
         domain=False,
-        labelLimit=190,
+        labelLimit=limit,
         labelPadding=6,
         orient=orient,
         **({"labelAngle": angle} if orient != "left" else {}),

@@ -114,7 +114,7 @@ def _assessor_page(
         "rows": matrix_rows(confusion, labels) if confusion else [],
         "labels": labels,
         "chart": _heat(person, confusion, labels),
-        "flags": person.flags.order_by("-id")[:5],
+        "flags": person.flags.filter(computation=computation) if computation else [],
         **_work(person, activity),
         "obstacles": _obstacles(person),
         "calls": _machine_calls(person),

@@ -81,6 +81,8 @@ def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
     payload = {"campaign": str(row.pk), "design": wanted.parameters()}
     job = jobs.enqueue(kind="draw", payload=payload, active_key=str(row.pk), user=request.user)
     back = reverse("analytics:campaign", args=[row.pk])
+    if row.state == Campaign.State.DRAFT:  # a step of the set-up: the next one is the people
+        back = reverse("analytics:setup-step", args=[row.pk, "people"])
     if job is None:
         messages.error(request, "A draw of this campaign is running already.")
         return redirect(back)

@@ -2,8 +2,9 @@
 
 A single topic has few audited documents. Where there are enough for an interval its number is the corrected one, made
 of its own documents. Elsewhere it would be unbiased and useless: one audited document more or less changes everything.
-There the value is the synthetic one of small areas, each grade given taken as what it means on average in the whole
-audit, and has no interval: nobody can say how far this topic's judges are from the average.
+There the value is a synthetic one, as for small areas: each grade given taken as what it means on average in the whole
+audit, the documents that nobody judged as they are predicted. It has no interval: nobody can say how far this topic is
+from the average.
 """
 
 from dataclasses import replace
