@@ -27,6 +27,7 @@ from parts import throwaway
 EACH, ASSESSORS, RUNS, SEED, SMALLER = 4, 500, 100, 1, 100
 MEASURES = ["P@10", "DCG@10"]
 GOAL_MILLISECONDS, GOAL_STATEMENTS = 300.0, 12
+PAGES = {"text/html", "application/json"}  # what somebody waits for; the rest is files to download
 ROLES = ["manager", "researcher", "assessor"]
 QUERIES = {"analytics:pair": {"a": "system000", "b": "system099"}}
 
@@ -100,6 +101,8 @@ def _of_address(client: Any, address: str, query: dict[str, str], n_requests: in
         if answer.status_code != 200:
             return None
         kind, size = answer.headers["Content-Type"].partition(";")[0], len(content)
+        if kind not in PAGES and len(milliseconds) == 2:
+            break  # a file: its size is what it costs
     first, later = milliseconds[0], sorted(milliseconds[1:])
     return {
         "kind": kind,
@@ -124,7 +127,7 @@ def _report(n_judgments: int, rows: list[dict[str, Any]], small: list[dict[str, 
     of_small = {row["route"]: row["median"] for row in small}
     for row in rows:
         row["ratio_to_small"] = row["median"] / of_small[row["route"]] if row["route"] in of_small else None
-    pages = [row for row in rows if row["kind"] in {"text/html", "application/json"}]
+    pages = [row for row in rows if row["kind"] in PAGES]
     ratios = [row["ratio_to_small"] for row in pages if row["ratio_to_small"] is not None]
     return {
         "benchmark": "pages",

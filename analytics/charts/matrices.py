@@ -351,9 +351,7 @@ def _confusion_said(labels: tuple[str, ...], matrix: Square, low: Square, high: 
     return f"Shares of each true grade: {'; '.join(words)}."
 
 
-def _side(
-    field: str, labels: list[str], title: str | None, angle: int, orient: str, limit: int = 190
-) -> Any:
+def _side(field: str, labels: list[str], title: str | None, angle: int, orient: str, limit: int = 190) -> Any:
     """Return one side of a table; no label is wider than the limit."""
     alt = altair()
 
