@@ -82,6 +82,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "top": top,
         "tops": tops,
         "plot": forest_of_runs([e for e in estimates if e.run_id in best], found.measure),
+        "has_values": any(estimate.value is not None for estimate in estimates),
         "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
         "has_importance": any(estimate.method == Method.IMPORTANCE for estimate in estimates),
         "measure_is_linear": measure_kind(found.measure) == "linear",

@@ -127,6 +127,19 @@ def test_a_campaign_without_a_computation_says_so_on_every_page_and_offers_no_nu
         assert "Not computed yet" in text_of(page(name, made)), name
 
 
+def test_where_nothing_can_be_estimated_the_table_says_why_and_no_picture_repeats_it(page, tmp_path):
+    made = make_campaign(tmp_path, gold=False)
+    judge_all(made, [make_assessor(made, "ann"), make_assessor(made, "ben")], topic__topic_id="t0")
+    recompute(campaign=made)
+    text = text_of(page("campaign-results", made))
+    assert "topics have no judgment yet" in text
+    assert "A picture comes with the first number" in text
+    assert "<figure" not in text
+    judge_all(made, list(made.assessors.order_by("pk")), state="open")
+    recompute(campaign=made)
+    assert "<figure" in text_of(page("campaign-results", made))
+
+
 def test_a_campaign_that_was_not_drawn_has_no_results(page, tmp_path):
     made = make_undrawn(tmp_path)
     for name in ("campaign-results", "pairs", "ranking", "topics", "sensitivity", "run-upload"):
