@@ -135,7 +135,7 @@ def test_where_nothing_can_be_estimated_the_table_says_why_and_no_picture_repeat
     assert "topics have no judgment yet" in text
     assert "A picture comes with the first number" in text
     assert "<figure" not in text
-    judge_all(made, list(made.assessors.order_by("pk")), state="open")
+    judge_all(made, list(made.assessors.order_by("pk")))
     recompute(campaign=made)
     assert "<figure" in text_of(page("campaign-results", made))
 
