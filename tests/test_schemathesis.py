@@ -285,7 +285,8 @@ class Reach:
                 transaction.set_rollback(True)
             if 200 <= answer.status_code < 300:
                 return ""
-            content = b"" if answer.streaming else answer.content[:300]
+            # Read to its end, so that the file behind it is closed.
+            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
             answers.append(f"{name}: {answer.status_code} {content.decode()}")
         return f"{operation_id}:\n    " + "\n    ".join(answers)
 
