@@ -283,11 +283,11 @@ class Reach:
                     self.send(before, client)
                 answer = self.send(operation_id, client)
                 transaction.set_rollback(True)
+            # Read to its end, so that a file behind it is closed.
+            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
             if 200 <= answer.status_code < 300:
                 return ""
-            # Read to its end, so that the file behind it is closed.
-            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
-            answers.append(f"{name}: {answer.status_code} {content.decode()}")
+            answers.append(f"{name}: {answer.status_code} {content[:300].decode()}")
         return f"{operation_id}:\n    " + "\n    ".join(answers)
 
 
