@@ -7,12 +7,8 @@ from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
 from django.db.models import (
-    BooleanField,
     Count,
-    DateTimeField,
     Exists,
-    ExpressionWrapper,
-    Func,
     OuterRef,
     Q,
     QuerySet,
@@ -32,7 +28,7 @@ from judging.forms import (
     CollectionForm,
     TopicTeamsForm,
 )
-from judging.models import Assessor, Campaign, CampaignTopic, Collection, Lease, Run, Slot, Topic
+from judging.models import Assessor, Campaign, CampaignTopic, Collection, Item, Lease, Run, Slot, Topic
 from judging.services import campaigns, leases
 from judging.services.errors import AssessorKnown
 from judging.services.progress import documents_of, left_of
@@ -193,7 +189,7 @@ def save_campaign(form: CampaignEditForm, row: Campaign, actor: User) -> dict[st
 def held_leases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Who holds which item, the oldest first."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    held = _with_expiry(leases.held_leases(campaign=row))
+    held = leases.with_expiry(leases.held_leases(campaign=row))
     counts = held.aggregate(total=Count("pk"), expired=Count("pk", filter=Q(is_expired=True)))
     context = {
         "campaign": row,
@@ -203,12 +199,6 @@ def held_leases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "shown": SHOWN_LEASES,
     }
     return render(request, "judging/leases.html", context)
-
-
-def _with_expiry(held: QuerySet[Slot]) -> QuerySet[Slot]:
-    """Add whether the lease is over, by the clock that leases go by: the database's."""
-    now = Func(function="clock_timestamp", output_field=DateTimeField())
-    return held.annotate(is_expired=ExpressionWrapper(Q(lease_until__lte=now), BooleanField()))
 
 
 @require_POST
@@ -230,8 +220,7 @@ def release_lease(request: HttpRequest, campaign_id: uuid.UUID, token: uuid.UUID
 @managers_only
 def release_expired_leases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Campaign, pk=campaign_id)
-    expired = list(_with_expiry(leases.held_leases(campaign=row)).filter(is_expired=True))
-    n = sum(bool(leases.release(slot=slot, actor=request.user)) for slot in expired)
+    n = leases.release_expired(campaign=row, actor=user_of(request))
     if n:
         messages.success(request, f"{n:,} expired {'lease was' if n == 1 else 'leases were'} released.")
     else:
@@ -246,7 +235,8 @@ def release_expired_leases(request: HttpRequest, campaign_id: uuid.UUID) -> Http
 def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which team alone may judge a topic; a POST saves the page that is shown."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    of_campaign = Slot.objects.filter(campaign=row, topic=OuterRef("pk"))
+    # Items, not their slots: an index finds a topic's.
+    of_campaign = Item.objects.filter(campaign=row, topic=OuterRef("pk"))
     found = Topic.objects.filter(Exists(of_campaign), collection_id=row.collection_id).order_by("topic_id")
     page = Paginator(found, TOPICS_PER_PAGE).get_page(request.GET.get("page"))
     topics = list(page)
