@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from analytics.comparison import Comparison, welch
 from analytics.estimators import Estimate, Refusal
 from analytics.papers.algorithms import parametric_bootstrap
-from analytics.papers.calibration import calibration, hajek_matrix, label_informativeness
+from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import (
     SharedAuditDifference,
     corrected_value,
@@ -27,9 +27,7 @@ from analytics.papers.goldberg import (
     shared_audit_difference,
 )
 from analytics.papers.intervals import Interval
-from analytics.papers.printed import largest_eq10_statistic, printed_welch_degrees_of_freedom
-from analytics.papers.refusals import label_mix_refusal
-from analytics.papers.sensitivity import drift_that_changes, p_value_with_drift
+from analytics.papers.sensitivity import drift_that_changes
 from analytics.planning.planner import (
     audit_spread,
     difference_plans,
@@ -37,6 +35,10 @@ from analytics.planning.planner import (
     split,
     topics_for_test,
 )
+from experiments.papers.calibration import calibration, hajek_matrix
+from experiments.papers.printed import largest_eq10_statistic, printed_welch_degrees_of_freedom
+from experiments.papers.refusals import label_mix_refusal
+from experiments.papers.sensitivity import p_value_with_drift
 from experiments.parts.goldberg import (
     EBAY,
     EBAY_MEANS,

@@ -17,8 +17,9 @@ from scipy.stats import norm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.estimators import Estimate, Floats
-from analytics.papers.algorithms import Simulation, simulate_precision
-from analytics.papers.graded import corrected_system, ranked_labels
+from analytics.papers.graded import corrected_system
+from experiments.papers.algorithms import Simulation, simulate_precision
+from experiments.papers.graded import ranked_labels
 from experiments.parts.goldberg import run, simulated, six
 from experiments.parts.rows import Report, Row, row
 

@@ -2,8 +2,8 @@
 
 A linear measure is a sum over returned documents of lambda(rank) * gain(grade), so that a sample of judged
 documents estimates it without bias: `parse_measure`. nDCG and AP are divided by something unknown, which
-depends on documents nobody has judged: `parse_ratio`. Errors of predicted grades are in `sampling.grade_errors`,
-measures of pairs of documents in `sampling.pairwise`.
+depends on documents nobody has judged: `parse_ratio`. Errors of predicted grades are in
+`experiments.papers.grade_errors`, measures of pairs of documents in `sampling.pairwise`.
 """
 
 import math
@@ -25,7 +25,7 @@ _RATIOS = {"nDCG": {"dcg"}, "AP": {"rel"}}
 _RATIO_ALIASES = {"NDCG": "nDCG", "MAP": "AP"}  # as ir_measures reads them
 # Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
 _NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
-_ELSEWHERE = dict.fromkeys(("MAE", "MSE"), "sampling.grade_errors")
+_ELSEWHERE = dict.fromkeys(("MAE", "MSE"), "experiments.papers.grade_errors")
 _ELSEWHERE |= dict.fromkeys(("Swaps", "wSwaps"), "sampling.pairwise")
 _EVERY_RATIO = frozenset(_RATIOS) | frozenset(_RATIO_ALIASES) | _NOT_SERVED
 

@@ -1,14 +1,17 @@
 """experiments/schnabel_synth.py: the paper's SYNTH comes out, and a wrong SYNTH is noticed."""
 
+import doctest
+import importlib
 import json
 import math
+import pkgutil
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import binom, kendalltau, norm
 
-from experiments import schnabel_synth
+from experiments import papers, schnabel_synth
 from experiments.parts import paper, synth, tables
 from experiments.parts.designs import (
     baseline_comparison,
@@ -286,3 +289,9 @@ def test_the_same_seed_prints_the_same_twice(capsys: pytest.CaptureFixture[str],
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
     assert printed[0] != printed[2]
+
+
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(papers.__path__)])
+def test_the_examples_of_a_papers_functions_are_right(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(f"experiments.papers.{name}"))
+    assert result.failed == 0

@@ -3,17 +3,16 @@
 j is the mean of the bronze labels (1 = relevant), mR = P(label 1 | relevant) the sensitivity,
 mN = P(label 0 | not relevant) the specificity, D = mR + mN - 1. Assumption throughout: the assessor errs alike
 on all documents of a grade, and, unless said otherwise, the audit behind mR and mN is independent of j.
-Equation numbers: Goldberg et al. (2017). What is printed and wrong is in `analytics.papers.printed`; more
+Equation numbers: Goldberg et al. (2017). What is printed and wrong is in `experiments.papers.printed`; more
 grades, DCG and partly shared audits in `analytics.papers.graded`; the algorithms in `analytics.papers.algorithms`.
 """
 
 import math
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimators import Refusal, finite
+from analytics.estimators import Refusal
 from analytics.papers.intervals import Interval, fieller
 from analytics.papers.intervals import corrected_interval as corrected_interval
 from analytics.papers.intervals import dirichlet_interval as dirichlet_interval
@@ -55,62 +54,11 @@ class SeparateAuditsDifference:
     p_value: float
 
 
-def _separation(sensitivity: float, specificity: float) -> float:
+def separation(sensitivity: float, specificity: float) -> float:
     d = rate("sensitivity", sensitivity) + rate("specificity", specificity) - 1
     if abs(d) < 1e-12:
         raise ValueError(f"sensitivity + specificity must differ from 1, got {sensitivity + specificity}")
     return d
-
-
-# -- what is observed ---------------------------------------------------------------------------------------
-
-
-def mean_and_variance(topic_values: ArrayLike) -> tuple[float, float] | Refusal:
-    """Return j and V_J = s^2/n from the bronze value of every topic (Eq 1 and 12; for P@1 the labels).
-
-    s is the standard deviation over topics (ddof 1), so that it serves P@k too, whose values are not binomial;
-    section 3.5 of the paper leaves out the division by n. Refused below 2 topics.
-
-    >>> mean_and_variance([0.5, 1.0, 0.0, 0.5])
-    (0.5, 0.041666666666666664)
-    """
-    values = finite("topic_values", topic_values)
-    if values.ndim != 1:
-        raise ValueError(f"topic_values must be flat, got {values.ndim} axes")
-    if values.size < 2:
-        return Refusal(f"{values.size} topics; at least 2 are needed", 2 - values.size)
-    return float(values.mean()), float(values.var(ddof=1)) / values.size
-
-
-def proportion_error(j: float, n: float) -> float:
-    """Return ``sqrt(j (1 - j) / n)`` (Eq 2), for labels 0 or 1 of n independent items.
-
-    >>> round(proportion_error(.626, 10278), 6)
-    0.004773
-    """
-    if n <= 0:
-        raise ValueError(f"n must be above 0, got {n}")
-    return math.sqrt(rate("j", j) * (1 - j) / n)
-
-
-def accuracy(hits: int, n: int) -> tuple[float, float]:
-    """Return the rate hits/n and its variance ``m(1-m)/n`` (Eq 8). 0 or n hits: a variance of 0, which is false.
-
-    Use `corrected_interval` there, which adds one hit and one miss.
-    """
-    if n <= 0 or not 0 <= hits <= n:
-        raise ValueError(f"hits must be in [0, n] with n above 0, got {hits} of {n}")
-    return hits / n, hits / n * (1 - hits / n) / n
-
-
-def expected_mean(relevant_share: float, sensitivity: float, specificity: float) -> float:
-    """Return ``m_G mR + (1 - m_G)(1 - mN)`` (Eq 3): the bronze mean that a share of relevant documents gives.
-
-    >>> round(expected_mean(.4, .9, .8), 6)
-    0.48
-    """
-    m = rate("relevant_share", relevant_share)
-    return m * rate("sensitivity", sensitivity) + (1 - m) * (1 - rate("specificity", specificity))
 
 
 # -- one system ---------------------------------------------------------------------------------------------
@@ -122,7 +70,7 @@ def corrected_value(j: float, sensitivity: float, specificity: float) -> float:
     >>> round(corrected_value(.48, .9, .8), 6)
     0.4
     """
-    return (rate("j", j) - 1 + specificity) / _separation(sensitivity, specificity)
+    return (rate("j", j) - 1 + specificity) / separation(sensitivity, specificity)
 
 
 def corrected_variance(
@@ -137,25 +85,8 @@ def corrected_variance(
 
     For precision at k, `j_variance` is s^2/n over topics, not j(1-j)/n.
     """
-    m, d = corrected_value(j, sensitivity, specificity), _separation(sensitivity, specificity)
+    m, d = corrected_value(j, sensitivity, specificity), separation(sensitivity, specificity)
     return (j_variance + m**2 * sensitivity_variance + (1 - m) ** 2 * specificity_variance) / d**2
-
-
-def corrected_variance_as_quotient(
-    j: float,
-    j_variance: float,
-    sensitivity: float,
-    sensitivity_variance: float,
-    specificity: float,
-    specificity_variance: float,
-) -> float:
-    """Return Eq 6, the variance of the quotient A/D with A = j - 1 + mN: the same number as Eq 7."""
-    d, a = _separation(sensitivity, specificity), rate("j", j) - 1 + specificity
-    return (
-        (j_variance + specificity_variance) / d**2
-        + (sensitivity_variance + specificity_variance) * a**2 / d**4
-        - 2 * a * specificity_variance / d**3
-    )
 
 
 # -- two systems --------------------------------------------------------------------------------------------
@@ -195,7 +126,7 @@ def shared_audit_difference(
 
     Source: methods/noise-correction.md, 1.1.
     """
-    d = _separation(sensitivity, specificity)
+    d = separation(sensitivity, specificity)
     delta, audit = (j[0] - j[1]) / d, sensitivity_variance + specificity_variance
     error = math.sqrt((difference_variance + delta**2 * audit) / d**2)
     rates = (sensitivity, sensitivity_variance, specificity, specificity_variance)

@@ -86,59 +86,15 @@ def corrected_interval(
     for name, pair in (("relevant", relevant), ("not_relevant", not_relevant)):
         check_hits(name, pair)
         if pair[1] == 0:
-            return _as_asked(
+            return as_asked(
                 Refusal(f"no gold label that is {name.replace('_', ' ')}", FEWEST_ITEMS), None, refuse
             )
     rates = (with_one_more(relevant), with_one_more(not_relevant))
     separation = binary_separation(relevant, not_relevant)
-    return _fieller_within(rate("j", j), j_variance, rates, separation, refuse)
+    return fieller_within(rate("j", j), j_variance, rates, separation, refuse)
 
 
-def corrected_interval_of_shares(
-    j: float,
-    j_variance: float,
-    relevant_shares: ArrayLike,
-    not_relevant_shares: ArrayLike,
-    *,
-    refuse: bool = True,
-) -> Interval | Refusal:
-    """Return `corrected_interval` for documents with several votes: an entry is a document's vote share.
-
-    `relevant_shares`: share of votes "relevant" of each gold relevant document; `not_relevant_shares`: share of
-    votes "not relevant" of each gold non-relevant one. Votes on one document are alike, so that the variance is
-    the documents' sample variance with one share 1 and one share 0 added, over n + 2; for single votes
-    that is `corrected_interval`. Source: methods/real-judges.md, section 4.
-
-    >>> corrected_interval_of_shares(.5, .001, [1] * 43 + [0] * 16, [1] * 67 + [0] * 17) == (
-    ...     corrected_interval(.5, .001, (43, 59), (67, 84)))
-    True
-    """
-    rates, sizes = [], []
-    for name, values in (
-        ("relevant_shares", relevant_shares),
-        ("not_relevant_shares", not_relevant_shares),
-    ):
-        shares = finite(name, values)
-        if shares.ndim != 1 or ((shares < 0) | (shares > 1)).any():
-            raise ValueError(f"{name} must be a flat array in [0, 1], got {np.asarray(values).tolist()}")
-        if shares.size == 0:
-            noun = name.removesuffix("_shares").replace("_", " ")
-            return _as_asked(Refusal(f"no gold label that is {noun}", FEWEST_ITEMS), None, refuse)
-        size = shares.size + 2
-        m = (float(shares.sum()) + 1) / size
-        rates.append((m, max(0.0, (float((shares**2).sum()) + 1) / size - m**2) / size))
-        sizes.append(shares.size)
-    separation = None
-    if rates[0][0] + rates[1][0] - 1 < Z95 * math.sqrt(rates[0][1] + rates[1][1]):
-        # one document is worth one vote at least: an upper bound of the gold that is missing
-        separation = binary_separation((rates[0][0] * sizes[0], sizes[0]), (rates[1][0] * sizes[1], sizes[1]))
-        separation = separation or Refusal(
-            "sensitivity + specificity - 1 is within 1.96 standard errors of 0"
-        )
-    return _fieller_within(rate("j", j), j_variance, (rates[0], rates[1]), separation, refuse)
-
-
-def _fieller_within(
+def fieller_within(
     j: float,
     j_variance: float,
     rates: tuple[tuple[float, float], tuple[float, float]],
@@ -151,14 +107,14 @@ def _fieller_within(
     found = fieller(j - 1 + m_n, j_variance + v_n, m_r + m_n - 1, v_r + v_n, v_n)
     problem = infeasible_refusal(errors_outside(j, j_variance, *rates), j, m_r, m_n) or separation
     if isinstance(found, Refusal):
-        return _as_asked(problem or found, None, refuse)
+        return as_asked(problem or found, None, refuse)
     if problem is None and (m_r + m_n < 1 or found.low > 1 or found.high < 0):
         problem = Refusal("the interval lies outside [0, 1]: not the audit of these labels")
     within = Interval(min(1.0, max(0.0, found.low)), max(0.0, min(1.0, found.high)))
-    return _as_asked(problem, within, refuse)
+    return as_asked(problem, within, refuse)
 
 
-def _as_asked(problem: Refusal | None, found: Interval | None, refuse: bool) -> Interval | Refusal:
+def as_asked(problem: Refusal | None, found: Interval | None, refuse: bool) -> Interval | Refusal:
     shown = found if found is not None else Interval(0.0, 1.0)
     if problem is None:
         return shown
@@ -195,7 +151,7 @@ def dirichlet_interval(
     everything = Interval(float(v.min()), float(v.max()))
     missing = missing_gold_refusal(table)
     if missing is not None:
-        return _as_asked(missing, everything, refuse)
+        return as_asked(missing, everything, refuse)
 
     j: Floats = np.stack([rng.dirichlet(row + 0.5, draws) for row in table], axis=1)
     h = rng.dirichlet(labels + 0.5, draws)
@@ -210,6 +166,6 @@ def dirichlet_interval(
         few = Refusal(
             f"only {len(kept)} of {draws} draws give possible shares: not the audit of these labels"
         )
-        return _as_asked(few, everything, refuse)
+        return as_asked(few, everything, refuse)
     low, high = np.quantile(kept @ v, [0.025, 0.975])
-    return _as_asked(problem, Interval(float(low), float(high), len(kept) / draws), refuse)
+    return as_asked(problem, Interval(float(low), float(high), len(kept) / draws), refuse)

@@ -12,22 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimators import (
-    FEWEST_ITEMS,
-    Estimate,
     Estimates,
     Floats,
     Refusal,
     Weights,
     all_refused,
     as_targets,
-    estimate,
     estimates,
-    few_items_warning,
     finite,
     known_prior,
     poisson_degrees_of_freedom,
     probabilities,
-    too_few,
     too_few_of,
 )
 from analytics.labels import Ints, compressed, integers
@@ -70,23 +65,13 @@ def label_scores(matrix: ArrayLike, gains: ArrayLike) -> Floats:
 
 def score_variance(matrix: ArrayLike, scores: ArrayLike) -> Floats:
     """Return ``tau^2(g) = Var(c(label) | true grade g)``, never negative."""
-    return _score_variances(finite("matrix", matrix), finite("scores", scores))
+    return score_variances(finite("matrix", matrix), finite("scores", scores))
 
 
-def _score_variances(matrices: Floats, scores: Floats) -> Floats:
+def score_variances(matrices: Floats, scores: Floats) -> Floats:
     """Return tau^2 [..., true] of matrices [..., true, given] and scores [..., given]."""
     centred = scores[..., None, :] - (matrices * scores[..., None, :]).sum(axis=-1, keepdims=True)
     return np.asarray((matrices * centred**2).sum(axis=-1))
-
-
-def label_noise(matrix: ArrayLike, gains: ArrayLike) -> Floats:
-    """Return nu(label) with ``E[nu(label) | true grade] = Var(c | true grade)``: nu = J^-1 tau^2.
-
-    >>> label_noise([[.9, .1], [.2, .8]], [0, 1]).round(6).tolist()
-    [0.163265, 0.367347]
-    """
-    c = label_scores(matrix, gains)
-    return label_scores(matrix, score_variance(matrix, c))
 
 
 def matrix_variance(mix: ArrayLike, tau_squared: ArrayLike, gold_per_grade: ArrayLike) -> float:
@@ -111,7 +96,7 @@ def _matrix(matrix: ArrayLike) -> Floats:
     return j
 
 
-def _smoothed(matrix: Floats, n: Floats, added: float = 0.5) -> Floats:
+def smoothed_matrices(matrix: Floats, n: Floats, added: float = 0.5) -> Floats:
     """Return rows with half an observation added to every cell: a row without errors is not free of them."""
     grades = matrix.shape[-1]
     rows: Floats = (matrix * n[..., None] + added) / (n[..., None] + added * grades)
@@ -121,7 +106,7 @@ def _smoothed(matrix: Floats, n: Floats, added: float = 0.5) -> Floats:
 # -- the estimator ------------------------------------------------------------------------------------------
 
 
-def _label_arrays(
+def label_arrays(
     label_item: ArrayLike, label_assessor: ArrayLike, label_grade: ArrayLike, sizes: tuple[int, int, int]
 ) -> _Labels:
     n_items, n_assessors, n_grades = sizes
@@ -144,7 +129,9 @@ def _of_items(labels: _Labels, items: Ints) -> _Labels:
     return _Labels(place[labels.item[kept]], labels.assessor[kept], labels.grade[kept], labels.share[kept])
 
 
-def _stack(matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike) -> tuple[Floats, Floats, Floats]:
+def checked_matrices(
+    matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike
+) -> tuple[Floats, Floats, Floats]:
     j, v = finite("matrices", matrices), finite("gains", gains)
     if v.ndim != 1 or v.size < 2:
         raise ValueError(f"gains must be flat with at least 2 grades, got shape {v.shape}")
@@ -158,7 +145,7 @@ def _stack(matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike) -> 
 
 
 @dataclass(frozen=True)
-class _Matrices:
+class Matrices:
     """The matrices of the assessors who labelled anything, and what V_J needs of them. Assessor is a place in them."""
 
     matrices: Floats  # [assessor, true, given]
@@ -174,7 +161,7 @@ class _Matrices:
 
     def noise(self, scores: Floats) -> Floats:
         """Return nu = J^-1 tau^2 [assessor, given]."""
-        spread = _score_variances(self.matrices, scores)
+        spread = score_variances(self.matrices, scores)
         return np.asarray(np.linalg.solve(self.matrices, spread[:, :, None])[..., 0])
 
     def item_sum(self, table: Floats, share: Floats) -> Floats:
@@ -210,7 +197,7 @@ def _below_zero(weights: Floats) -> Floats:
 
 
 def _inverse(
-    targets: TargetWeights, pi: Floats, given: _Matrices, mixes: Floats, gains: Floats, prior: Floats
+    targets: TargetWeights, pi: Floats, given: Matrices, mixes: Floats, gains: Floats, prior: Floats
 ) -> _Inverse:
     c = given.scores(gains)
     surprise = (given.item_sum(c, given.labels.share) - prior) / pi
@@ -234,10 +221,10 @@ def _inverse(
 
 
 def _matrix_variances(
-    targets: TargetWeights, given: _Matrices, mixes: Floats, scores: Floats
+    targets: TargetWeights, given: Matrices, mixes: Floats, scores: Floats
 ) -> tuple[Floats, Floats]:
     """Return V_J by target, and the sum of its squared terms over their degrees of freedom."""
-    tau = _score_variances(_smoothed(given.matrices, given.gold), scores) / given.gold
+    tau = score_variances(smoothed_matrices(given.matrices, given.gold), scores) / given.gold
     of_spread = tau**2 / np.maximum(1, given.gold - 1)
     variance, spread = np.zeros((2, len(targets)))
     for part, mix in targets.blocks(mixes.reshape(mixes.shape[0], -1)):
@@ -275,8 +262,8 @@ def matrix_inverse(
     targets = as_targets(weights)
     n_targets, n_items = len(targets), targets.n_items
     pi = probabilities("draw_probability", draw_probability, n_items)
-    j, gold, v = _stack(matrices, gold_per_grade, gains)
-    labels = _label_arrays(label_item, label_assessor, label_grade, (n_items, j.shape[0], v.size))
+    j, gold, v = checked_matrices(matrices, gold_per_grade, gains)
+    labels = label_arrays(label_item, label_assessor, label_grade, (n_items, j.shape[0], v.size))
     f, totals = known_prior(prior, prior_total, n_items, (n_targets,))
 
     present, place = compressed(labels.assessor)
@@ -285,7 +272,7 @@ def matrix_inverse(
         return all_refused(n_targets, refused)
     weighed = np.flatnonzero(targets.runs.counts())  # no other item plays a part
     targets, pi, f = targets.over(weighed), pi[weighed], f[weighed]
-    given = _Matrices(
+    given = Matrices(
         j[present], gold[present], _of_items(replace(labels, assessor=place), weighed), weighed.size
     )
     mixes = given.mixes(targets.scaled(1 / pi))
@@ -300,7 +287,7 @@ def matrix_inverse(
 
 
 def _infeasible(
-    targets: TargetWeights, pi: Floats, given: _Matrices, mixes: Floats, is_positive: NDArray[np.bool_]
+    targets: TargetWeights, pi: Floats, given: Matrices, mixes: Floats, is_positive: NDArray[np.bool_]
 ) -> dict[int, Refusal]:
     """Return the refusals of targets to which J^-1 gives a negative share (binary: j outside [1-mN, mR])."""
     total = targets.totals(1 / pi)
@@ -321,52 +308,3 @@ def _infeasible(
                     "are needed"
                 )
     return found
-
-
-def matrix_inverse_with_replacement(
-    weights: ArrayLike,
-    *,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
-    matrices: ArrayLike,
-    gold_per_grade: ArrayLike,
-    gains: ArrayLike,
-    pseudo_count: float = 0.5,
-    fewest: int = FEWEST_ITEMS,
-) -> Estimate | Refusal:
-    """Return ``(1/n) sum w c_a(l)`` over n draws with replacement; `weights` are the draws' w/Q.
-
-    Assumption as in `matrix_inverse`, one fresh label per draw. Variance ``s^2(w c)/n + V_J``; the sample
-    variance already holds the label noise. `pseudo_count` 0 gives the printed formula.
-
-    Source: methods/noise-correction.md, 3.1; Goldberg et al. (2017), Eq 18.
-    """
-    j, gold, v = _stack(matrices, gold_per_grade, gains)
-    w = finite("weights", weights)
-    n = w.size
-    labels = _label_arrays(np.arange(n), label_assessor, label_grade, (n, j.shape[0], v.size))
-    used = int(np.count_nonzero(w))
-    if used < max(2, fewest):
-        return too_few(used, max(2, fewest))
-    present, place = compressed(labels.assessor)
-    if (gold[present] <= 0).any():
-        return Refusal("an assessor has no gold label of some grade", FEWEST_ITEMS)
-    if (np.abs(np.linalg.det(j[present])) < SINGULAR).any():
-        return Refusal("a confusion matrix cannot be inverted: its determinant is 0")
-
-    given = _Matrices(j[present], gold[present], replace(labels, assessor=place), n)
-    c = given.scores(v)
-    z = w * c[place, labels.grade]
-    tau = _score_variances(_smoothed(given.matrices, given.gold, pseudo_count), c)
-    cells = given.mixes(as_targets(w / n))[0] ** 2 * tau / given.gold
-    sampling, audit = float(z.var(ddof=1)) / n, float(cells.sum())
-    spread = sampling**2 / (n - 1) + float((cells**2 / np.maximum(1, given.gold - 1)).sum())
-    return estimate(
-        float(z.mean()),
-        sampling + audit,
-        degrees_of_freedom=(sampling + audit) ** 2 / spread if spread > 0 else None,
-        n=used,
-        sources=INVERSE_SOURCES,
-        components=(("drawing", sampling), ("confusion matrices", audit)),
-        warning=few_items_warning(used),
-    )

@@ -123,20 +123,6 @@ def drift_variance(relevant_share: float, drift_sd: float) -> float:
     return 2 * drift_sd**2 * (m**2 + (1 - m) ** 2)
 
 
-def p_value_with_drift(
-    difference: float, difference_variance: float, relevant_share: float, drift_sd: float
-) -> float:
-    """Return the two-sided p of ja - jb if the judges' rates drift with SD `drift_sd` between the rounds.
-
-    >>> a, b = .414**2 / 10278, .402**2 / 20604
-    >>> [round(p_value_with_drift(-.0125, a + b, .816570, s), 3) for s in (0, .005, .01)]
-    [0.012, 0.105, 0.33]
-    """
-    _difference(difference, difference_variance)
-    error = math.sqrt(difference_variance + drift_variance(relevant_share, drift_sd))
-    return float(2 * stats.norm.sf(abs(difference) / error))
-
-
 def drift_that_changes(
     difference: float,
     difference_variance: float,
@@ -153,7 +139,7 @@ def drift_that_changes(
     change d of mR alone moves ja - jb by m_G d, one of mN by (1 - m_G) d.
     Ask "same judges, same period, blind to the system?" and give every round an audit otherwise.
     """
-    _difference(difference, difference_variance)
+    check_difference(difference, difference_variance)
     m = rate("relevant_share", relevant_share)
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
@@ -200,7 +186,7 @@ def _words(significant: bool, changing_sd: float, changing: float | None, explai
     )
 
 
-def _difference(difference: float, variance: float) -> None:
+def check_difference(difference: float, variance: float) -> None:
     if not (math.isfinite(difference) and abs(difference) <= 1):
         raise ValueError(f"difference must be in [-1, 1], got {difference}")
     if not (math.isfinite(variance) and variance > 0):

@@ -14,9 +14,10 @@ from parts.coverage_papers import around, checked, covers
 
 from analytics.confusion import assessor_counts, gold_check_counts
 from analytics.estimators import Estimate, Refusal
-from analytics.papers.combining import majority_matrix, pattern_matrix, pattern_scores
 from analytics.papers.goldberg import corrected_value
-from analytics.papers.inverse import label_scores, matrix_inverse, matrix_inverse_with_replacement
+from analytics.papers.inverse import label_scores, matrix_inverse
+from experiments.papers.combining import majority_matrix, pattern_matrix, pattern_scores
+from experiments.papers.inverse import matrix_inverse_with_replacement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

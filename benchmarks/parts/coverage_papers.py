@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from analytics.confusion import gold_check_counts
 from analytics.estimators import Estimate, Refusal
-from analytics.papers.calibration import hajek_inverse
 from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
 from analytics.papers.inverse import label_scores, matrix_variance, score_variance
+from experiments.papers.calibration import hajek_inverse
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from analytics.estimators import Refusal
-from analytics.papers.goldberg import accuracy
+from experiments.papers.goldberg import accuracy
 from experiments.parts.rows import Report, Row, as_json, as_text, failures, row
 
 

@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 
 from analytics.estimators import Refusal
-from analytics.papers.calibration import (
+from analytics.papers.calibration import informativeness, label_informativeness
+from analytics.papers.goldberg import corrected_value, corrected_variance
+from experiments.papers.calibration import (
     calibration,
     calibration_variance,
     hajek_inverse,
     hajek_matrix,
-    informativeness,
     inside_audit_variance,
-    label_informativeness,
     neyman_allocation,
     neyman_shares,
 )
-from analytics.papers.goldberg import corrected_value, corrected_variance
 
 F9 = [[40, 4, 1], [12, 20, 6], [8, 6, 13]]
 J = np.array([[0.70, 0.20, 0.10], [0.30, 0.45, 0.25], [0.05, 0.12, 0.83]])

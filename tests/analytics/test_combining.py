@@ -7,17 +7,16 @@ import pytest
 from scipy.stats import binom
 
 from analytics.estimators import Refusal
-from analytics.papers.combining import (
+from analytics.papers.combining import least_variance_scores, true_mix
+from analytics.papers.inverse import label_scores, score_variance
+from experiments.papers.combining import (
     inverse_variance_mean,
     judge_weights,
-    least_variance_scores,
     majority_matrix,
     pattern_matrix,
     pattern_scores,
     second_order_bias,
-    true_mix,
 )
-from analytics.papers.inverse import label_scores, score_variance
 
 # three grades, and a fourth label "cannot tell"
 WIDE = np.array([[0.7, 0.15, 0.05, 0.1], [0.2, 0.5, 0.1, 0.2], [0.05, 0.1, 0.8, 0.05]])

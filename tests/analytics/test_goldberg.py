@@ -7,18 +7,21 @@ import pytest
 from scipy.stats import binom, norm
 
 from analytics.estimators import Refusal
-from analytics.papers import printed as goldberg_printed
-from analytics.papers.algorithms import parametric_bootstrap, simulate_precision
+from analytics.papers.algorithms import parametric_bootstrap
 from analytics.papers.goldberg import (
-    accuracy,
     corrected_value,
     corrected_variance,
+    separate_audits_difference,
+    shared_audit_difference,
+)
+from experiments.papers import printed as goldberg_printed
+from experiments.papers.algorithms import simulate_precision
+from experiments.papers.goldberg import (
+    accuracy,
     corrected_variance_as_quotient,
     expected_mean,
     mean_and_variance,
     proportion_error,
-    separate_audits_difference,
-    shared_audit_difference,
 )
 
 EBAY_R, EBAY_N = (43, 59), (67, 84)

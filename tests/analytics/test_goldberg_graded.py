@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from analytics.estimators import Refusal
-from analytics.papers.goldberg import accuracy, corrected_value, corrected_variance, shared_audit_difference
+from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.graded import (
     bootstrap_over_topics,
     corrected_difference,
     corrected_system,
     grade_shares,
-    label_table,
-    ranked_labels,
     system_labels,
 )
+from experiments.papers.goldberg import accuracy
+from experiments.papers.graded import label_table, ranked_labels
 
 J7 = np.array([[0.8, 0.15, 0.05], [0.2, 0.6, 0.2], [0.05, 0.15, 0.8]])
 GAINS = np.array([1.0, 0.5, 0.0])

@@ -7,21 +7,12 @@ import pytest
 from scipy.stats import binom
 
 from analytics.estimators import Refusal
-from analytics.papers.goldberg import accuracy, corrected_value, corrected_variance, expected_mean
-from analytics.papers.intervals import (
-    Interval,
-    corrected_interval,
-    corrected_interval_of_shares,
-    dirichlet_interval,
-)
-from analytics.papers.refusals import (
-    audit_refusal,
-    feasibility_z,
-    gold_to_bound,
-    label_mix_refusal,
-    missing_gold_refusal,
-    separation_refusal,
-)
+from analytics.papers.goldberg import corrected_value, corrected_variance
+from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
+from analytics.papers.refusals import audit_refusal, gold_to_bound, missing_gold_refusal, separation_refusal
+from experiments.papers.goldberg import accuracy, expected_mean
+from experiments.papers.intervals import corrected_interval_of_shares
+from experiments.papers.refusals import feasibility_z, label_mix_refusal
 
 YORK_R, YORK_N = (14, 50), (230, 285)
 YORK_V = 0.2596**2 / 50

@@ -9,14 +9,14 @@ from analytics.estimators import Estimate, Refusal, as_targets
 from analytics.papers.assumption import assumption_test
 from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
 from analytics.papers.inverse import (
+    Matrices,
     _inverse,
     _Labels,
-    _Matrices,
     label_scores,
     matrix_inverse,
-    matrix_inverse_with_replacement,
     separation_refusal,
 )
+from experiments.papers.inverse import matrix_inverse_with_replacement
 
 MATRICES = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.25, 0.75]]])
 GOLD = np.full((2, 2), 50.0)
@@ -52,7 +52,7 @@ def test_with_known_matrices_the_poisson_form_and_its_variance_are_unbiased():
             given = np.array(labels)
             q = chance * chance_of(assessor[mine], grade[item[mine]], given)
             targets = as_targets(w[drawn])
-            matrices = _Matrices(
+            matrices = Matrices(
                 MATRICES, GOLD, _Labels(position, assessor[mine], given, share), int(drawn.sum())
             )
             mixes = matrices.mixes(targets.scaled(1 / pi[drawn]))

@@ -6,14 +6,10 @@ import pytest
 from analytics.comparison import welch
 from analytics.confusion import audit_counts, confusion_from_counts
 from analytics.estimators import Refusal
-from analytics.papers.goldberg import (
-    corrected_value,
-    corrected_variance,
-    fieller,
-    proportion_error,
-    shared_audit_difference,
-)
-from analytics.papers.inverse import label_scores, matrix_inverse_with_replacement, score_variance
+from analytics.papers.goldberg import corrected_value, corrected_variance, fieller, shared_audit_difference
+from analytics.papers.inverse import label_scores, score_variance
+from experiments.papers.goldberg import proportion_error
+from experiments.papers.inverse import matrix_inverse_with_replacement
 
 
 def six(value):

@@ -7,7 +7,7 @@ import pytest
 
 from analytics.correction import greg_label
 from analytics.estimators import Refusal
-from analytics.papers.calibration import calibration_variance, label_informativeness
+from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import corrected_variance
 from analytics.planning.planner import (
     METHODS,
@@ -23,6 +23,7 @@ from analytics.planning.planner import (
     split,
     topics_for_test,
 )
+from experiments.papers.calibration import calibration_variance
 
 M_R, M_N = 43 / 59, 67 / 84
 D = M_R + M_N - 1

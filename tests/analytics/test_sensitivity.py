@@ -11,9 +11,9 @@ from analytics.papers.sensitivity import (
     cautious_residual_variance,
     drift_that_changes,
     drift_variance,
-    p_value_with_drift,
     sensitivity_range,
 )
+from experiments.papers.sensitivity import p_value_with_drift
 
 EBAY_V = 0.414**2 / 10278 + 0.402**2 / 20604
 EBAY_M = (0.804698 + 0.828442) / 2

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
 from analytics.estimators import horvitz_thompson
-from sampling.grade_errors import error_weights, errors, errors_by_grade, parse_error_measure
+from experiments.papers.grade_errors import error_weights, errors, errors_by_grade, parse_error_measure
 
 MAE, MSE = parse_error_measure("MAE"), parse_error_measure("MSE")
 

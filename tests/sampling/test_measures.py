@@ -36,7 +36,7 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
             r"choose one of \['DCG', 'Gain', 'P', 'RBP'\] here; \['AP', 'nDCG'\] are estimated",
         ),
         ("Recall@10", "ratio"),
-        ("MAE", "see sampling.grade_errors"),
+        ("MAE", "see experiments.papers.grade_errors"),
         ("wSwaps@5", "see sampling.pairwise"),
         ("DCG", "needs a cutoff"),
         ("P@0", r"cutoff must be within \[1, 100000\], got 0"),

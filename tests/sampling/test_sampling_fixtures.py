@@ -12,7 +12,8 @@ import pytest
 from analytics.estimators import difference_estimator, horvitz_thompson
 from analytics.fixed_size import fixed_size, fixed_size_forecast
 from analytics.importance import balance_heuristic, importance_sampling
-from analytics.papers.inverse import label_noise, label_scores
+from analytics.papers.inverse import label_scores
+from experiments.papers.inverse import label_noise
 from sampling.designs import (
     baseline_design,
     design_variance,
