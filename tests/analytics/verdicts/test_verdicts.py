@@ -1,9 +1,6 @@
-"""What a computation may say of runs and pairs: when it must refuse, when it is certain, and what it advises."""
-
-import math
+"""What a computation may say of runs and pairs: when it must refuse, and when it is certain."""
 
 import pytest
-from django.urls import reverse
 from small_campaign import (
     DEPTH,
     DOCUMENTS,
@@ -11,14 +8,12 @@ from small_campaign import (
     TOPICS,
     doc_id,
     judge_all,
-    judge_audit,
-    make_assessor,
     make_campaign,
     make_collection,
     returned,
     true_grade,
-    truth_of,
 )
+from verdict_campaigns import audit_and_judge, finished, people_of, rows_of
 
 from analytics.forms import DesignForm
 from analytics.models import Method
@@ -28,32 +23,11 @@ from judging.services.files import import_runs, import_topics
 from judging.services.judgment_files import import_judgments
 from sampling.models import Draw
 from sampling.questions import Design
-from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from sampling.services.forecasting import preview
 from sampling.services.population import DrawRefused
-from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
-
-Z95 = 1.959963984540054
-ONE_MATRIX = "one matrix for all assessors"
-
-
-def people_of(campaign):
-    return [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
-
-
-def audit_and_judge(campaign, wanted=N_FRAME):
-    audit(campaign=campaign, items_each_time=wanted, items_in_total=wanted, seed=5)
-    judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
-
-
-def finished(campaign, wanted=N_FRAME, grade=lambda slot, place: truth_of(slot)):
-    """Judge everything, audit `wanted` items, and return the campaign."""
-    judge_all(campaign, people_of(campaign), grade=grade)
-    audit_and_judge(campaign, wanted)
-    return campaign
 
 
 def undrawn(folder):
@@ -112,12 +86,6 @@ def all_pairs():
     return [(name, doc_id(t, document)) for t, name in enumerate(TOPICS) for document in range(DOCUMENTS)]
 
 
-def rows_of(computation, **conditions):
-    """Return {(method, measure, run, run_b): row}."""
-    found = computation.estimates.filter(**conditions).select_related("run", "run_b")
-    return {(e.method, e.measure, e.run.run_id, e.run_b and e.run_b.run_id): e for e in found}
-
-
 def said(computation):
     """Return all that is said of every target, without keys and times."""
     names = ("value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "n", "sources")
@@ -125,18 +93,6 @@ def said(computation):
         key: [getattr(row, name) for name in (*names, "refusal", "warning")]
         for key, row in rows_of(computation).items()
     }
-
-
-@pytest.fixture
-def page(client, db):
-    client.force_login(User.objects.create(username="rita", role="researcher"))
-
-    def get(name, campaign, **query):
-        answer = client.get(reverse(f"analytics:{name}", args=[campaign.pk]), query)
-        assert answer.status_code == 200
-        return answer
-
-    return get
 
 
 def verdict_of(page, campaign, a, b, measure="DCG@10"):
@@ -315,95 +271,3 @@ def test_the_top_grade_as_relevant_is_drawn_and_computed(tmp_path):
     # Grade 3: documents 3 and 7 of t0, 2 and 6 of t1, 1, 5 and 9 of t2.
     for method in (Method.NAIVE, Method.CORRECTED, Method.TRUE):
         assert rows[method, "P(rel=3)@10", "run0", None].value == pytest.approx(7 / 30)
-
-
-# -- advice -------------------------------------------------------------------------------------------------
-
-
-def test_an_unresolved_difference_says_how_many_gold_labels_are_needed(tmp_path, page):
-    # Judges who say nothing: the errors of the classes are as large as the grades' own spread.
-    campaign = finished(make_campaign(tmp_path), wanted=25, grade=lambda slot, place: 1)
-    row = rows_of(recompute(campaign=campaign))[Method.CORRECTED, "DCG@10", "run0", "run2"]
-    assert row.low < 0 < row.high
-    # Everything was drawn, so all of the variance is the audit's: N^2 S^2 (1/m - 1/N), all N items weigh in.
-    n, m = N_FRAME, row.n
-    spread = row.standard_error**2 / (n**2 * (1 / m - 1 / n))
-    q = (Z95 / row.value) ** 2
-    needed = min(n, math.ceil(n**2 * spread * q / (1 + n * spread * q)))
-    assert f"not resolved by {m} gold labels; about {needed} needed" in row.warning
-    answer = page("pair", campaign, a="run0", b="run2", measure="DCG@10")
-    assert row.warning in answer.context["verdict"]
-    assert f"about {needed} needed" in answer.content.decode()
-
-
-def test_where_the_drawing_error_is_too_large_more_items_are_advised(tmp_path, page):
-    campaign = finished(make_campaign(tmp_path, budget=30), wanted=N_FRAME)
-    row = rows_of(recompute(campaign=campaign))[Method.CORRECTED, "DCG@10", "run0", "run2"]
-    assert row.low < 0 < row.high
-    advice = "the drawing error alone is larger than the difference: judge more items"
-    assert row.warning.endswith(advice)
-    assert advice in page("pair", campaign, a="run0", b="run2", measure="DCG@10").content.decode()
-
-
-def test_a_resolved_difference_and_a_single_run_have_no_advice(tmp_path):
-    rows = rows_of(recompute(campaign=finished(make_campaign(tmp_path))), method=Method.CORRECTED)
-    assert "not resolved" not in rows[Method.CORRECTED, "P@10", "run0", "run1"].warning
-    assert not [key for key, row in rows.items() if key[3] is None and "not resolved" in row.warning]
-
-
-# -- audits -------------------------------------------------------------------------------------------------
-
-
-def expected_after(campaign, each, total, times):
-    """Audit so many times; return the expected number of gold items after each, None for no audit."""
-    made = [audit(campaign=campaign, items_each_time=each, items_in_total=total) for _ in range(times)]
-    return [one and one.expected_in_total for one in made]
-
-
-def test_fewer_items_each_time_do_not_stall_the_audits(tmp_path):
-    campaign = make_campaign(tmp_path)
-    judge_all(campaign, people_of(campaign))
-    assert expected_after(campaign, 20, 40, 1) == [20]
-    assert expected_after(campaign, 5, 40, 3) == [25, 30, 35]
-
-
-def test_when_the_total_is_reached_there_is_no_further_audit(tmp_path):
-    campaign = make_campaign(tmp_path)
-    judge_all(campaign, people_of(campaign))
-    assert expected_after(campaign, 20, 40, 4) == [20, 40, None, None]
-    assert expected_after(campaign, 20, 30, 1) == [None]  # lowered below what has been spent
-    assert campaign.audits.count() == 2
-
-
-def test_the_total_is_spent_in_step_with_the_judging(tmp_path):
-    campaign = make_campaign(tmp_path)
-    people = people_of(campaign)
-    judge_all(campaign, people, topic__topic_id="t0")  # a third
-    assert expected_after(campaign, 10, 12, 3) == [4, None, None]
-    judge_all(campaign, people, topic__topic_id="t1")
-    assert expected_after(campaign, 10, 12, 2) == [8, None]
-    judge_all(campaign, people)
-    assert expected_after(campaign, 3, 12, 2) == [11, 12]
-    newest = campaign.audits.latest("sequence").entries.values_list("item__topic__topic_id", flat=True)
-    assert set(newest) == set(TOPICS)
-
-
-# -- the matrix inverse -------------------------------------------------------------------------------------
-
-
-def inverse_rows(campaign):
-    return rows_of(recompute(campaign=campaign), method=Method.MATRIX_INVERSE).values()
-
-
-def test_usable_matrices_are_each_assessors_own(tmp_path):
-    rows = inverse_rows(finished(make_campaign(tmp_path)))
-    assert {row.refusal for row in rows} == {""}
-    assert not [row.warning for row in rows if ONE_MATRIX in row.warning]
-
-
-def test_where_one_assessors_matrix_cannot_be_used_all_share_one_and_the_warning_says_so(tmp_path):
-    campaign = finished(make_campaign(tmp_path), grade=lambda slot, place: 3 if place else truth_of(slot))
-    rows = [row for row in inverse_rows(campaign) if row.measure == "P@10"]
-    assert [row.run_b is None for row in rows if row.value is not None].count(True) == 3
-    for row in rows:
-        assert f"{ONE_MATRIX}: 1 of 2 assessors' matrices cannot be used" in row.warning, row.refusal
