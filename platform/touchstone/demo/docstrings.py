@@ -55,7 +55,7 @@ def stdlib_documents() -> Iterator[Docstring]:
 
     Docstrings of fewer than 40 characters are left out. Of documents with the same text the one with the
     shortest name is kept: `str.replace`, not `bytearray.replace`. Order and content are the same on every run
-    of one Python; patch releases of 3.11 differ in a few docstrings.
+    of one Python; other releases have other docstrings.
 
     Examples
     --------
