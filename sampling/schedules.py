@@ -1,12 +1,14 @@
 """When a scheduled audit is due: every so many seconds, or at the times of a crontab line; and both in words.
 
-Times are UTC, which has no summer time: no due time is skipped or comes twice. Celery's crontab answers another
-question (how long to wait since a last run), needs an application, and has no way back to the newest due time.
+Times are UTC, which has no summer time: no due time is skipped or comes twice. cronsim finds the times, forwards and
+backwards; a line is read here, because its words need the values of its fields and a refusal names what is wrong.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
+
+from cronsim import CronSim
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -22,7 +24,6 @@ FIELDS = (
 )
 LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 LONGEST_LINE = 60
-YEARS_LOOKED_AT = 9  # 29 February is missing for eight years around 2100
 SPELLED_OUT_TIMES = 4
 UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -37,9 +38,16 @@ class Crontab:
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
 
-    def is_on(self, day: date) -> bool:
-        """Return whether anything is due on the day."""
-        return day.month in self.months and day.day in self.days and day.isoweekday() % 7 in self.weekdays
+    @property
+    def line(self) -> str:
+        """Return the line in one spelling, every value listed, that all programs read alike."""
+        days = "*" if len(self.days) == 31 else _listed(self.days)
+        weekdays = "*" if len(self.weekdays) == 7 else _listed(self.weekdays)
+        return " ".join((_listed(self.minutes), _listed(self.hours), days, _listed(self.months), weekdays))
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ",".join(map(str, values))
 
 
 # -- reading a line -------------------------------------------------------------------------------------------
@@ -122,14 +130,7 @@ def next_due(schedule: Crontab, after: datetime) -> datetime:
     >>> next_due(parse_crontab("0 0 29 2 *"), datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2028-02-29T00:00:00+00:00'
     """
-    moment = _in_utc(after)
-    for number in range(366 * YEARS_LOOKED_AT):
-        day = moment.date() + timedelta(days=number)
-        if schedule.is_on(day):
-            for due in _times(schedule, day):
-                if due > moment:
-                    return due
-    raise ValueError(f"{schedule} is not due within {YEARS_LOOKED_AT} years after {after}")
+    return next(CronSim(schedule.line, _in_utc(after)))
 
 
 def last_due(schedule: Crontab, at: datetime, since: datetime) -> datetime | None:
@@ -143,15 +144,10 @@ def last_due(schedule: Crontab, at: datetime, since: datetime) -> datetime | Non
     >>> last_due(monday, datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 10, 1, tzinfo=UTC)).isoformat()
     '2026-11-16T02:30:00+00:00'
     """
-    moment, start = _in_utc(at), _in_utc(since)
-    day = moment.date()
-    while day >= start.date():
-        if schedule.is_on(day):
-            for due in reversed(_times(schedule, day)):
-                if start < due <= moment:
-                    return due
-        day -= timedelta(days=1)
-    return None
+    # Backwards, the first time found is before the second it starts from: `at` itself may be due.
+    second_after = _in_utc(at).replace(microsecond=0) + timedelta(seconds=1)
+    newest = next(CronSim(schedule.line, second_after, reverse=True))
+    return newest if newest > _in_utc(since) else None
 
 
 def last_due_of_interval(every_seconds: int, starts_at: datetime, at: datetime) -> datetime | None:
@@ -173,14 +169,6 @@ def next_due_of_interval(every_seconds: int, starts_at: datetime, after: datetim
     """Return the first of the times starts_at + n every_seconds, n = 1, 2, ..., after a moment."""
     newest = last_due_of_interval(every_seconds, starts_at, after)
     return (newest or _in_utc(starts_at)) + timedelta(seconds=every_seconds)
-
-
-def _times(schedule: Crontab, day: date) -> list[datetime]:
-    return [
-        datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC)
-        for hour in schedule.hours
-        for minute in schedule.minutes
-    ]
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -1,8 +1,10 @@
-"""When scheduled audits are due, checked against Celery's crontab and a minute-by-minute count, and in words."""
+"""When scheduled audits are due, checked against Celery's crontab and counts minute by minute, and in words."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 
+import numpy as np
 import pytest
 from celery.schedules import crontab
 from hypothesis import given, settings
@@ -58,6 +60,70 @@ def test_due_times_are_those_found_by_looking_at_every_minute(minute, hour, days
     assert last_due(schedule, end, start) == (expected[-1] if expected else None)
 
 
+def field(least, most):
+    """Return random fields: lists of values and of ranges, with and without steps."""
+    value = st.integers(least, most)
+    span = st.tuples(value, value).map(lambda ends: f"{min(ends)}-{max(ends)}")
+    step = st.tuples(st.one_of(st.just("*"), span, value.map(str)), st.integers(1, most)).map(
+        lambda parts: f"{parts[0]}/{parts[1]}"
+    )
+    return st.lists(st.one_of(value.map(str), span, step), min_size=1, max_size=3).map(",".join)
+
+
+LINES = st.one_of(
+    st.tuples(field(0, 59), field(0, 23), st.just("*"), field(1, 12), field(1, 6)),
+    st.tuples(field(0, 59), field(0, 23), field(1, 28), field(1, 12), st.just("*")),
+    st.tuples(field(0, 59), field(0, 23), st.sampled_from(["29", "30", "31", "29-31"]), st.just("2,3"), st.just("*")),
+).map(" ".join)  # fmt: skip
+MINUTE_ZERO, TEN_YEARS = np.datetime64("2095-06-01T00:00", "m"), 3652 * 1440  # 2100 has no 29 February
+
+
+@cache
+def every_minute():
+    """Return the fields of every minute of ten years, as a calendar names them: minute, hour, day, month, weekday."""
+    moments = MINUTE_ZERO + np.arange(TEN_YEARS)
+    hours, days, months = (moments.astype(f"datetime64[{unit}]") for unit in "hDM")
+    sunday_is_0 = (days.astype(np.int64) + 4) % 7  # 1970-01-01 was a Thursday
+    return (
+        (moments - hours).astype(np.int8),
+        (hours - days).astype(np.int8),
+        (days - months).astype(np.int8) + 1,
+        (months.astype(np.int64) % 12).astype(np.int8) + 1,
+        sunday_is_0.astype(np.int8),
+    )
+
+
+def values_of(text, least, most):
+    """Return what a field allows, as the manual of crontab(5) reads it: written apart from the product."""
+    allowed = []
+    for part in text.split(","):
+        span, _, step = part.partition("/")
+        ends = [least, most] if span == "*" else [int(end) for end in span.split("-")]
+        first, last = ends[0], most if step and len(ends) == 1 else ends[-1]
+        allowed.extend(range(first, last + 1, int(step or 1)))
+    return np.array(allowed, dtype=np.int8)
+
+
+@given(LINES, st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_due_times_of_random_lines_are_those_of_ten_years_of_minutes(line, seed):
+    bounds = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+    is_due = np.ones(TEN_YEARS, dtype=bool)
+    for text, bound, values in zip(line.split(), bounds, every_minute(), strict=True):
+        allowed = values_of(text, *bound)
+        is_due &= np.isin(values, allowed % 7 if bound == (0, 7) else allowed)
+    due = np.flatnonzero(is_due)
+    start = MINUTE_ZERO.item().replace(tzinfo=UTC)
+    schedule = parse_crontab(line)
+    for minute in np.random.default_rng(seed).integers(0, TEN_YEARS, 200).tolist() + due[:50].tolist():
+        moment = start + timedelta(minutes=minute)
+        place = np.searchsorted(due, minute, side="right")  # what is due at this very minute is not next
+        if place < len(due):
+            assert next_due(schedule, moment) == start + timedelta(minutes=int(due[place]))
+        newest = start + timedelta(minutes=int(due[place - 1])) if place else None
+        assert last_due(schedule, moment, start - timedelta(seconds=1)) == newest
+
+
 @pytest.mark.parametrize(
     ("line", "due"),
     [
@@ -103,6 +169,10 @@ def test_29_february_is_found_across_the_year_2100():
         ("0 0 30 2 *", "never due"),
         ("0 0 31 4,6,9,11 *", "never due"),
         ("0 0 1 * mon", "not both"),
+        ("0 0 L * *", "day must be 1 to 31 or *, got 'l'"),  # cronsim would take these four
+        ("0 0 LW * *", "day must be 1 to 31 or *, got 'lw'"),
+        ("0 0 * * 5L", "weekday must be 0 to 7 or *, got '5l'"),
+        ("0 0 * * mon#2", "weekday must be 0 to 7 or *, got 'mon#2'"),
         ("@daily", "got 1 fields"),
         ("*;DROP * * * *", "minute must be"),
         ("0 " * 40, "at most 60 characters"),
