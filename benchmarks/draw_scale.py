@@ -112,13 +112,13 @@ def _document_ids(numbers: np.ndarray) -> pl.Series:
 
 def _frame_and_draw(folder: Path) -> dict[str, Any]:
     """Do what the product does from the stored runs to the items drawn, without its database."""
+    from experiments.papers.sizes import binary_spread
     from judging.rankings import read_rankings
     from sampling.designs import mixture, normalised, uniform_design
     from sampling.draws import permanent_random_numbers, poisson_draw
     from sampling.measures import parse_measure
     from sampling.pooling import pool_of_rankings
     from sampling.questions import importance, nested_probabilities, prior_of_runs
-    from sampling.sizes import binary_spread
 
     seconds: Seconds = {}
     with _timed(seconds, "frame"):

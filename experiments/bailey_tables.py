@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.tiers.agreement import Kappa, cohen_kappa, scott_pi
 from analytics.tiers.rankings import RankAgreement, rank_agreement
+from experiments.papers.label_samples import nested_sample
 from experiments.parts.bailey import (
     TOPIC_SHARE,
     Agreement,
@@ -34,7 +35,7 @@ from experiments.parts.bailey import (
     scores,
 )
 from experiments.parts.rows import Report, Row, as_json, as_text, failures, row
-from sampling.label_samples import label_counts, label_probabilities, label_shares, nested_sample
+from sampling.label_samples import label_counts, label_probabilities, label_shares
 
 HEADINGS = {
     "table1": "Table 1: the study's size, and the name of its kappa",

@@ -20,11 +20,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from experiments.bailey_tables import GOLD_GIVEN_BRONZE
+from experiments.papers.sizes import ranking_contrast
 from experiments.parts.bailey import GRADES, RUNS, TOPICS, draw_pools
 from sampling.designs import inclusion_probabilities
 from sampling.draws import poisson_draw
 from sampling.measures import FloatArray, parse_measure, run_weights
-from sampling.sizes import ranking_contrast
 from sampling.strategies import STRATEGIES, question_influence, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"

@@ -20,7 +20,9 @@ from analytics.charts import Chart
 from analytics.charts import curve as budget_curve
 from analytics.charts.chart import framed
 from analytics.charts.theme import GOLD, INK
-from sampling.designs import NORMAL_97_5, draws_for_distinct, inclusion_probabilities, poisson_variance
+from experiments.papers.forecasts import poisson_variance
+from sampling.designs import inclusion_probabilities
+from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.measures import parse_measure
 from sampling.pooling import Pool, pool, prior_utility
 from sampling.questions import (

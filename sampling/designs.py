@@ -1,9 +1,8 @@
 """Designs: the rule that gives every item of a frame its probability. Nothing here is random.
 
-Two families. *With replacement* (Schnabel et al. 2016): a distribution Q over the items, sum Q = 1, from
-which single draws are taken. *Without replacement* (the default): inclusion probabilities pi, sum pi = the
-expected number of judgments, from the sizes of sampling/sizes.py. What a design is worth before a judgment is
-spent says sampling/forecasts.py.
+Draws are made without replacement: inclusion probabilities pi, sum pi = the expected number of judgments. They come
+from sizes, which may be mixed with other distributions over the items. The designs with replacement of Schnabel et
+al. (2016), each for one question, are in experiments/papers/designs.py.
 """
 
 from collections.abc import Sequence
@@ -12,37 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.forecasts import (
-    NORMAL_97_5,
-    design_variance,
-    draws_for_distinct,
-    expected_design_variance,
-    forecast_half_width,
-    forecast_naive_half_width,
-    poisson_variance,
-)
 from sampling.measures import FloatArray
 from sampling.pooling import as_ranks
-from sampling.sizes import (
-    as_distribution,
-    as_nonnegative,
-    as_run_weights,
-    baseline_contrast,
-    pair_contrast,
-    ranking_contrast,
-    require_same_items,
-)
+from sampling.sizes import as_distribution, as_nonnegative, as_run_weights, require_same_items
 from sampling.sparse import SparseRuns
 
-__all__ = [
-    "NORMAL_97_5", "DepthPool", "average_run_design", "baseline_design", "depth_pool", "design_variance",
-    "draws_for_distinct", "expected_design_variance", "forecast_half_width", "forecast_naive_half_width",
-    "inclusion_probabilities", "mixture", "naive_design", "normalised", "pair_design", "poisson_variance",
-    "ranking_design", "single_design", "uniform_design", "union_probability",
-]  # fmt: skip
-
-
-# ---- with replacement: a distribution over the items ---------------------------------------------
+# ---- distributions over the items ------------------------------------------------------------------
 
 
 def normalised(sizes: ArrayLike) -> FloatArray:
@@ -62,84 +36,11 @@ def normalised(sizes: ArrayLike) -> FloatArray:
     return np.asarray(scaled / scaled.sum(), dtype=np.float64)
 
 
-def _proportional_to(contrast: FloatArray, utility: ArrayLike) -> FloatArray:
-    guess = as_nonnegative("utility", utility, 1)
-    require_same_items("utility", guess, contrast.size)
-    return normalised(guess * contrast)
-
-
 def uniform_design(n_items: int) -> FloatArray:
     """Return 1/n_items for every item of the frame; ValueError when the frame is empty."""
     if n_items < 1:
         raise ValueError(f"n_items must be at least 1, got {n_items}")
     return np.full(n_items, 1.0 / n_items)
-
-
-def naive_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatArray:
-    """Return Q proportional to utility * sum of the runs' weights: the heuristic that optimal designs are
-    shown against.
-
-    It spends judgments on documents that all runs rank alike. For a comparison with a baseline pass the
-    baseline as one of the rows: left out, documents that only it returns can never be drawn.
-
-    Source: Schnabel et al. (2016), section 7.3 and Table 6, after Yilmaz et al. (2008) and multiple
-    importance sampling.
-
-    Parameters
-    ----------
-    weights : array, shape (n_runs, n_items), or SparseRuns
-    utility : array, shape (n_items,)
-    """
-    rows = as_run_weights("weights", weights)
-    return _proportional_to(rows.item_sums(rows.value), utility)
-
-
-def single_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
-    """Return Q proportional to utility * w: least variance for one run's score, if the utility guess is
-    right.
-
-    Source: Schnabel et al. (2016), Eq 4. For a guessed probability p of binary relevance the optimum takes
-    sqrt(p) as utility, in general the root of the second moment; the paper plugs in p.
-
-    Raises
-    ------
-    ValueError
-        Negative or not finite input, or nothing to draw (an empty run).
-    """
-    return _proportional_to(as_nonnegative("weights", weights, 1), utility)
-
-
-def pair_design(weights_a: ArrayLike, weights_b: ArrayLike, utility: ArrayLike) -> FloatArray:
-    """Return Q proportional to utility * abs(w_a - w_b): least variance for the difference of two runs.
-
-    Source: Schnabel et al. (2016), Eq 9. Zero where the runs agree: see `require_support` before any reuse.
-
-    Examples
-    --------
-    >>> pair_design([1.0, 0.5, 0.0], [1.0, 0.0, 0.5], [2.0, 3.0, 1.0]).tolist()
-    [0.0, 0.75, 0.25]
-    """
-    return _proportional_to(pair_contrast(weights_a, weights_b), utility)
-
-
-def baseline_design(
-    candidates: ArrayLike | SparseRuns, baseline: ArrayLike, utility: ArrayLike
-) -> FloatArray:
-    """Return Q proportional to utility * sqrt(sum (w_j - w_0)^2): least summed variance of all candidates'
-    differences.
-
-    Source: Schnabel et al. (2016), Eq 11.
-    """
-    return _proportional_to(baseline_contrast(candidates, baseline), utility)
-
-
-def ranking_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatArray:
-    """Return Q proportional to utility * sqrt(sum (w_j - mean w)^2): least summed variance of all pairwise
-    differences.
-
-    Source: Schnabel et al. (2016), Eq 13.
-    """
-    return _proportional_to(ranking_contrast(weights), utility)
 
 
 def average_run_design(weights: ArrayLike | SparseRuns) -> FloatArray:
@@ -255,34 +156,6 @@ def inclusion_probabilities(sizes: ArrayLike, expected_count: float) -> FloatArr
         )
     pi[scaled > largest[k]] = 1.0
     return pi
-
-
-def union_probability(designs: ArrayLike) -> FloatArray:
-    """Return the largest inclusion probability over batches, by item: that of all batches of one seed together.
-
-    Each batch takes the items whose permanent random number lies below its own probability, so together they
-    take those below the largest. Nothing is judged twice. Later probabilities may depend on earlier labels only
-    as methods/sampling.md allows: on fold k, on other folds' labels of the first batch.
-
-    Parameters
-    ----------
-    designs : array, shape (n_batches, n_items)
-        Inclusion probabilities of every batch.
-
-    Raises
-    ------
-    ValueError
-        No batch, or a probability outside [0, 1].
-
-    Examples
-    --------
-    >>> union_probability([[0.5, 0.1], [0.2, 0.3]]).tolist()
-    [0.5, 0.3]
-    """
-    rows = as_nonnegative("designs", designs, 2)
-    if rows.max() > 1.0:
-        raise ValueError(f"designs must be within [0, 1], got {rows.max()}")
-    return np.asarray(rows.max(axis=0), dtype=np.float64)
 
 
 # ---- the depth pool, for comparison --------------------------------------------------------------

@@ -105,14 +105,6 @@ def ranks_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> np.n
     return returned_in_frame(frame, runs, depth).dense()
 
 
-def ranks_outside(
-    frame: pl.DataFrame, runs: Sequence[Run], depth: int, topic_ids: Sequence[str]
-) -> list[np.ndarray]:
-    """Return per run the ranks, down to the depth, at which it returns documents that the draw could not select."""
-    rankings = [_rankings(run) for run in runs]
-    return ranks_in_pairs(rankings, frame["topic_id"], frame["doc_id"], depth, topic_ids)[1]
-
-
 # -- draws and judgments of a campaign ----------------------------------------------------------------------
 
 # The newest grade of every assessor and item. A check that a later batch drew counts like any other judgment of it.

@@ -12,6 +12,8 @@ import pytest
 from scipy.stats import binom, kendalltau, norm
 
 from experiments import papers, schnabel_synth
+from experiments.papers.designs import baseline_design, pair_design, single_design
+from experiments.papers.forecasts import design_variance, expected_design_variance
 from experiments.parts import paper, synth, tables
 from experiments.parts.designs import (
     baseline_comparison,
@@ -22,13 +24,6 @@ from experiments.parts.designs import (
 )
 from experiments.parts.figures import kendall_tau, picture, right_signs
 from experiments.parts.rows import Report, as_json, as_text, failures, row
-from sampling.designs import (
-    baseline_design,
-    design_variance,
-    expected_design_variance,
-    pair_design,
-    single_design,
-)
 from sampling.sizes import UnsupportedWeightError
 
 KEYS = ["table2", "table3", "table4", "table5", "table6", "table7", "figure1", "figure2", "figure3"]

@@ -8,16 +8,11 @@ import numpy as np
 from parts.trec_like import Floats, Ints, JudgedPool
 
 from analytics.estimators import Estimate, difference_estimator
+from experiments.papers.designs import naive_design, pair_design
+from experiments.papers.forecasts import design_variance, poisson_variance
 from sampling.batches import learned_sizes, probabilities_by_fold
-from sampling.designs import (
-    average_run_design,
-    design_variance,
-    draws_for_distinct,
-    inclusion_probabilities,
-    naive_design,
-    pair_design,
-    poisson_variance,
-)
+from sampling.designs import average_run_design, inclusion_probabilities
+from sampling.forecasts import draws_for_distinct
 from sampling.pooling import prior_utility
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_prior, rank_features
 from sampling.questions import Design, Importance, default_sizes, prior_of_runs

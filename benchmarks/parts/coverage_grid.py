@@ -30,13 +30,8 @@ from analytics.confusion import assessor_counts
 from analytics.correction import greg_label, greg_label_by_topic, matrix_inverse
 from analytics.labels import vote_classes
 from analytics.results import Estimates
-from sampling.designs import (
-    average_run_design,
-    inclusion_probabilities,
-    mixture,
-    ranking_design,
-    uniform_design,
-)
+from experiments.papers.designs import ranking_design
+from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
 from sampling.strategies import question_influence, strategy_probabilities
 

@@ -22,7 +22,8 @@ from analytics.correction import greg_label, greg_label_by_topic
 from analytics.estimators import Estimate, Refusal
 from analytics.labels import naive, vote_classes
 from analytics.papers.inverse import matrix_inverse
-from sampling.designs import average_run_design, inclusion_probabilities, mixture, pair_design, uniform_design
+from experiments.papers.designs import pair_design
+from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
 from sampling.strategies import question_influence, strategy_probabilities
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from analytics.estimators import Refusal
 from analytics.tiers.rankings import TopicScores, rank_agreement, scores_by_topic
-from sampling.label_samples import label_counts, label_shares, nested_sample, whole_counts
+from experiments.papers.label_samples import nested_sample, whole_counts
+from sampling.label_samples import label_counts, label_shares
 from sampling.measures import FloatArray
 
 TOPICS, RUNS, GRADES = 33, 15, 3

@@ -7,18 +7,17 @@ import numpy as np
 
 from analytics.estimators import Estimate
 from analytics.importance import importance_sampling
-from experiments.parts.synth import ITEMS, Synth, true_scores
-from sampling.designs import (
+from experiments.papers.designs import (
     baseline_design,
-    design_variance,
-    mixture,
     naive_design,
-    normalised,
     pair_design,
     ranking_design,
     single_design,
 )
-from sampling.draws import draw_with_replacement
+from experiments.papers.draws import draw_with_replacement
+from experiments.papers.forecasts import design_variance
+from experiments.parts.synth import ITEMS, Synth, true_scores
+from sampling.designs import mixture, normalised
 from sampling.measures import FloatArray
 
 UNIFORM_SHARE = 0.04  # the widths of Table 4 need it; the paper does not say so

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.estimators import unsupported_share
+from experiments.papers.designs import pair_design, single_design
+from experiments.papers.forecasts import design_variance
 from experiments.parts import paper
 from experiments.parts.designs import (
     Comparison,
@@ -27,7 +29,6 @@ from experiments.parts.synth import (
     true_scores,
     user_scores,
 )
-from sampling.designs import design_variance, pair_design, single_design
 from sampling.measures import FloatArray, parse_measure, run_weights
 
 DRAWS_PER_USER = 5  # Tables 2 to 4: n = 5 |X|

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from judging.models import Campaign
-from sampling.designs import NORMAL_97_5, draws_for_distinct, inclusion_probabilities, normalised
+from sampling.designs import inclusion_probabilities, normalised
+from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.frames import newest_draw
 from sampling.measures import FloatArray
 from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals

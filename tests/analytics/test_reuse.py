@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from analytics.estimators import Refusal, difference_estimator
 from analytics.reuse import reusability, top_up
-from sampling.designs import forecast_half_width, inclusion_probabilities, pair_design
+from experiments.papers.designs import pair_design
+from experiments.papers.forecasts import forecast_half_width
+from sampling.designs import inclusion_probabilities
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.sizes import IdenticalSystemsError, UnsupportedWeightError
 

@@ -5,37 +5,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampling.designs import (
-    average_run_design,
+from experiments.papers.designs import (
     baseline_design,
+    naive_design,
+    pair_design,
+    ranking_design,
+    single_design,
+)
+from experiments.papers.forecasts import (
     design_variance,
-    draws_for_distinct,
     expected_design_variance,
     forecast_half_width,
     forecast_naive_half_width,
-    inclusion_probabilities,
-    mixture,
-    naive_design,
-    normalised,
-    pair_design,
     poisson_variance,
-    ranking_design,
-    single_design,
-    uniform_design,
 )
-from sampling.sizes import (
-    IdenticalSystemsError,
-    UnsupportedWeightError,
+from experiments.papers.sizes import (
     baseline_contrast,
-    baseline_sizes,
     binary_spread,
     corrected_second_moments,
     design_sizes,
     pair_contrast,
-    pair_sizes,
     ranking_contrast,
-    ranking_sizes,
     require_support,
+)
+from sampling.designs import average_run_design, inclusion_probabilities, mixture, normalised, uniform_design
+from sampling.forecasts import draws_for_distinct
+from sampling.sizes import (
+    IdenticalSystemsError,
+    UnsupportedWeightError,
 )
 
 SIZES = st.lists(st.one_of(st.just(0.0), st.floats(1e-200, 1e100)), min_size=1, max_size=40).filter(any)
@@ -159,7 +156,7 @@ def test_identical_systems_are_refused_by_name_before_any_judging():
         lambda: pair_design(w, w, np.ones(3)),
         lambda: baseline_design([w, w], w, np.ones(3)),
         lambda: ranking_design(three, np.ones(3)),
-        lambda: pair_sizes(w, w, np.full(3, 0.5)),
+        lambda: pair_contrast(w, w),
     ):
         with pytest.raises(IdenticalSystemsError, match="identical under this measure"):
             attempt()
@@ -223,12 +220,16 @@ def test_shapes_and_bounds_are_checked(attempt, reason):
 
 
 def test_sizes_are_contrast_times_standard_deviation():
-    prior = np.array([0.5, 0.2])
-    assert pair_sizes([0.5, 0.1], [0.1, 0.3], prior) == pytest.approx([0.4 * 0.5, 0.2 * 0.4])
-    assert ranking_sizes([[0.5, 0.1], [0.1, 0.3]], prior) == pytest.approx(
+    spread = binary_spread([0.5, 0.2])
+    assert design_sizes(pair_contrast([0.5, 0.1], [0.1, 0.3]), spread) == pytest.approx(
+        [0.4 * 0.5, 0.2 * 0.4]
+    )
+    assert design_sizes(ranking_contrast([[0.5, 0.1], [0.1, 0.3]]), spread) == pytest.approx(
         np.array([0.2, 0.08]) / math.sqrt(2)
     )
-    assert baseline_sizes([[3, 0], [4, 0]], [0, 1], prior) == pytest.approx([2.5, math.sqrt(2) * 0.4])
+    assert design_sizes(baseline_contrast([[3, 0], [4, 0]], [0, 1]), spread) == pytest.approx(
+        [2.5, math.sqrt(2) * 0.4]
+    )
 
 
 def test_a_spread_of_zero_where_the_item_matters_is_refused():
@@ -338,7 +339,7 @@ def test_the_naive_forecast_is_wider_than_the_pairs_own_for_overlapping_runs():
     b = a.copy()
     b[rng.permutation(200)[:40]] *= 0.5
     p = np.clip(a * 0.4, 0.01, 0.5)
-    pi = inclusion_probabilities(pair_sizes(a, b, p), 20)
+    pi = inclusion_probabilities(design_sizes(pair_contrast(a, b), binary_spread(p)), 20)
     own = float(forecast_half_width(pi, a - b, p * (1 - p)))
     naive = forecast_naive_half_width(naive_design([a, b], p), a - b, p, p, 20)
     assert naive > 2 * own

@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.papers.draws import draw_with_replacement, mixture_probability
 from sampling.designs import inclusion_probabilities
-from sampling.draws import (
-    draw_with_replacement,
-    mixture_probability,
-    pareto_draw,
-    permanent_random_numbers,
-    poisson_draw,
-)
+from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
 
 PI = np.array([0.9, 0.5, 0.25, 1.0])
 Y = np.array([1.0, -2.0, 3.0, 0.5])

@@ -5,13 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampling.label_samples import (
-    label_counts,
-    label_probabilities,
-    label_shares,
-    nested_sample,
-    whole_counts,
-)
+from experiments.papers.label_samples import nested_sample, whole_counts
+from sampling.label_samples import label_counts, label_probabilities, label_shares
 
 # Bailey et al. (2008), Table 2, with "not" (grade 0) first: topics A and B
 POOL = np.array([[70, 20, 10], [100, 50, 50]])

@@ -40,6 +40,8 @@ def stored_runs(n_runs=12, n_topics=6, depth=300):
 
 def digests(seed):
     """Return the SHA-256 of everything that a draw consists of, from the ranking files to the items drawn."""
+    from experiments.papers.draws import draw_with_replacement
+    from experiments.papers.sizes import binary_spread, design_sizes, ranking_contrast
     from sampling.designs import (
         average_run_design,
         inclusion_probabilities,
@@ -47,18 +49,17 @@ def digests(seed):
         normalised,
         uniform_design,
     )
-    from sampling.draws import draw_with_replacement, pareto_draw, permanent_random_numbers, poisson_draw
+    from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
     from sampling.measures import parse_measure, run_weights
     from sampling.pooling import pool_of_rankings, prior_utility
     from sampling.prediction import cross_fitted, folds, rank_features
-    from sampling.sizes import ranking_sizes
     from sampling.strata import stratified_pareto_draw, stratified_probabilities
 
     pooled = pool_of_rankings(stored_runs(), 300)
     topic_ids = pooled.topic_ids[pooled.topic_index]
     weights = pooled.returned.with_values(run_weights(parse_measure("DCG@300"), pooled.returned.value, 6))
     prior = prior_utility(pooled.returned, 300)
-    sizes = normalised(ranking_sizes(weights, prior))
+    sizes = normalised(design_sizes(ranking_contrast(weights), binary_spread(prior)))
     sizes = mixture(sizes, [average_run_design(weights), uniform_design(sizes.size)], [0.15, 0.05])
     pi, by_topic = (
         inclusion_probabilities(sizes, 700),

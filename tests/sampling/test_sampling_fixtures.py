@@ -13,24 +13,20 @@ from analytics.estimators import difference_estimator, horvitz_thompson
 from analytics.fixed_size import fixed_size, fixed_size_forecast
 from analytics.importance import balance_heuristic, importance_sampling
 from analytics.papers.inverse import label_scores
-from experiments.papers.inverse import label_noise
-from sampling.designs import (
+from experiments.papers.designs import (
     baseline_design,
-    design_variance,
-    inclusion_probabilities,
-    mixture,
     naive_design,
-    normalised,
     pair_design,
-    poisson_variance,
     ranking_design,
     single_design,
-    uniform_design,
 )
-from sampling.draws import mixture_probability
+from experiments.papers.draws import mixture_probability
+from experiments.papers.forecasts import design_variance, poisson_variance
+from experiments.papers.inverse import label_noise
+from experiments.papers.sizes import corrected_second_moments
+from sampling.designs import inclusion_probabilities, mixture, normalised, uniform_design
 from sampling.measures import grade_gains, parse_measure, rank_weights, run_weights
 from sampling.pooling import prior_utility
-from sampling.sizes import corrected_second_moments
 
 MEASURE = parse_measure("DCG(dcg='ln')@3")
 #                    1a 1b 1c 1d 2a 2b 2c 2d

@@ -1,4 +1,3 @@
-import itertools
 import math
 from fractions import Fraction
 
@@ -7,25 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampling.designs import (
-    average_run_design,
-    depth_pool,
-    inclusion_probabilities,
-    naive_design,
-    ranking_design,
-    union_probability,
+from experiments.papers.designs import naive_design, ranking_design
+from experiments.papers.sizes import (
+    baseline_contrast,
+    ranking_contrast,
+    require_support,
 )
+from sampling.designs import average_run_design, depth_pool, inclusion_probabilities
 from sampling.sizes import (
     IdenticalSystemsError,
     UnsupportedWeightError,
-    baseline_contrast,
-    binary_spread,
-    corrected_second_moments,
-    corrected_spread,
     distance_from_mean,
-    expected_second_moment,
-    ranking_contrast,
-    require_support,
 )
 from sampling.sparse import from_dense
 
@@ -129,15 +120,7 @@ def test_certain_items_have_probability_one_to_the_last_bit():
             assert sizes[pi < 1].max(initial=0) <= sizes[pi == 1].min(initial=np.inf)
 
 
-# ---- batches, depth pools, noise-aware sizes
-
-
-def test_all_batches_of_a_seed_together_have_the_largest_probability():
-    assert union_probability([[0.1, 0.9], [0.2, 0.5], [0.0, 0.0]]).tolist() == [0.2, 0.9]
-    with pytest.raises(ValueError, match=r"designs must be within \[0, 1\], got 1.5"):
-        union_probability([[0.5], [1.5]])
-    with pytest.raises(ValueError, match="at least 1 item"):
-        union_probability(np.zeros((0, 2)))
+# ---- depth pools
 
 
 #                items 0  1  2  3  4
@@ -200,52 +183,3 @@ def test_a_depth_pool_of_other_weights_is_refused_and_an_empty_run_leaves_nothin
     with pytest.raises(ValueError, match=r"shape of ranks, \(3, 5\), got \(2, 5\)"):
         depth_pool(RANKS, WEIGHTS[:2], depth=1)
     assert depth_pool(RANKS, np.zeros((3, 5)), depth=1).left_out.tolist() == [0, 0, 0]
-
-
-def test_the_expected_second_moment_averages_over_what_is_guessed_of_the_grade():
-    # The worked example of the method: sensitivity .8, specificity .9 give .183673 and 1.326531.
-    moments = corrected_second_moments([[0.9, 0.1], [0.2, 0.8]], [0, 1])
-    expected = [0.183673, 1.326531, 0.7 * 0.183673 + 0.3 * 1.326531]
-    assert expected_second_moment([[1, 0], [0, 1], [0.7, 0.3]], moments) == pytest.approx(expected, abs=1e-6)
-
-
-def test_the_noise_aware_spread_is_that_of_corrected_labels_over_all_grades_and_labels():
-    confusion = np.array([[0.8, 0.15, 0.05], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]])
-    gains, guess, f = (
-        np.array([0.0, 1.0, 3.0]),
-        np.array([[0.6, 0.3, 0.1], [0.1, 0.1, 0.8]]),
-        np.array([0.5, 2.0]),
-    )
-    # E[c | t] = gain(t) for every t defines the corrected value c of a label.
-    c = np.linalg.inv(confusion) @ gains
-    for item in range(2):
-        expected = sum(
-            guess[item, t] * confusion[t, label] * (c[label] - f[item]) ** 2
-            for t, label in itertools.product(range(3), repeat=2)
-        )
-        spread = corrected_spread(guess, confusion, gains, f)[item]
-        assert spread == pytest.approx(math.sqrt(expected), rel=1e-12)
-
-
-def test_without_noise_the_spread_is_the_standard_deviation_of_the_gain_and_noise_only_adds_to_it():
-    p = np.array([0.1, 0.5])
-    guess = np.stack([1 - p, p], axis=1)
-    assert corrected_spread(guess, np.eye(2), [0, 1], p) == pytest.approx(binary_spread(p), rel=1e-12)
-    assert np.all(corrected_spread(guess, [[0.9, 0.1], [0.2, 0.8]], [0, 1], p) > binary_spread(p))
-    assert corrected_spread([[1.0, 0.0]], [[0.9, 0.1], [0.2, 0.8]], [0, 1], 0.0)[0] == pytest.approx(
-        math.sqrt(0.183673), abs=1e-6
-    )
-
-
-@pytest.mark.parametrize(
-    ("guess", "moments", "reason"),
-    [
-        ([[0.5, 0.4]], [0, 1], "must sum to 1 for every item, got 0.9"),
-        ([[0.5, 0.5]], [0, 1, 2], "moments must have 2 items, got 3"),
-        ([[math.nan, 1.0]], [0, 1], "must be within"),
-        ([[0.5, 0.5]], [0, -1], "must be within"),
-    ],
-)
-def test_a_guess_of_grades_that_is_no_distribution_is_refused(guess, moments, reason):
-    with pytest.raises(ValueError, match=reason):
-        expected_second_moment(guess, moments)
