@@ -1,0 +1,197 @@
+"""Forms of campaigns and collections: what may be chosen, what may change, what is refused."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from manager_requests import NUL, page, post, said, words
+from small_campaign import TOPICS, lease, make_collection, slots
+
+from judging.forms import missing_kind
+from judging.models import (
+    Campaign,
+    Collection,
+    Lease,
+    Topic,
+)
+from judging.services.campaigns import create_campaign
+from touchstone.models import Event
+
+pytestmark = pytest.mark.django_db
+
+
+def new_campaign(collection: Collection, **changes: object) -> dict[str, object]:
+    return {
+        "collection": collection.pk, "name": "A campaign", "judgments_per_item": 2, "lease_seconds": 600,
+        "gold_check_rate": 0.1, "gold_check_exposures": 7, "decoys_per_check": 2, "highlights_terms": "on",
+        "break_minutes": 30, "machine_prompt": "{topic_title}?\r\n{document_text}", "grades": "0 | No | 0\n1 | Yes | 1",
+        "relevant_grade": 1,
+    } | changes  # fmt: skip
+
+
+def test_a_new_campaign_keeps_what_was_chosen_for_checks_the_screen_and_machines(alice, tmp_path):
+    collection = make_collection(tmp_path)
+    post(alice, "judging:manage-campaign-new", **new_campaign(collection))
+    made = Campaign.objects.get()
+    assert (made.gold_check_exposures, made.decoys_per_check, made.break_minutes) == (7, 2, 30)
+    assert made.highlights_terms is True
+    assert made.machine_prompt == "{topic_title}?\n{document_text}"
+    fields = new_campaign(collection, name="Another")
+    del fields["highlights_terms"]
+    post(alice, "judging:manage-campaign-new", **fields)
+    assert Campaign.objects.get(name="Another").highlights_terms is False
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"gold_check_exposures": 0}, "1 to 100 times in all"),
+        ({"gold_check_exposures": 101}, "1 to 100 times in all"),
+        ({"gold_check_exposures": -1}, "greater than or equal to 0"),
+        ({"decoys_per_check": 6}, "0 to 5 decoys"),
+        ({"decoys_per_check": "9" * 30}, "less than or equal to"),
+        ({"break_minutes": -5}, "greater than or equal to 0"),
+        ({"break_minutes": 10**9}, "less than or equal to"),
+        ({"lease_seconds": 0}, "1 second to 1 day"),
+        ({"machine_prompt": "p" * 100_001}, "at most 100000 characters"),
+        ({"guidelines": "g" * 100_001}, "at most 100000 characters"),
+        ({"machine_prompt": NUL}, "Null characters are not allowed."),
+        ({"machine_prompt": "{document_txt}"}, "the prompt has no field {document_txt}"),
+        ({"machine_prompt": "{document_text} Grade it."}, "the prompt must end with {document_text}"),
+        ({"name": NUL}, "Null characters are not allowed."),
+        ({"name": "n" * 101}, "at most 100 characters"),
+    ],
+)
+def test_wrong_fields_of_a_new_campaign_are_explained(alice, tmp_path, change, error):
+    fields = new_campaign(make_collection(tmp_path), **change)
+    answer = post(alice, "judging:manage-campaign-new", status=400, **fields)
+    assert error in words(answer)
+    assert not Campaign.objects.exists()
+
+
+def changed(**changes: object) -> dict[str, object]:
+    return {"name": "Renamed", "guidelines": "", "lease_seconds": 900, "break_minutes": 45} | changes
+
+
+def test_what_may_change_after_the_draw_is_changed_and_recorded_and_nothing_else_is(alice, campaign):
+    before = Campaign.objects.values().get(pk=campaign.pk)
+    text = page(alice, "judging:manage-campaign-edit", campaign.pk)
+    assert "stored judgments mean these words" in text
+    assert "the probabilities were recorded before the first judgment" in text
+    smuggled = {
+        "judgments_per_item": 9,
+        "gold_check_rate": 0.5,
+        "state": "closed",
+        "collection": "x",
+        "is_simulated": "on",
+    }
+    post(
+        alice, "judging:manage-campaign-edit", campaign.pk, **changed(guidelines="# New\r\nrules", **smuggled)
+    )
+    after = Campaign.objects.values().get(pk=campaign.pk)
+    different = {name: after[name] for name in after if after[name] != before[name]}
+    assert different == {
+        "name": "Renamed", "guidelines": "# New\nrules", "lease_seconds": 900, "highlights_terms": False
+    }  # fmt: skip
+    event = Event.objects.get(verb="changed")
+    assert event.detail["fields"] == ["guidelines", "highlights_terms", "lease_seconds", "name"]
+    text = page(alice, "analytics:campaign", campaign.pk)
+    assert "guidelines, highlights_terms, lease_seconds, name" in text
+
+
+def test_changing_nothing_records_nothing(alice, campaign):
+    Campaign.objects.filter(pk=campaign.pk).update(guidelines="one\ntwo")
+    fields = {
+        "name": campaign.name, "guidelines": "one\r\ntwo", "lease_seconds": campaign.lease_seconds,
+        "break_minutes": campaign.break_minutes, "highlights_terms": "on", "machine_prompt": "",
+    }  # fmt: skip
+    answer = post(alice, "judging:manage-campaign-edit", campaign.pk, **fields)
+    assert said(answer) == ["Nothing was changed."]
+    assert not Event.objects.filter(verb="changed").exists()
+
+
+def test_a_change_does_not_write_over_what_somebody_else_changed_meanwhile(alice, campaign):
+    Campaign.objects.filter(pk=campaign.pk).update(state="closed")
+    post(alice, "judging:manage-campaign-edit", campaign.pk, **changed())
+    assert Campaign.objects.get(pk=campaign.pk).state == "closed"
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"name": ""}, "This field is required."),
+        ({"name": "n" * 101}, "at most 100 characters"),
+        ({"name": NUL}, "Null characters are not allowed."),
+        ({"lease_seconds": 86_401}, "1 second to 1 day"),
+        ({"lease_seconds": "-1"}, "greater than or equal to 0"),
+        ({"break_minutes": "1e3"}, "Enter a whole number."),
+        ({"guidelines": "g" * 100_001}, "at most 100000 characters"),
+    ],
+)
+def test_a_wrong_change_is_explained_and_the_page_keeps_the_campaigns_name(alice, campaign, change, error):
+    answer = post(alice, "judging:manage-campaign-edit", campaign.pk, status=400, **changed(**change))
+    assert error in words(answer)
+    assert f"{campaign.name}</a> › Change" in words(answer)
+    assert Campaign.objects.get(pk=campaign.pk).name == campaign.name
+
+
+def test_two_campaigns_never_share_a_name(alice, campaign):
+    create_campaign(
+        collection=campaign.collection, name="taken", user=None, grades=[(0, "No", 0), (1, "Yes", 1)]
+    )
+    answer = post(alice, "judging:manage-campaign-edit", campaign.pk, status=400, **changed(name="taken"))
+    assert "already exists" in words(answer)
+
+
+def test_how_a_collection_is_shown_is_changed_on_its_page_and_recorded(alice):
+    made = Collection.objects.create(name="News", description="old")
+    text = page(alice, "judging:manage-collection", made.pk)
+    assert "now: text alone" in text
+    post(alice, "judging:manage-collection-edit", made.pk, name="News", description="old", shows_html="on")
+    assert Collection.objects.get().shows_html is True
+    assert Event.objects.get(verb="changed").detail["fields"] == ["shows_html"]
+    assert "now: HTML as HTML" in page(alice, "judging:manage-collection", made.pk)
+
+
+def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_name(alice):
+    made = Collection.objects.create(name="News")
+    Collection.objects.create(name="Taken")
+    for name, error in (
+        ("Taken", "already exists"),
+        ("", "required"),
+        (NUL, "Null characters"),
+        ("n" * 101, "at most 100"),
+    ):
+        answer = post(alice, "judging:manage-collection-edit", made.pk, status=400, name=name)
+        assert error in words(answer)
+        assert "<h1>News</h1>" in words(answer)
+        assert '<details class="more" open>' in words(answer)
+    assert {row.name for row in Collection.objects.all()} == {"News", "Taken"}
+
+
+@pytest.mark.parametrize(
+    ("n_topics", "n_documents", "n_runs", "n_gold", "kind"),
+    [
+        (0, 0, 0, 0, "topics"), (0, 9, 2, 9, "topics"), (9, 0, 0, 0, "documents"), (9, 9, 0, 0, "runs"),
+        (9, 9, 1, 0, "runs"), (9, 9, 2, 0, "judgments"), (9, 9, 2, 9, "runs"),
+    ],
+)  # fmt: skip
+def test_the_upload_asks_for_what_is_missing(n_topics, n_documents, n_runs, n_gold, kind):
+    counts = {"n_topics": n_topics, "n_documents": n_documents, "n_runs": n_runs, "n_gold": n_gold}
+    assert missing_kind(**counts) == kind
+
+
+def test_the_page_of_a_collection_preselects_what_is_missing_but_keeps_what_was_chosen(alice):
+    made = Collection.objects.create(name="News")
+    assert '<option value="topics" selected>' in page(alice, "judging:manage-collection", made.pk)
+    Topic.objects.create(collection=made, topic_id=TOPICS[0], title="A need")
+    assert '<option value="documents" selected>' in page(alice, "judging:manage-collection", made.pk)
+    answer = post(alice, "judging:manage-collection", made.pk, status=400, kind="runs")
+    assert '<option value="runs" selected>' in words(answer)
+    odd = SimpleUploadedFile("x.tsv", b"t9\tmore\n")
+    answer = post(alice, "judging:manage-collection", made.pk, status=400, kind="everything", files=odd)
+    assert "Nothing was uploaded" in words(answer)
+
+
+def test_the_fixture_of_leases_is_real(campaign, bob):
+    """What these tests lease by hand is what a claim leases: a slot with its lease."""
+    token = lease(bob, slots(campaign)[0])
+    assert Lease.objects.get(pk=token).slot.token == token
