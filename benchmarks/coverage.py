@@ -4,7 +4,8 @@
 
 Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the guard that must come out bad (guard);
 the tables of methods/noise-correction.md (shared_audit 1.1, assessors 3.1, stratified_audit 3.2, little_gold 3.3,
-majority 3.4); size and power of the assumption test (assumption); intervals that are watched (watched, boundary).
+majority 3.4); size and power of the assumption test (assumption); intervals that are watched (watched, boundary),
+if the plan is moved at every look (moved_plan), and with a plain mean's standard errors (plain_mean).
 
 JSON on standard output: every part's figures, targets with tolerance, and `not_reached`, the places of all targets
 that were missed. Figures do not depend on the load of the machine, nor on the number of processes.
@@ -56,10 +57,18 @@ def tasks(repetitions: int, seed: int) -> Iterator[Task]:
             for votes in (1, 3):
                 place = f"{design}/{size}/{votes}"
                 yield "assumption", place, watched.run_assumption, (design, size, votes, r, seed)
+    yield from boundaries(r, seed)
+
+
+def boundaries(r: int, seed: int) -> Iterator[Task]:
+    """Yield what concerns the boundary of a confidence sequence alone: Brownian motion and a plain mean."""
     for growth in ("as n", "as the root of n", "as n squared", "as n/(1 - n/N)"):
+        yield "moved_plan", growth, watched.run_moved_plan, (growth, 25 * r, seed)
         for n_items in (None, 2001):
             place = growth if n_items is None else f"{growth}, N given"
             yield "boundary", place, watched.run_boundary, (growth, n_items, 25 * r, seed)
+    for first in (20, 50, 100):
+        yield "plain_mean", f"from {first} items", watched.run_plain_mean, (first, 25 * r, seed)
 
 
 def tables(r: int, seed: int) -> Iterator[Task]:

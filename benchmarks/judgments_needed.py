@@ -58,20 +58,6 @@ SHARES = (
 )
 FRACTIONS = (0.005, 0.05, 0.2, 0.5)
 CLEF = "CLEF TAR 2017"
-# Variance over Q*'s at these fractions of a pair's items: methods/sampling.md, section 5, rows without learning.
-KNOWN: dict[str, dict[str, tuple[float, ...]]] = {
-    "diverse": {
-        "naive": (1.35, 1.33, 1.29, 1.24),
-        "Horvitz-Thompson": (0.996, 0.960, 0.811, 0.542),
-        "difference": (0.798, 0.776, 0.675, 0.463),
-    },
-    "near-duplicates": {
-        "naive": (1.92, 1.92, 1.89, 1.86),
-        "Horvitz-Thompson": (0.998, 0.959, 0.796, 0.495),
-        "difference": (0.824, 0.798, 0.682, 0.428),
-    },
-    CLEF: {},
-}
 
 
 def pools_of(kind: str, seed: int, clef: Path) -> list[KnownPool]:
@@ -254,7 +240,6 @@ def measured(task: tuple[str, str, argparse.Namespace]) -> dict[str, Any]:
             "pools": [one.pool.description() for one in pools],
             "pairs": len(pairs),
             "variance_over_q_star": likeness(pairs),
-            "known": KNOWN[kind],
             "needed": needed(pairs, options.draws, options.seed),
         }
     if part == "simulated":
@@ -277,11 +262,7 @@ def table(title: str, rows: list[tuple[str, ...]]) -> None:
 def printed(kind: str, found: dict[str, Any]) -> None:
     """Print one kind's results."""
     print(f"\n== {kind}, {found['pairs']} pairs: {found['pools']}")
-    lines: list[tuple[str, Iterable[object]]] = []
-    for name, values in found["variance_over_q_star"].items():
-        lines.append((name, values))
-        if name in found["known"]:
-            lines.append((f"{name}, in methods/sampling.md", found["known"][name]))
+    lines: list[tuple[str, Iterable[object]]] = list(found["variance_over_q_star"].items())
     head = ("", *(f"{share:.1%}" for share in FRACTIONS))
     table(
         "variance over Q*'s, at fractions of a pair's items", [head, *((n, *map(str, v)) for n, v in lines)]

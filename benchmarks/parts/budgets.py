@@ -211,11 +211,13 @@ class Realised:
         return result
 
 
-def realised(plan: Plan, pair: Pair, count: float, rng: np.random.Generator) -> Realised:
+def realised(
+    plan: Plan, pair: Pair, count: float, rng: np.random.Generator, *, n_folds: int = N_FOLDS
+) -> Realised:
     """Return one draw of about `count` judgments, with predictions from its labels."""
     pool, guess, design = pair.known.pool, plan.guess(pair), plan.design
     numbers = rng.random(pool.relevant.size)
-    fold = rng.integers(0, N_FOLDS, pool.relevant.size)
+    fold = rng.integers(0, n_folds, pool.relevant.size)
 
     def predicted(items: Ints) -> Floats:
         return cross_fitted(

@@ -144,21 +144,37 @@ def one_look(
 
 # -- the boundary itself ------------------------------------------------------------------------------------
 
+WHOLE, PLANNED, LAST_LOOK = 2001, 200, 2000
+
 
 def run_boundary(growth: str, n_items: int | None, repetitions: int, seed: int) -> dict[str, Any]:
     """Return the boundary's error for Brownian motion whose information grows as said; 2,000 looks, 200 planned."""
-    whole, planned, last = 2001, 200, 2000
-    n = np.arange(FEWEST_WATCHED, last + 1)
+    n = np.arange(FEWEST_WATCHED, LAST_LOOK + 1)
+    factor = always_valid_factor(n, PLANNED, n_items=n_items)
+    rng = np.random.default_rng([seed, len(growth), n_items or 0])
+    return boundary_errors(growth, n, factor, repetitions, rng)
+
+
+def run_moved_plan(growth: str, repetitions: int, seed: int) -> dict[str, Any]:
+    """Return the boundary's error if the planned number is at every look the one that makes the interval narrowest."""
+    n = np.arange(FEWEST_WATCHED, LAST_LOOK + 1)
+    factor = np.array([float(always_valid_factor(one, int(one))) for one in n])
+    rng = np.random.default_rng([seed, len(growth), 1])
+    return boundary_errors(growth, n, factor, repetitions, rng)
+
+
+def boundary_errors(
+    growth: str, n: Ints, factor: Floats, repetitions: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return how often Brownian motion leaves the boundary, and how often the fixed interval, at any look."""
     information = {
         "as n": n.astype(float),
         "as n squared": n.astype(float) ** 2,
         "as the root of n": np.sqrt(n),
-        "as n/(1 - n/N)": n / (1 - n / whole),
+        "as n/(1 - n/N)": n / (1 - n / WHOLE),
     }[growth]
-    factor = always_valid_factor(n, planned, n_items=n_items)
     normal = stats.norm.isf(stats.t.sf(factor, n - 1))  # Brownian motion has no degrees of freedom to lose
     steps = np.sqrt(np.diff(information, prepend=0.0))
-    rng = np.random.default_rng([seed, len(growth), n_items or 0])
     missed, fixed = 0, 0
     for _ in range(repetitions):
         z = np.abs(np.cumsum(rng.normal(size=n.size) * steps)) / np.sqrt(information)
@@ -169,3 +185,24 @@ def run_boundary(growth: str, n_items: int | None, repetitions: int, seed: int) 
         "watched_error": round(missed / repetitions, 4),
         "fixed_error": round(fixed / repetitions, 4),
     }
+
+
+# -- standard errors that are too small ---------------------------------------------------------------------
+
+ERROR_RATE = 0.1  # errors are 0 in nine of ten items
+
+
+def run_plain_mean(first: int, repetitions: int, seed: int) -> dict[str, Any]:
+    """Return how often a sequence misses whose standard error is s/sqrt(n) of rare errors; looks from `first` to 2,000.
+
+    Where no error was seen yet s is 0, and the interval has no width.
+    """
+    n = np.arange(first, LAST_LOOK + 1)
+    factor = always_valid_factor(n, PLANNED)
+    rng = np.random.default_rng([seed, 71, first])
+    missed = 0
+    for _ in range(repetitions):
+        mean = (np.cumsum(rng.random(LAST_LOOK) < ERROR_RATE) / np.arange(1, LAST_LOOK + 1))[first - 1 :]
+        standard_error = np.sqrt(mean * (1 - mean) / (n - 1))
+        missed += bool((np.abs(mean - ERROR_RATE) > factor * standard_error).any())
+    return {"paths": repetitions, "watched_error": round(missed / repetitions, 4)}

@@ -1,8 +1,7 @@
 """Pools with complete judgments: a synthetic one that looks like TREC, and CLEF TAR 2017.
 
-The synthetic pool follows methods/sampling.md, section 5: 50 topics, 20 systems, depth 100, mean DCG with the natural
-logarithm 3.9 to 9.4, and either 29,383 pooled items, 8.0 % relevant (diverse) or 21,446, 9.1 % (five families of
-four near-duplicates). What the description leaves open is invented here:
+The synthetic pool: 50 topics, 20 systems, depth 100, mean DCG with the natural logarithm, some 29,000 pooled items of
+which 8 % are relevant (diverse), or some 22,000 and 9 % (five families of four near-duplicates). All of it is invented:
 
 - a topic has 1,300 candidate documents with a quality z ~ N(0, 1); a document is relevant with probability
   expit((z - t)/0.4), where the topic's threshold t ~ N(2.3, 0.4);
@@ -10,10 +9,8 @@ four near-duplicates). What the description leaves open is invented here:
   relevance; skill runs from 0.6 to 1.45 and varies by 0.3 from topic to topic; noise ~ N(0, 1) is the system's own
   (diverse), or 0.93 of the family's and 0.37 of its own (near-duplicates).
 
-The numbers were chosen so that the pool's size, its share of relevant items, the range of DCG, and the known
-figures of methods that are not the product's (naive, Horvitz-Thompson and the difference with the paper's guess,
-each against the paper's Q*) come out near; never by what the product's design gives. `benchmarks/judgments_needed.py`
-prints them beside each other.
+The numbers were chosen so that the pool's size, its share of relevant items and the range of DCG are those of TREC's
+pools; never by what the product's design gives.
 """
 
 import gzip
