@@ -1,24 +1,19 @@
-"""A run as one columnar file: write it, map it into memory, take its top, evaluate it.
+"""A run as one Parquet file: write it, read what is asked for, take its top, evaluate it.
 
-Layout (little-endian, format 1): 8 bytes magic, 8 bytes length of the header, header (JSON: run tag, topic
-ids, sizes), zeros up to a multiple of 64, then five arrays, each starting at a multiple of 64 bytes:
-
-``offsets`` int64 [n_topics + 1]; ``hashes`` uint64 [n_rows], the pair hashes ascending; ``positions`` uint32
-[n_rows], the row of each hash; ``scores`` float64 [n_rows]; ``documents`` zlib of the ids, one a line. Rows
-are in trec_eval's order (runs.py), topics ascending. Evaluation reads ``hashes`` and ``positions`` only.
+A row a document, in trec_eval's order (runs.py), topics ascending: ``topic_id``, ``doc_id``, ``score``, ``pair_hash``,
+the 64-bit hash of topic and document, and ``hash_order``, the rows by ascending hash. The run tag is in the file's
+metadata. Evaluation reads the topics and the hashes only.
 """
 
-import json
-import mmap
+import io
 import os
 import re
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
@@ -35,7 +30,6 @@ from judging.runs import (
     ranked,
     read_columns,
     read_run,
-    text_lines,
 )
 from judging.textfiles import Limits
 from judging.trec import QrelRecord
@@ -45,8 +39,7 @@ __all__ = [
     "find_ranks", "index_qrels", "rankings_frame", "read_rankings", "read_run", "top", "write_rankings",
 ]  # fmt: skip
 
-MAGIC = b"TSRANK01"
-ALIGN = 64
+FORMAT = "2"  # of the columns; in the metadata. Format 1 was a layout of our own
 NO_CUTOFF = 1 << 62
 MEASURE = re.compile(
     r"(?P<kind>P|AP|nDCG|DCG)(?:\(rel=(?P<grade>[1-9][0-9]*)\))?(?:@(?P<cutoff>[1-9][0-9]*))?"
@@ -55,20 +48,26 @@ MEASURE = re.compile(
 
 @dataclass(frozen=True)
 class Rankings:
-    """A stored run. Rows of topic t: ``topic_offsets[t] : topic_offsets[t + 1]``, best first."""
+    """A stored run. Rows of topic t: ``topic_offsets[t] : topic_offsets[t + 1]``, best first.
+
+    ``hashes`` ascend, ``positions`` are their rows; documents and scores are read from the source when asked for.
+    """
 
     run_tag: str
     topic_ids: tuple[str, ...]
     topic_offsets: Ints
-    scores: Floats
     hashes: Hashes
     positions: NDArray[np.uint32]
-    packed_documents: NDArray[np.uint8]
+    source: Path | bytes
+
+    def columns(self, *names: str) -> pl.DataFrame:
+        """Return columns of all rows; read anew each time, about 1 ms for 50,000 rows."""
+        return _read(self.source, *names)
 
     @property
     def doc_ids(self) -> pl.Series:
-        """Return the document ids of all rows; unpacked anew each time, about 5 ms for 50,000 rows."""
-        return text_lines(zlib.decompress(self.packed_documents.data))
+        """Return the document ids of all rows, read anew each time."""
+        return self.columns("doc_id")["doc_id"]
 
 
 @dataclass(frozen=True)
@@ -80,29 +79,23 @@ class RunSummary:
     n_rows: int
 
 
-def _pack(columns: RunColumns) -> bytes:
+def pack_run(columns: RunColumns) -> bytes:
     """Return the file of a run."""
     order = np.argsort(columns.pair_hashes, kind="stable")
-    documents = zlib.compress(columns.doc_ids.str.join("\n").item().encode() + b"\n", 1)
-    arrays = {
-        "offsets": columns.offsets.astype("<i8"),
-        "hashes": columns.pair_hashes[order].astype("<u8"),
-        "positions": order.astype("<u4"),
-        "scores": columns.scores.astype("<f8"),
-        "documents": np.frombuffer(documents, dtype=np.uint8),
-    }
-    facts = {
-        "format": 1,
-        "run_tag": columns.run_tag,
-        "topic_ids": columns.topic_ids,
-        "sizes": {name: len(array) for name, array in arrays.items()},
-    }
-    header = json.dumps(facts, separators=(",", ":")).encode()
-    parts = [
-        MAGIC + len(header).to_bytes(8, "little") + header,
-        *(array.tobytes() for array in arrays.values()),
-    ]
-    return b"".join(part + bytes(-len(part) % ALIGN) for part in parts)
+    topics = pl.Series("topic_id", columns.topic_ids, dtype=pl.String)
+    frame = pl.DataFrame(
+        {
+            "topic_id": topics.gather(np.repeat(np.arange(len(topics)), np.diff(columns.offsets))),
+            "doc_id": columns.doc_ids,
+            "score": columns.scores,
+            "pair_hash": columns.pair_hashes,
+            "hash_order": order.astype(np.uint32),
+        }
+    )
+    stream = io.BytesIO()
+    metadata = {"format": FORMAT, "run_tag": columns.run_tag}
+    frame.write_parquet(stream, compression="lz4", statistics=False, metadata=metadata)
+    return stream.getvalue()
 
 
 def _columns(frame: pl.DataFrame) -> RunColumns:
@@ -125,7 +118,7 @@ def _columns(frame: pl.DataFrame) -> RunColumns:
 
 def write_rankings(frame: pl.DataFrame, target: str | os.PathLike[str] | BinaryIO) -> None:
     """Write the frame of `read_run` as a rankings file; a path appears whole or not at all."""
-    payload = _pack(_columns(frame))
+    payload = pack_run(_columns(frame))
     if not isinstance(target, str | os.PathLike):
         target.write(payload)
         return
@@ -139,53 +132,34 @@ def write_rankings(frame: pl.DataFrame, target: str | os.PathLike[str] | BinaryI
 
 
 def read_rankings(source: str | os.PathLike[str] | bytes | BinaryIO) -> Rankings:
-    """Return a stored run; a path is mapped, so that only what is used is read. ValueError if damaged."""
-    data: bytes | mmap.mmap
+    """Return a stored run; of a path only what is used is read. ValueError if damaged."""
     if isinstance(source, str | os.PathLike):
-        with open(source, "rb") as stream:
-            if os.fstat(stream.fileno()).st_size < ALIGN:
-                raise ValueError("not a rankings file: shorter than its header")
-            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    else:
-        data = source if isinstance(source, bytes) else source.read()
-    if data[:8] != MAGIC:
-        raise ValueError("not a rankings file: it starts with the wrong bytes")
-    length = int.from_bytes(data[8:16], "little")
-    if 16 + length > len(data):
-        raise ValueError(f"damaged rankings file: a header of {length} bytes in a file of {len(data)}")
-    return _unpack(data, length)
+        source = Path(source)
+    elif not isinstance(source, bytes):
+        source = source.read()
+    frame = _read(source, "topic_id", "pair_hash", "hash_order")
+    facts = pl.read_parquet_metadata(source)
+    if facts.get("format") != FORMAT:
+        raise ValueError(f"not a rankings file of format {FORMAT}, but of {facts.get('format')}")
+    topics = frame["topic_id"].rle().struct.unnest()
+    topic_ids, positions = tuple(topics["value"]), frame["hash_order"].to_numpy()
+    if len(set(topic_ids)) != len(topic_ids) or positions.max(initial=0) >= max(frame.height, 1):
+        raise ValueError("damaged rankings file: topics or hashes are not in their order")
+    offsets = np.concatenate(([0], np.cumsum(topics["len"].to_numpy(), dtype=np.int64)))
+    hashes = frame["pair_hash"].to_numpy()[positions]
+    return Rankings(facts["run_tag"], topic_ids, offsets, hashes, positions, source)
 
 
-def _unpack(data: bytes | mmap.mmap, length: int) -> Rankings:
-    facts: dict[str, Any] = json.loads(data[16 : 16 + length])
-    arrays: dict[str, NDArray[Any]] = {}
-    place = 16 + length
-    kinds = {"offsets": "<i8", "hashes": "<u8", "positions": "<u4", "scores": "<f8", "documents": "u1"}
-    for name, kind in kinds.items():
-        place += -place % ALIGN
-        count = int(facts["sizes"][name])
-        end = place + count * np.dtype(kind).itemsize
-        if count < 0 or end > len(data):
-            raise ValueError(f"damaged rankings file: {name} ends at byte {end} of {len(data)}")
-        arrays[name] = np.frombuffer(data, dtype=kind, count=count, offset=place)
-        place = end
-    if (
-        not len(arrays["hashes"])
-        == len(arrays["positions"])
-        == len(arrays["scores"])
-        == arrays["offsets"][-1]
-    ):
-        raise ValueError("damaged rankings file: its columns differ in length")
-    offsets, hashes, positions, scores, documents = arrays.values()
-    if not len(hashes) == len(positions) == len(scores) == offsets[-1]:
-        raise ValueError("damaged rankings file: its columns differ in length")
-    topic_ids = tuple(facts["topic_ids"])
-    return Rankings(facts["run_tag"], topic_ids, offsets, scores, hashes, positions, documents)
+def _read(source: Path | bytes, *columns: str) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(source, columns=list(columns))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ValueError(f"not a rankings file, or a damaged one: {error}") from error
 
 
 def _convert(path: str | os.PathLike[str], limits: Limits) -> tuple[RunSummary, bytes]:
     columns = read_columns(path, Path(path).name, limits)
-    return RunSummary(columns.run_tag, columns.topic_ids, len(columns.scores)), _pack(columns)
+    return RunSummary(columns.run_tag, columns.topic_ids, len(columns.scores)), pack_run(columns)
 
 
 def convert_runs(
@@ -233,9 +207,14 @@ def _hand_over(
 
 def rankings_frame(rankings: Rankings) -> pl.DataFrame:
     """Return a stored run as the frame of `read_run`."""
-    stored = rankings
+    stored = rankings.columns("doc_id", "score")
     columns = RunColumns(
-        stored.run_tag, stored.topic_ids, stored.topic_offsets, stored.doc_ids, stored.scores, stored.hashes
+        rankings.run_tag,
+        rankings.topic_ids,
+        rankings.topic_offsets,
+        stored["doc_id"],
+        stored["score"].to_numpy(),
+        rankings.hashes,
     )
     return columns_frame(columns)
 
@@ -247,15 +226,8 @@ def top(rankings: Rankings, depth: int) -> pl.DataFrame:
     sizes = np.minimum(np.diff(rankings.topic_offsets), depth)
     rank = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = np.repeat(rankings.topic_offsets[:-1], sizes) + rank
-    topics = pl.Series(rankings.topic_ids, dtype=pl.String).gather(np.repeat(np.arange(len(sizes)), sizes))
-    documents = rankings.doc_ids.gather(rows)
-    return pl.DataFrame(
-        {
-            "topic_id": topics,
-            "doc_id": documents,
-            "rank": (rank + 1).astype(np.uint32),
-            "score": rankings.scores[rows],
-        }
+    return rankings.columns("topic_id", "doc_id", "score")[rows].insert_column(
+        2, pl.Series("rank", rank + 1, dtype=pl.UInt32)
     )
 
 

@@ -102,7 +102,7 @@ class Document(models.Model):
 
 
 class Run(models.Model):
-    """One system's ranked lists; they live in one columnar file (judging/rankings.py), not here."""
+    """One system's ranked lists; they live in one Parquet file (judging/rankings.py), not here."""
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
     run_id = models.CharField(max_length=200)
@@ -124,7 +124,7 @@ class Run(models.Model):
 class ScoreList(models.Model):
     """How surely relevant a program says that documents are, within [0, 1]: a guess that shapes draws, never a grade.
 
-    It is in no pool and no comparison. The scores live in one columnar file, like a run's rankings.
+    It is in no pool and no comparison. The scores live in one Parquet file, like a run's rankings.
     """
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="score_lists")

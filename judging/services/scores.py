@@ -45,7 +45,7 @@ def import_scores(
         made = ScoreList.objects.create(
             collection=collection,
             name=wanted,
-            scores=store("scores", ContentFile(_columnar(found)), ".rankings"),
+            scores=store("scores", ContentFile(_as_parquet(found)), ".rankings"),
             n_lines=found.height,
         )
         known = set(collection.topics.values_list("topic_id", flat=True))
@@ -56,7 +56,7 @@ def import_scores(
     return made
 
 
-def _columnar(scores: pl.DataFrame) -> bytes:
+def _as_parquet(scores: pl.DataFrame) -> bytes:
     target = io.BytesIO()
     write_rankings(scores.with_columns(run_tag=pl.lit("scores")), target)
     return target.getvalue()

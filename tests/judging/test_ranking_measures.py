@@ -170,12 +170,12 @@ def test_files_are_converted_in_order_and_the_first_bad_one_fails_all(tmp_path):
         convert_runs(paths, lambda index, summary, payload: None, workers=0)
 
 
-def test_a_stored_file_is_mapped_from_a_path_and_a_damaged_one_is_refused(tmp_path):
+def test_a_stored_file_is_read_from_a_path_and_a_damaged_one_is_refused(tmp_path):
     path = tmp_path / "run"
     write_rankings(_frame(GOOD), path)
     assert read_rankings(path).doc_ids.to_list() == ["A"]
     data = path.read_bytes()
-    for damaged in (data[:-64], b"x" + data[1:], data[:8] + b"\xff" * 8 + data[16:], b""):
+    for damaged in (data[:-64], data[:-1] + b"x", data[:8] + b"\xff" * 8 + data[16:], b"", GOOD):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="rankings file"):
             read_rankings(path)
