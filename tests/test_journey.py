@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 import uuid
+from dataclasses import dataclass, field
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from analytics.models import Estimate, Method
+from analytics.models import Computation, Estimate, Method
 from analytics.services.recomputation import latest_computation, start_due_recomputations
 from judging.models import Campaign, Collection, GoldAnswer, Judgment, Slot
 from touchstone.models import Job, User
@@ -123,146 +124,205 @@ def judge_everything(client: Client, campaign: Campaign, error_rate: float) -> i
     return n_judged
 
 
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_from_files_to_a_comparison_one_can_quote(worker):
-    mara, rhea = person("mara", "manager"), person("rhea", "researcher")
-    bob, dora, greta, charlie = (person(name, "assessor") for name in ("bob", "dora", "greta", "charlie"))
+PAIR = {"question": "pair", "run_a": "good", "run_b": "poor", "measure": "DCG@10", "depth": 20}
 
-    # 1. Mara uploads what the field's tools write. The worker imports it.
-    mara.post(reverse("judging:manage-collection-new"), {"name": "Needs", "description": ""})
-    collection = Collection.objects.get(name="Needs")
-    upload(mara, collection, "topics", ("topics.tsv", TOPICS_FILE))
-    upload(mara, collection, "documents", ("corpus.jsonl", DOCUMENTS_FILE))
+
+@dataclass
+class Story:
+    """The people of the story, and what they made so far."""
+
+    mara: Client
+    rhea: Client
+    bob: Client
+    dora: Client
+    greta: Client
+    charlie: Client
+    collection: Collection = field(init=False)
+    campaign: Campaign = field(init=False)
+    n_judged: int = 0
+
+    @property
+    def computation(self) -> Computation:
+        return latest_computation(campaign=self.campaign)
+
+    def page(self, name: str, *more: object) -> str:
+        return reverse(name, args=[self.campaign.pk, *more])
+
+    def draws(self) -> list:
+        return list(self.campaign.draws.order_by("batch"))
+
+
+def upload_files(story: Story) -> None:
+    """Mara uploads what the field's tools write. The worker imports it."""
+    story.mara.post(reverse("judging:manage-collection-new"), {"name": "Needs", "description": ""})
+    collection = story.collection = Collection.objects.get(name="Needs")
+    upload(story.mara, collection, "topics", ("topics.tsv", TOPICS_FILE))
+    upload(story.mara, collection, "documents", ("corpus.jsonl", DOCUMENTS_FILE))
     runs = [
         ("good.run", run_file("good", 3)),
         ("fair.run", run_file("fair", 8)),
         ("poor.run", run_file("poor", 30)),
     ]
-    upload(mara, collection, "runs", *runs)
-    upload(mara, collection, "judgments", ("gold.qrels", GOLD_FILE))
+    upload(story.mara, collection, "runs", *runs)
+    upload(story.mara, collection, "judgments", ("gold.qrels", GOLD_FILE))
     assert (collection.topics.count(), collection.documents.count()) == (TOPICS, TOPICS * DOCUMENTS)
     assert GoldAnswer.objects.count() == TOPICS * DOCUMENTS
 
-    # 2. She sets a campaign up: three grades, two judgments an item, a tenth of unannounced gold checks.
-    mara.post(
-        reverse("judging:manage-campaign-new"),
-        {
-            "collection": collection.pk,
-            "name": "First",
-            "guidelines": "Grade **what it offers**.",
-            "grades": "0 | Not relevant | 0\n1 | Relevant | 1\n2 | Highly relevant | 2",
-            "relevant_grade": 1,
-            "judgments_per_item": 2,
-            "lease_seconds": 600,
-            "gold_check_rate": 0.1,
-            "gold_check_exposures": 20,
-            "decoys_per_check": 1,
-            "highlights_terms": "on",
-            "break_minutes": 45,
-        },
-    )
-    campaign = Campaign.objects.get(name="First")
 
-    # 3. Before a judgment is spent, she sees what a budget buys; 4. then she draws.
-    asked = {
-        "question": "pair",
-        "run_a": "good",
-        "run_b": "poor",
-        "measure": "DCG@10",
-        "depth": 20,
-        "budget": 150,
+def set_campaign_up(story: Story) -> None:
+    """Mara sets a campaign up: three grades, two judgments an item, a tenth of unannounced gold checks."""
+    fields = {
+        "collection": story.collection.pk,
+        "name": "First",
+        "guidelines": "Grade **what it offers**.",
+        "grades": "0 | Not relevant | 0\n1 | Relevant | 1\n2 | Highly relevant | 2",
+        "relevant_grade": 1,
+        "judgments_per_item": 2,
+        "lease_seconds": 600,
+        "gold_check_rate": 0.1,
+        "gold_check_exposures": 20,
+        "decoys_per_check": 1,
+        "highlights_terms": "on",
+        "break_minutes": 45,
     }
-    design = reverse("analytics:design", args=[campaign.pk])
-    assert "half-width" in mara.get(design, asked).content.decode()
-    mara.post(design, asked)
-    finish(Job.objects.get(kind="draw"))
-    campaign.refresh_from_db()
-    assert 110 < campaign.draws.get().n_drawn < 190
-    assert campaign.draws.get().entries.count() == campaign.draws.get().n_drawn
-    for name, tier in (("bob", "bronze"), ("dora", "bronze"), ("greta", "gold")):
-        mara.post(
-            reverse("judging:manage-assessor-add", args=[campaign.pk]), {"username": name, "tier": tier}
-        )
-    mara.post(reverse("judging:manage-campaign-state", args=[campaign.pk]), {"state": "open"})
+    story.mara.post(reverse("judging:manage-campaign-new"), fields)
+    story.campaign = Campaign.objects.get(name="First")
 
-    # 5. Bob and Dora judge everything; Bob is careless. Charlie is told that there is no such campaign.
-    assert (
-        charlie.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").status_code == 404
-    )
-    n_judged = judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
-    assert n_judged >= 2 * campaign.draws.get().n_drawn
-    # Mara wants a shorter interval: a second batch keeps what is judged and learns from it what to judge next.
-    mara.post(design, {**asked, "budget": 190, "prior": "judgments"})
+
+def preview_and_draw(story: Story) -> None:
+    """Before a judgment is spent, Mara sees what a budget buys; then she draws."""
+    design = story.page("analytics:design")
+    assert "half-width" in story.mara.get(design, {**PAIR, "budget": 150}).content.decode()
+    story.mara.post(design, {**PAIR, "budget": 150})
+    finish(Job.objects.get(kind="draw"))
+    (draw,) = story.draws()
+    assert 110 < draw.n_drawn < 190
+    assert draw.entries.count() == draw.n_drawn
+
+
+def add_assessors_and_open(story: Story) -> None:
+    """Mara adds two assessors and an expert, and opens the campaign."""
+    for name, tier in (("bob", "bronze"), ("dora", "bronze"), ("greta", "gold")):
+        story.mara.post(story.page("judging:manage-assessor-add"), {"username": name, "tier": tier})
+    story.mara.post(story.page("judging:manage-campaign-state"), {"state": "open"})
+
+
+def refuse_the_stranger(story: Story) -> None:
+    """Charlie is told that there is no such campaign."""
+    answer = story.charlie.post(story.page("judging:claim"), {}, "application/json")
+    assert answer.status_code == 404
+
+
+def judge_as_two(story: Story) -> None:
+    """Bob and Dora judge whatever is to be judged; Bob is careless."""
+    story.n_judged += judge_everything(story.bob, story.campaign, 0.4)
+    story.n_judged += judge_everything(story.dora, story.campaign, 0.1)
+    assert story.n_judged >= 2 * sum(draw.n_drawn for draw in story.draws())
+
+
+def draw_a_second_batch(story: Story) -> None:
+    """Mara wants a shorter interval: a second batch keeps what is judged and learns from it what to judge next."""
+    story.mara.post(story.page("analytics:design"), {**PAIR, "budget": 190, "prior": "judgments"})
     finish(Job.objects.filter(kind="draw").latest("created_at"))
-    first, second = campaign.draws.all()
+    first, second = story.draws()
     assert (second.batch, second.learned_from, second.seed) == (2, 1, first.seed)
     assert 10 < second.n_drawn < 80
-    n_drawn = first.n_drawn + second.n_drawn
-    kept = first.entries.filter(times__gte=1).values("item")
-    assert second.entries.filter(item__in=kept, times__gte=1).count() == first.n_drawn
-    assert (
-        first.entries.count() == second.entries.count() == n_drawn
-    )  # every batch's probability at every item
-    n_judged += judge_everything(bob, campaign, 0.4) + judge_everything(dora, campaign, 0.1)
-    assert n_judged >= 2 * n_drawn
-    assert not Slot.objects.filter(campaign=campaign, purpose="judge").exclude(state="done").exists()
+    drawn_first = first.entries.filter(times__gte=1).values("item")
+    assert second.entries.filter(item__in=drawn_first, times__gte=1).count() == first.n_drawn
+    # Every batch's probability is recorded at every item.
+    assert first.entries.count() == second.entries.count() == first.n_drawn + second.n_drawn
 
-    # 6. A random audit of what they judged goes to Greta, who sees no earlier grade.
-    mara.post(
-        reverse("analytics:audits", args=[campaign.pk]),
+
+def find_every_item_judged(story: Story) -> None:
+    """No slot of an ordinary judgment is left."""
+    slots = Slot.objects.filter(campaign=story.campaign, purpose="judge")
+    assert not slots.exclude(state="done").exists()
+
+
+def audit_by_the_expert(story: Story) -> None:
+    """A random audit of what Bob and Dora judged goes to Greta, who sees no earlier grade."""
+    story.mara.post(
+        story.page("analytics:audits"),
         {"items_each_time": 60, "items_in_total": 60, "every_seconds": 86400, "is_active": "on", "now": "1"},
     )
     finish(Job.objects.get(kind="audit"))
-    audit = campaign.audits.get()
-    assert judge_everything(greta, campaign, 0.0) == audit.n_selected
+    audit = story.campaign.audits.get()
+    assert judge_everything(story.greta, story.campaign, 0.0) == audit.n_selected
 
-    # 7. The worker recomputes every number and every judge's confusion matrix.
+
+def recompute_every_number(story: Story) -> None:
+    """The worker recomputes every number and every assessor's confusion matrix."""
     start_due_recomputations()
     finish(Job.objects.get(kind="estimate"))
-    computation = latest_computation(campaign=campaign)
+    computation = story.computation
     assert computation.last_judgment_id == Judgment.objects.order_by("-id").first().pk
     accuracy = {c.assessor.user.username: c.accuracy for c in computation.confusions.filter(scope="assessor")}
     assert accuracy["bob"] < accuracy["dora"]
 
-    # 8. Mara sees who is careless and pauses him; nothing is deleted.
-    page = mara.get(reverse("analytics:assessors", args=[campaign.pk])).content.decode()
-    assert "bob" in page
+
+def pause_the_careless(story: Story) -> None:
+    """Mara sees who is careless and pauses them; nothing is deleted."""
+    assert "bob" in story.mara.get(story.page("analytics:assessors")).content.decode()
     before = Judgment.objects.count()
-    careless = campaign.assessors.get(user__username="bob")
-    mara.post(
-        reverse("judging:manage-assessor-status", args=[campaign.pk, careless.pk]), {"status": "suspended"}
-    )
-    assert bob.post(reverse("judging:claim", args=[campaign.pk]), {}, "application/json").status_code == 403
+    bob = story.campaign.assessors.get(user__username="bob")
+    story.mara.post(story.page("judging:manage-assessor-status", bob.pk), {"status": "suspended"})
+    assert story.bob.post(story.page("judging:claim"), {}, "application/json").status_code == 403
     assert Judgment.objects.count() == before
 
-    # 9. Rhea reads naive and corrected side by side, and a sentence for her paper.
-    difference = Estimate.objects.get(
-        computation=computation,
-        measure="DCG@10",
-        method=Method.CORRECTED,
-        run__run_id="good",
-        run_b__run_id="poor",
+
+def read_the_results(story: Story) -> None:
+    """Rhea reads naive and corrected side by side, and a sentence for her paper."""
+    pair = Estimate.objects.filter(
+        computation=story.computation, measure="DCG@10", run__run_id="good", run_b__run_id="poor"
     )
-    true = Estimate.objects.get(
-        computation=computation,
-        measure="DCG@10",
-        method=Method.TRUE,
-        run__run_id="good",
-        run_b__run_id="poor",
-    )
+    difference, true = pair.get(method=Method.CORRECTED), pair.get(method=Method.TRUE)
     assert abs(difference.value - true.value) < 4 * difference.standard_error
     asked = {"a": "good", "b": "poor", "measure": "DCG@10"}
-    page = rhea.get(reverse("analytics:pair", args=[campaign.pk]), asked).content.decode()
+    page = story.rhea.get(story.page("analytics:pair"), asked).content.decode()
     assert "good is better than poor in DCG@10" in page
-    assert "<svg" in rhea.get(reverse("analytics:campaign-results", args=[campaign.pk])).content.decode()
-    assert rhea.get(reverse("judging:manage")).status_code == 404
-    assert charlie.get(reverse("analytics:results")).status_code == 404
+    assert "<svg" in story.rhea.get(story.page("analytics:campaign-results")).content.decode()
 
-    # 10. And she takes the judgments with her, in the field's formats.
+
+def keep_others_out(story: Story) -> None:
+    """A researcher does not manage, and an assessor reads no results."""
+    assert story.rhea.get(reverse("judging:manage")).status_code == 404
+    assert story.charlie.get(reverse("analytics:results")).status_code == 404
+
+
+def export_the_judgments(story: Story) -> None:
+    """Rhea takes the judgments with her, in the field's formats."""
+    n_drawn = sum(draw.n_drawn for draw in story.draws())
     for kind, columns in (("qrels", 4), ("qrels_jg", 4), ("prels", 5)):
-        answer = rhea.get(reverse("analytics:export", args=[campaign.pk, kind]))
+        answer = story.rhea.get(story.page("analytics:export", kind))
         lines = b"".join(answer.streaming_content).decode().splitlines()
         assert len(lines) >= n_drawn
         assert all(len(line.split()) == columns for line in lines)
         assert not any(name in line for line in lines for name in ("bob", "dora", "greta"))
+
+
+STEPS = (
+    upload_files,
+    set_campaign_up,
+    preview_and_draw,
+    add_assessors_and_open,
+    refuse_the_stranger,
+    judge_as_two,
+    draw_a_second_batch,
+    judge_as_two,
+    find_every_item_judged,
+    audit_by_the_expert,
+    recompute_every_number,
+    pause_the_careless,
+    read_the_results,
+    keep_others_out,
+    export_the_judgments,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_from_files_to_a_comparison_one_can_quote(worker):
+    assessors = [person(name, "assessor") for name in ("bob", "dora", "greta", "charlie")]
+    story = Story(person("mara", "manager"), person("rhea", "researcher"), *assessors)
+    for step in STEPS:
+        step(story)
