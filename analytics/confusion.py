@@ -4,7 +4,6 @@
 it is None in `matrix`, `low` and `high`, and listed in `absent_grades`; it is never a row of zeros.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,17 +136,6 @@ def _known_rows(rows: Floats, is_known: NDArray[np.bool_]) -> tuple[Row | None, 
     )
 
 
-def gold_check_counts(true_grade: ArrayLike, given_grade: ArrayLike, n_grades: int) -> Floats:
-    """Return counts[true_grade, given_grade] of one assessor's gold checks.
-
-    >>> gold_check_counts([1, 1, 0], [1, 0, 0], 2).tolist()
-    [[1.0, 0.0], [1.0, 1.0]]
-    """
-    true, given = _pairs(true_grade, given_grade, n_grades)
-    cells = np.bincount(true * n_grades + given, minlength=n_grades**2)
-    return cells.reshape(n_grades, n_grades).astype(np.float64)
-
-
 def assessor_counts(
     assessor_index: ArrayLike, true_grade: ArrayLike, given_grade: ArrayLike, n_assessors: int, n_grades: int
 ) -> Floats:
@@ -260,29 +248,6 @@ def drift_p_values(
     return np.where(is_told, stats.chi2.sf(statistic, np.maximum(rank, 1)), np.nan)
 
 
-def pooled(counts: ArrayLike) -> ConfusionEstimate:
-    """Return one matrix for all assessors, from counts[assessor, true, given].
-
-    Assumption: assessors are alike, or the mix of assessors is the same wherever the matrix is used; else a
-    correction with it is biased (methods/noise-correction.md, 3.4).
-    """
-    return confusion_from_counts(_count_table("counts", counts, 3).sum(axis=0))
-
-
-def combined(*sources: ArrayLike) -> ConfusionEstimate:
-    """Return the matrix from gold checks and audits together: (effective) counts are added.
-
-    Adding effective counts weighs each source's row by the inverse of its variance. Assumption: both measure
-    the same matrix (same period, an assessor cannot tell gold from other items).
-    """
-    if not sources:
-        raise ValueError("at least 1 table of counts is needed, got 0")
-    tables = [_count_table("counts", table, 2) for table in sources]
-    if len({table.shape for table in tables}) > 1:
-        raise ValueError(f"tables must have one shape, got {[table.shape for table in tables]}")
-    return confusion_from_counts(np.sum(tables, axis=0))
-
-
 # -- many assessors with little gold ------------------------------------------------------------------------
 
 
@@ -329,13 +294,3 @@ def _strength(rows: Floats, common: Floats) -> float:
 
     best = optimize.minimize_scalar(loss, bounds=(np.log(0.1), np.log(1000.0)), method="bounded")
     return float(np.exp(best.x))
-
-
-def gold_needed(counts: ArrayLike) -> Sequence[int]:
-    """Return per true grade how many gold labels are missing to ten, the least for a row of its own.
-
-    >>> gold_needed([[9, 1], [1, 2]])
-    [0, 7]
-    """
-    totals = _count_table("counts", counts, 2).sum(axis=1)
-    return [max(0, int(np.ceil(GOLD_FOR_A_ROW - n))) for n in totals]

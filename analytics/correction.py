@@ -11,13 +11,12 @@ Item-indexed, one entry per **judged** item (drawn, and with at least one label)
 - `bronze_class[item]`: any integers, ordered: the label, or `vote_classes(...)`, or a binned machine score.
 - `audited[item]`: bool. `gold_grade[item]`: read only where audited.
 - `audit_probability[item]`: the chance of being audited **given** that it was judged, for every judged item,
-  audited or not; 0 = it had none. Several independent audits: `combined_audit_probability`.
+  audited or not; 0 = it had none. Of several independent audits, the chance that any of them takes it.
 - `prior[item]` and `prior_total[target]`, both or none: f, fixed before the draw, and sum f w over the frame.
-- `topic_index[item]` in 0..n_topics-1, only for `greg_label_by_topic`.
 
 Label-indexed, one entry per label: `label_item`, `label_assessor`, `label_grade`.
-`gains[grade]` is the measure's gain of each grade. `naive` and `matrix_inverse` (the papers' correction), which
-live in `analytics.labels` and `analytics.papers.inverse`, take these and can be imported from here.
+`gains[grade]` is the measure's gain of each grade. `matrix_inverse` (the papers' correction), which lives in
+`analytics.papers.inverse`, takes these and can be imported from here.
 """
 
 from dataclasses import dataclass
@@ -41,12 +40,10 @@ from analytics.estimators import (
     too_few_of,
 )
 from analytics.labels import Ints, integers, merged_classes
-from analytics.labels import naive as naive
 from analytics.papers.inverse import matrix_inverse as matrix_inverse
 from analytics.planning.more_gold import gold_labels_for as gold_labels_for
-from analytics.planning.more_gold import labels_needed as labels_needed
-from analytics.targets import not_zero, rows_alone
-from analytics.topics import over_topics_of, topics_of_items
+from analytics.targets import not_zero
+from experiments.papers.labels import naive as naive
 
 AUDITED_FOR_NORMAL = 100  # from here z, below t
 GREG_SOURCES = ("drawing", "label noise", "gold")
@@ -80,21 +77,6 @@ class _Judged:
     prior_total: Floats
     mean: Floats  # mu of the item's class
     variance: Floats  # s2 of the item's class
-
-
-# -- preparing inputs ---------------------------------------------------------------------------------------
-
-
-def combined_audit_probability(batch_probability: ArrayLike) -> Floats:
-    """Return ``1 - prod(1 - pi_b)``: the chance that any of several independent audits takes the item.
-
-    >>> combined_audit_probability([[.5, .1], [.5, 0]]).round(6).tolist()
-    [0.75, 0.1]
-    """
-    batches = np.atleast_2d(finite("batch_probability", batch_probability))
-    if ((batches < 0) | (batches > 1)).any():
-        raise ValueError(f"batch_probability must be in [0, 1], got {batches.min()}..{batches.max()}")
-    return np.asarray(1 - np.prod(1 - batches, axis=0))
 
 
 # -- GREG-label ---------------------------------------------------------------------------------------------
@@ -176,20 +158,15 @@ def _corrections(judged: _Judged) -> Floats:
     return np.asarray(judged.mean - judged.prior + residual)
 
 
-def _variances(judged: _Judged) -> tuple[Floats, Floats]:
-    """Return per target the variance of the drawing, and that of the audit.
+def _variances_and_counts(judged: _Judged) -> tuple[Floats, Floats, Ints]:
+    """Return per target the variance of the drawing, that of the audit, and counts[kind, target].
 
     Drawing: the estimated Poisson variance of ``sum w (v - f) / pi``. (v - f)^2 is known for audited items only, so it
     is itself estimated by the difference form: predicted from the bronze class for all, corrected by the audited ones
     (unbiased for a fixed prediction); never below half the prediction, because the correction is noisy and could make a
-    small audit's variance vanish. Audit: max(V_design, V_pooled), as in methods/real-judges.md, section 2.
+    small audit's variance vanish. Audit: max(V_design, V_pooled), as in methods/real-judges.md, section 2. Counted are
+    items with weight: judged, audited, not to be audited.
     """
-    drawing, audit, _ = _variances_and_counts(judged)
-    return drawing, audit
-
-
-def _variances_and_counts(judged: _Judged) -> tuple[Floats, Floats, Ints]:
-    """Return `_variances`, and counts[kind, target] of items with weight: judged, audited, not to be audited."""
     pi, undrawn = judged.audit_probability, 1 - judged.draw_probability
     predicted = (judged.mean - judged.prior) ** 2 + judged.variance
     observed = (judged.gain - judged.prior) ** 2
@@ -235,7 +212,7 @@ def corrected(
     Assumption: items were drawn, and judged items audited, independently with the recorded probabilities
     (Poisson); the gold grade is right. Nothing is assumed about how assessors err. mu_l, the mean gold gain
     of a bronze class, is estimated from the same audit, which leaves a bias of second order.
-    Variance: drawing plus audit, see `_variances`. z from 100 audited items
+    Variance: drawing plus audit, see `_variances_and_counts`. z from 100 audited items
     with w != 0, below that t with one degree of freedom less than their number; refused below 10.
     Two runs: one call with w_a - w_b, never two intervals. Arguments: top of the module.
 
@@ -289,43 +266,3 @@ def greg_label(
         prior=prior,
         prior_total=prior_total,
     ).estimates
-
-
-def greg_label_by_topic(
-    weights: Weights,
-    *,
-    topic_index: ArrayLike,
-    n_topics: int,
-    draw_probability: ArrayLike,
-    bronze_class: ArrayLike,
-    audited: ArrayLike,
-    gold_grade: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
-    prior: ArrayLike | None = None,
-    prior_total_by_topic: ArrayLike | None = None,
-) -> Estimates:
-    """Return the corrected measure with the topics as a sample of many: a t interval over topics.
-
-    ``Z_t`` is the topic's part of U (weights contain 1/n_topics), so the values n_topics Z_t have mean U and
-    their spread holds every source of error. Assumption: topics were drawn independently, and everything in
-    `greg_label`. For a pair (w = w_a - w_b) this is the paired t. `prior_total_by_topic[target, topic]`.
-    """
-    targets = as_targets(weights)
-    topic = topics_of_items(topic_index, n_topics, targets.n_items)
-    f, known = known_prior(prior, prior_total_by_topic, targets.n_items, (len(targets), n_topics))
-    judged = _judged(
-        targets,
-        draw_probability=draw_probability,
-        bronze_class=bronze_class,
-        audited=audited,
-        gold_grade=gold_grade,
-        audit_probability=audit_probability,
-        gains=gains,
-        prior=f,
-        prior_total=known.sum(axis=1),
-    )
-    _, _, (_, n_audited, n_unauditable) = _variances_and_counts(judged)
-    parts = known + as_targets(judged.rows).totals_by_topic(_corrections(judged), topic, n_topics)
-    refusals = _refusals(n_audited, n_unauditable)
-    return over_topics_of(rows_alone(len(targets)), parts, (*GREG_SOURCES, "topics"), refusals)

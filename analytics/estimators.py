@@ -145,32 +145,7 @@ def label_variances(label_variance: ArrayLike | None, n_items: int) -> tuple[Flo
     return finite("label_variance", label_variance, (n_items,)), ("drawing", "label noise")
 
 
-# -- support ------------------------------------------------------------------------------------------------
-
-
-def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike) -> Floats:
-    """Return per target the share of ``sum |w|`` on frame items that the design can never select.
-
-    Anything above 0 is a bias no interval shows (methods/sampling.md, section 4): refuse it.
-
-    >>> unsupported_share([[1, -1, 2]], [.5, .5, 0]).tolist()
-    [0.5]
-    """
-    weights = np.abs(weight_rows(frame_weights))
-    probability = finite("inclusion_probability", inclusion_probability, (weights.shape[1],))
-    total = weights.sum(axis=1)
-    outside = weights[:, probability <= 0].sum(axis=1)
-    share: Floats = np.divide(outside, total, out=np.zeros_like(total), where=total > 0)
-    return share
-
-
 # -- Poisson draws ------------------------------------------------------------------------------------------
-
-
-def poisson_terms(error: Floats, probability: Floats) -> Floats:
-    """Return ``(1 - pi) (e/pi)^2`` per drawn item; their sum estimates the Poisson variance without bias."""
-    terms: Floats = (1 - probability) * (error / probability) ** 2
-    return terms
 
 
 def poisson_degrees_of_freedom(variance: ArrayLike, spread: ArrayLike) -> Floats:
@@ -260,29 +235,6 @@ def difference_estimator(
     )
     sums = poisson_sums(drawn.targets, drawn.surprise, drawn.noise, drawn.probability)
     return _poisson_estimates(drawn.values(), sums, drawn.sources, fewest, too_few_of(sums.n, fewest))
-
-
-def horvitz_thompson(
-    weights: Weights,
-    utility: ArrayLike,
-    inclusion_probability: ArrayLike,
-    *,
-    label_variance: ArrayLike | None = None,
-    fewest: int = FEWEST_ITEMS,
-) -> Estimates:
-    """Return ``sum_drawn u w / pi`` under a Poisson draw, one result per target.
-
-    For a run's own value this has 1.2 to 1.4 times the variance it need have, because the number drawn is
-    random: give `difference_estimator` a prior, use `hajek_ratio`, or draw a fixed size.
-
-    >>> horvitz_thompson([1, 2], [1, 1], [.5, 1], fewest=1)[0].value
-    4.0
-
-    Source: Horvitz and Thompson (1952); methods/sampling.md, sections 1 and 4.
-    """
-    return difference_estimator(
-        weights, utility, inclusion_probability, label_variance=label_variance, fewest=fewest
-    )
 
 
 def hajek_ratio(

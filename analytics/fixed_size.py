@@ -16,9 +16,7 @@ from analytics.estimators import (
     Refusal,
     Weights,
     estimates,
-    finite,
     no_spread,
-    probabilities,
     refused_where,
     sample,
     too_few_of,
@@ -42,50 +40,6 @@ class _Strata:
     joined: NDArray[np.bool_]  # [stratum]
 
 
-def fixed_size_variance(error: ArrayLike, inclusion_probability: ArrayLike) -> float:
-    """Return Hajek's variance of ``sum e/pi`` for a draw of fixed size (Pareto, conditional Poisson).
-
-    ``m/(m-1) sum (1-pi) (z-B)^2`` with z = e/pi, B the (1-pi)-weighted mean of z and m the drawn items with
-    pi < 1. Raise ValueError if exactly one item is uncertain: its variance cannot be estimated.
-
-    Source: Hajek (1964); methods/sampling.md, section 1.
-    """
-    errors = finite("error", error)
-    pi = probabilities("inclusion_probability", inclusion_probability, errors.shape[0])
-    open_items = pi < 1
-    m = int(open_items.sum())
-    if m == 0:
-        return 0.0
-    if m == 1:
-        raise ValueError("at least 2 drawn items with inclusion probability below 1 are needed, got 1")
-    z, rest = errors[open_items] / pi[open_items], 1 - pi[open_items]
-    centre = float((rest * z).sum() / rest.sum())
-    return m / (m - 1) * float((rest * (z - centre) ** 2).sum())
-
-
-def fixed_size_forecast(frame_error: ArrayLike, inclusion_probability: ArrayLike) -> float:
-    """Return ``sum pi (1-pi) (z-B)^2`` over the frame: the variance that `fixed_size_variance` estimates.
-
-    z = e/pi, B the pi(1-pi)-weighted mean of z. An approximation for large draws; exact for no design but
-    simple random sampling up to n/(n-1). Items with pi = 0 must have e = 0, or ValueError is raised.
-
-    >>> fixed_size_forecast([1, 3, 0], [.5, .5, 0])
-    2.0
-
-    Source: Hajek (1964), the large-sample variance of rejective sampling.
-    """
-    errors = finite("frame_error", frame_error)
-    pi = finite("inclusion_probability", inclusion_probability, errors.shape)
-    if ((pi < 0) | (pi > 1)).any():
-        raise ValueError(f"inclusion_probability must be in [0, 1], got {pi[(pi < 0) | (pi > 1)][0]}")
-    if errors[pi == 0].any():
-        raise ValueError("frame_error must be 0 where inclusion_probability is 0: such an item is never seen")
-    open_items = (pi > 0) & (pi < 1)
-    z, share = errors[open_items] / pi[open_items], pi[open_items] * (1 - pi[open_items])
-    centre = float((share * z).sum() / share.sum()) if share.size else 0.0
-    return float((share * (z - centre) ** 2).sum())
-
-
 def fixed_size(
     weights: Weights,
     utility: ArrayLike,
@@ -102,12 +56,13 @@ def fixed_size(
 
     Assumption and arguments as in `analytics.estimators.difference_estimator`, the draw being Pareto or
     conditional Poisson; `strata` (integers, one per drawn item: its topic) if a fixed number was drawn within
-    each. The variance is `fixed_size_variance`; in strata, which are small, the sum of theirs with the fixed point of
-    Deville and Tille in place of m/(m-1), which is up to an eighth too small for runs the sizes were not made for. t
-    with Satterthwaite's degrees of freedom ``V^2 / sum V_h^2/(m_h - 1)``, for one stratum m - 1. A stratum with one
-    uncertain item has no variance of its own: refused by name, or with `join_strata` joined to the next stratum in
-    order (the last to the one before). Joined strata take 1 for the factor 1 - pi: their variance is then too large by
-    the difference of their totals, never too small.
+    each. The variance is Hajek's, ``m/(m-1) sum (1-pi) (z-B)^2`` with z = e/pi, e the error of the prediction, B the
+    (1-pi)-weighted mean of z and m the drawn items with pi < 1; in strata, which are small, the sum of theirs with the
+    fixed point of Deville and Tille in place of m/(m-1), which is up to an eighth too small for runs the sizes were not
+    made for. t with Satterthwaite's degrees of freedom ``V^2 / sum V_h^2/(m_h - 1)``, for one stratum m - 1. A stratum
+    with one uncertain item has no variance of its own: refused by name, or with `join_strata` joined to the next
+    stratum in order (the last to the one before). Joined strata take 1 for the factor 1 - pi: their variance is then
+    too large by the difference of their totals, never too small.
 
     Source: Hajek (1964); Deville and Tille (2005), Variance approximation under balanced sampling; Cochran (1977),
     sections 5.4 (degrees of freedom) and 5A.12 (joining strata).

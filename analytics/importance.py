@@ -55,10 +55,11 @@ def importance_sampling(
     """Return the mean of ``z = u w / Q`` over n draws with replacement, one result per target.
 
     Assumption: the draws are independent with probabilities Q, one entry per draw; several batches:
-    `balance_heuristic`, or `adaptive_batches` where a design saw labels. The interval is value +- 1.96 times
-    s/sqrt(n): the paper's, kept for comparison. With `batch` (0, 1, ...) the variance is taken within batches:
-    ``sum_b (n_b/n)^2 s_b^2/n_b``, which is unbiased where the batches' designs differ; Eq 6, which pools them,
-    is then too large. `item` (any integers, one per draw) and `label_variance`: top of the module.
+    `balance_heuristic`, or, where a design saw labels, each draw's Q of its own batch and `batch`: the means of the
+    batches weighted n_b/n, exactly unbiased (methods/sampling.md, section 3, erratum 10). The interval is
+    value +- 1.96 times s/sqrt(n): the paper's, kept for comparison. With `batch` (0, 1, ...) the variance is taken
+    within batches: ``sum_b (n_b/n)^2 s_b^2/n_b``, which is unbiased where the batches' designs differ; Eq 6, which
+    pools them, is then too large. `item` (any integers, one per draw) and `label_variance`: top of the module.
 
     Source: Schnabel et al. (2016), Eq 3, 6 and (with w = w_a - w_b) 7; the term for repeated labels is ours.
     """
@@ -138,7 +139,7 @@ def balance_heuristic(
 
     `batch_probability[b, draw]` is the probability of *every* batch's design at every draw, not only of the
     batch it came from; `batch[draw]` says which that was. Assumption: no design depends on labels of an earlier
-    batch (the pooled estimate is then biased: `adaptive_batches`). Variance within batches, exactly unbiased;
+    batch (the pooled estimate is then biased: see `importance_sampling`). Variance within batches, exactly unbiased;
     for Eq 6 as printed, pass the pooled Q to `importance_sampling` without `batch`.
 
     Source: Schnabel et al. (2016), Eq 5; Veach and Guibas (1995).
@@ -164,35 +165,6 @@ def balance_heuristic(
     mixture = ((count / n)[:, None] * designs).sum(axis=0)
     return importance_sampling(
         weights, utility, mixture, batch=batches, item=item, label_variance=label_variance, fewest=fewest
-    )
-
-
-def adaptive_batches(
-    weights: Weights,
-    utility: ArrayLike,
-    own_probability: ArrayLike,
-    batch: ArrayLike,
-    *,
-    item: ArrayLike | None = None,
-    label_variance: ArrayLike | None = None,
-    fewest: int = FEWEST_ITEMS,
-) -> Estimates:
-    """Return the mean of the batches' own estimates, weighted n_b/n, each with its own batch's Q.
-
-    Exactly unbiased also if a batch's design was chosen after seeing all labels before it: given these, each batch
-    by itself is. For the same reason errors of batches are uncorrelated, and the variance within batches is
-    unbiased. `own_probability[draw]` is Q of the batch the draw came from.
-
-    Source: methods/sampling.md, section 3 (erratum 10).
-    """
-    return importance_sampling(
-        weights,
-        utility,
-        own_probability,
-        batch=batch,
-        item=item,
-        label_variance=label_variance,
-        fewest=fewest,
     )
 
 
@@ -223,30 +195,6 @@ def _designs(draw_probability: ArrayLike, n_draws: ArrayLike) -> tuple[Floats, F
             f"{designs.min(initial=0)} to {designs.max(initial=0)}, sum {designs.sum(axis=1).max()}"
         )
     return designs, draws
-
-
-def distinct_variances(error: ArrayLike, draw_probability: ArrayLike, n_draws: ArrayLike) -> Floats:
-    """Return Horvitz and Thompson's variance of ``sum e/pi`` over the distinct items, per row of errors.
-
-    ``sum_i (1-pi_i) z_i^2 + sum_{i!=j} (pi_ij - pi_i pi_j)/pi_ij z_i z_j`` with z = e/pi: exactly unbiased, but
-    with several batches it can come out negative. Draws compete, so pi_ij < pi_i pi_j: nearly a fixed size.
-    Time grows with the square of the number of distinct items, memory does not.
-
-    Source: Horvitz and Thompson (1952), their second variance.
-    """
-    errors = np.atleast_2d(finite("error", error))
-    designs, draws = _designs(draw_probability, n_draws)
-    if designs.shape[1] != errors.shape[1]:
-        raise ValueError(f"draw_probability must be of {errors.shape[1]} items, got {designs.shape[1]}")
-    pi = distinct_inclusion(designs, draws)
-    if (pi <= 0).any():
-        raise ValueError("draw_probability of a drawn item must be above 0 in some batch, got 0")
-
-    z = errors / pi
-    total = (z**2 * (1 - pi)).sum(axis=1)
-    for part, kernel in _joint_kernels(designs, draws, pi):
-        total += ((z[:, part] @ kernel) * z).sum(axis=1)
-    return np.asarray(total)
 
 
 def _joint_kernels(designs: Floats, draws: Floats, pi: Floats) -> Iterator[tuple[slice, Floats]]:
@@ -281,9 +229,10 @@ def distinct_items(
     One entry per *distinct* drawn item; Q and `n_draws` as in `distinct_inclusion` (designs that did not see
     labels). It counts each judgment once, needs no second label, and its variance is nearly that of a draw without
     replacement, so its interval is far shorter than Eq 6's once items repeat. The variance is
-    `distinct_variances`, or where that is not positive its first sum, which leaves out that draws compete and
-    is too large (the warning says so), plus ``sum nu w^2/pi``; t with one degree of freedom less than there are
-    uncertain items. Above 20,000 items the first sum is always taken: time grows with their square.
+    ``sum_i (1-pi_i) z_i^2 + sum_{i!=j} (pi_ij - pi_i pi_j)/pi_ij z_i z_j`` with z = e/pi, exactly unbiased; with
+    several batches it can come out negative. Where it is not positive its first sum is taken, which leaves out that
+    draws compete and is too large (the warning says so). ``sum nu w^2/pi`` is added; t with one degree of freedom less
+    than there are uncertain items. Above 20,000 items the first sum is always taken: time grows with their square.
 
     Source: methods/sampling.md, section 5 (rescue); Horvitz and Thompson (1952).
     """
@@ -324,7 +273,7 @@ def distinct_items(
 
 
 def _competition(z: TargetWeights, designs: Floats, draws: Floats, pi: Floats) -> Floats:
-    """Return the second sum of `distinct_variances` by target, from the products of the runs' rows."""
+    """Return the second sum of the variance of `distinct_items` by target, from the products of the runs' rows."""
     rows = z.runs.dense()
     products = np.zeros((len(rows), len(rows)))
     for part, kernel in _joint_kernels(designs, draws, pi):

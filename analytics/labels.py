@@ -6,7 +6,7 @@ Label-indexed arrays have one entry per label; `label_item` holds positions in t
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Estimates, Floats, Weights, as_targets, difference_estimator, finite
+from analytics.estimators import Floats, finite
 from analytics.estimators import Ints as Ints
 
 AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
@@ -90,29 +90,3 @@ def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
     for new, members in enumerate(groups):
         merged[members] = new
     return merged[index]
-
-
-# -- the raw number -----------------------------------------------------------------------------------------
-
-
-def naive(
-    weights: Weights,
-    *,
-    draw_probability: ArrayLike,
-    label_item: ArrayLike,
-    label_grade: ArrayLike,
-    gains: ArrayLike,
-    prior: ArrayLike | None = None,
-    prior_total: ArrayLike | None = None,
-) -> Estimates:
-    """Return the measure with every item's mean raw gain taken as true, one result per target.
-
-    Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
-    never a verdict (methods/real-judges.md, 1.6). Arguments: `analytics.correction`.
-    """
-    gain = finite("gains", gains)
-    grade = integers("label_grade", label_grade, 0, gain.size - 1)
-    targets = as_targets(weights)
-    utility = item_means(label_item, gain[grade], targets.n_items)
-    found = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
-    return found.warned(JUDGE_BIAS)

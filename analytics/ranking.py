@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from analytics.estimators import Z95, Floats, finite
 
@@ -59,18 +58,6 @@ def covariance_from_pairs(run_variances: ArrayLike | None, pair_variances: Array
         found = (own[:, None] + own[None] - pairs) / 2
     size, axes = np.linalg.eigh((found + found.T) / 2)
     return np.asarray((axes * np.maximum(size, 0.0)) @ axes.T)
-
-
-def probability_better(difference: ArrayLike, variance: ArrayLike) -> Floats:
-    """Return P(A > B) of normal differences; of a difference known for certain 0, 1/2 or 1.
-
-    >>> probability_better([0.0, 1.959964, 2.0], [1.0, 1.0, 0.0]).round(6).tolist()
-    [0.5, 0.975, 1.0]
-    """
-    d, v = finite("difference", difference), finite("variance", variance)
-    sure = np.where(d > 0, 1.0, np.where(d < 0, 0.0, 0.5))
-    scaled = np.divide(d, np.sqrt(v), out=np.zeros(np.broadcast(d, v).shape), where=v > 0)
-    return np.asarray(np.where(v > 0, ndtr(scaled), sure))
 
 
 def rank_probabilities(

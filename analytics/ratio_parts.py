@@ -167,23 +167,3 @@ class Denominator:
             row + _by_topic(one[self.order], self.topic, self.labels.n_topics)
             for row, one in zip(rows, noise, strict=True)
         ]
-
-
-def numerators(measure: RatioMeasure, labels: PseudoLabels, ranks: ArrayLike) -> Floats:
-    """Return [run, topic], unbiased: sum of u*/log2(rank + 1), or ``sum_i (1/r_i) [u*_i + sum_{j above i} u*_i u*_j]``.
-
-    The diagonal is u*, not its square: only products of *different* items keep their expectation under Poisson.
-    `ranks` as in `ratio_estimates`.
-    """
-    rank = checked_ranks(labels, ranks)
-    return np.stack([numerator(measure, labels, listed(measure, labels, row)).value for row in rank])
-
-
-def denominators(measure: RatioMeasure, labels: PseudoLabels) -> Floats:
-    """Return [topic], what the mean over topics divides by: R, or the gain of the ideal ranking.
-
-    R is ``max(sum u*, number found relevant, 1)``. The ideal ranking of a graded scale has stair j on its first
-    C_j ranks, so its gain is ``sum_j step_j D(C_j)``, D(C) being the discounts summed down to rank C (or to the
-    cutoff) and linear between whole numbers; C_j is estimated and bounded as R is, by 1 on the lowest stair only.
-    """
-    return Denominator(measure, labels).values()[0][:, 0]

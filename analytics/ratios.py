@@ -157,7 +157,7 @@ def ratio_estimates(
         For AP of one stair of step 1: make them with gains of 0 and 1.
     ranks : int array [run, frame]
         A run's rank of each item, 0 where it does not return it.
-    pairs : pairs of runs, default all, in the order of `analytics.comparison.pairs_of_runs`
+    pairs : pairs of runs, default all, (a, b) with a < b, in the order (0, 1), (0, 2), ...
     seed, replicates : int
         Of the multiplier bootstrap. Every run and pair is computed from the same replicates.
 

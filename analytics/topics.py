@@ -11,59 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimators import (
-    FEWEST_ITEMS,
     Estimate,
     Estimates,
     Floats,
     Refusal,
-    Weights,
     all_refused,
-    as_targets,
     estimates,
     few_items_warning,
     finite,
-    known_prior,
     refused_where,
-    sample,
-    too_few_of,
 )
-from analytics.labels import Ints, integers
 from analytics.targets import TargetWeights, rows_alone
 
 FEW_TOPICS = 10
-
-
-def topic_parts(
-    weights: Weights,
-    utility: ArrayLike,
-    inclusion_probability: ArrayLike,
-    *,
-    topic_index: ArrayLike,
-    n_topics: int,
-    prior: ArrayLike | None = None,
-    prior_total_by_topic: ArrayLike | None = None,
-) -> Floats:
-    """Return each topic's part of the estimate, [target, topic]: its known ``sum f w`` plus ``sum (u-f) w/pi``.
-
-    Rows sum to the difference (or HT) estimate. A topic without any drawn item has its known part, or 0. The
-    arrays hold the drawn items, except `prior_total_by_topic[target, topic]`.
-    """
-    targets = as_targets(weights)
-    topic = topics_of_items(topic_index, n_topics, targets.n_items)
-    shape = (len(targets), n_topics)
-    f, known = known_prior(prior, prior_total_by_topic, targets.n_items, shape)
-    drawn = sample(targets, utility, inclusion_probability, prior=f, prior_total=known.sum(axis=1))
-    return known + targets.totals_by_topic(drawn.surprise, topic, n_topics)
-
-
-def topics_of_items(topic_index: ArrayLike, n_topics: int, n_items: int) -> Ints:
-    """Return the topic of each item. ValueError for another length, or a topic outside [0, n_topics)."""
-    if n_topics < 1:
-        raise ValueError(f"n_topics must be at least 1, got {n_topics}")
-    topic = integers("topic_index", topic_index, 0, n_topics - 1)
-    if topic.size != n_items:
-        raise ValueError(f"topic_index must have length {n_items}, got {topic.size}")
-    return topic
 
 
 def over_topics(parts: ArrayLike, sources: Sequence[str] = ("drawing", "topics")) -> Estimate | Refusal:
@@ -116,35 +76,3 @@ def over_topics_of(
         sources=sources,
         warning=lambda _: warning,
     )
-
-
-def population_of_topics(
-    weights: Weights,
-    utility: ArrayLike,
-    inclusion_probability: ArrayLike,
-    *,
-    topic_index: ArrayLike,
-    n_topics: int,
-    prior: ArrayLike | None = None,
-    prior_total_by_topic: ArrayLike | None = None,
-    noisy_labels: bool = False,
-    fewest: int = FEWEST_ITEMS,
-) -> Estimates:
-    """Return the difference (or HT) estimate of every target with its interval for the population of topics.
-
-    The value is that of `analytics.estimators.difference_estimator`; arguments as in `topic_parts`, the
-    interval as in `over_topics`. Refused as there, and below `fewest` judged items with weight.
-    """
-    targets = as_targets(weights)
-    parts = topic_parts(
-        targets,
-        utility,
-        inclusion_probability,
-        topic_index=topic_index,
-        n_topics=n_topics,
-        prior=prior,
-        prior_total_by_topic=prior_total_by_topic,
-    )
-    sources = ("drawing", "label noise", "topics") if noisy_labels else ("drawing", "topics")
-    refusals = too_few_of(targets.n_weighed(), fewest)
-    return over_topics_of(rows_alone(len(targets)), parts, sources, refusals)

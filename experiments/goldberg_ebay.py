@@ -28,14 +28,9 @@ from analytics.papers.goldberg import (
 )
 from analytics.papers.intervals import Interval
 from analytics.papers.sensitivity import drift_that_changes
-from analytics.planning.planner import (
-    audit_spread,
-    difference_plans,
-    evaluation_plans,
-    split,
-    topics_for_test,
-)
+from analytics.planning.planner import audit_spread, difference_plans, evaluation_plans, split
 from experiments.papers.calibration import calibration, hajek_matrix
+from experiments.papers.planning import topics_for_test
 from experiments.papers.printed import largest_eq10_statistic, printed_welch_degrees_of_freedom
 from experiments.papers.refusals import label_mix_refusal
 from experiments.papers.sensitivity import p_value_with_drift

@@ -21,7 +21,7 @@ from scipy.stats import fisher_exact
 from analytics.papers.goldberg import corrected_value
 from analytics.papers.intervals import Interval, corrected_interval
 from analytics.papers.refusals import audit_refusal
-from analytics.planning.planner import topics_for_test
+from experiments.papers.planning import topics_for_test
 from experiments.papers.printed import printed_gold_needed, printed_topics_needed
 from experiments.papers.refusals import feasibility_z
 from experiments.parts.goldberg import (

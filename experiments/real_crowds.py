@@ -28,18 +28,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.aggregation.joining import (
-    Aggregation,
-    aggregate_confusion,
-    dawid_skene,
-    majority,
-    one_coin,
-    spammers,
-)
-from analytics.confusion import assessor_counts, pooled, shrink
+from analytics.aggregation.joining import Aggregation, dawid_skene, majority, one_coin, spammers
+from analytics.confusion import assessor_counts, confusion_from_counts, shrink
 from analytics.correction import greg_label
 from analytics.estimators import Estimate, Refusal
 from analytics.papers.inverse import matrix_inverse
+from experiments.papers.aggregation import aggregate_confusion
 from judging.trec import read_crowd_labels
 
 Ints = NDArray[np.int64]
@@ -153,7 +147,7 @@ def confusions(crowd: Crowd) -> dict[str, Any]:
     counts = assessor_counts(
         crowd.assessor[known], true[crowd.item][known], crowd.grade[known], crowd.n_assessors, crowd.n_grades
     )
-    together, own = pooled(counts), shrink(counts)
+    together, own = confusion_from_counts(counts.sum(axis=0)), shrink(counts)
     per_worker = counts.sum(axis=(1, 2))
     report: dict[str, Any] = {
         "gold_labels": int(known.sum()),

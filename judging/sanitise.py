@@ -89,16 +89,6 @@ def plain_text(raw: str) -> str:
     return LONE_SURROGATE.sub("\ufffd", UNWANTED.sub("", text))
 
 
-def document_text(raw: str, is_html: bool = False) -> str:
-    """Return a document's safe plain text; of HTML its words, from a limited child, or else its source."""
-    return next(iter(sanitise_documents([(raw, is_html)]))).text
-
-
-def safe_html(raw: str) -> str:
-    """Return a page without scripts, styles, links, images and anything that loads or leads elsewhere."""
-    return next(iter(sanitise_documents([(raw, True)]))).html
-
-
 def sanitise_documents(
     documents: Iterable[tuple[str, bool]], *, allowance: Allowance = ALLOWANCE
 ) -> Iterator[SanitisedDocument]:

@@ -8,7 +8,7 @@ from analytics.charts.chart import Chart, chart_of, named
 from analytics.charts.curves import curve
 from analytics.charts.forests import ForestRow, forest, topic_differences
 from analytics.charts.matrices import confusion_heat, difference_matrix, rank_matrix
-from analytics.charts.series import histogram, throughput, timeline
+from analytics.charts.series import histogram, throughput
 
 __all__ = [
     "Chart",
@@ -22,6 +22,5 @@ __all__ = [
     "named",
     "rank_matrix",
     "throughput",
-    "timeline",
     "topic_differences",
 ]

@@ -23,26 +23,6 @@ from analytics.charts.theme import (
 Moment = datetime.date | datetime.datetime
 
 
-def timeline(
-    days: Sequence[datetime.date],
-    counts: Sequence[int],
-    title: str = "Judgments a day",
-    description: str = "",
-    unit: str = "judgments",
-) -> Chart:
-    """Return the counts of each day as bars.
-
-    ValueError: no days, lengths that differ, a day twice, or a negative count.
-    """
-    if len(days) == 0 or len(days) != len(counts):
-        raise ValueError(f"days and counts must be as many, at least 1, got {len(days)} and {len(counts)}")
-    if len(set(days)) != len(days):
-        raise ValueError(f"days must be different, got {len(days) - len(set(days))} twice")
-    if min(counts) < 0:
-        raise ValueError(f"counts must be at least 0, got {min(counts)}")
-    return _timeline(tuple(days), tuple(int(n) for n in counts), title, description, unit)
-
-
 def throughput(
     moments: Sequence[Moment],
     series: Mapping[str, Sequence[float | None]],
@@ -87,31 +67,6 @@ def histogram(
         raise ValueError(f"counts must be at least 0, got {min(counts)}")
     plain = tuple(map(float, edges)), tuple(map(int, counts))
     return _histogram(*plain, title, description, x_title, y_title, finite(reference))
-
-
-@lru_cache(maxsize=32)
-def _timeline(
-    days: tuple[datetime.date, ...], counts: tuple[int, ...], title: str, description: str, unit: str
-) -> Chart:
-    alt = altair()
-
-    values = [{"day": day.isoformat(), "count": n} for day, n in zip(days, counts, strict=True)]
-    x_axis = alt.Axis(title=None, grid=False, format="%-d %b", tickCount=min(len(days), 7))
-    y_axis = alt.Axis(title=printable(unit), tickCount=4, tickMinStep=1)
-    drawing = (
-        alt.Chart(alt.InlineData(values=values))
-        .mark_bar(fill=GOLD, stroke=SURFACE)
-        .encode(
-            x=alt.X("day:T", timeUnit="utcyearmonthdate", axis=x_axis),
-            y=alt.Y("count:Q", axis=y_axis),
-        )
-        .properties(height=170)
-    )
-    said = f"{sum(counts):,} {unit} from {min(days)} to {max(days)}, at most {max(counts):,} a day."
-    rows = zip([day.isoformat() for day in days], counts, strict=True)
-    return chart_of(
-        drawing, title=title, description=description or said, columns=("day", "count"), rows=rows
-    )
 
 
 @lru_cache(maxsize=32)

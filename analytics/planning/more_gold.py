@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analytics.estimators import Z95, Estimate, Estimates, Floats, Ints, Refusal
+from analytics.estimators import Z95, Estimates, Floats, Ints
 
 LARGEST = 1e300
 
@@ -29,28 +29,12 @@ def _gold_labels(half_width: Floats, n_items: Ints, residual_variance: Floats) -
     return np.asarray(np.minimum(n_items, np.ceil(n_items * ratio / (1 + ratio)).astype(np.int64)))
 
 
-def labels_needed(difference: Estimate, n_items: int) -> Refusal | None:
-    """Return None if the interval excludes 0, else "not resolved by m gold labels; about m' needed".
-
-    m' is what makes the half-width as small as the difference itself, with the same kind of audit, the
-    drawing variance staying as it is; if the drawing alone is wider, more items must be judged instead.
-    `n_items` is the number of judged items with non-zero weight; `difference` comes from `greg_label`.
-    """
-    parts = dict(difference.components)
-    if "gold" not in parts or difference.n > n_items:
-        raise ValueError(
-            f"a GREG-label estimate of at most {n_items} audited items is needed, got {difference}"
-        )
-    if difference.low > 0 or difference.high < 0:
-        return None
-    numbers = (difference.value, parts.get("drawing", 0.0), parts["gold"], difference.n, n_items)
-    needed = int(_labels_to_resolve(*(np.array([number]) for number in numbers))[0])
-    missing = None if needed < 0 else max(0, needed - difference.n)
-    return Refusal(_advice(difference.n, needed), missing)
-
-
 def _labels_to_resolve(value: Floats, drawing: Floats, gold: Floats, n: Ints, n_items: Ints) -> Ints:
-    """Return m' of `labels_needed`, or -1 where more items must be judged."""
+    """Return the gold labels that make the half-width the difference itself, or -1 where more items must be judged.
+
+    The audit stays of the same kind and the drawing variance as it is; where the drawing alone is wider than the
+    difference, no gold helps.
+    """
     room = value**2 - Z95**2 * drawing
     possible = (room > 0) & (n < n_items)
     half_width = np.sqrt(np.where(possible, room, 1.0))
@@ -69,7 +53,11 @@ def _advice(n: int, needed: int) -> str:
 
 
 def advice(each: Estimates, n_items: Ints) -> list[str]:
-    """Return per target what `labels_needed` says: nothing if the interval excludes 0, has no width, or is refused."""
+    """Return per target "not resolved by m gold labels; about m' needed", or "" where nothing is to be said.
+
+    That is where the interval excludes 0, has no width, or is refused. `each` comes from `greg_label`; `n_items` counts
+    the judged items with weight.
+    """
     open_ones = (each.low <= 0) & (each.high >= 0) & (each.standard_error > 0)
     open_ones[list(each.refusals)] = False
     drawing, gold = each.components["drawing"], each.components["gold"]

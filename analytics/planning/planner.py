@@ -8,14 +8,11 @@ Plans of the papers' methods rest on their assumption (errors alike on all docum
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimators import Z95, Floats, finite
+from analytics.estimators import Z95
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.refusals import rate
 from analytics.planning.purchases import Purchase as Purchase
@@ -142,22 +139,6 @@ def split(
     return Plan(bronze, budget * math.sqrt(gold_variance / cost_gold) / k, budget, error)
 
 
-def gold_by_grade(prevalence: float, sensitivity: float, specificity: float) -> tuple[float, float]:
-    """Return the shares of gold relevant and gold non-relevant documents, if they can be chosen.
-
-    ``n_R : n_N = m_G sqrt(mR(1-mR)) : (1-m_G) sqrt(mN(1-mN))``: minimises the audit's part of Eq 7.
-
-    >>> [round(share, 2) for share in gold_by_grade(.816570, 43/59, 67/84)]
-    [0.83, 0.17]
-    """
-    p = rate("prevalence", prevalence)
-    m_r, m_n = rate("sensitivity", sensitivity), rate("specificity", specificity)
-    r, n = p * math.sqrt(m_r * (1 - m_r)), (1 - p) * math.sqrt(m_n * (1 - m_n))
-    if r + n == 0:
-        raise ValueError(f"rates must not all be 0 or 1, got {prevalence}, {sensitivity} and {specificity}")
-    return r / (r + n), n / (r + n)
-
-
 # -- is bronze worth buying? --------------------------------------------------------------------------------
 
 
@@ -221,20 +202,6 @@ def error_for_power(difference: float, *, power: float = 0.8, level: float = 0.0
     return abs(difference) / float(stats.norm.isf(level / 2) + stats.norm.ppf(power))
 
 
-def topics_for_test(
-    bronze_difference: float, difference_variance: float, *, power: float = 0.8, level: float = 0.05
-) -> float:
-    """Return the topics for a significant ja - jb; with one shared audit the test needs no gold at all.
-
-    `difference_variance` is s_a^2 + s_b^2 for different topics (then as many per system) or s_d^2 for the same.
-
-    >>> round(topics_for_test(.014, .24**2 + .2596**2, power=.5))
-    2450
-    """
-    _positive(difference_variance=difference_variance)
-    return difference_variance / error_for_power(bronze_difference, power=power, level=level) ** 2
-
-
 def difference_plans(
     difference: float,
     *,
@@ -281,46 +248,3 @@ def difference_plans(
         standard_error=error,
     )
     return {name: plans[name] for name in METHODS}
-
-
-def half_width_curve(
-    bronze_variance: float,
-    gold_variance: float,
-    costs: ArrayLike,
-    *,
-    cost_bronze: float,
-    cost_gold: float,
-    separation: float = 1.0,
-) -> Floats:
-    """Return the half-width that each sum of money buys when it is split best, for a curve.
-
-    >>> half_width_curve(.16, .19, [99184.612855], separation=.5, cost_bronze=9, cost_gold=20).round(6).tolist()
-    [0.039199]
-    """
-    money = finite("costs", costs)
-    if (money <= 0).any():
-        raise ValueError(f"costs must be above 0, got {money.min()}")
-    one = split(
-        bronze_variance,
-        gold_variance,
-        separation=separation,
-        cost_bronze=cost_bronze,
-        cost_gold=cost_gold,
-        budget=1.0,
-    )
-    return np.asarray(one.half_width / np.sqrt(money))
-
-
-def plan_curves(plans: Mapping[str, Plan], costs: ArrayLike) -> dict[str, Floats]:
-    """Return per plan the half-width that each sum of money buys: ``half_width sqrt(plan.cost/cost)``.
-
-    Every plan's error falls with the root of the money when its shares stay the same.
-
-    >>> plan = split(.16, .19, separation=.5, cost_bronze=9, cost_gold=20, standard_error=.02)
-    >>> plan_curves({"Eq 7": plan}, [plan.cost / 4, plan.cost])["Eq 7"].round(6).tolist()
-    [0.078399, 0.039199]
-    """
-    money = finite("costs", costs)
-    if (money <= 0).any():
-        raise ValueError(f"costs must be above 0, got {money.min()}")
-    return {name: plan.half_width * np.sqrt(plan.cost / money) for name, plan in plans.items()}

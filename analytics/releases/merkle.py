@@ -2,10 +2,9 @@
 
 A leaf is ``SHA-256(0x00 + line)``, a node ``SHA-256(0x01 + left + right)``; a tree of n leaves is split at the largest
 power of two below n. No leaves: ``SHA-256`` of nothing. Whoever is given a line, its number and the hashes beside its
-way up (`audit_path`) can compute the root without the other lines.
+way up (RFC 6962's audit path) can compute the root without the other lines.
 """
 
-from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 
@@ -37,29 +36,3 @@ class MerkleTree:
         for _, left in reversed(self._complete[:-1]):
             digest = sha256(b"\x01" + left + digest).digest()
         return digest.hex()
-
-
-def merkle_root(lines: Iterable[bytes]) -> str:
-    """Return the root over lines, given without their ends."""
-    tree = MerkleTree()
-    for line in lines:
-        tree.add(line)
-    return tree.root()
-
-
-def audit_path(lines: Sequence[bytes], number: int) -> list[str]:
-    """Return the hashes beside the way from a line (counted from 0) to the root, from below.
-
-    >>> len(audit_path([b"a", b"b", b"c"], 0)), len(audit_path([b"a", b"b", b"c"], 2))
-    (2, 1)
-    """
-    if not 0 <= number < len(lines):
-        raise ValueError(f"number must be within [0, {len(lines)}), got {number}")
-    path: list[str] = []
-    first, size, at = 0, len(lines), number
-    while size > 1:
-        left = 1 << (size - 1).bit_length() - 1
-        other = (first + left, size - left) if at < left else (first, left)
-        path.append(merkle_root(lines[other[0] : other[0] + other[1]]))
-        first, size, at = (first, left, at) if at < left else (first + left, size - left, at - left)
-    return path[::-1]

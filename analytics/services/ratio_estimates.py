@@ -26,7 +26,7 @@ from sampling.measures import RatioMeasure, grade_gains, parse_ratio
 def ratio_results(
     campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, measure: str
 ) -> dict[Method, Sequence[Value | Refusal]]:
-    """Return the results of every method, runs first, then pairs in the order of `pairs_of_runs`.
+    """Return the results of every method, runs first, then pairs (a, b) with a < b, in order.
 
     The papers' matrix inverse is for sums and has none.
     """

@@ -80,13 +80,6 @@ def adjusted_p_values(
     return Adjusted(dict(zip([key for key, _ in rows], adjusted.tolist(), strict=True)))
 
 
-def pairs_of(computation: Computation | None, measure: str) -> list[Pair]:
-    """Return the corrected differences of all pairs with Holm's adjusted p."""
-    adjusted = adjusted_p_values(computation, measure)
-    found = estimates_of(computation, measure, run_b__isnull=False, method=Method.CORRECTED)
-    return [judged_pair(estimate, adjusted) for estimate in found]
-
-
 def judged_pair(estimate: Estimate, adjusted: Adjusted) -> Pair:
     """Return the pair; the better run is named if it is told apart after Holm's adjustment."""
     p = adjusted.of(estimate)

@@ -59,7 +59,7 @@ def label_tables(
     n_grades : int
         Grades of the scale.
     weight : array [document], optional
-        Positive: 1/pi, or N_l/n_l of `pool_weights`.
+        Positive: 1/pi, or N_l/n_l where n_l of the pool's N_l documents of a label were sampled.
 
     Raises
     ------
@@ -88,31 +88,6 @@ def label_tables(
         overall_a=tuple((weighted.sum(axis=1) / total).tolist()),
         overall_b=tuple((weighted.sum(axis=0) / total).tolist()),
     )
-
-
-def pool_weights(label: ArrayLike, pool: ArrayLike) -> Floats | Refusal:
-    """Return N_l/n_l of each document's label: what one document of a stratified sample stands for.
-
-    Refused when the pool holds documents of a label of which none was sampled: nothing is known about them.
-
-    Examples
-    --------
-    >>> pool_weights([1, 1, 0], [30, 40]).tolist()
-    [20.0, 20.0, 30.0]
-    """
-    there = finite("pool", pool)
-    chosen = integers("label", label, 0, there.size - 1)
-    n = np.bincount(chosen, minlength=there.size)
-    if (n > there).any():
-        short = int(np.argmax(n > there))
-        raise ValueError(
-            f"pool must hold the sampled documents, got {there[short]:g} for {n[short]} of label {short}"
-        )
-    missing = np.flatnonzero((there > 0) & (n == 0))
-    if missing.size:
-        words = ", ".join(f"{there[label]:g} of label {label}" for label in missing.tolist())
-        return Refusal(f"the pool holds documents of which none was judged again: {words}", int(missing.size))
-    return np.asarray((there / np.maximum(n, 1))[chosen])
 
 
 def _same_documents(label_a: ArrayLike, label_b: ArrayLike, n_grades: int) -> tuple[Ints, Ints]:

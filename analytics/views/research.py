@@ -197,9 +197,3 @@ def _by_run(estimates: list[Estimate], order: list[Run]) -> list[dict[str, Any]]
             rows[estimate.run_id]["run"] = estimate.run
             rows[estimate.run_id][Method(estimate.method).name.lower()] = estimate
     return [row for row in rows.values() if row]
-
-
-def file_of(content: str | bytes, content_type: str, name: str) -> HttpResponse:
-    return HttpResponse(
-        content, content_type=content_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )

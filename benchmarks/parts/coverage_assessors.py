@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from parts.coverage_papers import around, checked, covers
 
-from analytics.confusion import assessor_counts, gold_check_counts
+from analytics.confusion import assessor_counts
 from analytics.estimators import Estimate, Refusal
 from analytics.papers.goldberg import corrected_value
 from analytics.papers.inverse import label_scores, matrix_inverse
@@ -186,7 +186,7 @@ def run_majority_audited(repetitions: int, seed: int) -> dict[str, Any]:
     for _ in range(repetitions):
         _, who, votes = three_votes(3000, rng)
         gold, gold_who, gold_votes = three_votes(300, rng)
-        counts = gold_check_counts(gold, majority(gold_votes), 2)
+        counts = assessor_counts(np.zeros(300, dtype=np.int64), gold, majority(gold_votes), 1, 2)[0]
         by_majority = matrix_inverse_with_replacement(
             np.ones(3000),
             label_assessor=np.zeros(3000, dtype=np.int64),

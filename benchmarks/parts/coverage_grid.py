@@ -27,9 +27,10 @@ from parts.coverage_collection import (
 )
 
 from analytics.confusion import assessor_counts
-from analytics.correction import greg_label, greg_label_by_topic, matrix_inverse
+from analytics.correction import greg_label, matrix_inverse
 from analytics.labels import vote_classes
 from analytics.results import Estimates
+from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import ranking_design
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw

@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.confusion import assessor_counts, audit_counts
-from analytics.correction import greg_label, greg_label_by_topic
+from analytics.correction import greg_label
 from analytics.estimators import Estimate, Refusal
-from analytics.labels import naive, vote_classes
+from analytics.labels import vote_classes
 from analytics.papers.inverse import matrix_inverse
+from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import pair_design
+from experiments.papers.labels import naive
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
 from sampling.strategies import question_influence, strategy_probabilities

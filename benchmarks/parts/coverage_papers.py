@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.confusion import gold_check_counts
+from analytics.confusion import assessor_counts
 from analytics.estimators import Estimate, Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
@@ -271,7 +271,7 @@ def run_near_singular(repetitions: int, seed: int) -> dict[str, Any]:
         for _ in range(repetitions):
             true = np.repeat(np.arange(3), gold)
             given = (rng.random(true.size)[:, None] > np.cumsum(J_3_3, axis=1)[true][:, :2]).sum(axis=1)
-            counts = gold_check_counts(true, given, 3)
+            counts = assessor_counts(np.zeros(true.size, dtype=np.int64), true, given, 1, 3)[0]
             labels = rng.multinomial(1000, mix @ J_3_3)
             refused += isinstance(dirichlet_interval(counts, labels, GAINS_3_2, rng=rng, draws=1000), Refusal)
             found = dirichlet_interval(counts, labels, GAINS_3_2, rng=rng, draws=1000, refuse=False)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimators import unsupported_share
 from experiments.papers.designs import pair_design, single_design
+from experiments.papers.estimators import unsupported_share
 from experiments.papers.forecasts import design_variance
 from experiments.parts import paper
 from experiments.parts.designs import (

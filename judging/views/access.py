@@ -30,16 +30,11 @@ def researchers_only(view: View) -> View:
     return _only(view, lambda user: user.may_research)
 
 
-def restorers_only(view: View) -> View:
-    """Managers, also where the campaign or collection of the address is deleted: they bring it back."""
-    return _only(view, lambda user: user.may_manage, sees_deleted=True)
-
-
-def _only(view: View, may: Callable[[User], bool], *, sees_deleted: bool = False) -> View:
+def _only(view: View, may: Callable[[User], bool]) -> View:
     @functools.wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
-        user, looks = request.user, sees_with_deleted if sees_deleted else sees
-        if not isinstance(user, User) or not may(user) or not looks(user, named):
+        user = request.user
+        if not isinstance(user, User) or not may(user) or not sees(user, named):
             raise Http404
         return view(request, *arguments, **named)
 

@@ -10,7 +10,6 @@ from analytics.aggregation.fits import warn_if_collapsed
 from analytics.aggregation.joining import (
     Aggregation,
     SpammerAggregation,
-    aggregate_confusion,
     dawid_skene,
     majority,
     one_coin,
@@ -18,6 +17,7 @@ from analytics.aggregation.joining import (
 )
 from analytics.aggregation.votes import votes
 from analytics.estimators import Refusal
+from experiments.papers.aggregation import aggregate_confusion
 
 MODELS = [dawid_skene, one_coin, spammers]
 

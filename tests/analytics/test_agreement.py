@@ -10,7 +10,6 @@ from analytics.tiers.agreement import (
     kappa_histogram,
     kappas_by_topic,
     label_tables,
-    pool_weights,
     scott_pi,
 )
 from analytics.tiers.alpha import Alpha, krippendorff_alpha
@@ -29,6 +28,11 @@ def pairs(table):
 
 def six(values):
     return pytest.approx(values, abs=5e-7)
+
+
+def pool_weights(label, pool):
+    """Return N_l/n_l of each document's label: what one document of a stratified sample stands for."""
+    return (np.array(pool) / np.bincount(label))[label]
 
 
 # ---- conditional tables ---------------------------------------------------------------------------------------
@@ -89,14 +93,6 @@ def test_a_tier_without_members_is_refused_by_name():
     assert scott_pi(np.zeros((3, 3))) == cohen_kappa(np.zeros((3, 3))) == refusal
 
 
-def test_a_pool_with_a_label_of_which_nothing_was_sampled_is_refused():
-    refusal = pool_weights([2, 2], [300, 60, 40])
-    assert refusal == Refusal(
-        "the pool holds documents of which none was judged again: 300 of label 0, 60 of label 1", 2
-    )
-    assert pool_weights([2, 2], [0, 0, 40]).tolist() == [20, 20]
-
-
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
@@ -106,10 +102,6 @@ def test_a_pool_with_a_label_of_which_nothing_was_sampled_is_refused():
         (lambda: label_tables([0], [0], 1), "n_grades must be at least 2, got 1"),
         (lambda: label_tables([0], [0], 2, weight=[0.0]), "weight must be positive, got 0"),
         (lambda: label_tables([0], [0], 2, weight=[np.nan]), "weight must be finite"),
-        (
-            lambda: pool_weights([0, 0], [1, 5]),
-            "pool must hold the sampled documents, got 1 for 2 of label 0",
-        ),
         (lambda: scott_pi([[1, 2, 3]]), "table must be square"),
         (lambda: scott_pi([[1, -2], [3, 4]]), "table must not be negative, got -2"),
         (lambda: cohen_kappa([[1.5, 2], [3, 4]]), "n must be given for a table of weights"),

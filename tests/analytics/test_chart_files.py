@@ -277,20 +277,6 @@ def test_a_heat_map_refuses_what_is_no_confusion_matrix(matrix, labels, message)
 
 
 @pytest.mark.parametrize(
-    ("days", "counts", "message"),
-    [
-        ([], [], "at least 1"),
-        ([1, 1], [2, 2], "twice"),
-        ([1], [-1], "at least 0, got -1"),
-        ([1], [1, 2], "got 1 and 2"),
-    ],
-)
-def test_a_timeline_refuses_days_without_counts(days, counts, message):
-    with pytest.raises(ValueError, match=message):
-        charts.timeline([datetime.date(2026, 11, day) for day in days], counts)
-
-
-@pytest.mark.parametrize(
     ("budgets", "widths", "message"),
     [
         ([1, 2], {}, "between 1 and 6 lines can be drawn, got 0"),

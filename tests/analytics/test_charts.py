@@ -1,6 +1,5 @@
 """Charts: what a page may hold, and whether the ink stands where the numbers say."""
 
-import datetime
 import re
 
 import numpy as np
@@ -31,11 +30,6 @@ from analytics.charts.theme import SURFACE
 HOSTILE = "<script>alert('run')</script>\" onload=\"x\x00&"
 
 
-def timeline():
-    days = [datetime.date(2026, 11, day) for day in (1, 2, 4)]
-    return charts.timeline(days, [10, 0, 20])
-
-
 def scale_of_x_axis(root):
     """Number to position, read off the axis' own first and last labels."""
     labels = [
@@ -50,7 +44,6 @@ def scale_of_x_axis(root):
 PICTURES = {
     "forest": lambda: charts.forest(ROWS, "P@10", "", "P@10", reference=0.5),
     "heat map": heat_map,
-    "timeline": timeline,
     "curve": curve,
     "throughput": throughput,
     "ranks": ranks,
@@ -175,14 +168,6 @@ def test_a_heat_map_has_true_grades_as_rows():
     cells = {t.text: place(t) for t in root.iter(f"{SVG}text") if t.text.endswith("%")}
     assert cells["90 %"][1] == cells["10 %"][1] < cells["25 %"][1] == cells["75 %"][1]
     assert cells["90 %"][0] == cells["25 %"][0] < cells["10 %"][0] == cells["75 %"][0]
-
-
-def test_a_timeline_has_a_bar_a_day_whose_height_is_its_count():
-    root = parse(timeline().svg())
-    heights = [float(re.search(r"v([-\d.e]+)h-", m.get("d")).group(1)) for m in marks(root, "rect")]
-    assert heights == pytest.approx([heights[2] / 2, 0, heights[2]], abs=0.01)
-    assert heights[2] > 50
-    assert "30 judgments from 2026-11-01 to 2026-11-04, at most 20 a day." in root[1].text
 
 
 def test_a_curve_has_one_line_a_design_with_a_dash_of_its_own():

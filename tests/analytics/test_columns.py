@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from analytics.comparison import compare
-from analytics.estimators import horvitz_thompson
+from analytics.estimators import difference_estimator
 from analytics.results import Estimate, Estimates, Refusal, all_refused, estimate, estimates, in_columns
 from analytics.sequences import always_valid_factor
 from analytics.services.columns import columns
@@ -129,7 +129,7 @@ def test_a_refusal_over_topics_stands_beside_a_number_for_these_topics():
 
 
 def test_more_words_of_warning_are_added_to_those_that_are_there():
-    made = horvitz_thompson(np.ones(12), np.arange(12.0), np.full(12, 0.5))
+    made = difference_estimator(np.ones(12), np.arange(12.0), np.full(12, 0.5))
     assert isinstance(made, Estimates)
     assert made.warned("and more").warnings[0] == f"{made.warnings[0]}; and more"
     assert made.warned([""]).warnings == made.warnings

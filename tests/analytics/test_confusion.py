@@ -9,17 +9,18 @@ from scipy import integrate, stats
 from analytics.confusion import (
     assessor_counts,
     audit_counts,
-    combined,
     confusion_from_counts,
     confusions_from_counts,
     drift_p_values,
-    gold_check_counts,
-    gold_needed,
     grouped_audit_counts,
-    pooled,
     shrink,
 )
 from analytics.estimators import Refusal
+
+
+def gold_check_counts(true_grade, given_grade, n_grades):
+    """Return counts[true_grade, given_grade] of one assessor's gold checks."""
+    return assessor_counts(np.zeros(len(true_grade), dtype=int), true_grade, given_grade, 1, n_grades)[0]
 
 
 def test_gold_checks_are_counted_with_the_true_grade_in_rows():
@@ -85,10 +86,10 @@ def test_the_weighted_audit_recovers_a_matrix_that_plain_counts_miss():
     assert plain.matrix[0][1] == pytest.approx(15 / 22, abs=0.01)
 
 
-def test_pooled_adds_assessors_and_combined_adds_sources():
+def test_the_counts_of_assessors_add_up_to_one_matrix():
     counts = assessor_counts([0, 0, 1], [0, 1, 1], [0, 1, 0], 2, 2)
-    assert pooled(counts).matrix == ((1.0, 0.0), (0.5, 0.5))
-    assert combined([[8, 2], [0, 0]], [[1, 1], [1, 3]]).matrix == ((0.75, 0.25), (0.25, 0.75))
+    assert counts[0].tolist() == [[1, 0], [0, 1]]
+    assert confusion_from_counts(counts.sum(axis=0)).matrix == ((1.0, 0.0), (0.5, 0.5))
 
 
 def test_shrinkage_is_the_weighted_mean_of_own_and_common_row():
@@ -133,10 +134,6 @@ def test_shrinkage_without_gold_of_a_grade_is_refused_by_name():
     found = shrink([[[3, 1], [0, 0]], [[2, 0], [0, 0]]])
     assert isinstance(found, Refusal)
     assert "grade 1" in found.reason
-
-
-def test_gold_needed_counts_what_is_missing_to_ten():
-    assert gold_needed([[12, 1], [0, 0]]) == [0, 10]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """GREG-label and the raw number: enumeration of all draws and audits, simulation, classes, and refusals."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,16 +8,16 @@ import pytest
 from analytics.correction import (
     _Judged,
     _values,
-    _variances,
-    combined_audit_probability,
+    _variances_and_counts,
     gold_labels_for,
     greg_label,
-    greg_label_by_topic,
-    labels_needed,
-    naive,
 )
 from analytics.estimators import Estimate, Refusal, difference_estimator, estimate
 from analytics.labels import item_means, merged_classes, vote_classes
+from analytics.planning.more_gold import advice
+from analytics.results import in_columns
+from experiments.papers.correction import greg_label_by_topic
+from experiments.papers.labels import naive
 
 # -- exact enumeration ---------------------------------------------------------------------------------------
 
@@ -70,14 +69,14 @@ def exact_variance(mean):
 def test_the_design_variance_is_unbiased_over_all_draws_and_audits():
     # class means equal to the prior and no spread: both guards are 0 and the design forms stand alone
     frozen = [(judged(d, a, PRIOR, np.zeros(3)), p) for d, a, p in draws_and_audits()]
-    expected = sum(p * float(sum(_variances(j))[0]) for j, p in frozen)
+    expected = sum(p * float(sum(_variances_and_counts(j)[:2])[0]) for j, p in frozen)
     assert expected == pytest.approx(exact_variance(PRIOR), abs=1e-12)
 
 
 def test_with_its_guards_the_variance_is_never_too_small_on_average():
     mean = np.array([1.9, 0.2, 0.7])
     frozen = [(judged(d, a, mean, np.full(3, 0.3)), p) for d, a, p in draws_and_audits()]
-    expected = sum(p * float(sum(_variances(j))[0]) for j, p in frozen)
+    expected = sum(p * float(sum(_variances_and_counts(j)[:2])[0]) for j, p in frozen)
     assert expected >= exact_variance(mean)
 
 
@@ -312,10 +311,6 @@ def test_vote_classes_keep_the_shares_of_different_redundancy_apart():
         item_means([0], [1.0], 2)
 
 
-def test_independent_audits_multiply_their_misses():
-    assert combined_audit_probability([[0.5, 1.0], [0.2, 0.0], [0.0, 0.3]]).tolist() == [0.6, 1.0]
-
-
 def test_naive_takes_the_mean_gain_of_the_labels_and_says_what_it_leaves_out():
     n = 12
     found = naive(
@@ -351,23 +346,19 @@ def example(value, drawing, gold):
     )
 
 
+def advice_for(difference, n_items):
+    return advice(in_columns([difference]), np.array([n_items]))[0]
+
+
 def test_an_unresolved_difference_says_how_many_gold_labels_resolve_it():
-    found = labels_needed(example(0.03, 0.0, 0.02**2), 100_000)
     # from a half-width of .0392 to .03: about (.0392/.03)^2 times as many
-    assert found.reason == "not resolved by 100 gold labels; about 171 needed"
-    assert found.needed == 71
+    words = "not resolved by 100 gold labels; about 171 needed"
+    assert advice_for(example(0.03, 0.0, 0.02**2), 100_000) == words
 
 
 def test_a_resolved_difference_needs_nothing():
-    assert labels_needed(example(0.05, 0.0, 0.02**2), 1000) is None
+    assert advice_for(example(0.05, 0.0, 0.02**2), 1000) == ""
 
 
 def test_gold_cannot_help_where_the_drawing_error_is_too_large():
-    found = labels_needed(example(0.03, 0.02**2, 0.001**2), 1000)
-    assert "judge more items" in found.reason
-    assert found.needed is None
-
-
-def test_planning_refuses_an_estimate_of_another_kind():
-    with pytest.raises(ValueError, match="GREG-label"):
-        labels_needed(replace(example(0.03, 0.0, 1e-4), components=()), 1000)
+    assert "judge more items" in advice_for(example(0.03, 0.02**2, 0.001**2), 1000)

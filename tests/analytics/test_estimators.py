@@ -2,17 +2,16 @@
 
 import numpy as np
 import pytest
+from reference_formulas import fixed_size_forecast
 
 from analytics.estimators import (
     Estimate,
     Refusal,
     difference_estimator,
     hajek_ratio,
-    horvitz_thompson,
     poisson_degrees_of_freedom,
-    unsupported_share,
 )
-from analytics.fixed_size import fixed_size_forecast
+from experiments.papers.estimators import unsupported_share
 
 W = np.array([0.7, -0.4, 0.2, 1.0])
 U = np.array([2.0, 1.0, 3.0, 0.0])
@@ -30,21 +29,23 @@ def test_several_targets_are_estimated_as_if_each_stood_alone():
 def test_degrees_of_freedom_follow_the_variance_of_the_poisson_variance():
     # V = 4 + 1; sum (1 - pi) v^2 = .5 * 16 + .75 * 1
     assert poisson_degrees_of_freedom(4 + 1, 0.5 * 16 + 0.75 * 1) == pytest.approx(50 / 8.75)
-    found = horvitz_thompson([2.0, 1.0], [1.0, 1.0], [0.5, 0.5], fewest=0)[0]  # terms v: .5 * 16 and .5 * 4
+    found = difference_estimator([2.0, 1.0], [1.0, 1.0], [0.5, 0.5], fewest=0)[
+        0
+    ]  # terms v: .5 * 16 and .5 * 4
     assert found.degrees_of_freedom == pytest.approx(2 * 10**2 / (0.5 * 8**2 + 0.5 * 2**2))
 
 
 def test_fewer_than_ten_items_with_weight_are_refused_with_the_number_missing():
     weights = np.array([1.0] * 9 + [0.0] * 5)
-    result = horvitz_thompson(weights, np.ones(14), np.full(14, 0.5))[0]
+    result = difference_estimator(weights, np.ones(14), np.full(14, 0.5))[0]
     assert isinstance(result, Refusal)
     assert result.needed == 1
     assert "9 judged items" in result.reason
 
 
 def test_between_ten_and_fifty_items_there_is_a_warning():
-    few = horvitz_thompson(np.ones(12), np.ones(12), np.full(12, 0.5))[0]
-    many = horvitz_thompson(np.ones(60), np.ones(60), np.full(60, 0.5))[0]
+    few = difference_estimator(np.ones(12), np.ones(12), np.full(12, 0.5))[0]
+    many = difference_estimator(np.ones(60), np.ones(60), np.full(60, 0.5))[0]
     assert isinstance(few, Estimate)
     assert isinstance(many, Estimate)
     assert "12" in few.warning
@@ -52,7 +53,7 @@ def test_between_ten_and_fifty_items_there_is_a_warning():
 
 
 def test_a_whole_pool_without_label_noise_has_no_drawing_error():
-    result = horvitz_thompson(np.ones(12), np.ones(12), np.ones(12))[0]
+    result = difference_estimator(np.ones(12), np.ones(12), np.ones(12))[0]
     assert (result.value, result.standard_error, result.degrees_of_freedom) == (12.0, 0.0, None)
 
 
@@ -64,12 +65,12 @@ def test_weight_that_the_design_can_never_select_is_found():
 @pytest.mark.parametrize("bad", [0.0, -0.1, 1.5, np.nan])
 def test_a_probability_outside_zero_to_one_is_named(bad):
     with pytest.raises(ValueError, match=r"inclusion_probability must be"):
-        horvitz_thompson([1.0, 1.0], [1.0, 1.0], [0.5, bad])
+        difference_estimator([1.0, 1.0], [1.0, 1.0], [0.5, bad])
 
 
 def test_infinite_weights_and_half_a_prior_are_errors():
     with pytest.raises(ValueError, match="weights must be finite"):
-        horvitz_thompson([np.inf], [1.0], [0.5])
+        difference_estimator([np.inf], [1.0], [0.5])
     with pytest.raises(ValueError, match="belong together"):
         difference_estimator([1.0], [1.0], [0.5], prior=[1.0])
 
@@ -87,7 +88,7 @@ def test_no_input_is_changed():
 
 def test_a_sample_without_anything_relevant_has_no_interval_of_width_zero_and_with_a_prior_it_has_a_real_one():
     w, nothing, pi = np.ones(20), np.zeros(20), np.full(20, 0.5)
-    refused = horvitz_thompson(w, nothing, pi)[0]
+    refused = difference_estimator(w, nothing, pi)[0]
     assert isinstance(refused, Refusal)
     assert "all alike" in refused.reason
     found = difference_estimator(w, nothing, pi, prior=np.full(20, 0.1), prior_total=[4.0])[0]
@@ -111,21 +112,21 @@ def test_a_random_number_of_judgments_inflates_horvitz_thompson_for_a_runs_own_v
 
 
 def test_systems_that_are_identical_have_no_estimate_but_a_named_reason():
-    result = horvitz_thompson(np.zeros(20), np.ones(20), np.full(20, 0.5))[0]
+    result = difference_estimator(np.zeros(20), np.ones(20), np.full(20, 0.5))[0]
     assert isinstance(result, Refusal)
     assert "0 judged items with non-zero weight" in result.reason
 
 
 def test_negative_corrected_labels_are_values_like_others():
     u = np.tile([-1 / 7, 9 / 7], 10)
-    result = horvitz_thompson(np.ones(20), u, np.full(20, 0.5))[0]
+    result = difference_estimator(np.ones(20), u, np.full(20, 0.5))[0]
     assert result.value == pytest.approx(2 * u.sum())
 
 
 def test_a_noise_estimate_that_is_negative_in_sum_does_not_make_the_variance_smaller():
     u, pi = np.arange(12.0), np.full(12, 0.5)
-    plain = horvitz_thompson(np.ones(12), u, pi)[0]
-    noisy = horvitz_thompson(np.ones(12), u, pi, label_variance=np.full(12, -0.1))[0]
+    plain = difference_estimator(np.ones(12), u, pi)[0]
+    noisy = difference_estimator(np.ones(12), u, pi, label_variance=np.full(12, -0.1))[0]
     assert noisy.standard_error == plain.standard_error
     assert dict(noisy.components)["label noise"] == 0.0
 

@@ -20,14 +20,13 @@ from enumeration import (
     poisson_samples,
     summary,
 )
+from reference_formulas import distinct_variances
 
-from analytics.estimators import difference_estimator, hajek_ratio, horvitz_thompson
+from analytics.estimators import difference_estimator, hajek_ratio
 from analytics.importance import (
-    adaptive_batches,
     balance_heuristic,
     distinct_inclusion,
     distinct_items,
-    distinct_variances,
     importance_sampling,
 )
 
@@ -61,7 +60,7 @@ def test_horvitz_thompson_and_the_difference_are_unbiased_and_so_is_their_varian
 
 def test_with_wrong_inclusion_probabilities_the_enumeration_notices_the_bias():
     mean, _, _ = summary(
-        (horvitz_thompson(W[m], U[m], np.minimum(1, PI[m] * 1.01), fewest=0)[0], p)
+        (difference_estimator(W[m], U[m], np.minimum(1, PI[m] * 1.01), fewest=0)[0], p)
         for m, p in poisson_samples(PI)
     )
     assert abs(mean - TRUTH) > 1e-3
@@ -72,7 +71,7 @@ def noisy_poisson(with_noise_term):
     for m, p in poisson_samples(pi):
         for label, q in labellings():
             nu = NOISE[label][m] if with_noise_term else None
-            yield horvitz_thompson(w[m], SCORE[label][m], pi[m], label_variance=nu, fewest=0)[0], p * q
+            yield difference_estimator(w[m], SCORE[label][m], pi[m], label_variance=nu, fewest=0)[0], p * q
 
 
 def test_the_noise_term_makes_the_variance_of_corrected_labels_unbiased_and_without_it_it_is_too_small():
@@ -262,7 +261,7 @@ def adaptive_with_replacement(estimator, *, noisy=False):
 def by_batch(w, value, first, second, d, nu):
     own = np.concatenate([first[d[:2]], second[d[2:]]])
     options = {} if nu is None else {"item": d, "label_variance": nu[d]}
-    return adaptive_batches(w, value, own, [0, 0, 1, 1], fewest=0, **options)[0]
+    return importance_sampling(w, value, own, batch=[0, 0, 1, 1], fewest=0, **options)[0]
 
 
 def by_balance(w, value, first, second, d, nu):

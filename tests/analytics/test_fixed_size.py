@@ -5,9 +5,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from enumeration import exactly, summary
+from reference_formulas import fixed_size_forecast, fixed_size_variance
 
 from analytics.estimators import Refusal
-from analytics.fixed_size import fixed_size, fixed_size_forecast, fixed_size_variance
+from analytics.fixed_size import fixed_size
 from sampling.draws import pareto_draw
 
 # -- enumeration ---------------------------------------------------------------------------------------------

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from reference_formulas import distinct_variances
 
 from analytics.estimators import Estimate, Refusal
 from analytics.importance import (
-    adaptive_batches,
     balance_heuristic,
     distinct_inclusion,
     distinct_items,
-    distinct_variances,
     importance_sampling,
 )
 
@@ -41,7 +40,7 @@ def test_one_batch_named_or_not_is_the_same():
 
 def test_own_probabilities_of_batches_give_the_means_of_batches_weighted_by_their_draws():
     batch = np.repeat([0, 1, 2], [5, 7, 8])
-    found = adaptive_batches(W, U, Q, batch)[0]
+    found = importance_sampling(W, U, Q, batch=batch)[0]
     z = W * U / Q
     parts = [z[batch == b] for b in range(3)]
     assert found.value == pytest.approx(sum(p.size / 20 * p.mean() for p in parts))
@@ -55,7 +54,7 @@ def test_the_balance_heuristic_needs_every_batchs_probability_at_every_draw():
     found = balance_heuristic(W, U, designs, batch)[0]
     mixed = 0.6 * designs[0] + 0.4 * designs[1]
     assert found.value == pytest.approx((W * U / mixed).mean())
-    own = adaptive_batches(W, U, designs[batch, np.arange(20)], batch)[0]
+    own = importance_sampling(W, U, designs[batch, np.arange(20)], batch=batch)[0]
     assert own.value != pytest.approx(found.value, rel=1e-3)
 
 
@@ -86,7 +85,7 @@ def test_draws_without_spread_have_no_interval_of_width_zero():
 
 def test_a_batch_of_one_draw_is_refused_by_its_number():
     batch = np.repeat([0, 1, 2], [10, 1, 9])
-    refused = adaptive_batches(W, U, Q, batch)[0]
+    refused = importance_sampling(W, U, Q, batch=batch)[0]
     assert isinstance(refused, Refusal)
     assert "[1]" in refused.reason
 

@@ -16,14 +16,11 @@ from analytics.planning.planner import (
     difference_plans,
     error_for_power,
     evaluation_plans,
-    gold_by_grade,
-    half_width_curve,
     next_purchase,
-    plan_curves,
     split,
-    topics_for_test,
 )
 from experiments.papers.calibration import calibration_variance
+from experiments.papers.planning import topics_for_test
 
 M_R, M_N = 43 / 59, 67 / 84
 D = M_R + M_N - 1
@@ -71,16 +68,6 @@ def test_the_same_money_as_ebays_round_a():
         j, 0.414**2 / plan.bronze, M_R, M_R * (1 - M_R) / (M * n), M_N, M_N * (1 - M_N) / ((1 - M) * n)
     )
     assert variance == pytest.approx(plan.standard_error**2, rel=1e-9)
-
-
-def test_ebays_gold_belongs_to_the_relevant_documents():
-    shares = gold_by_grade(**EBAY)
-    assert [round(s, 2) for s in shares] == [0.83, 0.17]
-
-    def audit_part(share):
-        return M**2 * M_R * (1 - M_R) / share + (1 - M) ** 2 * M_N * (1 - M_N) / (1 - share)
-
-    assert all(audit_part(shares[0]) < audit_part(shares[0] + step) for step in (-0.1, -0.01, 0.01, 0.1))
 
 
 # -- differences --------------------------------------------------------------------------------------------
@@ -141,24 +128,6 @@ def test_equation_7_never_beats_gold_alone_below_one_half_and_can_above():
     for k in np.linspace(0.01, 0.4999, 60):
         assert bronze_worth(float(k), cost_bronze=1e-9, cost_gold=1).inverse_cost >= 1
     assert bronze_worth(0.9, cost_bronze=0.01, cost_gold=1).inverse_cost < 1
-
-
-def test_the_curve_falls_with_the_root_of_the_money():
-    money = np.array([1000.0, 4000, 16000])
-    found = half_width_curve(0.16, 0.19, money, separation=0.5, cost_bronze=9, cost_gold=20)
-    assert found[0] / found == pytest.approx([1, 2, 4])
-    plan = split(0.16, 0.19, separation=0.5, cost_bronze=9, cost_gold=20, budget=4000)
-    assert found[1] == pytest.approx(plan.half_width)
-
-
-def test_the_curves_of_plans_go_through_them():
-    plans = ebay_plans()
-    found = plan_curves(plans, [plans["shared audit"].cost, plans["independent audits"].cost])
-    assert list(found) == list(METHODS)
-    assert found["shared audit"][0] == pytest.approx(plans["shared audit"].half_width)
-    assert found["independent audits"][1] == pytest.approx(found["shared audit"][0])
-    # the same money buys less with an audit for each system
-    assert (found["independent audits"] > 2 * found["shared audit"]).all()
 
 
 # -- what to buy next ---------------------------------------------------------------------------------------
@@ -302,7 +271,6 @@ def test_the_forecast_is_what_the_reported_number_then_has():
         (lambda: split(-0.1, 0.1, cost_bronze=1, cost_gold=1, budget=5), "bronze_variance must be >= 0"),
         (lambda: split(0, 0, cost_bronze=1, cost_gold=1, budget=5), "not both be 0"),
         (lambda: split(1, 1, cost_bronze=1, cost_gold=1, budget=5, separation=0), "separation"),
-        (lambda: gold_by_grade(0.5, 1, 1), "must not all be"),
         (lambda: bronze_worth(0.0, cost_bronze=1, cost_gold=1), r"informativeness must be in \(0, 1\]"),
         (lambda: error_for_power(0.0), "difference must be above 0"),
         (lambda: error_for_power(0.1, power=0.3), "power in"),
@@ -313,8 +281,6 @@ def test_the_forecast_is_what_the_reported_number_then_has():
                                      cost_bronze=1, cost_gold=1),
             "separation must be above 0",
         ),
-        (lambda: half_width_curve(1, 1, [0, 1], cost_bronze=1, cost_gold=1), "costs must be above 0"),
-        (lambda: plan_curves({}, [-1]), "costs must be above 0"),
         (lambda: next_purchase(1, 1, 100, 50, 1, 1), "exactly one of half_width and budget"),
         (lambda: next_purchase(1, 1, 100, 150, 1, 1, budget=5), "n_audited must be in 0..n_judged"),
         (lambda: next_purchase(-1, 1, 100, 50, 1, 1, budget=5), "variances must be finite and >= 0"),

@@ -9,7 +9,6 @@ from scipy.stats import multivariate_normal, norm, t
 
 from analytics.ranking import (
     covariance_from_pairs,
-    probability_better,
     rank_intervals,
     rank_probabilities,
     tau_interval,
@@ -48,7 +47,6 @@ def test_of_two_runs_the_chance_that_one_is_better_is_phi_of_the_difference():
     found = rank_probabilities(values, covariance, seed=3, draws=DRAWS)
     assert found[0, 0] == pytest.approx(expected, abs=CLOSE)
     assert found[1, 0] == pytest.approx(1 - expected, abs=CLOSE)
-    assert float(probability_better(0.05, error**2)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_with_degrees_of_freedom_it_is_the_distribution_of_t():

@@ -6,11 +6,12 @@ import ir_measures
 import numpy as np
 import pytest
 from ratio_samples import AP, GAINS, NDCG, sampled
+from reference_formulas import denominators, numerators
 
 import analytics.ratios as ratios
 from analytics.estimators import difference_estimator
 from analytics.pseudolabels import census, corrected_pseudo_labels, on_stairs, pseudo_labels, stairs
-from analytics.ratio_parts import denominators, listed, numerator, numerators
+from analytics.ratio_parts import listed, numerator
 from analytics.ratios import ratio_estimates
 from sampling.measures import parse_ratio
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.sanitise import Allowance, document_text, plain_text, safe_html, sanitise_documents
+from judging.sanitise import Allowance, plain_text, sanitise_documents
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -27,6 +27,14 @@ ATTACKS = [
     "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
     "<template><script>alert(1)</script></template>",
 ]
+
+
+def document_text(raw, is_html=False):
+    return next(iter(sanitise_documents([(raw, is_html)]))).text
+
+
+def safe_html(raw):
+    return next(iter(sanitise_documents([(raw, True)]))).html
 
 
 def test_plain_text_needs_no_child_and_loses_only_what_cannot_be_seen():

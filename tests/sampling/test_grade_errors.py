@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
-from analytics.estimators import horvitz_thompson
+from analytics.estimators import difference_estimator
 from experiments.papers.grade_errors import error_weights, errors, errors_by_grade, parse_error_measure
 
 MAE, MSE = parse_error_measure("MAE"), parse_error_measure("MSE")
@@ -43,7 +43,7 @@ def test_a_sample_estimates_the_difference_of_two_runs_with_weights_of_one_and_u
     for drawn in itertools.product([False, True], repeat=4):
         chosen = np.array(drawn)
         if chosen.any():
-            found = horvitz_thompson(np.ones(chosen.sum()), utility[chosen], pi[chosen], fewest=0)[0]
+            found = difference_estimator(np.ones(chosen.sum()), utility[chosen], pi[chosen], fewest=0)[0]
             mean += np.prod(np.where(chosen, pi, 1 - pi)) * found.value
     assert mean == pytest.approx(truth)
 

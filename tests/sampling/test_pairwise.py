@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from analytics.estimators import horvitz_thompson
+from analytics.estimators import difference_estimator
 from sampling.measures import grade_gains, parse_ratio
 from sampling.pairwise import MAX_PAIRS, pair_utility, pair_weights, parse_pair_measure, ranked_pairs
 
@@ -91,7 +91,7 @@ def test_a_sample_of_pairs_estimates_the_difference_of_two_runs_without_bias(mea
         chosen = np.array(drawn)
         chance = np.prod(np.where(chosen, pi, 1 - pi))
         if chosen.any():
-            found = horvitz_thompson(difference[chosen], utility[chosen], pi[chosen], fewest=0)[0]
+            found = difference_estimator(difference[chosen], utility[chosen], pi[chosen], fewest=0)[0]
             mean += chance * found.value
     assert mean == pytest.approx((difference * utility).sum())
 

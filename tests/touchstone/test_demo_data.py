@@ -11,7 +11,6 @@ from touchstone import demo
 from touchstone.demo.docstrings import stdlib_documents
 from touchstone.demo.simulated import (
     ASSESSORS,
-    confusion,
     simulated_grade,
     simulated_grades,
     simulated_seconds,
@@ -204,13 +203,17 @@ def test_there_are_eight_assessors_two_of_them_weak_and_one_near_random():
     assert skills[0] <= 0.2 < 0.4 < skills[1] < skills[2] <= 0.7 < skills[3]
 
 
+def confusion(share, skill, n=20_000):
+    """Return confusion[true_grade, given_grade] of n simulated grades of each true grade."""
+    rng = np.random.default_rng(4)
+    given = [simulated_grades(rng, np.full(n, grade), np.full(n, share), skill) for grade in range(4)]
+    return np.array([np.bincount(row, minlength=4) / n for row in given])
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("skill", [0.0, 0.6, 1.0])
-def test_each_row_of_a_confusion_matrix_sums_to_one(share, skill):
-    matrix = confusion(share, skill)
-    assert matrix.shape == (4, 4)
-    assert matrix.min() > 0
-    assert matrix.sum(axis=1) == pytest.approx(np.ones(4))
+def test_every_grade_can_be_given_to_every_document(share, skill):
+    assert (confusion(share, skill) > 0).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

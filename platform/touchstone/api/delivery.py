@@ -8,7 +8,6 @@ an event may come twice, and never not at all, until it is given up.
 import hashlib
 import hmac
 import json
-import logging
 import threading
 import time
 from datetime import timedelta
@@ -22,7 +21,6 @@ from touchstone.api.subjects import event_json, may_know, subject_of
 from touchstone.api.webhooks import TESTED, allowed_hosts, is_allowed, settled_event_id
 from touchstone.models import Event, Webhook, WebhookDelivery
 
-logger = logging.getLogger(__name__)
 State = WebhookDelivery.State
 SIGNATURE, EVENT, DELIVERY = "Touchstone-Signature", "Touchstone-Event", "Touchstone-Delivery"
 # How long until the next try, after each that failed; then it is given up.

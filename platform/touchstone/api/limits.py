@@ -6,7 +6,6 @@ another may be raising. What is over a limit is counted, too.
 """
 
 import ipaddress
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-logger = logging.getLogger(__name__)
 MINUTE = 60
 PRUNED_AT_ONCE = 10_000
 # %s: key, seconds, seconds, seconds

@@ -67,25 +67,6 @@ def popularity_third(popularity_share: ArrayLike) -> NDArray[np.intp]:
     return np.searchsorted(np.array([1 / 3, 2 / 3]), shares, side="left")
 
 
-def confusion(popularity_share: float, skill: float) -> NDArray[np.float64]:
-    """Return confusion[true_grade, given_grade], rows sum to 1, of one skill for one popularity.
-
-    Raises
-    ------
-    ValueError
-        If the share or the skill is not in [0, 1].
-
-    Examples
-    --------
-    >>> [float(confusion(share, skill=1.0)[0, 0].round(2)) for share in (0.1, 0.5, 0.9)]
-    [0.8, 0.69, 0.49]
-    """
-    third = int(popularity_third(popularity_share))
-    _check_skill(skill)
-    matrix: NDArray[np.float64] = skill * _table()[third] + (1 - skill) * GUESS
-    return matrix
-
-
 def simulated_grade(rng: np.random.Generator, true_grade: int, popularity_share: float, skill: float) -> int:
     """Return the grade that a simulated assessor gives to one document.
 

@@ -1,0 +1,36 @@
+"""The corrected measure with the topics as a sample of many, from the parts that the product adds up for its pages."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from analytics.correction import GREG_SOURCES, corrected
+from analytics.estimators import Estimates, Weights, as_targets, known_prior
+from analytics.labels import integers
+from analytics.targets import rows_alone
+from analytics.topics import over_topics_of
+
+
+def greg_label_by_topic(
+    weights: Weights,
+    *,
+    topic_index: ArrayLike,
+    n_topics: int,
+    prior: ArrayLike | None = None,
+    prior_total_by_topic: ArrayLike | None = None,
+    **judged: Any,
+) -> Estimates:
+    """Return the corrected measure with a t interval over topics; `judged` are the other arguments of `greg_label`.
+
+    ``Z_t`` is the topic's part of U (weights contain 1/n_topics), so the values n_topics Z_t have mean U and
+    their spread holds every source of error. Assumption: topics were drawn independently, and everything in
+    `greg_label`. For a pair (w = w_a - w_b) this is the paired t. `prior_total_by_topic[target, topic]`.
+    """
+    targets = as_targets(weights)
+    topic = integers("topic_index", topic_index, 0, n_topics - 1)
+    f, known = known_prior(prior, prior_total_by_topic, targets.n_items, (len(targets), n_topics))
+    found = corrected(targets, prior=f, prior_total=known.sum(axis=1), **judged)
+    parts = known + targets.totals_by_topic(found.item_corrections, topic, n_topics)
+    return over_topics_of(
+        rows_alone(len(targets)), parts, (*GREG_SOURCES, "topics"), found.estimates.refusals
+    )

@@ -1,0 +1,29 @@
+"""The measure computed from raw labels, as if they had no error."""
+
+from numpy.typing import ArrayLike
+
+from analytics.estimators import Estimates, Weights, as_targets, difference_estimator, finite
+from analytics.labels import JUDGE_BIAS, integers, item_means
+
+
+def naive(
+    weights: Weights,
+    *,
+    draw_probability: ArrayLike,
+    label_item: ArrayLike,
+    label_grade: ArrayLike,
+    gains: ArrayLike,
+    prior: ArrayLike | None = None,
+    prior_total: ArrayLike | None = None,
+) -> Estimates:
+    """Return the measure with every item's mean raw gain taken as true, one result per target.
+
+    Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
+    never a verdict (methods/real-judges.md, 1.6). Arguments: `analytics.correction`.
+    """
+    gain = finite("gains", gains)
+    grade = integers("label_grade", label_grade, 0, gain.size - 1)
+    targets = as_targets(weights)
+    utility = item_means(label_item, gain[grade], targets.n_items)
+    found = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
+    return found.warned(JUDGE_BIAS)
