@@ -3,14 +3,14 @@
 from django.db import transaction
 
 from analytics.models import Release
+from analytics.releases.services.grading import GradesRefused
+from analytics.releases.services.releasing import build
 from analytics.services import forecast as forecasts
 from analytics.services.analyses import AnalysisRefused, Wanted, analyse
-from analytics.services.bundle.grading import GradesRefused
-from analytics.services.lacking import lacking
 from analytics.services.recomputation import recompute
-from analytics.services.releasing import build
 from analytics.services.reuse import Asked, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
+from analytics.services.top_up import lacking
 from judging.models import Campaign
 from judging.services.errors import ImportRefused
 from sampling.frames import FrameRefused

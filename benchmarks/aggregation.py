@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from analytics.aggregation.dawid_skene import Aggregation, dawid_skene
 from analytics.aggregation.fits import TOLERANCE
-from analytics.aggregation.joining import Aggregation, dawid_skene
 
 LABELS_PER_ITEM, LABELS_PER_ASSESSOR, N_GRADES, ITERATIONS = 4, 500, 4, 50
 PREVALENCE = (0.55, 0.2, 0.15, 0.1)

@@ -351,7 +351,7 @@ def main() -> None:
     for name in ("repetitions", "processes"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} must be at least 1, got {getattr(options, name)}")
-    from touchstone.programs import stoppable
+    from touchstone.processes import stoppable
 
     stoppable()  # SIGTERM too stops the servers and removes the folder
     plan = Plan(options.batches, options.learn, options.judged)

@@ -116,7 +116,7 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
     from judging.rankings import read_rankings
     from sampling.designs import mixture, normalised, uniform_design
     from sampling.draws import permanent_random_numbers, poisson_draw
-    from sampling.measures import parse_measure
+    from sampling.measures.families import parse_measure
     from sampling.pooling import pool_of_rankings
     from sampling.questions import importance, nested_probabilities, prior_of_runs
 

@@ -29,7 +29,7 @@ MEASURES = ["P@10", "DCG@10"]
 GOAL_MILLISECONDS, GOAL_STATEMENTS = 300.0, 12
 PAGES = {"text/html", "application/json"}  # what somebody waits for; the rest is files to download
 ROLES = ["manager", "researcher", "assessor"]
-QUERIES = {"analytics:pair": {"a": "system000", "b": "system099"}}
+QUERIES = {"console:pair": {"a": "system000", "b": "system099"}}
 
 
 def _prepared(root: Path, n_judgments: int) -> Any:

@@ -22,8 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 from scipy.special import ndtr
 
-from analytics.comparison import holm
-from analytics.ranking import covariance_from_pairs, rank_intervals, rank_probabilities, tau_interval
+from analytics.estimation.comparison import holm
+from analytics.estimation.ranking import (
+    covariance_from_pairs,
+    rank_intervals,
+    rank_probabilities,
+    tau_interval,
+)
 
 SURE = 0.05
 NEARLY = 1e-6  # true values that are equal get an order all the same, far below every error

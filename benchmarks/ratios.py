@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from parts.trec_like import JudgedPool, clef_tar, trec_like
 
-from analytics.estimators import Z95
-from analytics.pseudolabels import (
+from analytics.estimation.estimators import Z95
+from analytics.estimation.pseudolabels import (
     PseudoLabels,
     census,
     corrected_pseudo_labels,
@@ -41,10 +41,10 @@ from analytics.pseudolabels import (
     pseudo_labels,
     stairs,
 )
-from analytics.ratio_parts import listed
-from analytics.ratios import _Made, _made, missing_for_macro, missing_for_micro
+from analytics.estimation.ratio_parts import listed
+from analytics.estimation.ratios import _Made, _made, missing_for_macro, missing_for_micro
 from sampling.designs import inclusion_probabilities
-from sampling.measures import RatioMeasure, parse_ratio
+from sampling.measures.families import RatioMeasure, parse_ratio
 from sampling.pooling import prior_utility
 from sampling.prediction import N_FOLDS, cross_fitted, rank_features
 

@@ -61,7 +61,7 @@ def _prepare() -> dict[str, Any]:
 def _release() -> dict[str, Any]:
     from django.db import transaction
 
-    from analytics.services.releasing import build, make_release
+    from analytics.releases.services.releasing import build, make_release
 
     release = make_release(campaign=_campaign(), version="1.0", actor=None, by_job=False)
     steps: list[tuple[float, int, str]] = []
@@ -97,7 +97,7 @@ def _again(key: str) -> dict[str, Any]:
     from django.db import transaction
 
     from analytics.models import Release
-    from analytics.services.releasing import build_again
+    from analytics.releases.services.releasing import build_again
 
     started = time.perf_counter()
     with transaction.atomic():
@@ -180,7 +180,7 @@ def _resident() -> float:
 
 def _child(task: str, argument: str) -> None:
     throwaway.set_up_django(os.environ["DATABASE_URL"], os.environ["REDIS_URL"])
-    import analytics.services.releasing  # noqa: F401 (a worker has imported it before)
+    import analytics.releases.services.releasing  # noqa: F401 (a worker has imported it before)
 
     tasks: dict[str, Callable[[], dict[str, Any]]] = {
         "prepare": _prepare,

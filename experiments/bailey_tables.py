@@ -21,8 +21,8 @@ from scipy.stats import hypergeom
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.tiers.agreement import Kappa, cohen_kappa, scott_pi
-from analytics.tiers.rankings import RankAgreement, rank_agreement
+from analytics.agreement.rankings import RankAgreement, rank_agreement
+from analytics.agreement.tiers import Kappa, cohen_kappa, scott_pi
 from experiments.papers.label_samples import nested_sample
 from experiments.parts.bailey import (
     TOPIC_SHARE,

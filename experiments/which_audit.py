@@ -24,7 +24,7 @@ from experiments.papers.sizes import ranking_contrast
 from experiments.parts.bailey import GRADES, RUNS, TOPICS, draw_pools
 from sampling.designs import inclusion_probabilities
 from sampling.draws import poisson_draw
-from sampling.measures import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, parse_measure, run_weights
 from sampling.strategies import STRATEGIES, question_influence, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"

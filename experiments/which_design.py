@@ -23,7 +23,7 @@ from analytics.charts.theme import GOLD, INK
 from experiments.papers.forecasts import poisson_variance
 from sampling.designs import inclusion_probabilities
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
-from sampling.measures import parse_measure
+from sampling.measures.families import parse_measure
 from sampling.pooling import Pool, pool, prior_utility
 from sampling.questions import (
     Design,

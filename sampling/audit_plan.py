@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.strategies import strategy_probabilities
 
 CLOSE_ENOUGH = 1e-6  # of an item

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from sampling.designs import mixture, normalised, uniform_design
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.questions import Design, Importance, default_sizes, nested_probabilities
 from sampling.sizes import as_distribution, as_nonnegative, as_probabilities, require_same_items
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.siphash import hash_texts
 from sampling.sizes import as_probabilities, require_same_items
 

@@ -12,7 +12,7 @@ from django.db import connection
 
 from judging.models import Campaign, Collection, Run
 from judging.rankings import Rankings, read_rankings
-from sampling.measures import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, parse_measure, run_weights
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
 from sampling.sparse import SparseRuns

@@ -7,7 +7,7 @@ Bailey et al. (2008) had three labels and exact counts. Here any number of grade
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sizes import as_nonnegative
 
 IndexArray = NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampling.logistic import LogisticProblem, minimised
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 
 FIRST_PARTS = (64, 8)  # every 64th label, then every 8th, then all
 FEW_LABELS = 20_000  # below: every fit by itself, from nowhere

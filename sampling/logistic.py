@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 
 _SUFFICIENT = 1e-4  # share of the promised decrease that a step must give (Armijo's rule)
 _SHORTEST = 2.0**-40

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from judging.rankings import Rankings
 from judging.runs import PADDING, hash_tokens
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.siphash import TEXT_BLOCK, hash_texts, laid_out
 from sampling.sparse import SparseRuns, from_dense
 

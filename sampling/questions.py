@@ -18,7 +18,7 @@ from sampling.designs import (
     normalised,
     uniform_design,
 )
-from sampling.measures import FloatArray, Measure, run_weights
+from sampling.measures.families import FloatArray, Measure, run_weights
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.sizes import (
     IdenticalSystemsError,

@@ -10,13 +10,13 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from judging.models import Campaign
-from sampling.measures import grade_gains, parse_measure
+from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.spelling import MAX_CUTOFF
 from sampling.models import Audit, AuditSchedule, AuditStrategy, AuditTier, Draw
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design, QuestionRefused, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.services.audit_schedules import next_due_time, schedule_words
 from sampling.services.layout import missing_topics
-from sampling.spelling import MAX_CUTOFF
 from touchstone.models import Job
 
 MOST_RUNS = 1000  # named in one request; no run named means all where the question allows it
@@ -276,7 +276,7 @@ def draw_json(draw: Draw, missing: Sequence[str]) -> dict[str, Any]:
         "pooled": pooled,
         "learned_from": draw.learned_from,
         "seed": draw.seed,
-        "frame": reverse("sampling:api-frame", args=[draw.campaign_id, draw.batch]),
+        "frame": reverse("console:api-frame", args=[draw.campaign_id, draw.batch]),
         "frame_sha256": draw.frame_sha256,
         "n_frame": draw.n_frame,
         "n_drawn": draw.n_drawn,
@@ -296,7 +296,7 @@ def draws_json(campaign: Campaign) -> list[dict[str, Any]]:
 def job_json(job: Job, campaign: Campaign) -> dict[str, Any]:
     return {
         "job": str(job.pk),
-        "url": reverse("sampling:api-job", args=[campaign.pk, job.pk]),
+        "url": reverse("console:api-campaign-job", args=[campaign.pk, job.pk]),
         "page": reverse("job", args=[job.pk]),
         "kind": job.kind,
         "state": job.state,
@@ -319,7 +319,7 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "expected_in_total": audit.expected_in_total,
         "n_eligible": audit.n_eligible,
         "n_selected": audit.n_selected,
-        "sample": reverse("sampling:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
+        "sample": reverse("console:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
         "made_at": audit.created_at.isoformat(),
     }
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sparse import SparseRuns, from_dense
 
 MAX_VALUE = 1e100  # squares and sums of anything below stay finite

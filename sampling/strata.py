@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sampling.designs import inclusion_probabilities
 from sampling.draws import pareto_draw
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sizes import as_nonnegative, as_probabilities, require_same_items
 
 IndexArray = NDArray[np.int64]

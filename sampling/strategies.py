@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from sampling.designs import inclusion_probabilities, normalised
 from sampling.label_samples import IndexArray, as_indices, label_probabilities
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sizes import (
     as_distribution,
     as_finite,

@@ -29,7 +29,7 @@ def client_of(role):
 
 
 def address(campaign, name="audits", *arguments):
-    return reverse(f"analytics:{name}", args=[campaign.pk, *arguments])
+    return reverse(f"console:{name}", args=[campaign.pk, *arguments])
 
 
 def text_of(response):

@@ -15,10 +15,7 @@ from small_campaign import (
     truth_of,
 )
 
-from analytics.services.releasing import (
-    build,
-    make_release,
-)
+from analytics.releases.services.releasing import build, make_release
 from judging.services.judgment_files import import_judgments
 from sampling.services.auditing import audit
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from analytics.pseudolabels import pseudo_labels
-from sampling.measures import parse_ratio
+from analytics.estimation.pseudolabels import pseudo_labels
+from sampling.measures.families import parse_ratio
 
 AP, NDCG = parse_ratio("AP"), parse_ratio("nDCG")
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import (
+from analytics.estimation.estimators import (
     Floats,
     Weights,
     as_targets,
@@ -12,11 +12,11 @@ from analytics.estimators import (
     probabilities,
     sample,
 )
-from analytics.importance import _designs, _joint_kernels, distinct_inclusion
-from analytics.labels import integers
-from analytics.pseudolabels import PseudoLabels
-from analytics.ratio_parts import Denominator, checked_ranks, listed, numerator
-from sampling.measures import RatioMeasure
+from analytics.estimation.importance import _designs, _joint_kernels, distinct_inclusion
+from analytics.estimation.labels import integers
+from analytics.estimation.pseudolabels import PseudoLabels
+from analytics.estimation.ratio_parts import Denominator, checked_ranks, listed, numerator
+from sampling.measures.families import RatioMeasure
 
 
 def fixed_size_variance(error: ArrayLike, inclusion_probability: ArrayLike) -> float:

@@ -17,8 +17,8 @@ from small_campaign import (
     truth_of,
 )
 
+from analytics.releases.services.releasing import build, make_release
 from analytics.services.recomputation import recompute
-from analytics.services.releasing import build, make_release
 from judging.services.campaigns import open_campaign
 from sampling.questions import Design
 from sampling.services.auditing import audit

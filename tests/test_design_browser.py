@@ -62,7 +62,7 @@ def test_a_question_shows_the_fields_it_needs_and_no_others(chromium, web, campa
         "pool": set(),
     }
     with browser.page_of(chromium, web, manager) as page:
-        page.goto(f"{web}{reverse('analytics:design', args=[campaign.pk])}")
+        page.goto(f"{web}{reverse('console:design', args=[campaign.pk])}")
         for question, names in needs.items():
             page.check(f"[name=question][value={question}]")
             assert visible_fields(page) == names, question
@@ -75,7 +75,7 @@ def test_a_question_shows_the_fields_it_needs_and_no_others(chromium, web, campa
 
 def test_a_design_is_previewed_by_keyboard_and_drawn(chromium, web, campaign, manager):
     with browser.page_of(chromium, web, manager) as page:
-        page.goto(f"{web}{reverse('analytics:design', args=[campaign.pk])}")
+        page.goto(f"{web}{reverse('console:design', args=[campaign.pk])}")
         page.fill("#id_budget", "30")
         page.keyboard.press("Enter")
         page.wait_for_selector("#preview:has-text('What it buys')")
@@ -86,13 +86,13 @@ def test_a_design_is_previewed_by_keyboard_and_drawn(chromium, web, campaign, ma
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_the_pages_have_no_accessibility_fault_and_fit(chromium, web, campaign, manager, width, scheme):
-    design = reverse("analytics:design", args=[campaign.pk])
+    design = reverse("console:design", args=[campaign.pk])
     wrong = PREVIEW | {"run_b": "run0", "measure": "nDCG@10", "budget": 1, "prior": "scores"}
     paths = [
         design,
         f"{design}?{urlencode(PREVIEW)}",
         f"{design}?{urlencode(wrong)}",
-        reverse("analytics:campaign", args=[campaign.pk]),
+        reverse("console:campaign", args=[campaign.pk]),
     ]
     options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
     with browser.page_of(chromium, web, manager, **options) as page:

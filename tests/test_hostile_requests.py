@@ -10,9 +10,9 @@ from django.urls import reverse
 from small_campaign import TOPICS, doc_id, judge_all, judge_audit, make_assessor, make_campaign, make_undrawn
 
 import analytics.tasks  # noqa: F401 (registers the kinds of job)
+from analytics.releases.services.releasing import make_release
 from analytics.services.analyses import Wanted, analyse, ask
 from analytics.services.recomputation import recompute
-from analytics.services.releasing import make_release
 from analytics.services.run_upload import queue_upload
 from judging.models import Campaign, Slot
 from judging.services import leases
@@ -148,7 +148,7 @@ def test_topics_in_which_two_runs_do_not_differ_are_shown(tmp_path, rhea, monkey
     job.refresh_from_db()
     numbers = [row["difference"] for row in job.result["topics"]]
     assert all(row["low"] is None or row["low"] <= row["value"] <= row["high"] for row in numbers)
-    page = reverse("analytics:topics", args=[campaign.pk])
+    page = reverse("console:topics", args=[campaign.pk])
     answer = client_of(rhea).get(page, {"run": "run0", "against": "run2", "measure": "DCG@10"})
     assert answer.status_code == 200
 

@@ -91,7 +91,7 @@ def finish(job: Job) -> Job:
 
 
 def upload(mara: Client, collection: Collection, kind: str, *files: tuple[str, str]) -> Job:
-    page = reverse("judging:manage-collection", args=[collection.pk])
+    page = reverse("console:manage-collection", args=[collection.pk])
     sent = [SimpleUploadedFile(name, content.encode()) for name, content in files]
     answer = mara.post(page, {"kind": kind, "files": sent, "source_name": "the author"})
     assert answer.status_code == 302
@@ -154,7 +154,7 @@ class Story:
 
 def upload_files(story: Story) -> None:
     """Mara uploads what the field's tools write. The worker imports it."""
-    story.mara.post(reverse("judging:manage-collection-new"), {"name": "Needs", "description": ""})
+    story.mara.post(reverse("console:manage-collection-new"), {"name": "Needs", "description": ""})
     collection = story.collection = Collection.objects.get(name="Needs")
     upload(story.mara, collection, "topics", ("topics.tsv", TOPICS_FILE))
     upload(story.mara, collection, "documents", ("corpus.jsonl", DOCUMENTS_FILE))
@@ -185,13 +185,13 @@ def set_campaign_up(story: Story) -> None:
         "highlights_terms": "on",
         "break_minutes": 45,
     }
-    story.mara.post(reverse("judging:manage-campaign-new"), fields)
+    story.mara.post(reverse("console:manage-campaign-new"), fields)
     story.campaign = Campaign.objects.get(name="First")
 
 
 def preview_and_draw(story: Story) -> None:
     """Before a judgment is spent, Mara sees what a budget buys; then she draws."""
-    design = story.page("analytics:design")
+    design = story.page("console:design")
     assert "half-width" in story.mara.get(design, {**PAIR, "budget": 150}).content.decode()
     story.mara.post(design, {**PAIR, "budget": 150})
     finish(Job.objects.get(kind="draw"))
@@ -203,8 +203,8 @@ def preview_and_draw(story: Story) -> None:
 def add_assessors_and_open(story: Story) -> None:
     """Mara adds two assessors and an expert, and opens the campaign."""
     for name, tier in (("bob", "bronze"), ("dora", "bronze"), ("greta", "gold")):
-        story.mara.post(story.page("judging:manage-assessor-add"), {"username": name, "tier": tier})
-    story.mara.post(story.page("judging:manage-campaign-state"), {"state": "open"})
+        story.mara.post(story.page("console:manage-assessor-add"), {"username": name, "tier": tier})
+    story.mara.post(story.page("console:manage-campaign-state"), {"state": "open"})
 
 
 def refuse_the_stranger(story: Story) -> None:
@@ -222,7 +222,7 @@ def judge_as_two(story: Story) -> None:
 
 def draw_a_second_batch(story: Story) -> None:
     """Mara wants a shorter interval: a second batch keeps what is judged and learns from it what to judge next."""
-    story.mara.post(story.page("analytics:design"), {**PAIR, "budget": 190, "prior": "judgments"})
+    story.mara.post(story.page("console:design"), {**PAIR, "budget": 190, "prior": "judgments"})
     finish(Job.objects.filter(kind="draw").latest("created_at"))
     first, second = story.draws()
     assert (second.batch, second.learned_from, second.seed) == (2, 1, first.seed)
@@ -242,7 +242,7 @@ def find_every_item_judged(story: Story) -> None:
 def audit_by_the_expert(story: Story) -> None:
     """A random audit of what Bob and Dora judged goes to Greta, who sees no earlier grade."""
     story.mara.post(
-        story.page("analytics:audits"),
+        story.page("console:audits"),
         {"items_each_time": 60, "items_in_total": 60, "every_seconds": 86400, "is_active": "on", "now": "1"},
     )
     finish(Job.objects.get(kind="audit"))
@@ -262,10 +262,10 @@ def recompute_every_number(story: Story) -> None:
 
 def pause_the_careless(story: Story) -> None:
     """Mara sees who is careless and pauses them; nothing is deleted."""
-    assert "bob" in story.mara.get(story.page("analytics:assessors")).content.decode()
+    assert "bob" in story.mara.get(story.page("console:assessors")).content.decode()
     before = Judgment.objects.count()
     bob = story.campaign.assessors.get(user__username="bob")
-    story.mara.post(story.page("judging:manage-assessor-status", bob.pk), {"status": "suspended"})
+    story.mara.post(story.page("console:manage-assessor-status", bob.pk), {"status": "suspended"})
     assert story.bob.post(story.page("judging:claim"), {}, "application/json").status_code == 403
     assert Judgment.objects.count() == before
 
@@ -278,22 +278,22 @@ def read_the_results(story: Story) -> None:
     difference, true = pair.get(method=Method.CORRECTED), pair.get(method=Method.TRUE)
     assert abs(difference.value - true.value) < 4 * difference.standard_error
     asked = {"a": "good", "b": "poor", "measure": "DCG@10"}
-    page = story.rhea.get(story.page("analytics:pair"), asked).content.decode()
+    page = story.rhea.get(story.page("console:pair"), asked).content.decode()
     assert "good is better than poor in DCG@10" in page
-    assert "<svg" in story.rhea.get(story.page("analytics:campaign-results")).content.decode()
+    assert "<svg" in story.rhea.get(story.page("console:campaign-results")).content.decode()
 
 
 def keep_others_out(story: Story) -> None:
     """A researcher does not manage, and an assessor reads no results."""
-    assert story.rhea.get(reverse("judging:manage")).status_code == 404
-    assert story.charlie.get(reverse("analytics:results")).status_code == 404
+    assert story.rhea.get(reverse("console:manage")).status_code == 404
+    assert story.charlie.get(reverse("console:results")).status_code == 404
 
 
 def export_the_judgments(story: Story) -> None:
     """Rhea takes the judgments with her, in the field's formats."""
     n_drawn = sum(draw.n_drawn for draw in story.draws())
     for kind, columns in (("qrels", 4), ("qrels_jg", 4), ("prels", 5)):
-        answer = story.rhea.get(story.page("analytics:export", kind))
+        answer = story.rhea.get(story.page("console:export", kind))
         lines = b"".join(answer.streaming_content).decode().splitlines()
         assert len(lines) >= n_drawn
         assert all(len(line.split()) == columns for line in lines)

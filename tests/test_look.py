@@ -30,13 +30,13 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 SHOTS = os.environ.get("LOOK_SHOTS")
 # What a page must be asked, to have something to show.
 QUERIES: dict[str, dict[str, str]] = {
-    "analytics:pair": {"a": "run0", "b": "run2"},
-    "analytics:methods": {"measure": "DCG@10", "run": "run0", "against": "run2"},
-    "analytics:reuse": {"run": "run0"},
-    "analytics:planner": {"run": "run0", "against": "run2"},
+    "console:pair": {"a": "run0", "b": "run2"},
+    "console:methods": {"measure": "DCG@10", "run": "run0", "against": "run2"},
+    "console:reuse": {"run": "run0"},
+    "console:planner": {"run": "run0", "against": "run2"},
 }
 # What a browser may ask for without getting a page: these lead elsewhere.
-LEAD_ELSEWHERE = {"judging:hit-start", "judging:manage-collection-new"}
+LEAD_ELSEWHERE = {"judging:hit-start", "console:manage-collection-new"}
 # Pages of a state that the campaign is not in; `states` brings it there.
 OF_A_STATE = {"judging:consent", "judging:training", "judging:study", "judging:hit"}
 CONTRAST = '{runOnly: ["color-contrast"], iframes: false, resultTypes: ["violations"]}'
@@ -118,7 +118,7 @@ def states(world: World) -> Iterator[tuple[str, str, str]]:
     yield "", "error 404", "/nowhere/"
     yield "mia", "error 405", reverse("logout")
     change(campaign, state=Campaign.State.DRAFT)
-    yield "mia", "draft", reverse("analytics:campaign", kwargs=named)
+    yield "mia", "draft", reverse("console:campaign", kwargs=named)
 
 
 @contextmanager

@@ -63,64 +63,83 @@ AUDIENCE: dict[str, set[str]] = {
     "judging:hit": EVERYBODY,
     "judging:hit-start": EVERYBODY,
     "judging:study": EVERYBODY,
-    "judging:manage": {MANAGER},
-    "judging:manage-": {MANAGER},
-    "judging:entry-": {MANAGER},
-    "judging:api-": {MANAGER},
-    "judging:api-my-": {ASSESSOR},
-    "judging:api-my-campaigns": PEOPLE,
-    "judging:api-my-messages": PEOPLE,
+    "console:manage": {MANAGER},
+    "console:manage-": {MANAGER},
+    "console:entry-": {MANAGER},
+    "console:api-": {MANAGER},
+    "console:api-my-": {ASSESSOR},
+    "console:api-my-campaigns": PEOPLE,
+    "console:api-my-messages": PEOPLE,
     **dict.fromkeys(
         [
-            "judging:api-collections",
-            "judging:api-collection",
-            "judging:api-topics",
-            "judging:api-documents",
-            "judging:api-document",
-            "judging:api-runs",
-            "judging:api-run",
-            "judging:api-scores",
-            "judging:api-campaigns",
-            "judging:api-campaign",
-            "judging:api-scale",
-            "judging:api-items",
-            "judging:api-item",
-            "judging:api-judgment-log",
-            "judging:api-adjudications",
-            "judging:api-jobs",
+            "console:api-collections",
+            "console:api-collection",
+            "console:api-topics",
+            "console:api-documents",
+            "console:api-document",
+            "console:api-runs",
+            "console:api-run",
+            "console:api-scores",
+            "console:api-campaigns",
+            "console:api-campaign",
+            "console:api-scale",
+            "console:api-items",
+            "console:api-item",
+            "console:api-judgment-log",
+            "console:api-adjudications",
+            "console:api-jobs",
+            "console:api-measures",
+            "console:api-estimates",
+            "console:api-comparisons",
+            "console:api-comparison",
+            "console:api-ranking",
+            "console:api-computations",
+            "console:api-computation",
+            "console:api-confusions",
+            "console:api-plots",
+            "console:api-plot",
+            "console:api-run-uploads",
+            "console:api-run-estimate",
+            "console:api-releases",
+            "console:api-release",
+            "console:api-release-download",
+            "console:api-release-citation",
+            "console:api-release-changes",
+            "console:api-analyses",
+            "console:api-conditions",
+            "console:api-planner",
+            "console:api-reuse",
         ],
         RESEARCH,
     ),
-    "sampling:api-": {MANAGER},
-    "analytics:": {MANAGER},
-    "analytics:api-": RESEARCH,
-    "analytics:release-cancel": RESEARCH,
-    "analytics:api-flags": {MANAGER},
-    "analytics:api-audit-forecasts": {MANAGER},
-    "analytics:api-disputed-items": {MANAGER},
-    "analytics:api-release-withdraw": {MANAGER},
-    "analytics:api-release-forget-key": {MANAGER},
+    "console:": {MANAGER},
+    "console:release-cancel": RESEARCH,
+    "console:api-flags": {MANAGER},
+    "console:api-audit-forecasts": {MANAGER},
+    "console:api-disputed-items": {MANAGER},
+    "console:api-release-withdraw": {MANAGER},
+    "console:api-release-forget-key": {MANAGER},
     **dict.fromkeys(
         [
-            "analytics:results",
-            "analytics:campaign-results",
-            "analytics:pair",
-            "analytics:pairs",
-            "analytics:ranking",
-            "analytics:topics",
-            "analytics:sensitivity",
-            "analytics:methods",
-            "analytics:agreement",
-            "analytics:analyse",
-            "analytics:planner",
-            "analytics:reuse",
-            "analytics:plot",
-            "analytics:export",
-            "analytics:run-upload",
-            "analytics:releases",
-            "analytics:release",
-            "analytics:release-download",
-            "analytics:release-new",
+            "console:results",
+            "console:campaign-results",
+            "console:pair",
+            "console:pairs",
+            "console:ranking",
+            "console:topics",
+            "console:sensitivity",
+            "console:methods",
+            "console:agreement",
+            "console:analyse",
+            "console:planner",
+            "console:reuse",
+            "console:plot",
+            "console:export",
+            "console:run-upload",
+            "console:releases",
+            "console:release",
+            "console:release-download",
+            "console:release-new",
         ],
         RESEARCH,
     ),
@@ -130,7 +149,7 @@ SECRET_LINKS = {"judging:join", "judging:hit", "judging:hit-start", "judging:stu
 # An assessor who is no machine is told so.
 FOR_MACHINES = {"judging:batch", "judging:instructions"}
 # What a request must bring to be about something.
-QUERIES: dict[str, dict[str, str]] = {"analytics:pair": {"a": "run0", "b": "run2"}}
+QUERIES: dict[str, dict[str, str]] = {"console:pair": {"a": "run0", "b": "run2"}}
 FORMS: dict[str, dict[str, str]] = {"account-webhook-switch": {"is_active": "no"}}
 REFUSED = {302, 401, 403, 404, 405}
 
@@ -263,7 +282,7 @@ def _faults(scene: dict[str, Any], role: str, route: Route) -> Iterator[str]:
 
 def test_what_is_open_to_all_shows_that_the_comparison_can_fail(scene, django_db_blocker):
     """Without its members the foreign collection is everybody's: then the same requests do differ."""
-    route = next(route for route in ROUTES if route.name == "judging:manage-collection")
+    route = next(route for route in ROUTES if route.name == "console:manage-collection")
     with django_db_blocker.unblock(), transaction.atomic():
         collection = scene["foreign"].campaign.collection
         type(collection).objects.filter(pk=collection.pk).update(is_restricted=False)
@@ -280,7 +299,7 @@ def test_what_was_deleted_is_absent_to_everybody(scene: dict[str, Any], django_d
         type(world.campaign).objects.filter(pk=world.campaign.pk).update(
             state="closed", deleted_at=world.campaign.created_at
         )
-        for name in ("analytics:campaign", "analytics:campaign-results", "judging:manage-campaign-edit"):
+        for name in ("console:campaign", "console:campaign-results", "console:manage-campaign-edit"):
             route = next(route for route in ROUTES if route.name == name)
             assert ask(scene["clients"][MANAGER], "GET", route, world.arguments(route))[0] == 404
         transaction.set_rollback(True)

@@ -134,10 +134,10 @@ def visit(person: Person) -> None:
     person.get("home", reverse("judging:home"))
     person.get("my data", person.url("my-data"))
     person.get("completion", person.url("complete"))
-    person.get("my campaigns, for programs", reverse("judging:api-my-campaigns"))
+    person.get("my campaigns, for programs", reverse("console:api-my-campaigns"))
     person.get("my judgments, for programs", person.url("api-my-judgments"))
     person.get("completion, for programs", person.url("api-my-completion"))
-    person.get("messages, for programs", reverse("judging:api-my-messages"))
+    person.get("messages, for programs", reverse("console:api-my-messages"))
 
 
 def reason(body: dict) -> dict:

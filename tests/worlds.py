@@ -18,7 +18,7 @@ import analytics.tasks  # noqa: F401 (all three: the kinds of job are registered
 import judging.tasks  # noqa: F401
 import sampling.tasks  # noqa: F401
 from analytics.models import Release
-from analytics.services import releasing
+from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
 from judging.models import Campaign, CollectionMember, Message, Participant, TrainingItem
 from judging.services.assign import claim
@@ -176,11 +176,11 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "what": "agreement",
         "step": "documents",
         "plot": "forest",
-        "sampling:api-job job_id": drawing.pk,
+        "console:api-campaign-job job_id": drawing.pk,
         "judging:frame token": held.token,
         "judging:join token": invitation.token,
-        "judging:manage-lease-release token": lent.token,
-        "judging:api-lease-release token": lent.token,
+        "console:manage-lease-release token": lent.token,
+        "console:api-lease-release token": lent.token,
     }
 
 

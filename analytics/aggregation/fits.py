@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from analytics.aggregation.ascent import Pair, Step
 from analytics.aggregation.votes import Votes, shares
-from analytics.estimators import Floats, Refusal
-from analytics.labels import Ints
+from analytics.estimation.estimators import Floats, Refusal
+from analytics.estimation.labels import Ints
 
 PRIOR = 0.1  # a tenth of a label in every cell: none is 0, and a row's own labels soon outweigh it
 TOLERANCE = 1e-5

@@ -25,7 +25,7 @@ from analytics.aggregation.fits import (
     started,
 )
 from analytics.aggregation.votes import LEAST, votes
-from analytics.estimators import Floats, Refusal, finite
+from analytics.estimation.estimators import Floats, Refusal, finite
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from analytics.papers.refusals import check_hits, rate
 
 

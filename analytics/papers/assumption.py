@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.confusion import ConfusionEstimate, audit_counts, confusion_from_counts
-from analytics.estimators import FEWEST_ITEMS, Floats, Refusal, finite, probabilities
-from analytics.labels import Ints, integers
+from analytics.estimation.confusion import ConfusionEstimate, audit_counts, confusion_from_counts
+from analytics.estimation.estimators import FEWEST_ITEMS, Floats, Refusal, finite, probabilities
+from analytics.estimation.labels import Ints, integers
 from analytics.papers.inverse import SINGULAR, label_scores
 
 FEWEST_AUDITED = 50  # below, the test finds next to nothing, and passing it would be read as a proof
@@ -267,7 +267,7 @@ def popularity_bands(
     """Return sensitivity and specificity by popularity third, weighted by 1/pi, from the least popular on.
 
     Assumption: labels of an item count as if they were of different ones, so intervals are too narrow for several
-    labels an item. Intervals as in `analytics.confusion`.
+    labels an item. Intervals as in `analytics.estimation.confusion`.
     """
     v = finite("gains", gains)
     gold = integers("gold_grade", gold_grade, 0, v.size - 1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import FEWEST_ITEMS, Floats, Refusal, finite
+from analytics.estimation.estimators import FEWEST_ITEMS, Floats, Refusal, finite
 from analytics.papers.refusals import rate
 
 

@@ -7,7 +7,7 @@ is in `experiments.papers.combining`. Source: methods/noise-correction.md, secti
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Floats, finite
+from analytics.estimation.estimators import Floats, finite
 
 SINGULAR = 1e-9  # of det(J W^-1 J^T): 1 for labels that always tell the grade
 

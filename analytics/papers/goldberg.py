@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from analytics.papers.intervals import Interval, fieller
 from analytics.papers.intervals import corrected_interval as corrected_interval
 from analytics.papers.intervals import dirichlet_interval as dirichlet_interval

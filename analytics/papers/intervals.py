@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
+from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
 from analytics.papers.refusals import (
     binary_separation,
     check_hits,

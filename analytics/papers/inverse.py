@@ -3,7 +3,7 @@
 It is right only if an assessor errs alike on all documents of one grade. Real judges do not
 (methods/real-judges.md, section 1), so these numbers are shown by name and never reported as the result;
 `analytics.papers.assumption` tests it.
-`matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.correction`.
+`matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.estimation.correction`.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimators import (
+from analytics.estimation.estimators import (
     Estimates,
     Floats,
     Refusal,
@@ -25,11 +25,11 @@ from analytics.estimators import (
     probabilities,
     too_few_of,
 )
-from analytics.labels import Ints, compressed, integers
+from analytics.estimation.labels import Ints, compressed, integers
+from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
 from analytics.papers.separation import SINGULAR as SINGULAR
 from analytics.papers.separation import matrices_refusal
 from analytics.papers.separation import separation_refusal as separation_refusal
-from analytics.targets import TargetWeights, fourth_powers, not_zero
 
 INVERSE_SOURCES = ("drawing", "label noise", "confusion matrices")
 AT_ONCE = 500  # targets whose feasibility is looked at together

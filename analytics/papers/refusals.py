@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
+from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
 
 DIRICHLET_DRAWS = 2000
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
-from analytics.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
+from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
 
 SINGULAR = 1e-9
 DRAWS = 2000  # of a matrix, to see how often its determinant is positive

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.correction import greg_label
-from analytics.estimators import Estimate, Floats, Refusal
+from analytics.estimation.correction import greg_label
+from analytics.estimation.estimators import Estimate, Floats, Refusal
 
 Ints = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from analytics.estimators import Z95
+from analytics.estimation.estimators import Z95
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.refusals import rate
 from analytics.planning.purchases import Purchase as Purchase

@@ -12,25 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from analytics.correction import GREG_SOURCES, corrected
-from analytics.estimators import (
-    Estimate,
-    Estimates,
-    Refusal,
-    difference_estimator,
-    hajek_ratio,
-)
-from analytics.fixed_size import fixed_size
-from analytics.importance import distinct_items
-from analytics.labels import JUDGE_BIAS, item_means
-from analytics.pseudolabels import corrected_pseudo_labels, pseudo_labels
-from analytics.ratios import ratio_estimates
+from analytics.estimation.correction import GREG_SOURCES, corrected
+from analytics.estimation.estimators import Estimate, Estimates, Refusal, difference_estimator, hajek_ratio
+from analytics.estimation.fixed_size import fixed_size
+from analytics.estimation.graded_labels import mean_on_stairs, stairs
+from analytics.estimation.importance import distinct_items
+from analytics.estimation.labels import JUDGE_BIAS, item_means
+from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
+from analytics.estimation.ratios import ratio_estimates
+from analytics.estimation.topics import over_topics
 from analytics.releases.sampled import Placed, Sampled
 from analytics.releases.scoring import Asked, Grades, Ranking, by_topic
 from analytics.releases.verify_facts import Facts, Floats, Ints
-from analytics.stairs import mean_on_stairs, stairs
-from analytics.topics import over_topics
-from sampling.measures import Measure, RatioMeasure, rank_weights
+from sampling.measures.families import Measure, RatioMeasure, rank_weights
 
 NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
 Result = Estimate | Refusal

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from analytics.releases.scoring import Ranking
 from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
 

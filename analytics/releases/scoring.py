@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sampling.measures import (
+from sampling.measures.families import (
     Measure,
     RatioMeasure,
     grade_gains,

@@ -10,17 +10,17 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.estimators import Floats, Refusal
+from analytics.estimation.estimators import Floats, Refusal
+from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.models import AuditForecast, Computation, Method
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook
-from analytics.services.bronze import bronze_classes
+from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
-from analytics.targets import TargetWeights
 from judging.models import Campaign
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.frames import weights_of_runs
-from sampling.measures import grade_gains, parse_measure
+from sampling.measures.families import grade_gains, parse_measure
 from sampling.models import AuditSchedule, AuditStrategy, AuditTier, Draw
 from sampling.services.auditable import asked_runs
 from sampling.strategies import error_variance, question_influence

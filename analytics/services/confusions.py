@@ -10,21 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from analytics.comparison import holm
-from analytics.confusion import (
-    ConfusionEstimate as Confusion,
-)
-from analytics.confusion import (
+from analytics.estimation.comparison import holm
+from analytics.estimation.confusion import ConfusionEstimate as Confusion
+from analytics.estimation.confusion import (
     assessor_counts,
     confusions_from_counts,
     drift_p_values,
     grouped_audit_counts,
 )
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
 from analytics.papers.assumption import assumption_result, assumption_sentences
-from analytics.services.bronze import joined_grades
+from analytics.services.label_classes import joined_grades
 from judging.models import Campaign
 
 FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong

@@ -4,17 +4,17 @@ import uuid
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from analytics.confusion import shrink
-from analytics.disputes import disputes, grade_shares
-from analytics.estimators import Refusal
+from analytics.estimation.confusion import shrink
+from analytics.estimation.disputes import disputes, grade_shares
+from analytics.estimation.estimators import Refusal
+from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.models import Computation, DisputedItem
 from analytics.services.confusions import ConfusionCounts
-from analytics.targets import TargetWeights
 from judging.models import Adjudication, Campaign, Item
 from sampling.audit_plan import middle_grades
 from sampling.frames import weights_of_runs
-from sampling.measures import grade_gains, parse_measure
+from sampling.measures.families import grade_gains, parse_measure
 
 MOST = 200
 

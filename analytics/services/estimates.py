@@ -6,28 +6,28 @@ from functools import cached_property
 
 import numpy as np
 
-from analytics.confusion import shrink
-from analytics.correction import GREG_SOURCES, Corrected, corrected
-from analytics.estimators import Estimate as Value
-from analytics.estimators import Estimates, Refusal, all_refused
+from analytics.estimation.confusion import shrink
+from analytics.estimation.correction import GREG_SOURCES, Corrected, corrected
+from analytics.estimation.estimate import estimates as made
+from analytics.estimation.estimate import in_columns
+from analytics.estimation.estimators import Estimate as Value
+from analytics.estimation.estimators import Estimates, Refusal, all_refused
+from analytics.estimation.labels import Ints, item_means
+from analytics.estimation.more_gold import advice
+from analytics.estimation.targets import TargetWeights
+from analytics.estimation.topics import over_topics_of
 from analytics.frames import CampaignArrays
-from analytics.labels import Ints, item_means
 from analytics.models import Method
 from analytics.papers.inverse import matrix_inverse
-from analytics.planning.more_gold import advice
-from analytics.results import estimates as made
-from analytics.results import in_columns
-from analytics.services.bronze import bronze_classes
-from analytics.services.columns import AUDITS_PLANNED, EstimateColumns, Settled, columns
 from analytics.services.confusions import ConfusionCounts
+from analytics.services.estimate_rows import AUDITS_PLANNED, EstimateColumns, Settled, columns
+from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from analytics.services.ratio_estimates import ratio_results
 from analytics.services.raw_estimates import as_judged, importance
-from analytics.targets import TargetWeights
-from analytics.topics import over_topics_of
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
-from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ratio, run_weights
+from sampling.measures.families import grade_gains, measure_kind, parse_measure, parse_ratio, run_weights
 from sampling.models import Draw
 
 ASK = "“May I score my run?” on the page of results says "

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from analytics.services.work import newest_job, queue_work
+from analytics.services.job_queue import newest_job, queue_work
 from judging.models import Campaign
 from sampling.designs import depth_pool
 from sampling.frames import FrameRefused, weights_of_runs

@@ -9,7 +9,7 @@ from analytics.models import Computation, ConfusionEstimate, Method
 from analytics.planning.planner import METHODS, Plan, difference_plans
 from judging.models import Campaign
 from sampling.frames import newest_draw
-from sampling.measures import parse_measure
+from sampling.measures.families import parse_measure
 
 PER_TOPIC = ("independent audits", "shared audit")
 

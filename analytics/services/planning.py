@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimators import Z95, Refusal
+from analytics.estimation.estimators import Z95, Refusal
 from analytics.models import Computation, ConfusionEstimate, Estimate, Method
 from analytics.papers.calibration import informativeness
 from analytics.planning.planner import Purchase, bronze_worth, error_for_power, next_purchase
@@ -14,7 +14,7 @@ from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
-from sampling.measures import grade_gains, parse_measure
+from sampling.measures.families import grade_gains, parse_measure
 
 POINTS = 25  # of a curve
 EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from analytics.estimation.labels import item_means
 from analytics.frames import CampaignArrays, Floats
-from analytics.labels import item_means
 from sampling.models import Draw
 from sampling.prediction import FEATURE_RIDGE, cross_fitted, rank_features
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from analytics.comparison import holm
-from analytics.estimators import Z95, Floats
-from analytics.models import Computation, Method
-from analytics.ranking import (
+from analytics.estimation.comparison import holm
+from analytics.estimation.estimators import Z95, Floats
+from analytics.estimation.ranking import (
     Bools,
     TauInterval,
     covariance_from_pairs,
@@ -19,6 +18,7 @@ from analytics.ranking import (
     rank_probabilities,
     tau_interval,
 )
+from analytics.models import Computation, Method
 from analytics.services.verdicts import SURE
 
 SEED = 20161109  # the same estimates give the same chances

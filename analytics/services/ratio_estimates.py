@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analytics.estimators import Estimate as Value
-from analytics.estimators import Refusal
-from analytics.frames import CampaignArrays
-from analytics.models import Method
-from analytics.pseudolabels import (
+from analytics.estimation.estimators import Estimate as Value
+from analytics.estimation.estimators import Refusal
+from analytics.estimation.pseudolabels import (
     PseudoLabels,
     census,
     corrected_pseudo_labels,
@@ -16,11 +14,13 @@ from analytics.pseudolabels import (
     pseudo_labels,
     stairs,
 )
-from analytics.ratios import ratio_estimates
-from analytics.services.bronze import bronze_classes
+from analytics.estimation.ratios import ratio_estimates
+from analytics.frames import CampaignArrays
+from analytics.models import Method
+from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.measures import RatioMeasure, grade_gains, parse_ratio
+from sampling.measures.families import RatioMeasure, grade_gains, parse_ratio
 
 
 def ratio_results(

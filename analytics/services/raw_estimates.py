@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from analytics.estimators import Estimates, Refusal, all_refused, difference_estimator
-from analytics.fixed_size import fixed_size
+from analytics.estimation.estimators import Estimates, Refusal, all_refused, difference_estimator
+from analytics.estimation.fixed_size import fixed_size
+from analytics.estimation.importance import balance_heuristic, distinct_items, importance_sampling
+from analytics.estimation.labels import JUDGE_BIAS
+from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
-from analytics.importance import balance_heuristic, distinct_items, importance_sampling
-from analytics.labels import JUDGE_BIAS
-from analytics.targets import TargetWeights
 from sampling.models import Draw
 
 REUSED = "a pair drawn more than once was judged once: with judges who err, the interval is too short"

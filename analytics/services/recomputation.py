@@ -14,16 +14,16 @@ from analytics.models import Computation
 from analytics.services import confusions
 from analytics.services.activity import counted_activity
 from analytics.services.audit_forecast import store_forecasts
-from analytics.services.bronze import used_score
-from analytics.services.columns import EstimateColumns
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.disputed import store_disputed
+from analytics.services.estimate_rows import EstimateColumns
 from analytics.services.estimates import Basis, estimate_columns
+from analytics.services.label_classes import used_score
+from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions
-from analytics.services.storing import store_estimates
 from judging.models import Assessor, Campaign, Judgment
 from sampling.frames import newest_draw
-from sampling.measures import parse_measure
+from sampling.measures.families import parse_measure
 from sampling.models import Draw
 from touchstone import jobs
 from touchstone.models import Event

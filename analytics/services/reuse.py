@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.estimators import FEWEST_ITEMS, Z95, Refusal, too_few
+from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Refusal, too_few
+from analytics.estimation.reuse import Reusability, reusability
 from analytics.frames import Floats, _first_drawn
-from analytics.reuse import Reusability, reusability
 from judging.models import Campaign, Run
 from judging.rankings import Rankings, read_rankings, top
 from judging.services.errors import Refused
 from sampling.frames import load_frame, mean_gains, newest_draw
-from sampling.measures import Measure, grade_gains, parse_measure, run_weights
+from sampling.measures.families import Measure, grade_gains, parse_measure, run_weights
 from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior

@@ -15,20 +15,20 @@ from django.db import transaction
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.models import Computation, Estimate, Method
 from analytics.services.analyses import finite_json
-from analytics.services.columns import unsaved
 from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimate_rows import unsaved
 from analytics.services.estimates import Basis, estimate_columns
+from analytics.services.job_queue import newest_job
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress, latest_computation, measures_of
 from analytics.services.reuse import Asked, ReuseRefused, answer
 from analytics.services.verdicts import pair_estimates, verdict
-from analytics.services.work import newest_job
 from judging.models import Campaign, Run
 from judging.services.errors import ImportRefused, Refused
 from judging.services.files import import_runs
 from judging.services.sources import remove_orphans, store
 from sampling.frames import newest_draw
-from sampling.measures import measure_kind
+from sampling.measures.families import measure_kind
 from touchstone import jobs
 from touchstone.models import Job, User
 

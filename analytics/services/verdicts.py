@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from analytics.comparison import holm
+from analytics.estimation.comparison import holm
 from analytics.models import Computation, Estimate, Method
 from judging.models import Run
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.targets import TargetWeights
+from analytics.estimation.targets import TargetWeights
 from sampling.sparse import from_dense
 
 Floats = NDArray[np.float64]

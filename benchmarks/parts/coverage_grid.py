@@ -26,10 +26,10 @@ from parts.coverage_collection import (
     make_ranks,
 )
 
-from analytics.confusion import assessor_counts
-from analytics.correction import greg_label, matrix_inverse
-from analytics.labels import vote_classes
-from analytics.results import Estimates
+from analytics.estimation.confusion import assessor_counts
+from analytics.estimation.correction import greg_label, matrix_inverse
+from analytics.estimation.estimate import Estimates
+from analytics.estimation.labels import vote_classes
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import ranking_design
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design

@@ -17,10 +17,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.confusion import assessor_counts, audit_counts
-from analytics.correction import greg_label
-from analytics.estimators import Estimate, Refusal
-from analytics.labels import vote_classes
+from analytics.estimation.confusion import assessor_counts, audit_counts
+from analytics.estimation.correction import greg_label
+from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.labels import vote_classes
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import pair_design

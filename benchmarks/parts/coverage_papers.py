@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.confusion import assessor_counts
-from analytics.estimators import Estimate, Refusal
+from analytics.estimation.confusion import assessor_counts
+from analytics.estimation.estimators import Estimate, Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
 from analytics.papers.inverse import label_scores, matrix_variance, score_variance

@@ -8,11 +8,11 @@ from parts.coverage_collection import GAINS, Collection, Floats, Ints, judge, ma
 from parts.coverage_grid import Cell, audit_design, chosen
 from scipy import stats
 
-from analytics.correction import greg_label
-from analytics.labels import vote_classes
+from analytics.estimation.correction import greg_label
+from analytics.estimation.estimate import Estimates
+from analytics.estimation.labels import vote_classes
+from analytics.estimation.sequences import FEWEST_WATCHED, always_valid_factor
 from analytics.papers.assumption import AssumptionTest, assumption_test
-from analytics.results import Estimates
-from analytics.sequences import FEWEST_WATCHED, always_valid_factor
 
 POWER = {100: (0.54, 0.67), 300: (0.97, 0.99), 1000: (1.0, 1.0)}  # methods/real-judges.md, section 3
 WATCHED = (0, 8, 16, 23, 30, 100, 200, 290)  # four systems, and four pairs behind the 24 systems

@@ -17,7 +17,7 @@ import psycopg
 from parts import floor
 
 from touchstone import embedded
-from touchstone.programs import Program, answers
+from touchstone.processes import Program, answers
 
 PARTS = Path(__file__).resolve().parent
 PROGRAM = str(PARTS.parent / "judging.py")

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from touchstone import embedded, programs
+from touchstone import embedded, processes
 
 GRADES = 4
 JUDGMENTS_PER_ITEM = 3
@@ -113,7 +113,7 @@ def web(root: Path) -> Iterator[str]:
     call_command("collectstatic", interactive=False, verbosity=0)
     address = f"http://127.0.0.1:{embedded.free_port()}/"
     command = [sys.executable, "-m", *WEB, "--bind", address.split("/")[2]]
-    program = programs.Program("web", command, ready=embedded.answers(f"{address}livez"))
+    program = processes.Program("web", command, ready=embedded.answers(f"{address}livez"))
     program.start(root / "log")
     try:
         program.ready()
@@ -124,7 +124,7 @@ def web(root: Path) -> Iterator[str]:
 
 def kill_tree(pid: int) -> None:
     """SIGKILL for the process and all below it, the parent first so that it can tidy nothing up."""
-    for process in programs.family_of(pid):
+    for process in processes.family_of(pid):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 

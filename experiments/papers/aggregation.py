@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.aggregation.fits import Aggregation
-from analytics.estimators import Floats, finite
-from analytics.labels import integers
+from analytics.estimation.estimators import Floats, finite
+from analytics.estimation.labels import integers
 
 
 def aggregate_confusion(
@@ -16,7 +16,7 @@ def aggregate_confusion(
     *,
     soft: bool = False,
 ) -> Floats:
-    """Return counts[true, given] of the aggregated label against gold, for `analytics.confusion`.
+    """Return counts[true, given] of the aggregated label against gold, for `analytics.estimation.confusion`.
 
     Hard (the default): each item counts for its most probable grade, a tied one in equal parts for those that tie.
     Soft: by its posterior. `weight` is 1/pi for gold drawn with unequal probabilities. Items that were clamped to

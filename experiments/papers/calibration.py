@@ -6,15 +6,15 @@ P(gold | bronze) then needs no weights, P(bronze | gold) does: its rows are weig
 
 On real judges the calibration estimator holds for one population's own mean; used for another system's
 items it shrinks differences (methods/real-judges.md, 1.2). The number that the product reports is
-`analytics.correction`; what a plan asks of a label is in `analytics.papers.calibration`.
+`analytics.estimation.correction`; what a plan asks of a label is in `analytics.papers.calibration`.
 Source: methods/noise-correction.md, sections 1.2 and 3.2; Tenenbein (1970) for the calibration estimator.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import FEWEST_ITEMS, Estimate, Floats, Refusal, estimate, finite
-from analytics.labels import Ints
+from analytics.estimation.estimators import FEWEST_ITEMS, Estimate, Floats, Refusal, estimate, finite
+from analytics.estimation.labels import Ints
 from analytics.papers.calibration import LabelAudit, label_audit, label_informativeness, unaudited_refusal
 from analytics.papers.combining import SINGULAR
 from analytics.papers.inverse import score_variance

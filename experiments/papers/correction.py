@@ -4,11 +4,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from analytics.correction import GREG_SOURCES, corrected
-from analytics.estimators import Estimates, Weights, as_targets, known_prior
-from analytics.labels import integers
-from analytics.targets import rows_alone
-from analytics.topics import over_topics_of
+from analytics.estimation.correction import GREG_SOURCES, corrected
+from analytics.estimation.estimators import Estimates, Weights, as_targets, known_prior
+from analytics.estimation.labels import integers
+from analytics.estimation.targets import rows_alone
+from analytics.estimation.topics import over_topics_of
 
 
 def greg_label_by_topic(

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.draws import IndexArray
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sizes import as_distribution, as_nonnegative
 
 

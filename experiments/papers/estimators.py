@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Floats, finite, weight_rows
+from analytics.estimation.estimators import Floats, finite, weight_rows
 
 
 def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike) -> Floats:

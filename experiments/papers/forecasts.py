@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from experiments.papers.sizes import require_support
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sizes import as_distribution, as_finite, as_nonnegative, as_probabilities, require_same_items
 
 

@@ -7,7 +7,7 @@ import math
 
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Refusal, finite
+from analytics.estimation.estimators import Refusal, finite
 from analytics.papers.goldberg import separation
 from analytics.papers.refusals import rate
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.measures import FloatArray
-from sampling.spelling import canonical, parameters, spelled
+from sampling.measures.families import FloatArray
+from sampling.measures.spelling import canonical, parameters, spelled
 
 
 @dataclass(frozen=True)

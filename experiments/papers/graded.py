@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Floats, finite
+from analytics.estimation.estimators import Floats, finite
 from analytics.papers.graded import SystemLabels, system_labels
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import FEWEST_ITEMS, Z95, Refusal, finite
+from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Refusal, finite
 from analytics.papers.intervals import Interval, as_asked, fieller_within
 from analytics.papers.refusals import binary_separation, rate
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import (
+from analytics.estimation.estimators import (
     FEWEST_ITEMS,
     Estimate,
     Floats,
@@ -16,7 +16,7 @@ from analytics.estimators import (
     finite,
     too_few,
 )
-from analytics.labels import compressed
+from analytics.estimation.labels import compressed
 from analytics.papers.inverse import (
     INVERSE_SOURCES,
     Matrices,

@@ -2,8 +2,8 @@
 
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Estimates, Weights, as_targets, difference_estimator, finite
-from analytics.labels import JUDGE_BIAS, integers, item_means
+from analytics.estimation.estimators import Estimates, Weights, as_targets, difference_estimator, finite
+from analytics.estimation.labels import JUDGE_BIAS, integers, item_means
 
 
 def naive(
@@ -19,7 +19,7 @@ def naive(
     """Return the measure with every item's mean raw gain taken as true, one result per target.
 
     Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
-    never a verdict (methods/real-judges.md, 1.6). Arguments: `analytics.correction`.
+    never a verdict (methods/real-judges.md, 1.6). Arguments: `analytics.estimation.correction`.
     """
     gain = finite("gains", gains)
     grade = integers("label_grade", label_grade, 0, gain.size - 1)

@@ -1,7 +1,8 @@
 """Goldberg's formulas as they are printed, where that is wrong: to show what they give, never to report it.
 
-Each function names its misprint; the right form stands in `analytics.papers.goldberg`, `analytics.comparison` or
-`analytics.papers.graded`. Source: methods/noise-correction.md, section 2 (errata by number).
+Each function names its misprint; the right form stands in `analytics.papers.goldberg`,
+`analytics.estimation.comparison` or `analytics.papers.graded`. Source: methods/noise-correction.md, section 2
+(errata by number).
 """
 
 import math
@@ -9,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimators import Z95, finite
+from analytics.estimation.estimators import Z95, finite
 from analytics.papers.goldberg import corrected_variance, separate_audits_difference
 from analytics.papers.refusals import rate
 
@@ -17,7 +18,7 @@ from analytics.papers.refusals import rate
 def printed_welch_degrees_of_freedom(variance_a: float, n_a: int, variance_b: float, n_b: int) -> float:
     """Return the degrees of freedom below Eq 9 with ``n_b - 1`` in both denominators (erratum 1).
 
-    Right: `analytics.comparison.welch`, which has n_a - 1 in the first. `variance` is the sample variance.
+    Right: `analytics.estimation.comparison.welch`, which has n_a - 1 in the first. `variance` is the sample variance.
     """
     if min(n_a, n_b) < 2 or min(variance_a, variance_b) < 0 or variance_a + variance_b <= 0:
         raise ValueError(

@@ -5,7 +5,7 @@ import math
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimators import FEWEST_ITEMS, Refusal, finite
+from analytics.estimation.estimators import FEWEST_ITEMS, Refusal, finite
 from analytics.papers.refusals import check_hits, errors_outside, rate, with_one_more
 
 

@@ -6,7 +6,7 @@ The product asks the same of a design's runs at once (`sampling.questions`). Sou
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.sizes import (
     IdenticalSystemsError,
     UnsupportedWeightError,

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimators import Refusal
-from analytics.tiers.rankings import TopicScores, rank_agreement, scores_by_topic
+from analytics.agreement.rankings import TopicScores, rank_agreement, scores_by_topic
+from analytics.estimation.estimators import Refusal
 from experiments.papers.label_samples import nested_sample, whole_counts
 from sampling.label_samples import label_counts, label_shares
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 
 TOPICS, RUNS, GRADES = 33, 15, 3
 POOLED = 22_500  # documents of all topics' pools: the paper's number

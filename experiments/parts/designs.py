@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimators import Estimate
-from analytics.importance import importance_sampling
+from analytics.estimation.estimators import Estimate
+from analytics.estimation.importance import importance_sampling
 from experiments.papers.designs import (
     baseline_design,
     naive_design,
@@ -18,7 +18,7 @@ from experiments.papers.draws import draw_with_replacement
 from experiments.papers.forecasts import design_variance
 from experiments.parts.synth import ITEMS, Synth, true_scores
 from sampling.designs import mixture, normalised
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 
 UNIFORM_SHARE = 0.04  # the widths of Table 4 need it; the paper does not say so
 

@@ -17,7 +17,7 @@ from experiments.parts.designs import (
 )
 from experiments.parts.rows import Row, row
 from experiments.parts.tables import Data
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 
 DESIGNS = ("naive", "Q*")
 TITLES = {

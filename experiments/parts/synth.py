@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sampling.measures import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, parse_measure, run_weights
 
 IndexArray = NDArray[np.int64]
 GradeArray = NDArray[np.uint8]

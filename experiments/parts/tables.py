@@ -29,7 +29,7 @@ from experiments.parts.synth import (
     true_scores,
     user_scores,
 )
-from sampling.measures import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, parse_measure, run_weights
 
 DRAWS_PER_USER = 5  # Tables 2 to 4: n = 5 |X|
 GUESSES = ("u~", "u*")

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from judging.models import Judgment, MachineCall
 from judging.serializers import Submission, saved_json
-from judging.serializers.described import BatchAnswer, InstructionsAnswer
+from judging.serializers.schema import BatchAnswer, InstructionsAnswer
 from judging.services import assign, machines
 from judging.services.errors import Refused
 from judging.services.machines import MOST_AT_ONCE

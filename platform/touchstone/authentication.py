@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from judging.services.errors import Refused
 from touchstone import views
-from touchstone.api.limits import count_wrong_key
+from touchstone.api.rate_limits import count_wrong_key
 from touchstone.api.scopes import scope_of
 from touchstone.models import ApiToken, User, all_scopes, record
 

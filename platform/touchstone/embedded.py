@@ -27,10 +27,10 @@ import psutil
 import psycopg
 import redis
 
-from touchstone.programs import Program, StackError, deaf_to_signals, end, family_of
-from touchstone.programs import Stop as Stop
-from touchstone.programs import answers as answers
-from touchstone.programs import stoppable as stoppable
+from touchstone.processes import Program, StackError, deaf_to_signals, end, family_of
+from touchstone.processes import Stop as Stop
+from touchstone.processes import answers as answers
+from touchstone.processes import stoppable as stoppable
 
 POSTGRES_SETTINGS = {
     "listen_addresses": "127.0.0.1",

@@ -1,10 +1,10 @@
 """Logging in, and how often one may try.
 
-Every try is counted before the password is looked at, by PostgreSQL (`touchstone.api.limits`): of a hundred wrong ones
-that come at once, no more than the limit are looked at. A try that was right is taken back. Who may try is counted
-by the name that was typed, whether somebody has it or not, and by the address. Whoever wants to lock somebody out
-therefore can: but not from a device on which that person has logged in before. Such a device has a signed cookie, and
-its tries a count of their own.
+Every try is counted before the password is looked at, by PostgreSQL (`touchstone.api.rate_limits`): of a hundred
+wrong ones that come at once, no more than the limit are looked at. A try that was right is taken back. Who may try
+is counted by the name that was typed, whether somebody has it or not, and by the address. Whoever wants to lock
+somebody out therefore can: but not from a device on which that person has logged in before. Such a device has a
+signed cookie, and its tries a count of their own.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import ngettext
 
-from touchstone.api.limits import Limit, address_of, count, give_back, longest_wait
+from touchstone.api.rate_limits import Limit, address_of, count, give_back, longest_wait
 from touchstone.views import demo_logins
 
 WINDOW = 15 * 60

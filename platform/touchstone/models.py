@@ -126,7 +126,7 @@ class Job(models.Model):
                 fields=["created_at"],
                 condition=models.Q(state__in=["queued", "running"]),
             ),
-            # What somebody asked for is found again by what was asked: see analytics/services/work.py.
+            # What somebody asked for is found again by what was asked: see analytics/services/job_queue.py.
             models.Index(name="touchstone_job_newest", fields=["kind", "-created_at"]),
             models.Index(name="touchstone_job_listed", fields=["-created_at", "id"]),
         ]

@@ -106,6 +106,7 @@ INSTALLED_APPS = [
     "judging",
     "sampling",
     "analytics",
+    "console",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -218,13 +219,13 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["touchstone.uploads.LimitedJSONParser"],
     "EXCEPTION_HANDLER": "touchstone.authentication.problem",
     "DEFAULT_SCHEMA_CLASS": "touchstone.api.schema.Schema",
-    "DEFAULT_PAGINATION_CLASS": "touchstone.api.pages.Pages",
+    "DEFAULT_PAGINATION_CLASS": "touchstone.api.pagination.Pages",
     "DEFAULT_FILTER_BACKENDS": ["touchstone.api.filters.ListedFilters", "touchstone.api.filters.ListedOrder"],
     # Called for every view after its guards and before its work, in this order.
     "DEFAULT_THROTTLE_CLASSES": [
-        "touchstone.api.limits.Limits",
+        "touchstone.api.rate_limits.Limits",
         "touchstone.api.queries.KnownQuery",
-        "touchstone.api.once.OncePerKey",
+        "touchstone.api.idempotency.OncePerKey",
     ],
 }
 # How often, each counted by the database. Per minute: requests of a key or a session, of an address, wrong keys of an

@@ -8,13 +8,13 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.db import close_old_connections, connection
 
+from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
-from analytics.services.releasing import settle_ended
 from sampling.services.auditing import start_due_audits
 from touchstone import jobs
 from touchstone.api.delivery import prune_deliveries, tell_webhooks
-from touchstone.api.limits import prune_counters
-from touchstone.api.once import prune_requests
+from touchstone.api.idempotency import prune_requests
+from touchstone.api.rate_limits import prune_counters
 
 logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 5.0

@@ -20,8 +20,7 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/cancel/", views.cancel_job, name="cancel-job"),
     path("api/v1/", include("touchstone.api.urls")),
     path("", include("judging.urls")),
-    path("", include("sampling.urls")),
-    path("", include("analytics.urls")),
+    path("", include("console.urls")),
 ]
 handler400 = "touchstone.views.bad_request"
 handler403 = "touchstone.views.forbidden"

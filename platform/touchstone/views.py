@@ -23,8 +23,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from judging.models import Assessor
+from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
-from judging.views.access import stoppable_jobs, visible_jobs
 from touchstone import jobs
 from touchstone.models import User
 from touchstone.uploads import UploadRefused
@@ -50,9 +50,9 @@ def home(request: HttpRequest) -> HttpResponse:
     if not isinstance(user, User):
         return render(request, "home.html")
     if user.may_manage:
-        return redirect("judging:manage")
+        return redirect("console:manage")
     if user.may_research:
-        return redirect("analytics:results")
+        return redirect("console:results")
     only = list(Assessor.objects.open_to(user).values_list("campaign_id", flat=True)[:2])
     # With one campaign there is nothing to choose: the first judgment is one key away.
     return redirect("judging:judge", campaign_id=only[0]) if len(only) == 1 else redirect("judging:home")

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from judging.services.access import researchers_only, user_of
 from judging.services.errors import Refused
-from judging.views.access import researchers_only, user_of
 from touchstone.api.webhooks import MOST_VERBS, allowed_hosts, change_webhook, make_webhook, test_webhook
 from touchstone.models import Webhook
 

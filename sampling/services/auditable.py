@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.frames import item_probabilities, newest_draw, ranks_in_frame, weights_of_runs
-from sampling.measures import grade_gains, parse_measure
+from sampling.measures.families import grade_gains, parse_measure
 from sampling.models import Audit, AuditEntry, Draw, DrawEntry
 from sampling.services.population import DrawRefused
 from sampling.strategies import error_variance, question_influence

@@ -15,7 +15,7 @@ from judging.services.sources import begin_import, store
 from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.frames import frame_file, load_frame, mean_gains, newest_draw
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.models import Draw
 from sampling.prediction import cross_fitted, folds, rank_features
 from sampling.questions import Design, nested_probabilities

@@ -10,7 +10,7 @@ from judging.models import Campaign
 from sampling.designs import inclusion_probabilities, normalised
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.frames import newest_draw
-from sampling.measures import FloatArray
+from sampling.measures.families import FloatArray
 from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
 from sampling.services.drawing import earlier_columns
 from sampling.services.population import Population, doubt, population, single_draws, sizes

@@ -10,7 +10,7 @@ import polars as pl
 from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
 from sampling.frames import FrameRefused, collection_pool
-from sampling.measures import FloatArray, Measure, grade_gains, parse_measure
+from sampling.measures.families import FloatArray, Measure, grade_gains, parse_measure
 from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
 from sampling.questions import (

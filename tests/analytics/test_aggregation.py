@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from simulated_labels import objective_of, simulated
 
-from analytics.aggregation.fits import warn_if_collapsed
-from analytics.aggregation.joining import (
+from analytics.aggregation.dawid_skene import (
     Aggregation,
     SpammerAggregation,
     dawid_skene,
@@ -15,8 +14,9 @@ from analytics.aggregation.joining import (
     one_coin,
     spammers,
 )
+from analytics.aggregation.fits import warn_if_collapsed
 from analytics.aggregation.votes import votes
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from experiments.papers.aggregation import aggregate_confusion
 
 MODELS = [dawid_skene, one_coin, spammers]

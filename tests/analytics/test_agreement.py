@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from analytics.estimators import Refusal
-from analytics.tiers.agreement import (
+from analytics.agreement.alpha import Alpha, krippendorff_alpha
+from analytics.agreement.tiers import (
     Kappa,
     cohen_kappa,
     kappa_histogram,
@@ -12,7 +12,7 @@ from analytics.tiers.agreement import (
     label_tables,
     scott_pi,
 )
-from analytics.tiers.alpha import Alpha, krippendorff_alpha
+from analytics.estimation.estimators import Refusal
 
 # methods/noise-correction.md, B5 and B6; H, P, N of B6 are grades 2, 1, 0
 B5 = [[20, 5, 5], [10, 15, 5], [0, 5, 35]]

@@ -170,14 +170,14 @@ def client_of(role):
 
 
 def page_of(campaign, **asked):
-    answered = client_of("researcher").get(reverse("analytics:agreement", args=[campaign.pk]), asked)
+    answered = client_of("researcher").get(reverse("console:agreement", args=[campaign.pk]), asked)
     assert answered.status_code == 200, answered.content.decode()[:2000]
     return " ".join(answered.content.decode().split())
 
 
 def test_the_page_shows_tables_kappas_orders_and_refusals(audited):
     assert "Not computed yet" in page_of(audited)
-    sent = client_of("researcher").post(reverse("analytics:analyse", args=[audited.pk, "agreement"]))
+    sent = client_of("researcher").post(reverse("console:analyse", args=[audited.pk, "agreement"]))
     assert sent.status_code == 302
     job = ask(campaign=audited, wanted=ALL, user=None)
     jobs.run(job.pk)

@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analytics.comparison import compare
-from analytics.estimators import difference_estimator
-from analytics.results import Estimate, Estimates, Refusal, all_refused, estimate, estimates, in_columns
-from analytics.sequences import always_valid_factor
-from analytics.services.columns import columns
+from analytics.estimation.comparison import compare
+from analytics.estimation.estimate import (
+    Estimate,
+    Estimates,
+    Refusal,
+    all_refused,
+    estimate,
+    estimates,
+    in_columns,
+)
+from analytics.estimation.estimators import difference_estimator
+from analytics.estimation.sequences import always_valid_factor
+from analytics.services.estimate_rows import columns
 
 PAIRS = (np.array([0, 0, 1]), np.array([1, 2, 2]))
 N = np.array([40, 150, 8, 40, 15, 30])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from analytics.confusion import (
+from analytics.estimation.confusion import (
     assessor_counts,
     audit_counts,
     confusion_from_counts,
@@ -15,7 +15,7 @@ from analytics.confusion import (
     grouped_audit_counts,
     shrink,
 )
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 
 
 def gold_check_counts(true_grade, given_grade, n_grades):

@@ -21,7 +21,7 @@ from small_campaign import (
 
 from analytics.frames import campaign_arrays
 from analytics.models import ConfusionEstimate, Method
-from analytics.services.bronze import bronze_classes, used_score
+from analytics.services.label_classes import bronze_classes, used_score
 from analytics.services.recomputation import recompute
 from judging.models import Campaign
 from sampling.services.auditing import audit
@@ -194,14 +194,14 @@ def test_a_fitted_score_trusts_the_assessor_who_agrees_with_the_gold_checks(tmp_
 def page(client, campaign, role="manager"):
     user = User.objects.create_user(f"{role}-{campaign.pk}", password="x", role=role)
     client.force_login(user)
-    return client.get(reverse("analytics:errors", args=[campaign.pk]))
+    return client.get(reverse("console:errors", args=[campaign.pk]))
 
 
 def test_the_page_shows_groups_and_says_when_there_is_nothing_yet(client, campaign):
     assert "No numbers yet" in page(client, campaign).content.decode()
     judged(campaign)
     recompute(campaign=campaign)
-    url = reverse("analytics:errors", args=[campaign.pk])
+    url = reverse("console:errors", args=[campaign.pk])
     text = client.get(url).content.decode()
     for words in (
         "By how many runs return the document",

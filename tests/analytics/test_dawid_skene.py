@@ -8,11 +8,8 @@ import pytest
 from simulated_labels import objective_of, simulated
 
 from analytics.aggregation.ascent import Pair, TrustRegion, level_gradient, moved
+from analytics.aggregation.dawid_skene import dawid_skene, majority
 from analytics.aggregation.fits import Point, climb
-from analytics.aggregation.joining import (
-    dawid_skene,
-    majority,
-)
 from analytics.aggregation.votes import block_size, votes
 
 
@@ -180,7 +177,7 @@ class Careless(TrustRegion):
 def test_a_step_that_would_lower_the_objective_is_dropped(monkeypatch):
     labels, sizes, _ = simulated(13, n_items=200, n_assessors=10, share=0.3)
     right = dawid_skene(*labels, **sizes, tolerance=1e-9)
-    monkeypatch.setattr("analytics.aggregation.joining.TrustRegion", Careless)
+    monkeypatch.setattr("analytics.aggregation.dawid_skene.TrustRegion", Careless)
     found = dawid_skene(*labels, **sizes, tolerance=1e-9, most_iterations=50_000)
     assert found.converged
     assert found.posterior == pytest.approx(right.posterior, abs=1e-6)

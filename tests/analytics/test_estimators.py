@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference_formulas import fixed_size_forecast
 
-from analytics.estimators import (
+from analytics.estimation.estimators import (
     Estimate,
     Refusal,
     difference_estimator,

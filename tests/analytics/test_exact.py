@@ -22,8 +22,8 @@ from enumeration import (
 )
 from reference_formulas import distinct_variances
 
-from analytics.estimators import difference_estimator, hajek_ratio
-from analytics.importance import (
+from analytics.estimation.estimators import difference_estimator, hajek_ratio
+from analytics.estimation.importance import (
     balance_heuristic,
     distinct_inclusion,
     distinct_items,

@@ -7,8 +7,8 @@ import pytest
 from enumeration import exactly, summary
 from reference_formulas import fixed_size_forecast, fixed_size_variance
 
-from analytics.estimators import Refusal
-from analytics.fixed_size import fixed_size
+from analytics.estimation.estimators import Refusal
+from analytics.estimation.fixed_size import fixed_size
 from sampling.draws import pareto_draw
 
 # -- enumeration ---------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference_formulas import distinct_variances
 
-from analytics.estimators import Estimate, Refusal
-from analytics.importance import (
+from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.importance import (
     balance_heuristic,
     distinct_inclusion,
     distinct_items,
@@ -150,7 +150,7 @@ def test_joint_chances_of_a_thousand_rare_items_are_not_lost_to_rounding():
 def test_the_variance_does_not_depend_on_the_blocks_it_is_summed_in(monkeypatch):
     e, q = RNG.normal(size=(2, 30)), np.full(30, 0.02)
     whole = distinct_variances(e, q, 50)
-    monkeypatch.setattr("analytics.importance.BLOCK", 7)
+    monkeypatch.setattr("analytics.estimation.importance.BLOCK", 7)
     assert distinct_variances(e, q, 50) == pytest.approx(whole, rel=1e-12)
 
 

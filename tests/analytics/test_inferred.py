@@ -5,8 +5,8 @@ import pytest
 import pytrec_eval
 from enumeration import poisson_samples
 
-from analytics.estimators import Refusal
-from analytics.tiers.inferred import ideal_dcg, inferred_ap, inferred_ndcg
+from analytics.agreement.inferred import ideal_dcg, inferred_ap, inferred_ndcg
+from analytics.estimation.estimators import Refusal
 
 # methods/noise-correction.md, B1
 B1_DOCUMENTS = [

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analytics.estimators import Estimate, Refusal, as_targets
+from analytics.estimation.estimators import Estimate, Refusal, as_targets
 from analytics.papers.assumption import assumption_test
 from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
 from analytics.papers.inverse import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_campaign import give, judge_all, judge_audit, make_assessor, make_campaign, slots, true_grade
 
-from analytics.disputes import disputes, grade_shares, spreads
+from analytics.estimation.disputes import disputes, grade_shares, spreads
 from analytics.models import DisputedItem
 from analytics.services.disputed import MOST, undecided
 from analytics.services.recomputation import recompute

@@ -37,12 +37,12 @@ def states(answer) -> dict[str, str]:
 
 
 def test_a_new_collection_opens_the_steps_one_after_the_other(alice):
-    answer = alice.get(reverse("analytics:setup-new"))
+    answer = alice.get(reverse("console:setup-new"))
     assert states(answer)["collection"] == "open"
     assert set(states(answer).values()) == {"open", "later"}
-    answer = alice.post(reverse("analytics:setup-new"), {"name": "News", "description": "of 2020"})
+    answer = alice.post(reverse("console:setup-new"), {"name": "News", "description": "of 2020"})
     made = Collection.objects.get(name="News")
-    assert answer.url == reverse("analytics:setup-collection", args=[made.pk, "documents"])
+    assert answer.url == reverse("console:setup-collection", args=[made.pk, "documents"])
     assert Event.objects.filter(verb="created", subject=f"collection:{made.pk}").exists()
     answer = alice.get(answer.url)
     assert states(answer) | {"scale": "later"} == {
@@ -50,19 +50,17 @@ def test_a_new_collection_opens_the_steps_one_after_the_other(alice):
         "people": "later", "gold": "later", "open": "later",
     }  # fmt: skip
     assert "Missing: topics, documents." in answer.content.decode()
-    scale = reverse("analytics:setup-collection", args=[made.pk, "scale"])
-    assert alice.get(scale).url == reverse("analytics:setup-collection", args=[made.pk, "documents"])
+    scale = reverse("console:setup-collection", args=[made.pk, "scale"])
+    assert alice.get(scale).url == reverse("console:setup-collection", args=[made.pk, "documents"])
     Topic.objects.create(collection=made, topic_id="1", title="A need")
     Document.objects.create(collection=made, doc_id="d", text="text")
     assert alice.get(scale).status_code == 200
-    assert (
-        alice.post(reverse("analytics:setup-new"), {"name": "News"}).status_code == 400
-    )  # the name is taken
+    assert alice.post(reverse("console:setup-new"), {"name": "News"}).status_code == 400  # the name is taken
 
 
 def test_the_campaign_is_made_of_this_collection_whatever_is_sent(alice, tmp_path):
     collection, other = make_collection(tmp_path), Collection.objects.create(name="other")
-    address = reverse("analytics:setup-collection", args=[collection.pk, "scale"])
+    address = reverse("console:setup-collection", args=[collection.pk, "scale"])
     form = alice.get(address).context["form"]
     sent = {name: form[name].value() or "" for name in form.fields} | {"collection": str(other.pk)}
     assert alice.post(address, sent | {"grades": "1 | Yes | 1"}).status_code == 400
@@ -70,7 +68,7 @@ def test_the_campaign_is_made_of_this_collection_whatever_is_sent(alice, tmp_pat
     answer = alice.post(address, sent)
     made = Campaign.objects.get()
     assert (made.collection, made.name) == (collection, collection.name)
-    assert answer.url == reverse("analytics:design", args=[made.pk])
+    assert answer.url == reverse("console:design", args=[made.pk])
     answer = alice.get(answer.url)
     assert states(answer)["scale"] == "done"
     assert states(answer)["design"] == "open"
@@ -78,20 +76,20 @@ def test_the_campaign_is_made_of_this_collection_whatever_is_sent(alice, tmp_pat
 
 def test_the_last_step_says_what_is_missing_and_opens_when_nothing_is(alice, tmp_path):
     campaign = make_undrawn(tmp_path)
-    address = reverse("analytics:setup", args=[campaign.pk])
+    address = reverse("console:setup", args=[campaign.pk])
     assert "Nothing is drawn yet." in alice.get(address).content.decode()
     assert alice.get(address).context["missing"].key == "design"
     draw(campaign=campaign, design=Design("pool", (), measure="DCG@10", depth=10, budget=42), seed=1)
     assert alice.get(address).context["missing"].key == "people"
     assert "Open for judging</button>" not in alice.get(address).content.decode()
-    people = reverse("analytics:setup-step", args=[campaign.pk, "people"])
+    people = reverse("console:setup-step", args=[campaign.pk, "people"])
     assert alice.post(people, {"username": "", "tier": "bronze"}).status_code == 400
     assert alice.post(people, {"username": "bob", "tier": "bronze"}).url == people
     assert "its password, shown only now:" in alice.get(people).content.decode()
     answer = alice.get(address)
     assert answer.context["missing"].key == "gold"  # a wish: it opens without
     assert "Open for judging</button>" in answer.content.decode()
-    gold = reverse("analytics:setup-step", args=[campaign.pk, "gold"])
+    gold = reverse("console:setup-step", args=[campaign.pk, "gold"])
     plan = {
         "every_seconds": 2,
         "every_unit": 3600,
@@ -105,16 +103,15 @@ def test_the_last_step_says_what_is_missing_and_opens_when_nothing_is(alice, tmp
     assert (campaign.audit_schedule.every_seconds, campaign.audit_schedule.items_in_total) == (7200, 30)
     assert states(alice.get(address))["gold"] == "done"
     assert (
-        reverse("analytics:setup", args=[campaign.pk])
-        in alice.get(reverse("judging:manage")).content.decode()
+        reverse("console:setup", args=[campaign.pk]) in alice.get(reverse("console:manage")).content.decode()
     )
-    alice.post(reverse("judging:manage-campaign-state", args=[campaign.pk]), {"state": "open"})
+    alice.post(reverse("console:manage-campaign-state", args=[campaign.pk]), {"state": "open"})
     assert set(states(alice.get(address)).values()) == {"done"}
 
 
 def test_an_upload_of_a_step_is_queued_and_comes_back_to_it(alice, tmp_path):
     collection = make_collection(tmp_path)
-    address = reverse("analytics:setup-collection", args=[collection.pk, "runs"])
+    address = reverse("console:setup-collection", args=[collection.pk, "runs"])
     file = SimpleUploadedFile("more.run", b"t0 Q0 t0d00 1 1 more\n")
     assert alice.post(address, {"kind": "topics", "files": file}).status_code == 400  # has no place here
     assert alice.post(address, {"kind": "runs"}).status_code == 400
@@ -130,11 +127,11 @@ def test_unknown_steps_and_steps_of_others_are_absent(alice, tmp_path):
     campaign = make_undrawn(tmp_path)
     make_assessor(campaign, "bob")
     for name, key, step in (
-        ("analytics:setup-step", campaign.pk, "nothing"),
-        ("analytics:setup-collection", campaign.collection_id, "people"),
-        ("analytics:setup-step", campaign.collection_id, "people"),
-        ("analytics:setup-collection", campaign.pk, "runs"),
+        ("console:setup-step", campaign.pk, "nothing"),
+        ("console:setup-collection", campaign.collection_id, "people"),
+        ("console:setup-step", campaign.collection_id, "people"),
+        ("console:setup-collection", campaign.pk, "runs"),
     ):
         assert alice.get(reverse(name, args=[key, step])).status_code == 404, (name, step)
-    answer = alice.get(reverse("analytics:setup-step", args=[campaign.pk, "design"]))
-    assert answer.url == reverse("analytics:design", args=[campaign.pk])
+    answer = alice.get(reverse("console:setup-step", args=[campaign.pk, "design"]))
+    assert answer.url == reverse("console:design", args=[campaign.pk])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from analytics.comparison import welch
-from analytics.confusion import audit_counts, confusion_from_counts
-from analytics.estimators import Refusal
+from analytics.estimation.comparison import welch
+from analytics.estimation.confusion import audit_counts, confusion_from_counts
+from analytics.estimation.estimators import Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance, fieller, shared_audit_difference
 from analytics.papers.inverse import label_scores, score_variance
 from experiments.papers.goldberg import proportion_error

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from analytics.correction import greg_label
-from analytics.estimators import Refusal
+from analytics.estimation.correction import greg_label
+from analytics.estimation.estimators import Refusal
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import corrected_variance
 from analytics.planning.planner import (

@@ -13,7 +13,7 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.services.planning import State, Terms, bronze_words, plan
 from analytics.services.recomputation import recompute
-from analytics.views.words import always_words, variance_words
+from console.researcher.prose import always_words, variance_words
 from sampling.services.auditing import audit
 from touchstone.authentication import make_token
 from touchstone.models import User
@@ -137,7 +137,7 @@ def client_of(role):
 
 
 def page_of(campaign, role="researcher", status=200, **asked):
-    made = client_of(role).get(reverse("analytics:planner", args=[campaign.pk]), asked)
+    made = client_of(role).get(reverse("console:planner", args=[campaign.pk]), asked)
     assert made.status_code == status, made.content.decode()[:2000]
     return " ".join(made.content.decode().split())
 
@@ -271,7 +271,7 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
 def test_the_curve_can_be_taken_along(judged):
     set_parts(judged, drawing=0.0004, gold=0.0010)
     client = client_of("researcher")
-    address = reverse("analytics:planner", args=[judged.pk])
+    address = reverse("console:planner", args=[judged.pk])
     for kind, start in (
         ("svg", b"<svg"),
         ("png", b"\x89PNG"),

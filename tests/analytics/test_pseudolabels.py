@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from analytics.correction import greg_label
-from analytics.pseudolabels import (
+from analytics.estimation.correction import greg_label
+from analytics.estimation.pseudolabels import (
     _expected_noise,
     _Phases,
     _pseudo_labels,

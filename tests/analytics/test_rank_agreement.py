@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, wilcoxon
 
-from analytics.estimators import Refusal
-from analytics.tiers.rankings import (
+from analytics.agreement.rankings import (
     RankAgreement,
     SignedRanks,
     compare_tiers,
@@ -14,6 +13,7 @@ from analytics.tiers.rankings import (
     signed_ranks,
     tau_ap,
 )
+from analytics.estimation.estimators import Refusal
 
 # methods/noise-correction.md, B7 and B8
 B7_A = (0.50, 0.42, 0.31, 0.65, 0.28, 0.77, 0.40, 0.55, 0.36, 0.61)

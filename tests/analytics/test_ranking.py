@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm, t
 
-from analytics.ranking import (
+from analytics.estimation.ranking import (
     covariance_from_pairs,
     rank_intervals,
     rank_probabilities,

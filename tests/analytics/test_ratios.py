@@ -8,12 +8,18 @@ import pytest
 from ratio_samples import AP, GAINS, NDCG, sampled
 from reference_formulas import denominators, numerators
 
-import analytics.ratios as ratios
-from analytics.estimators import difference_estimator
-from analytics.pseudolabels import census, corrected_pseudo_labels, on_stairs, pseudo_labels, stairs
-from analytics.ratio_parts import listed, numerator
-from analytics.ratios import ratio_estimates
-from sampling.measures import parse_ratio
+import analytics.estimation.ratios as ratios
+from analytics.estimation.estimators import difference_estimator
+from analytics.estimation.pseudolabels import (
+    census,
+    corrected_pseudo_labels,
+    on_stairs,
+    pseudo_labels,
+    stairs,
+)
+from analytics.estimation.ratio_parts import listed, numerator
+from analytics.estimation.ratios import ratio_estimates
+from sampling.measures.families import parse_ratio
 
 
 def random_runs(rng, n_topics=6, n_items=30, n_runs=3, n_grades=3):

@@ -15,8 +15,8 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 
 import analytics.tasks  # noqa: F401 (the kind of job is registered)
 from analytics.models import Computation, Release
-from analytics.services.bundle.snapshot import one_moment
-from analytics.services.releasing import build, make_release, settle_ended
+from analytics.releases.services.releasing import build, make_release, settle_ended
+from analytics.releases.services.snapshot import one_moment
 from judging.models import Judgment
 from judging.services.judgment_files import import_judgments
 from sampling.services.auditing import audit

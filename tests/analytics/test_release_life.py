@@ -13,7 +13,7 @@ from small_campaign import (
 )
 
 from analytics.models import Release
-from analytics.services.releasing import (
+from analytics.releases.services.releasing import (
     AggregationUnknown,
     KeyForgotten,
     ReasonMissing,

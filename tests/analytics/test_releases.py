@@ -19,9 +19,7 @@ from small_campaign import (
 
 from analytics.models import Release
 from analytics.releases.manifest import differences
-from analytics.services.releasing import (
-    download_name,
-)
+from analytics.releases.services.releasing import download_name
 from judging.models import Adjudication, Document, Judgment, Topic
 from judging.services.exports import export_prels, export_qrels
 from judging.services.judgment_files import import_judgments

@@ -247,10 +247,10 @@ def test_without_an_audit_the_topics_are_as_judged_and_the_result_says_so(tmp_pa
 def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, reversed_judges):
     client.force_login(User.objects.create(username="rita", role="researcher"))
     for what, run in (("sensitivity", {}), ("topics", {"run": "run0", "against": "run1"})):
-        address = reverse(f"analytics:{what}", args=[reversed_judges.pk])
+        address = reverse(f"console:{what}", args=[reversed_judges.pk])
         asked = {"measure": "DCG@10", **run}
         assert "Not computed yet" in client.get(address, asked).content.decode()
-        sent = client.post(reverse("analytics:analyse", args=[reversed_judges.pk, what]), asked)
+        sent = client.post(reverse("console:analyse", args=[reversed_judges.pk, what]), asked)
         assert sent.status_code == 302
         job = ask(campaign=reversed_judges, wanted=Wanted(what, **asked), user=None)
         assert "Being computed" in client.get(address, asked).content.decode()
@@ -264,8 +264,8 @@ def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, revers
         )
         assert file.status_code == 200
         assert len(file.content.decode().splitlines()) > 3
-    text = client.get(reverse("analytics:sensitivity", args=[reversed_judges.pk])).content.decode()
+    text = client.get(reverse("console:sensitivity", args=[reversed_judges.pk])).content.decode()
     assert "turned round" in text
     assert "run1 is better" in text
-    ratio = client.get(reverse("analytics:topics", args=[reversed_judges.pk]), {"measure": "nDCG@10"})
+    ratio = client.get(reverse("console:topics", args=[reversed_judges.pk]), {"measure": "nDCG@10"})
     assert "Not topic by topic" in ratio.content.decode()

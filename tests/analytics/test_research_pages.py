@@ -11,7 +11,7 @@ import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Computation, Estimate, Method
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
-from analytics.views.results_page import runs_in_order
+from console.researcher.results_page import runs_in_order
 from judging.models import Run
 from sampling.services.auditing import audit
 from touchstone.models import User, WorkerHeartbeat
@@ -33,7 +33,7 @@ def page(client):
     client.force_login(User.objects.create(username="rita", role="researcher"))
 
     def get(name, campaign, status=200, **query):
-        answer = client.get(reverse(f"analytics:{name}", args=[campaign.pk]), query)
+        answer = client.get(reverse(f"console:{name}", args=[campaign.pk]), query)
         assert answer.status_code == status, name
         return answer
 
@@ -199,7 +199,7 @@ def test_no_page_of_a_hundred_runs_takes_more_statements_than_allowed_or_reads_a
         "releases",
         "results",
     ):
-        address = reverse(f"analytics:{name}", args=[] if name == "results" else [made.pk])
+        address = reverse(f"console:{name}", args=[] if name == "results" else [made.pk])
         with CaptureQueriesContext(connection) as caught:
             assert client.get(address).status_code == 200, name
         statements = [str(query["sql"])[:120] for query in caught]

@@ -21,9 +21,9 @@ from small_campaign import (
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Release
-from analytics.services import releasing
+from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
-from analytics.views.releases import next_version
+from console.researcher.releases import next_version
 from judging.models import CollectionMember
 from sampling.services.auditing import audit
 from touchstone import jobs
@@ -58,7 +58,7 @@ def rita(client):
 
 
 def address(name, campaign, *more):
-    return reverse(f"analytics:{name}", args=[campaign.pk, *more])
+    return reverse(f"console:{name}", args=[campaign.pk, *more])
 
 
 def text_of(answer, status=200):

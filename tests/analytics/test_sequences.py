@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from analytics.estimators import difference_estimator
-from analytics.sequences import FEWEST_WATCHED, always_valid_factor, always_valid_p_value
+from analytics.estimation.estimators import difference_estimator
+from analytics.estimation.sequences import FEWEST_WATCHED, always_valid_factor, always_valid_p_value
 
 ALPHA = 0.05
 

@@ -7,12 +7,12 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 
 from analytics.frames import current_arrays
 from analytics.models import Computation, Estimate
-from analytics.services.columns import EstimateColumns, unsaved
 from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.estimate_rows import EstimateColumns, unsaved
 from analytics.services.estimates import Basis, estimate_columns
+from analytics.services.persistence import NUMBERS, store_estimates
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import measures_of, recompute
-from analytics.services.storing import NUMBERS, store_estimates
 from sampling.services.auditing import audit
 
 pytestmark = pytest.mark.django_db

@@ -3,16 +3,16 @@ import itertools
 import numpy as np
 import pytest
 
-import analytics.targets
-from analytics.correction import GREG_SOURCES, corrected, greg_label
-from analytics.estimators import Estimate, Refusal, difference_estimator
-from analytics.fixed_size import fixed_size
-from analytics.importance import distinct_items, importance_sampling
+import analytics.estimation.targets
+from analytics.estimation.correction import GREG_SOURCES, corrected, greg_label
+from analytics.estimation.estimate import in_columns
+from analytics.estimation.estimators import Estimate, Refusal, difference_estimator
+from analytics.estimation.fixed_size import fixed_size
+from analytics.estimation.importance import distinct_items, importance_sampling
+from analytics.estimation.more_gold import advice
+from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
+from analytics.estimation.topics import over_topics_of
 from analytics.papers.inverse import matrix_inverse
-from analytics.planning.more_gold import advice
-from analytics.results import in_columns
-from analytics.targets import TargetWeights, fourth_powers, not_zero
-from analytics.topics import over_topics_of
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.estimators import unsupported_share
 from sampling.sparse import from_dense
@@ -35,7 +35,7 @@ TOPIC = np.sort(RNG.integers(0, 4, 60))
 
 @pytest.fixture(params=[1, 100, 4_000_000])
 def targets(request, monkeypatch):
-    monkeypatch.setattr(analytics.targets, "BLOCK", request.param)
+    monkeypatch.setattr(analytics.estimation.targets, "BLOCK", request.param)
     return TargetWeights(from_dense(WEIGHTS))
 
 
@@ -109,7 +109,7 @@ def table_of(weights):
 
 @pytest.fixture(params=[30, 2_000, 500_000])
 def several(request, monkeypatch):
-    monkeypatch.setattr(analytics.targets, "BLOCK", request.param)
+    monkeypatch.setattr(analytics.estimation.targets, "BLOCK", request.param)
     return TargetWeights(from_dense(many_runs()))
 
 
@@ -259,7 +259,7 @@ def test_above_a_bound_of_items_the_larger_variance_is_taken_and_said(monkeypatc
     weights, d = drawn_of()
     q = np.full(300, 1 / 400)
     exact = distinct_items(weights, d["utility"], q, 500)
-    monkeypatch.setattr("analytics.importance.MOST_JOINT", 299)
+    monkeypatch.setattr("analytics.estimation.importance.MOST_JOINT", 299)
     larger = distinct_items(weights, d["utility"], q, 500)
     assert all(b.standard_error > a.standard_error for a, b in zip(exact, larger, strict=True))
     assert all("too large" in b.warning for b in larger)

@@ -20,18 +20,18 @@ from small_campaign import (
     truth_of,
 )
 
-from analytics.fixed_size import fixed_size
+from analytics.estimation.estimate import estimate, in_columns
+from analytics.estimation.fixed_size import fixed_size
+from analytics.estimation.topics import over_topics
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.models import Method
-from analytics.results import estimate, in_columns
-from analytics.services.columns import columns
+from analytics.services.estimate_rows import columns
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import recompute
-from analytics.topics import over_topics
 from judging.services.campaigns import create_campaign, open_campaign
 from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame, newest_draw
-from sampling.measures import parse_measure, run_weights
+from sampling.measures.families import parse_measure, run_weights
 from sampling.models import Draw
 from sampling.pooling import prior_utility
 from sampling.prediction import cross_fitted, folds

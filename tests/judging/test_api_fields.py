@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from api_tools import program
+from console.api.judging_urls import urlpatterns
 from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -14,7 +15,6 @@ from rest_framework.mixins import ListModelMixin
 from small_campaign import give, lease, make_assessor, make_campaign, slots
 
 from judging.models import Invitation, Message, Participant
-from judging.views.api.urls import urlpatterns
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db

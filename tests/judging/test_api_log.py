@@ -9,10 +9,10 @@ from django.utils import timezone
 from small_campaign import doc_id, give, lease, make_assessor, make_campaign, slots, true_grade
 
 from judging.models import Adjudication, Assessor, Slot
+from judging.services.access import visible_jobs
 from judging.services.assign import submit
 from judging.services.entry import agree
 from judging.services.exports import export_qrels_jg
-from judging.views.access import visible_jobs
 from touchstone.models import Job, User
 
 pytestmark = pytest.mark.django_db

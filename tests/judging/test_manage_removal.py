@@ -42,60 +42,60 @@ def said(answer) -> list[str]:
 
 def test_a_campaign_is_deleted_by_typing_its_name_and_restored_closed(alice, campaign):
     bob = make_assessor(campaign, "bob")
-    address = reverse("judging:manage-campaign-delete", args=[campaign.pk])
+    address = reverse("console:manage-campaign-delete", args=[campaign.pk])
     for wrong in ("", campaign.name.upper(), campaign.name[:-1], f"{campaign.name}x"):
         assert alice.post(address, {"confirmation": wrong}).status_code == 400
     assert Campaign.objects.get(pk=campaign.pk).deleted_at is None
     answer = alice.post(address, {"confirmation": campaign.name})
-    assert answer.url == reverse("judging:manage-deleted")
+    assert answer.url == reverse("console:manage-deleted")
     gone = Campaign.objects.get(pk=campaign.pk)
     assert (gone.state, gone.deleted_at is None) == ("closed", False)
     for name in (
-        "analytics:campaign",
-        "analytics:assessors",
-        "analytics:setup",
-        "judging:manage-campaign-delete",
+        "console:campaign",
+        "console:assessors",
+        "console:setup",
+        "console:manage-campaign-delete",
     ):
         assert alice.get(reverse(name, args=[campaign.pk])).status_code == 404, name
-    assert campaign.name not in alice.get(reverse("judging:manage")).content.decode()
+    assert campaign.name not in alice.get(reverse("console:manage")).content.decode()
     assert campaign.assessors.filter(pk=bob.pk).exists()
-    deleted = reverse("judging:manage-deleted")
+    deleted = reverse("console:manage-deleted")
     assert f"Restore {campaign.name}" in alice.get(deleted).content.decode()
     answer = alice.post(deleted, {"kind": "campaign", "key": str(campaign.pk)})
     assert said(answer)[-1] == f"Restored: {campaign.name}."
     back = Campaign.objects.get(pk=campaign.pk)
     assert (back.state, back.deleted_at) == ("closed", None)
-    assert alice.get(reverse("analytics:campaign", args=[campaign.pk])).status_code == 200
+    assert alice.get(reverse("console:campaign", args=[campaign.pk])).status_code == 200
     verbs = Event.objects.filter(subject=f"campaign:{campaign.pk}", actor__username="alice").order_by("id")
     assert list(verbs.values_list("verb", flat=True)) == ["closed", "deleted", "restored"]
 
 
 def test_a_collection_takes_its_campaigns_with_it_and_comes_back_before_them(alice, campaign):
     collection = campaign.collection
-    address = reverse("judging:manage-collection-delete", args=[collection.pk])
+    address = reverse("console:manage-collection-delete", args=[collection.pk])
     assert campaign.name in alice.get(address).content.decode()
     assert alice.post(address, {"confirmation": campaign.name}).status_code == 400  # not the collection's
     assert alice.post(address, {"confirmation": collection.name}).status_code == 302
-    for name, key in (("judging:manage-collection", collection.pk), ("analytics:campaign", campaign.pk)):
+    for name, key in (("console:manage-collection", collection.pk), ("console:campaign", campaign.pk)):
         assert alice.get(reverse(name, args=[key])).status_code == 404
-    deleted = reverse("judging:manage-deleted")
+    deleted = reverse("console:manage-deleted")
     assert (
         alice.post(deleted, {"kind": "campaign", "key": str(campaign.pk)}).status_code == 404
     )  # it was not deleted
     assert alice.post(deleted, {"kind": "collection", "key": str(collection.pk)}).status_code == 302
     assert Collection.objects.get(pk=collection.pk).deleted_at is None
-    assert alice.get(reverse("analytics:campaign", args=[campaign.pk])).status_code == 200
+    assert alice.get(reverse("console:campaign", args=[campaign.pk])).status_code == 200
 
 
 @pytest.mark.parametrize("sent", [{}, {"kind": "user", "key": "1"}, {"kind": "campaign", "key": "x"}])
 def test_restoring_what_is_not_there_is_absent(alice, sent):
-    assert alice.post(reverse("judging:manage-deleted"), sent).status_code == 404
+    assert alice.post(reverse("console:manage-deleted"), sent).status_code == 404
 
 
 def test_only_members_see_a_restricted_collection_and_what_was_deleted_of_it(alice, campaign):
     boris, eve = client_of("boris"), client_of("eve")
     client_of("carla", "assessor")
-    address = reverse("judging:manage-members", args=[campaign.collection_id])
+    address = reverse("console:manage-members", args=[campaign.collection_id])
     for wrong in ("nobody", "carla", "boris nobody"):  # who is unknown, or no manager or researcher
         answer = alice.post(address, {"is_restricted": "on", "members": wrong})
         assert answer.status_code == 400
@@ -107,16 +107,16 @@ def test_only_members_see_a_restricted_collection_and_what_was_deleted_of_it(ali
     assert (collection.is_restricted, names) == (True, {"alice", "boris"})  # whoever sets them stays one
     for client, status in ((alice, 200), (boris, 200), (eve, 404)):
         assert client.get(address).status_code == status
-        assert client.get(reverse("analytics:campaign", args=[campaign.pk])).status_code == status
-    assert collection.name not in eve.get(reverse("judging:manage")).content.decode()
-    assert collection.name not in eve.get(reverse("analytics:setup-new")).content.decode()
-    new = reverse("judging:manage-campaign-new")
+        assert client.get(reverse("console:campaign", args=[campaign.pk])).status_code == status
+    assert collection.name not in eve.get(reverse("console:manage")).content.decode()
+    assert collection.name not in eve.get(reverse("console:setup-new")).content.decode()
+    new = reverse("console:manage-campaign-new")
     assert eve.post(new, {"collection": str(collection.pk), "name": "mine"}).status_code == 400
     assert collection.name not in eve.get(new).content.decode()
     assert collection.name in boris.get(new).content.decode()  # the control
-    delete = reverse("judging:manage-collection-delete", args=[collection.pk])
+    delete = reverse("console:manage-collection-delete", args=[collection.pk])
     alice.post(delete, {"confirmation": collection.name})
-    deleted = reverse("judging:manage-deleted")
+    deleted = reverse("console:manage-deleted")
     assert collection.name in boris.get(deleted).content.decode()
     assert collection.name not in eve.get(deleted).content.decode()
     assert eve.post(deleted, {"kind": "collection", "key": str(collection.pk)}).status_code == 404
@@ -124,7 +124,7 @@ def test_only_members_see_a_restricted_collection_and_what_was_deleted_of_it(ali
 
 
 def test_source_licence_and_what_may_be_published_are_changed_with_an_event(alice, campaign):
-    address = reverse("judging:manage-collection-edit", args=[campaign.collection_id])
+    address = reverse("console:manage-collection-edit", args=[campaign.collection_id])
     fields = {"name": "News", "source": "an archive", "licence": "CC BY 4.0", "may_publish_documents": "on"}
     assert alice.post(address, fields).status_code == 302
     row = Collection.objects.get(pk=campaign.collection_id)
@@ -137,7 +137,7 @@ def test_source_licence_and_what_may_be_published_are_changed_with_an_event(alic
 
 def test_a_run_may_be_published_when_a_manager_says_so(alice, campaign):
     run = Run.objects.filter(collection=campaign.collection_id).first()
-    address = reverse("judging:manage-run", args=[campaign.collection_id, run.pk])
+    address = reverse("console:manage-run", args=[campaign.collection_id, run.pk])
     assert (
         alice.post(address, {"description": "BM25", "may_publish": "on", "run_id": "other"}).status_code
         == 302
@@ -146,7 +146,7 @@ def test_a_run_may_be_published_when_a_manager_says_so(alice, campaign):
     assert (row.description, row.may_publish, row.run_id) == ("BM25", True, run.run_id)
     assert Event.objects.get(verb="changed a run").detail["run"] == run.run_id
     other = Collection.objects.create(name="other")
-    assert alice.get(reverse("judging:manage-run", args=[other.pk, run.pk])).status_code == 404
+    assert alice.get(reverse("console:manage-run", args=[other.pk, run.pk])).status_code == 404
 
 
 @pytest.mark.parametrize("role", ["assessor", "researcher"])
@@ -154,20 +154,20 @@ def test_none_of_it_exists_for_others(role, campaign):
     client = client_of("charlie", role)
     run = Run.objects.filter(collection=campaign.collection_id).first()
     for name, arguments in (
-        ("judging:manage-deleted", []),
-        ("judging:manage-campaign-delete", [campaign.pk]),
-        ("judging:manage-collection-delete", [campaign.collection_id]),
-        ("judging:manage-members", [campaign.collection_id]),
-        ("judging:manage-run", [campaign.collection_id, run.pk]),
-        ("analytics:setup-new", []),
-        ("analytics:setup", [campaign.pk]),
-        ("analytics:setup-step", [campaign.pk, "people"]),
-        ("analytics:setup-collection", [campaign.collection_id, "runs"]),
-        ("analytics:adjudication", [campaign.pk]),
-        ("analytics:decide", [campaign.pk]),
-        ("analytics:events", [campaign.pk]),
-        ("analytics:assessors", [campaign.pk]),
-        ("analytics:said", [campaign.pk]),
+        ("console:manage-deleted", []),
+        ("console:manage-campaign-delete", [campaign.pk]),
+        ("console:manage-collection-delete", [campaign.collection_id]),
+        ("console:manage-members", [campaign.collection_id]),
+        ("console:manage-run", [campaign.collection_id, run.pk]),
+        ("console:setup-new", []),
+        ("console:setup", [campaign.pk]),
+        ("console:setup-step", [campaign.pk, "people"]),
+        ("console:setup-collection", [campaign.collection_id, "runs"]),
+        ("console:adjudication", [campaign.pk]),
+        ("console:decide", [campaign.pk]),
+        ("console:events", [campaign.pk]),
+        ("console:assessors", [campaign.pk]),
+        ("console:said", [campaign.pk]),
     ):
         address = reverse(name, args=arguments)
         assert client.get(address).status_code in (404, 405), address  # 405: it takes forms alone

@@ -200,7 +200,7 @@ def manager(settings, db):
 
 
 def test_the_page_queues_scores_under_their_name_and_lists_what_there_is(manager, collection):
-    url = reverse("judging:manage-collection", args=[collection.pk])
+    url = reverse("console:manage-collection", args=[collection.pk])
     fields = {"kind": "scores", "files": SimpleUploadedFile("a.tsv", PLAIN), "list_name": "llama"}
     answer = manager.post(url, fields)
     assert answer.status_code == 302
@@ -215,7 +215,7 @@ def test_the_page_queues_scores_under_their_name_and_lists_what_there_is(manager
 
 def test_one_name_for_several_files_is_refused_on_the_page(manager, collection):
     files = [SimpleUploadedFile("a.tsv", PLAIN), SimpleUploadedFile("b.tsv", PLAIN)]
-    url = reverse("judging:manage-collection", args=[collection.pk])
+    url = reverse("console:manage-collection", args=[collection.pk])
     answer = manager.post(url, {"kind": "scores", "files": files, "list_name": "llama"})
     assert answer.status_code == 400
     assert "is of one file" in answer.content.decode()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
-from analytics.estimators import difference_estimator
+from analytics.estimation.estimators import difference_estimator
 from experiments.papers.grade_errors import error_weights, errors, errors_by_grade, parse_error_measure
 
 MAE, MSE = parse_error_measure("MAE"), parse_error_measure("MSE")

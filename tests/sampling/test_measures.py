@@ -4,7 +4,14 @@ import ir_measures
 import numpy as np
 import pytest
 
-from sampling.measures import grade_gains, measure_kind, parse_measure, parse_ratio, rank_weights, run_weights
+from sampling.measures.families import (
+    grade_gains,
+    measure_kind,
+    parse_measure,
+    parse_ratio,
+    rank_weights,
+    run_weights,
+)
 
 
 @pytest.mark.parametrize("name", ["P@10", "P(rel=2)@5", "RBP@100", "RBP(p=0.5)@20", "RBP(p=0.95,rel=2)@7"])
@@ -37,7 +44,7 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
         ),
         ("Recall@10", "ratio"),
         ("MAE", "see experiments.papers.grade_errors"),
-        ("wSwaps@5", "see sampling.pairwise"),
+        ("wSwaps@5", "see sampling.measures.pairwise"),
         ("DCG", "needs a cutoff"),
         ("P@0", r"cutoff must be within \[1, 100000\], got 0"),
         ("P@9999999", "cutoff must be within"),

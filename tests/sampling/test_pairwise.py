@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from analytics.estimators import difference_estimator
-from sampling.measures import grade_gains, parse_ratio
-from sampling.pairwise import MAX_PAIRS, pair_utility, pair_weights, parse_pair_measure, ranked_pairs
+from analytics.estimation.estimators import difference_estimator
+from sampling.measures.families import grade_gains, parse_ratio
+from sampling.measures.pairwise import MAX_PAIRS, pair_utility, pair_weights, parse_pair_measure, ranked_pairs
 
 SWAPS, WEIGHTED, PRECISION = (parse_pair_measure(name) for name in ("Swaps", "wSwaps", "AP"))
 

@@ -50,7 +50,7 @@ def digests(seed):
         uniform_design,
     )
     from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
-    from sampling.measures import parse_measure, run_weights
+    from sampling.measures.families import parse_measure, run_weights
     from sampling.pooling import pool_of_rankings, prior_utility
     from sampling.prediction import cross_fitted, folds, rank_features
     from sampling.strata import stratified_pareto_draw, stratified_probabilities

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from reference_formulas import fixed_size_forecast
 
-from analytics.estimators import difference_estimator
-from analytics.fixed_size import fixed_size
-from analytics.importance import balance_heuristic, importance_sampling
+from analytics.estimation.estimators import difference_estimator
+from analytics.estimation.fixed_size import fixed_size
+from analytics.estimation.importance import balance_heuristic, importance_sampling
 from analytics.papers.inverse import label_scores
 from experiments.papers.designs import (
     baseline_design,
@@ -26,7 +26,7 @@ from experiments.papers.forecasts import design_variance, poisson_variance
 from experiments.papers.inverse import label_noise
 from experiments.papers.sizes import corrected_second_moments
 from sampling.designs import inclusion_probabilities, mixture, normalised, uniform_design
-from sampling.measures import grade_gains, parse_measure, rank_weights, run_weights
+from sampling.measures.families import grade_gains, parse_measure, rank_weights, run_weights
 from sampling.pooling import prior_utility
 
 MEASURE = parse_measure("DCG(dcg='ln')@3")

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import redis
 
-from touchstone import embedded, programs
+from touchstone import embedded, processes
 from touchstone.management.commands import stack
 
 # A supervisor as `manage.py stack` is one, with one sleeping program instead of the product's three.
@@ -52,9 +52,9 @@ def processes_of(root: Path) -> list[psutil.Process]:
             if str(root) in " ".join(process.cmdline()) and process.pid != os.getpid():
                 found[process.pid] = process
     for pid, _ in state(root).get("processes", []):
-        for process in programs.family_of(pid):
+        for process in processes.family_of(pid):
             found[process.pid] = process
-    return [process for process in found.values() if programs.lives(process)]
+    return [process for process in found.values() if processes.lives(process)]
 
 
 def state(root: Path) -> dict:
@@ -99,7 +99,7 @@ def supervisor(root: Path) -> Iterator[subprocess.Popen]:
             process.kill()
         process.wait(10)
         process.stdout.close()
-        programs.end(processes_of(root), seconds=10)
+        processes.end(processes_of(root), seconds=10)
 
 
 def count_rows(url: str) -> int:
@@ -175,12 +175,12 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
         assert second.stderr.strip() == f"refused: Touchstone already runs on {private_folder}"
         assert answers(private_folder)
 
-        until(lambda: len(programs.family_of(process_of(private_folder, "sleeper").pid)) == 2)
-        orphan = programs.family_of(process_of(private_folder, "sleeper").pid)[1]
+        until(lambda: len(processes.family_of(process_of(private_folder, "sleeper").pid)) == 2)
+        orphan = processes.family_of(process_of(private_folder, "sleeper").pid)[1]
         for name in ("postgres", "redis", "sleeper"):
             killed = process_of(private_folder, name)
             killed.kill()
-            until(lambda killed=killed: not programs.lives(killed))
+            until(lambda killed=killed: not processes.lives(killed))
             until(
                 lambda killed=killed: killed.pid not in [pid for pid, _ in state(private_folder)["processes"]]
             )
@@ -188,7 +188,7 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
         assert state(private_folder)["database_url"] == url
         assert count_rows(url) == 1
 
-        assert not programs.lives(
+        assert not processes.lives(
             orphan
         )  # the child of the killed program had to go before it was started again
         family = processes_of(private_folder)
@@ -197,7 +197,7 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
         said = first.stdout.read()
     assert said.count("starting it again") == 3
     assert said.endswith("stopped\n")
-    assert [process for process in family if programs.lives(process)] == []
+    assert [process for process in family if processes.lives(process)] == []
     assert processes_of(private_folder) == []
     assert not (private_folder / "stack.json").exists()
 
@@ -209,10 +209,10 @@ def test_what_a_killed_supervisor_left_behind_is_stopped_at_the_next_start(priva
         killed.kill()
         killed.wait(10)
         assert {process.name() for process in left} >= {"postgres", "redis-server", "sleep"}
-        assert all(programs.lives(process) for process in left)
+        assert all(processes.lives(process) for process in left)
         with supervisor(private_folder) as following:
             until(lambda: state(private_folder).get("pid") == following.pid and answers(private_folder))
-            assert [process for process in left if programs.lives(process)] == []
+            assert [process for process in left if processes.lives(process)] == []
             following.send_signal(signal.SIGINT)
             assert following.wait(20) == 0
     assert processes_of(private_folder) == []

@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from django.urls import resolve
 from django.utils import timezone
 
-from touchstone.api.limits import Limit, address_of, count, give_back, prune_counters
+from touchstone.api.rate_limits import Limit, address_of, count, give_back, prune_counters
 from touchstone.authentication import make_token
 from touchstone.models import RateCounter, User
 

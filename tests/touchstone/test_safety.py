@@ -92,7 +92,7 @@ def test_a_researcher_uploads_no_more_than_a_run(monkeypatch, temporary_folder, 
 @pytest.mark.django_db
 def test_a_manager_uploads_and_anybody_sends_a_small_form(temporary_folder, written):
     made = Collection.objects.create(name="News")
-    page = reverse("judging:manage-collection", args=[made.pk])
+    page = reverse("console:manage-collection", args=[made.pk])
     answer = person("manager").post(page, {"kind": "topics", "files": [file_of(200_000)], "source_name": ""})
     assert answer.status_code == 302
     assert sum(written) == 200_000
@@ -118,7 +118,7 @@ def test_a_manager_is_told_when_an_upload_is_too_large_or_the_disk_too_full(
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(uploads.shutil, "disk_usage", lambda folder: usage(2 * free, free, free))
     made = Collection.objects.create(name="News")
-    page = reverse("judging:manage-collection", args=[made.pk])
+    page = reverse("console:manage-collection", args=[made.pk])
     answer = person("manager").post(page, {"kind": "topics", "files": [file_of(200_000)], "source_name": ""})
     assert answer.status_code == (413 if words else 302)
     assert (words or "") in answer.content.decode()

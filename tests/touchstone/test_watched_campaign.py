@@ -14,8 +14,8 @@ from judging.services.campaigns import set_status
 from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import audit, start_due_audits
 from touchstone import jobs
-from touchstone.demo import watched
-from touchstone.demo.watched import GOLD, Simulation, judge_audits_for_ever
+from touchstone.demo import simulation
+from touchstone.demo.simulation import GOLD, Simulation, judge_audits_for_ever
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -46,8 +46,10 @@ def rounds(monkeypatch, n):
         if len(slept) == n:
             raise Enough
 
-    monkeypatch.setattr(watched.time, "sleep", sleep)
-    monkeypatch.setattr(watched, "close_old_connections", lambda: None)  # the test's transaction lives on it
+    monkeypatch.setattr(simulation.time, "sleep", sleep)
+    monkeypatch.setattr(
+        simulation, "close_old_connections", lambda: None
+    )  # the test's transaction lives on it
     with pytest.raises(Enough):
         judge_audits_for_ever(lambda words: None)
 

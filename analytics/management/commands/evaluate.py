@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from analytics.estimators import Estimate, Refusal
+from analytics.estimation.estimators import Estimate, Refusal
 from analytics.releases.evaluating import Evaluated, evaluate
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
 from analytics.releases.sampled import Sampled

@@ -10,8 +10,8 @@ from django.db import transaction
 
 from analytics.management.campaigns import campaign_named
 from analytics.models import Release
-from analytics.services.bundle.grading import GradesRefused
-from analytics.services.releasing import build, build_again, download_name, make_release, mark_failed
+from analytics.releases.services.grading import GradesRefused
+from analytics.releases.services.releasing import build, build_again, download_name, make_release, mark_failed
 from judging.services.errors import Refused
 from sampling.frames import FrameRefused
 

@@ -12,11 +12,11 @@ from typing import Any
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.services.analyses.agreement import agreement
 from analytics.services.analyses.papers import papers
+from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.analyses.sensitivity import sensitivity
 from analytics.services.analyses.topics import topics
-from analytics.services.analyses.wanted import AnalysisRefused, Wanted
+from analytics.services.job_queue import newest_job, queue_work
 from analytics.services.recomputation import Progress, latest_computation
-from analytics.services.work import newest_job, queue_work
 from judging.models import Campaign
 from touchstone.models import Job, User
 

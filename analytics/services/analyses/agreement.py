@@ -7,12 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from analytics.comparison import holm
-from analytics.estimators import Floats, Refusal
-from analytics.frames import CampaignArrays, Ints
-from analytics.services.analyses.wanted import AnalysisRefused, Wanted
-from analytics.services.recomputation import Progress
-from analytics.tiers.agreement import (
+from analytics.agreement.alpha import krippendorff_alpha
+from analytics.agreement.rankings import TopicScores, compare_tiers, scores_by_topic
+from analytics.agreement.tiers import (
     Kappa,
     LabelTables,
     cohen_kappa,
@@ -21,8 +18,11 @@ from analytics.tiers.agreement import (
     label_tables,
     scott_pi,
 )
-from analytics.tiers.alpha import krippendorff_alpha
-from analytics.tiers.rankings import TopicScores, compare_tiers, scores_by_topic
+from analytics.estimation.comparison import holm
+from analytics.estimation.estimators import Floats, Refusal
+from analytics.frames import CampaignArrays, Ints
+from analytics.services.analyses.request import AnalysisRefused, Wanted
+from analytics.services.recomputation import Progress
 from judging.models import Campaign
 from sampling.audit_plan import middle_grades
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.estimators import Z95, Refusal
+from analytics.estimation.estimators import Z95, Refusal
 from analytics.papers.algorithms import parametric_bootstrap
 from analytics.papers.goldberg import (
     SharedAuditDifference,
@@ -18,9 +18,9 @@ from analytics.papers.goldberg import (
 from analytics.papers.intervals import Interval
 from analytics.papers.refusals import audit_refusal
 from analytics.papers.sensitivity import drift_that_changes
-from analytics.services.analyses.case import Case, Side
+from analytics.services.analyses.context import Case, Side
 from analytics.services.analyses.graded import SEED
-from analytics.services.analyses.wanted import Line, refused
+from analytics.services.analyses.request import Line, refused
 
 NOT_BINARY = "it is for two grades; ask about P@k, or read Eq 17 and 18"
 EQ5 = "Goldberg et al. (2017), Eq 5, 14 and 7"

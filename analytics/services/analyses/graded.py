@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.estimators import Estimate, Floats, Refusal, estimate
+from analytics.estimation.estimators import Estimate, Floats, Refusal, estimate
 from analytics.papers.graded import (
     Bootstrap,
     SystemLabels,
@@ -15,8 +15,8 @@ from analytics.papers.graded import (
     system_labels,
 )
 from analytics.papers.intervals import Interval, dirichlet_interval
-from analytics.services.analyses.case import Case, Side
-from analytics.services.analyses.wanted import Line, filled, refused, sentences
+from analytics.services.analyses.context import Case, Side
+from analytics.services.analyses.request import Line, filled, refused, sentences
 
 EQ18 = "Goldberg et al. (2017), Eq 17 and 18"
 VARIANCE = f"{EQ18}, with the variance that the paper lacks"

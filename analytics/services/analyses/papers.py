@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from analytics.frames import CampaignArrays
 from analytics.models import Estimate, JudgingConditions, Method
 from analytics.papers.assumption import assumption_result, assumption_sentences
 from analytics.services.analyses.binary import binary_lines, drift_words
-from analytics.services.analyses.case import Case, case
+from analytics.services.analyses.context import Case, case
 from analytics.services.analyses.graded import SEED, graded_lines
+from analytics.services.analyses.request import Line, Wanted, refused, sentences
 from analytics.services.analyses.unaudited import range_lines
-from analytics.services.analyses.wanted import Line, Wanted, refused, sentences
-from analytics.services.conditions import what_forbids
+from analytics.services.assumptions import what_forbids
 from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
 

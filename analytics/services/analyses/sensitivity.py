@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from analytics.aggregation.joining import dawid_skene
-from analytics.estimators import Floats, Refusal
+from analytics.aggregation.dawid_skene import dawid_skene
+from analytics.estimation.estimators import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Method
 from analytics.releases.grades import grade_table, lower_medians, majorities
 from analytics.services.analyses.agreement import tiers_of
+from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.analyses.variants import (
     NOT_ESTIMABLE,
     Numbers,
@@ -23,14 +24,13 @@ from analytics.services.analyses.variants import (
     with_one_grade,
     without_assessor,
 )
-from analytics.services.analyses.wanted import AnalysisRefused, Wanted
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
 from judging.services.exports import pseudonym
-from sampling.measures import measure_kind
+from sampling.measures.families import measure_kind
 
 MOST_ASSESSORS = 50  # left out one by one: those with most labels
 SHOWN_CHANGES = 20

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from analytics.correction import class_moments, corrected
-from analytics.estimators import Estimates, Floats, all_refused
+from analytics.estimation.correction import class_moments, corrected
+from analytics.estimation.estimators import Estimates, Floats, all_refused
+from analytics.estimation.labels import merged_classes
+from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
-from analytics.labels import merged_classes
 from analytics.models import Method
-from analytics.services.analyses.wanted import AnalysisRefused, Wanted
+from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis, Targets, targets_of
 from analytics.services.predictions import Predictions
 from analytics.services.raw_estimates import as_judged
 from analytics.services.recomputation import Progress
-from analytics.targets import TargetWeights
 from judging.models import Campaign
-from sampling.measures import measure_kind
+from sampling.measures.families import measure_kind
 from sampling.sparse import SparseRuns
 
 MOST_TOPICS = 2000

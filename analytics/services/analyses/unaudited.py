@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from analytics.estimators import Refusal
+from analytics.estimation.estimators import Refusal
 from analytics.papers.inverse import label_scores
 from analytics.papers.refusals import separation_refusal
 from analytics.papers.sensitivity import cautious_residual_variance, sensitivity_range
-from analytics.services.analyses.case import Case
-from analytics.services.analyses.wanted import Line, refused
+from analytics.services.analyses.context import Case
+from analytics.services.analyses.request import Line, refused
 
 NAME = "Between the grades as given and the matrix inverse"
 SOURCE = "a sensitivity range, not an interval"

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.comparison import holm
-from analytics.estimators import Estimates, Floats, Refusal, all_refused, difference_estimator
+from analytics.estimation.comparison import holm
+from analytics.estimation.estimators import Estimates, Floats, Refusal, all_refused, difference_estimator
+from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Method
-from analytics.ranking import Bools
-from analytics.services.columns import EstimateColumns, columns
+from analytics.services.estimate_rows import EstimateColumns, columns
 from analytics.services.estimates import (
     Basis,
     corrected_estimates,
@@ -18,7 +18,7 @@ from analytics.services.estimates import (
     targets_of,
 )
 from analytics.services.verdicts import SURE
-from sampling.measures import measure_kind
+from sampling.measures.families import measure_kind
 
 NOT_ESTIMABLE = 9
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from judging.serializers.strict import Strict, Word
-from judging.views.access import ResearchersOnly
+from judging.services.access import ResearchersOnly
 from touchstone.api.webhooks import MOST_VERBS, change_webhook, make_webhook, test_webhook
 from touchstone.models import Webhook, WebhookDelivery
 

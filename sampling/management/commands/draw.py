@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.models import Campaign
-from sampling.measures import parse_measure
+from sampling.measures.families import parse_measure
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw

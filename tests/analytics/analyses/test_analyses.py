@@ -25,7 +25,7 @@ from small_campaign import (
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import JudgingConditions
 from analytics.services.analyses import AnalysisRefused, Wanted, ask
-from analytics.services.conditions import answer_questions, what_forbids
+from analytics.services.assumptions import answer_questions, what_forbids
 from touchstone.authentication import make_token
 from touchstone.models import User
 
@@ -207,14 +207,14 @@ def test_answers_say_what_is_needed():
 
 
 def test_the_questions_are_asked_of_managers_and_shown_to_researchers(audited):
-    address = reverse("analytics:pair", args=[audited.pk]) + "?measure=P@10&a=run0&b=run2"
+    address = reverse("console:pair", args=[audited.pk]) + "?measure=P@10&a=run0&b=run2"
     text = client_of("manager").get(address).content.decode()
     assert text.count('<fieldset class="yes-no">') == 3
     read = client_of("researcher").get(address).content.decode()
     assert "Nobody has answered yet" in read
     assert "<fieldset" not in read
     answers = {"same_judges": "yes", "same_period": "no", "blind_to_system": "yes"}
-    url = reverse("analytics:conditions", args=[audited.pk])
+    url = reverse("console:conditions", args=[audited.pk])
     assert client_of("researcher").post(url, answers).status_code == 404
     told = client_of("manager").post(url, answers | {"query": "measure=P@10&a=run0&b=run2"}, follow=True)
     assert "The answers were recorded." in told.content.decode()

@@ -61,7 +61,7 @@ def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and
 
 def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audited):
     assert "Not computed yet" in page_of(audited)
-    url = reverse("analytics:analyse", args=[audited.pk, "papers"])
+    url = reverse("console:analyse", args=[audited.pk, "papers"])
     asked = {"measure": "P@10", "run": "run0", "against": "run2"}
     sent = client_of("researcher").post(url, asked)
     job = Job.objects.get(kind="analysis")
@@ -140,8 +140,8 @@ def test_a_wrong_question_is_named(judged, asked, words):
 
 @pytest.mark.parametrize("name", ["methods", "agreement", "planner", "api-analyses", "api-planner"])
 def test_others_see_no_such_page(judged, name):
-    assert client_of("assessor").get(reverse(f"analytics:{name}", args=[judged.pk])).status_code == 404
-    assert Client().get(reverse(f"analytics:{name}", args=[judged.pk])).status_code in (302, 401, 403)
+    assert client_of("assessor").get(reverse(f"console:{name}", args=[judged.pk])).status_code == 404
+    assert Client().get(reverse(f"console:{name}", args=[judged.pk])).status_code in (302, 401, 403)
 
 
 def test_the_api_asks_waits_and_gives_the_result(api, audited):

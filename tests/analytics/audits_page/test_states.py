@@ -190,7 +190,7 @@ def test_only_managers_have_the_page(campaign):
             client.post(address(campaign, "audits-score"), {"bronze_score": "one-label"}).status_code == 404
         )
     assert Client().get(address(campaign)).status_code == 302
-    assert client_of("manager").get(reverse("analytics:audits", args=[uuid.uuid4()])).status_code == 404
+    assert client_of("manager").get(reverse("console:audits", args=[uuid.uuid4()])).status_code == 404
     assert client_of("manager").get(address(campaign, "audits-score")).status_code == 405
     assert not AuditSchedule.objects.exists()
 
@@ -213,7 +213,7 @@ def test_the_number_of_queries_does_not_grow_with_the_audits(
 
 
 def test_of_many_audits_the_newest_are_shown(manager, campaign, monkeypatch):
-    monkeypatch.setattr("analytics.views.audits.SHOWN_AUDITS", 2)
+    monkeypatch.setattr("console.manager.audits.SHOWN_AUDITS", 2)
     judged(campaign)
     for _ in range(4):
         audit(campaign=campaign, items_each_time=3, items_in_total=42, strategy="simple")
@@ -224,11 +224,11 @@ def test_of_many_audits_the_newest_are_shown(manager, campaign, monkeypatch):
 
 def test_the_overview_has_the_essentials_and_a_link(manager, campaign):
     judged(campaign)
-    page = text_of(manager.get(reverse("analytics:campaign", args=[campaign.pk])))
+    page = text_of(manager.get(reverse("console:campaign", args=[campaign.pk])))
     assert "No audit yet." in page
     save_schedule(campaign=campaign, actor=None, every_seconds=3600, items_each_time=15)
     made = audit(campaign=campaign, items_each_time=15, items_in_total=42, seed=5)
-    page = text_of(manager.get(reverse("analytics:campaign", args=[campaign.pk])))
+    page = text_of(manager.get(reverse("console:campaign", args=[campaign.pk])))
     assert f"1 so far; <strong>{made.n_selected} documents still wait to be judged again</strong>" in page
     assert "Planned: every hour, about 15 documents for the gold tier, next on" in page
     assert address(campaign) in page

@@ -27,7 +27,7 @@ def manager(db, client):
 def page(client, manager):
     """Return a function: the text of a campaign's page (by default of its design) as the manager sees it."""
 
-    def get(campaign, status=200, name="analytics:design", **query):
+    def get(campaign, status=200, name="console:design", **query):
         answer = client.get(reverse(name, args=[campaign.pk]), query)
         assert answer.status_code == status, answer.content.decode()[:3000]
         return " ".join(answer.content.decode().split())
@@ -39,7 +39,7 @@ def page(client, manager):
 def post(client, manager):
     """Return a function that sends the design form; it gives back the answer, redirects followed."""
 
-    def send(campaign, name="analytics:design", **fields):
+    def send(campaign, name="console:design", **fields):
         return client.post(reverse(name, args=[campaign.pk]), fields, follow=True)
 
     return send

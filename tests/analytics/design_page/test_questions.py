@@ -13,8 +13,8 @@ from small_campaign import N_FRAME, RUNS, make_collection
 
 import analytics.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
-from analytics.forms import initial_of, pairs
 from analytics.services import forecast as forecasts
+from console.forms.design import initial_of, pairs
 from judging.models import Item, ScoreList, Topic
 from judging.rankings import write_rankings
 from sampling.designs import inclusion_probabilities
@@ -253,7 +253,7 @@ def test_a_collection_of_one_run_links_to_the_upload(page, tmp_path):
     collection.runs.exclude(run_id="run0").delete()
     text = page(undrawn(collection))
     assert "One run only" in text
-    assert reverse("judging:manage-collection", args=[collection.pk]) + "#upload" in text
+    assert reverse("console:manage-collection", args=[collection.pk]) + "#upload" in text
 
 
 def test_a_campaign_with_imported_judgments_says_that_nothing_can_be_drawn(page, post, campaign):
@@ -307,13 +307,13 @@ def test_the_design_is_for_managers_alone(client, campaign, role, status):
     if role:
         client.force_login(User.objects.create(username="somebody", role=role))
     for answer in (
-        client.get(reverse("analytics:design", args=[campaign.pk]), PAIR),
-        client.post(reverse("analytics:design", args=[campaign.pk]), PAIR),
-        client.post(reverse("analytics:layout", args=[campaign.pk])),
+        client.get(reverse("console:design", args=[campaign.pk]), PAIR),
+        client.post(reverse("console:design", args=[campaign.pk]), PAIR),
+        client.post(reverse("console:layout", args=[campaign.pk])),
     ):
         assert answer.status_code == status
     assert not Job.objects.exists()
-    assert RUNS[0] not in client.get(reverse("analytics:design", args=[campaign.pk])).content.decode()
+    assert RUNS[0] not in client.get(reverse("console:design", args=[campaign.pk])).content.decode()
 
 
 def test_the_line_of_a_naive_draw_by_own_chance_is_not_the_defaults(page, campaign):

@@ -28,7 +28,7 @@ def drawn(db, tmp_path):
 
 def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post, drawn):
     before = set(drawn.items.values_list("pk", flat=True))
-    text = page(drawn, name="analytics:campaign")
+    text = page(drawn, name="console:campaign")
     assert "Top up</a>" in text
     text = page(drawn)
     assert "nothing is judged twice" in text
@@ -46,7 +46,7 @@ def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post,
     assert first.seed == second.seed
     assert before <= set(drawn.items.values_list("pk", flat=True))
     assert drawn.items.count() == first.n_drawn + second.n_drawn
-    text = page(drawn, name="analytics:campaign")
+    text = page(drawn, name="console:campaign")
     assert f"{first.n_drawn + second.n_drawn} of {N_FRAME} pooled pairs, in 2 batches" in text
     assert f"for {second.parameters['budget']} in all" in text
     assert text.count("SHA-256") == 2
@@ -70,7 +70,7 @@ def test_a_top_up_keeps_the_selection_and_does_not_shrink_the_pool(page, post, d
 def test_a_top_up_may_ask_another_question(page, post, drawn):
     post(drawn, **PAIR | {"question": "ranking", "measure": "P@5", "budget": 30})
     assert finish("draw").state == "done"
-    text = page(drawn, name="analytics:campaign")
+    text = page(drawn, name="console:campaign")
     assert "Is run A better than run B?" in text
     assert "How do several runs rank?" in text
 
@@ -105,7 +105,7 @@ def test_learning_from_judgments_waits_for_them_and_is_named_afterwards(page, po
     post(drawn, **wanted)
     assert finish("draw").state == "done"
     assert drawn.draws.get(batch=2).learned_from == 1
-    assert "Learned from the judgments of the first 1 batch." in page(drawn, name="analytics:campaign")
+    assert "Learned from the judgments of the first 1 batch." in page(drawn, name="console:campaign")
 
 
 def test_a_closed_campaign_says_that_new_items_wait(page, drawn):
@@ -123,7 +123,7 @@ def test_an_exact_count_cannot_be_topped_up_and_says_why(page, post, campaign):
     assert "An exact count in every topic cannot grow" in text
     post(campaign, **PAIR | {"budget": 30})
     assert not Job.objects.exists()
-    text = page(campaign, name="analytics:campaign")
+    text = page(campaign, name="console:campaign")
     assert "cannot be topped up" in text
     assert "Top up</a>" not in text
 
@@ -133,17 +133,17 @@ def test_while_a_draw_runs_there_is_no_second(page, post, drawn):
     assert "Items are being drawn" in page(drawn)
     post(drawn, **PAIR | {"budget": 40})
     assert Job.objects.filter(kind="draw").count() == 1
-    text = page(drawn, name="analytics:campaign")
+    text = page(drawn, name="console:campaign")
     assert "More items are being drawn" in text
     assert "Top up</a>" not in text
 
 
 def test_a_failed_draw_says_why_on_the_campaign(page, post, campaign):
-    assert "No draw yet" in page(campaign, name="analytics:campaign")
+    assert "No draw yet" in page(campaign, name="console:campaign")
     post(campaign, **PAIR)
-    assert "The items are being drawn" in page(campaign, name="analytics:campaign")
+    assert "The items are being drawn" in page(campaign, name="console:campaign")
     Job.objects.update(state="failed", error="the disk is full", finished_at=timezone.now())
-    text = page(campaign, name="analytics:campaign")
+    text = page(campaign, name="console:campaign")
     assert "The last draw failed" in text
     assert "the disk is full" in text
 
@@ -153,25 +153,25 @@ def test_a_cancelled_layout_is_continued(page, post, campaign, monkeypatch):
     post(campaign, **PAIR)
     finish("draw")
     first, second, third = Job.objects.filter(kind="layout").order_by("created_at")
-    text = page(campaign, name="analytics:campaign")
+    text = page(campaign, name="console:campaign")
     assert "0 of 3 topics laid out" in text
     assert "Watch it" in text
     jobs.run(first.pk)
     for job in (second, third):
         jobs.cancel(job)
-    text = page(campaign, name="analytics:campaign")
+    text = page(campaign, name="console:campaign")
     assert "1 of 3 topics laid out" in text
     assert "Continue</button>" in text
     assert "Top up</a>" not in text
     assert "Batch 1 is being laid out" in page(campaign)
-    answer = post(campaign, name="analytics:layout")
+    answer = post(campaign, name="console:layout")
     assert "Making drawn items ready for judging" in answer.content.decode()
     finish("layout")
-    text = page(campaign, name="analytics:campaign")
+    text = page(campaign, name="console:campaign")
     assert "topics laid out" not in text
     assert "Top up</a>" in text
     assert campaign.items.count() == campaign.draws.get().n_drawn
-    answer = post(campaign, name="analytics:layout")
+    answer = post(campaign, name="console:layout")
     assert "Everything that was drawn is laid out" in answer.content.decode()
 
 

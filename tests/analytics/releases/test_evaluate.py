@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from small_campaign import TOPICS, doc_id, true_grade
 from small_release import made_once, unpacked
 
-from analytics.estimators import Estimate, Refusal
+from analytics.estimation.estimators import Estimate, Refusal
 from analytics.releases.evaluating import evaluate
 from analytics.releases.sampled import Sampled
 from analytics.releases.scoring import asked, by_topic

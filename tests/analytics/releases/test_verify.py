@@ -15,8 +15,8 @@ from small_release import SEEDS, made_once, unpacked
 from analytics.releases.verify import merkle_root, verify
 from analytics.releases.verify_estimates import poisson, rank_weights
 from analytics.releases.verify_quantiles import beta_quantile, t_quantile, t_tail
-from sampling.measures import parse_measure
-from sampling.measures import rank_weights as weights_of_measure
+from sampling.measures.families import parse_measure
+from sampling.measures.families import rank_weights as weights_of_measure
 
 SCRIPTS = sorted((Path(__file__).parents[3] / "analytics" / "releases").glob("verify*.py"))
 KINDS = {

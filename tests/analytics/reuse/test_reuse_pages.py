@@ -9,9 +9,9 @@ from django.urls import reverse
 
 import analytics.tasks
 import sampling.tasks  # noqa: F401 (registers the jobs)
-from analytics.services import lacking as lacking_service
-from analytics.services.lacking import lacking
+from analytics.services import top_up as lacking_service
 from analytics.services.reuse import Asked, answer
+from analytics.services.top_up import lacking
 from judging.models import Collection
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign
 from touchstone import jobs
@@ -31,7 +31,7 @@ def client_of(role):
 
 
 def page_of(campaign, role="manager", status=200, **asked):
-    made = client_of(role).get(reverse("analytics:reuse", args=[campaign.pk]), asked)
+    made = client_of(role).get(reverse("console:reuse", args=[campaign.pk]), asked)
     assert made.status_code == status, made.content.decode()[:2000]
     return " ".join(made.content.decode().split())
 
@@ -50,13 +50,13 @@ def test_researchers_read_and_do_not_draw(campaign):
     assert "A manager can draw them here" in page
     assert "Draw these items" not in page
     answered = client_of("researcher").post(
-        reverse("analytics:reuse-draw", args=[campaign.pk]), {"run": "late", "measure": "P@10", "budget": 30}
+        reverse("console:reuse-draw", args=[campaign.pk]), {"run": "late", "measure": "P@10", "budget": 30}
     )
     assert answered.status_code == 404
     assert not Job.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["analytics:reuse", "analytics:reuse-draw", "analytics:api-reuse"])
+@pytest.mark.parametrize("name", ["console:reuse", "console:reuse-draw", "console:api-reuse"])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_to_an_assessor_there_is_no_such_page(campaign, name, method):
     answered = getattr(client_of("assessor"), method)(reverse(name, args=[campaign.pk]), {"run": "run0"})
@@ -114,7 +114,7 @@ def test_while_a_draw_runs_there_is_no_button(campaign):
     "fields", [{"run": "late"}, {"run": "nobody", "budget": 30}, {"run": "late", "budget": "x"}]
 )
 def test_a_draw_that_the_page_did_not_offer_is_refused(campaign, fields):
-    answered = client_of("manager").post(reverse("analytics:reuse-draw", args=[campaign.pk]), fields)
+    answered = client_of("manager").post(reverse("console:reuse-draw", args=[campaign.pk]), fields)
     assert answered.status_code == 400
     assert not Job.objects.exists()
 

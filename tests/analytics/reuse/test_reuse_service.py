@@ -25,11 +25,11 @@ from small_campaign import (
 
 import sampling.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Estimate
-from analytics.services import lacking as lacking_service
-from analytics.services.lacking import Found, find_lacking, from_json, lacking
+from analytics.services import top_up as lacking_service
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import Asked, ReuseRefused, answer
-from analytics.views.reuse import verdict
+from analytics.services.top_up import Found, find_lacking, from_json, lacking
+from console.researcher.reuse import verdict
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign
 from judging.services.files import import_runs
 from sampling.questions import Design, prior_of_runs
@@ -348,11 +348,11 @@ def test_a_late_run_is_refused_topped_up_judged_and_then_has_its_number(tmp_path
     before = set(campaign.items.values_list("pk", flat=True))
     manager = Client()
     manager.force_login(User.objects.create(username="mia", role="manager"))
-    page = manager.get(reverse("analytics:reuse", args=[campaign.pk]), {"run": "late", "measure": "P@10"})
+    page = manager.get(reverse("console:reuse", args=[campaign.pk]), {"run": "late", "measure": "P@10"})
     assert page.status_code == 200
     budget = page.context["found"].lacking.design.budget
     posted = manager.post(
-        reverse("analytics:reuse-draw", args=[campaign.pk]),
+        reverse("console:reuse-draw", args=[campaign.pk]),
         {"run": "late", "measure": "P@10", "budget": budget},
     )
     job = Job.objects.get(kind="draw")

@@ -11,7 +11,7 @@ def page(client, db):
     client.force_login(User.objects.create(username="rita", role="researcher"))
 
     def get(name, campaign, **query):
-        answer = client.get(reverse(f"analytics:{name}", args=[campaign.pk]), query)
+        answer = client.get(reverse(f"console:{name}", args=[campaign.pk]), query)
         assert answer.status_code == 200
         return answer
 

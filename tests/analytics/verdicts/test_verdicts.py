@@ -15,9 +15,9 @@ from small_campaign import (
 )
 from verdict_campaigns import audit_and_judge, finished, people_of, rows_of
 
-from analytics.forms import DesignForm
 from analytics.models import Method
 from analytics.services.recomputation import recompute
+from console.forms.design import DesignForm
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign, open_campaign
 from judging.services.files import import_runs, import_topics
 from judging.services.judgment_files import import_judgments

@@ -59,7 +59,7 @@ def test_a_hits_code_is_the_workers_own_and_the_manager_learns_whose_it_is(hit_c
     assert len(set(codes.values())) == 2
     page = text_of(
         manager.post(
-            reverse("judging:entry-codes", args=[hit_campaign.pk]),
+            reverse("console:entry-codes", args=[hit_campaign.pk]),
             {"codes-codes": f"{codes['A2'].lower()}\nAAAAA-AAAAA"},
         )
     )
@@ -74,7 +74,7 @@ def test_the_manager_compares_who_came_with_the_markets_list(study_campaign, man
     client.post(study_path(study_campaign), BOTH_SPELLINGS[0])
     bob = Assessor.objects.select_related("campaign").get()
     judge(bob, 2)
-    page = text_of(manager.get(reverse("judging:manage-entry", args=[study_campaign.pk])))
+    page = text_of(manager.get(reverse("console:manage-entry", args=[study_campaign.pk])))
     row = page.partition(f'<th scope="row">{WORKER}</th>')[2].partition("</tr>")[0]
     assert "6session" in row
     assert bob.user.username in row
@@ -170,7 +170,7 @@ def test_the_markets_names_stand_in_one_table_alone_and_erasing_empties_it(
         assert WORKER not in (tmp_path / kind).read_text()
     assert WORKER not in caplog.text
 
-    erase = reverse("judging:entry-erase", args=[hit_campaign.pk])
+    erase = reverse("console:entry-erase", args=[hit_campaign.pk])
     manager.post(erase)  # without the tick
     assert tables_with(WORKER) == {"judging_participant"}
     page = text_of(manager.post(erase, {"sure": "yes"}, follow=True))
@@ -237,7 +237,7 @@ def test_nothing_is_judged_before_one_agrees_and_agreeing_leads_on(client, campa
 
 def test_the_records_tell_who_agreed_to_which_text(manager, campaign, client):
     bob = make_assessor(campaign, "bob")
-    path = reverse("judging:entry-consent", args=[campaign.pk])
+    path = reverse("console:entry-consent", args=[campaign.pk])
     manager.post(path, {"consent-text": "First text"})
     bob = Assessor.objects.select_related("campaign", "user").get(pk=bob.pk)
     entry.agree(assessor=bob)

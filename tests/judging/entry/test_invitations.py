@@ -13,10 +13,10 @@ from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
 from entry_campaign import MARKET, set_entry, text_of
 
+from console.manager.crowd import _origin
 from judging.models import Assessor, Campaign, Invitation
 from judging.services import crowd, entry
 from judging.services.errors import InvitationUnusable
-from judging.views.entry import _origin
 from touchstone.models import Event, User
 
 pytestmark = pytest.mark.django_db
@@ -224,8 +224,8 @@ def test_charlie_sees_none_of_the_managers_pages_and_none_of_the_campaigns(campa
         charlie = Client()
         charlie.force_login(User.objects.create(username=f"charlie {role}", role=role))
         paths = [reverse(f"judging:{name}", args=[campaign.pk]) for name in MANAGER_PAGES]
-        paths += [reverse("judging:entry-revoke", args=[campaign.pk, invitation.pk])]
-        paths += [reverse("judging:entry-attempt", args=[campaign.pk, 1])]
+        paths += [reverse("console:entry-revoke", args=[campaign.pk, invitation.pk])]
+        paths += [reverse("console:entry-attempt", args=[campaign.pk, 1])]
         own = ["judging:consent", "judging:training", "judging:complete"]
         paths += [reverse(name, args=[campaign.pk]) for name in own]
         paths += [reverse("judging:training-frame", args=[campaign.pk, 1])]
@@ -242,13 +242,13 @@ def test_charlie_sees_none_of_the_managers_pages_and_none_of_the_campaigns(campa
 def test_a_manager_makes_a_link_copies_it_and_ends_it(manager, campaign):
     body = {"invitation-note": "the Monday class", "invitation-tier": "silver", "invitation-max_uses": "30",
             "invitation-days": "7"}  # fmt: skip
-    page = text_of(manager.post(reverse("judging:entry-invite", args=[campaign.pk]), body, follow=True))
+    page = text_of(manager.post(reverse("console:entry-invite", args=[campaign.pk]), body, follow=True))
     made = Invitation.objects.get()
     assert f"http://testserver{join_path(made.token)}" in page
     assert "the Monday class" in page
     assert "0 of 30" in page
     assert timedelta(days=6, hours=23) < made.expires_at - timezone.now() < timedelta(days=7)
-    revoke = reverse("judging:entry-revoke", args=[campaign.pk, made.pk])
+    revoke = reverse("console:entry-revoke", args=[campaign.pk, made.pk])
     page = text_of(manager.post(revoke, follow=True))
     assert "revoked" in page
     assert str(made.token) not in page
@@ -264,7 +264,7 @@ def market_body(**changed):
 
 
 def test_the_settings_of_a_market_are_checked_before_they_are_kept(manager, campaign):
-    path = reverse("judging:entry-market", args=[campaign.pk])
+    path = reverse("console:entry-market", args=[campaign.pk])
     for wrong in (
         {"market_origin": ""},
         {"market_origin": "http://www.market.example"},
@@ -284,7 +284,7 @@ def test_the_settings_of_a_market_are_checked_before_they_are_kept(manager, camp
     assert manager.post(path, market_body(market_origin=two)).status_code == 302
     campaign.refresh_from_db()
     assert crowd.market_origins(campaign) == [MARKET, "https://worker.market.example"]
-    page = text_of(manager.get(reverse("judging:manage-entry", args=[campaign.pk])))
+    page = text_of(manager.get(reverse("console:manage-entry", args=[campaign.pk])))
     assert f"http://testserver/hit/{campaign.entry_key}/" in page
 
 

@@ -68,12 +68,12 @@ ROUTES = {
     "judging:training": "asked",
     "judging:instructions": "asked",
     "judging:batch": "asked",
-    "judging:api-my-campaigns": "visit",
-    "judging:api-my-judgments": "visit",
-    "judging:api-my-completion": "visit",
-    "judging:api-my-messages": "visit",
-    "judging:api-my-consent": "asked",
-    "judging:api-my-training": "asked",
+    "console:api-my-campaigns": "visit",
+    "console:api-my-judgments": "visit",
+    "console:api-my-completion": "visit",
+    "console:api-my-messages": "visit",
+    "console:api-my-consent": "asked",
+    "console:api-my-training": "asked",
 }
 
 

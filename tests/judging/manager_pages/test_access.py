@@ -35,27 +35,27 @@ def routes(campaign: Campaign, assessor: int, token: uuid.UUID) -> list[tuple[st
     edit = {"name": "x", "lease_seconds": 60, "break_minutes": 0}
     about_one = [campaign.pk, assessor]
     return [
-        ("get", reverse("judging:manage"), {}),
-        ("get", reverse("judging:manage-campaign-new"), {}),
-        ("post", reverse("judging:manage-campaign-new"), {}),
-        ("post", reverse("judging:manage-collection-new"), {"name": "mine"}),
-        ("get", reverse("judging:manage-collection", args=[collection]), {}),
-        ("post", reverse("judging:manage-collection", args=[collection]), {"kind": "topics"}),
-        ("post", reverse("judging:manage-collection-edit", args=[collection]), {"name": "mine"}),
-        ("get", reverse("judging:manage-campaign-edit", args=[campaign.pk]), {}),
-        ("post", reverse("judging:manage-campaign-edit", args=[campaign.pk]), edit),
-        ("post", reverse("judging:manage-campaign-state", args=[campaign.pk]), {"state": "closed"}),
-        ("get", reverse("judging:manage-leases", args=[campaign.pk]), {}),
-        ("post", reverse("judging:manage-lease-release", args=[campaign.pk, token]), {}),
-        ("post", reverse("judging:manage-leases-release", args=[campaign.pk]), {}),
-        ("get", reverse("judging:manage-topics", args=[campaign.pk]), {}),
-        ("post", reverse("judging:manage-topics", args=[campaign.pk]), {}),
-        ("post", reverse("judging:manage-assessor-add", args=[campaign.pk]), {"username": "eve", "tier": "gold"}),
-        ("post", reverse("judging:manage-assessor-status", args=about_one), {"status": "suspended"}),
-        ("get", reverse("analytics:campaign", args=[campaign.pk]), {}),
-        ("get", reverse("analytics:assessor", args=about_one), {}),
-        ("post", reverse("analytics:assessor", args=about_one), {"quota": "3"}),
-        ("post", reverse("analytics:requeue", args=about_one), {"confirmation": "bob"}),
+        ("get", reverse("console:manage"), {}),
+        ("get", reverse("console:manage-campaign-new"), {}),
+        ("post", reverse("console:manage-campaign-new"), {}),
+        ("post", reverse("console:manage-collection-new"), {"name": "mine"}),
+        ("get", reverse("console:manage-collection", args=[collection]), {}),
+        ("post", reverse("console:manage-collection", args=[collection]), {"kind": "topics"}),
+        ("post", reverse("console:manage-collection-edit", args=[collection]), {"name": "mine"}),
+        ("get", reverse("console:manage-campaign-edit", args=[campaign.pk]), {}),
+        ("post", reverse("console:manage-campaign-edit", args=[campaign.pk]), edit),
+        ("post", reverse("console:manage-campaign-state", args=[campaign.pk]), {"state": "closed"}),
+        ("get", reverse("console:manage-leases", args=[campaign.pk]), {}),
+        ("post", reverse("console:manage-lease-release", args=[campaign.pk, token]), {}),
+        ("post", reverse("console:manage-leases-release", args=[campaign.pk]), {}),
+        ("get", reverse("console:manage-topics", args=[campaign.pk]), {}),
+        ("post", reverse("console:manage-topics", args=[campaign.pk]), {}),
+        ("post", reverse("console:manage-assessor-add", args=[campaign.pk]), {"username": "eve", "tier": "gold"}),
+        ("post", reverse("console:manage-assessor-status", args=about_one), {"status": "suspended"}),
+        ("get", reverse("console:campaign", args=[campaign.pk]), {}),
+        ("get", reverse("console:assessor", args=about_one), {}),
+        ("post", reverse("console:assessor", args=about_one), {"quota": "3"}),
+        ("post", reverse("console:requeue", args=about_one), {"confirmation": "bob"}),
     ]  # fmt: skip
 
 
@@ -104,18 +104,18 @@ def test_what_belongs_to_another_campaign_looks_like_what_does_not_exist(alice, 
     token = lease(bob, slots(campaign)[0])
     absent = body(alice.get("/manage/nothing/"))
     foreign = [
-        ("get", reverse("analytics:assessor", args=[other.pk, bob.pk])),
-        ("post", reverse("analytics:assessor", args=[other.pk, bob.pk])),
-        ("post", reverse("analytics:requeue", args=[other.pk, bob.pk])),
-        ("post", reverse("judging:manage-assessor-status", args=[other.pk, bob.pk])),
-        ("post", reverse("judging:manage-lease-release", args=[other.pk, token])),
-        ("post", reverse("judging:manage-lease-release", args=[campaign.pk, uuid.uuid4()])),
-        ("get", reverse("analytics:assessor", args=[campaign.pk, 2**63])),
-        ("get", reverse("analytics:assessor", args=[campaign.pk, 10**30])),
+        ("get", reverse("console:assessor", args=[other.pk, bob.pk])),
+        ("post", reverse("console:assessor", args=[other.pk, bob.pk])),
+        ("post", reverse("console:requeue", args=[other.pk, bob.pk])),
+        ("post", reverse("console:manage-assessor-status", args=[other.pk, bob.pk])),
+        ("post", reverse("console:manage-lease-release", args=[other.pk, token])),
+        ("post", reverse("console:manage-lease-release", args=[campaign.pk, uuid.uuid4()])),
+        ("get", reverse("console:assessor", args=[campaign.pk, 2**63])),
+        ("get", reverse("console:assessor", args=[campaign.pk, 10**30])),
         *[(way, reverse(name, args=[uuid.uuid4()])) for way, name in (
-            ("get", "judging:manage-leases"), ("get", "judging:manage-topics"), ("post", "judging:manage-topics"),
-            ("post", "judging:manage-leases-release"), ("get", "judging:manage-campaign-edit"),
-            ("post", "judging:manage-collection-edit"), ("get", "analytics:campaign"),
+            ("get", "console:manage-leases"), ("get", "console:manage-topics"), ("post", "console:manage-topics"),
+            ("post", "console:manage-leases-release"), ("get", "console:manage-campaign-edit"),
+            ("post", "console:manage-collection-edit"), ("get", "console:campaign"),
         )],
     ]  # fmt: skip
     for method, path in foreign:
@@ -128,6 +128,6 @@ def test_a_release_needs_the_token_of_the_form(campaign, bob):
     client = Client(enforce_csrf_checks=True)
     client.force_login(User.objects.create(username="alice", role="manager"))
     token = lease(bob, slots(campaign)[0])
-    post(client, "judging:manage-lease-release", campaign.pk, token, status=403)
-    assert client.get(reverse("judging:manage-lease-release", args=[campaign.pk, token])).status_code == 405
+    post(client, "console:manage-lease-release", campaign.pk, token, status=403)
+    assert client.get(reverse("console:manage-lease-release", args=[campaign.pk, token])).status_code == 405
     assert Slot.objects.filter(token=token).exists()

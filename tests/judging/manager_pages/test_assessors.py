@@ -9,7 +9,7 @@ from django.utils import timezone
 from manager_requests import LONG, NUL, assessors, page, post, said, statements, words
 from small_campaign import give, lease, make_assessor, slots
 
-from analytics.views.events import event_words
+from console.manager.events import event_words
 from judging.models import (
     Assessor,
     Collection,
@@ -43,13 +43,13 @@ def rules(assessor: Assessor) -> tuple[int | None, str, list[str]]:
 
 def test_the_rules_of_an_assessor_are_shown_saved_and_recorded(alice, campaign, bob):
     answer = post(
-        alice, "analytics:assessor", campaign.pk, bob.pk, quota="40", team=" blue ", first_topics="t2, t0"
+        alice, "console:assessor", campaign.pk, bob.pk, quota="40", team=" blue ", first_topics="t2, t0"
     )
     assert said(answer) == ["Saved. The quota counts at once, team and first topics from the next topic on."]
     assert rules(bob) == (40, "blue", ["t0", "t2"])
     event = Event.objects.get(verb="set rules")
     assert event.actor.username == "alice"
-    text = page(alice, "analytics:assessor", campaign.pk, bob.pk)
+    text = page(alice, "console:assessor", campaign.pk, bob.pk)
     assert 'name="quota" value="40"' in text
     assert 'value="blue"' in text
     assert "t0 t2</textarea>" in text
@@ -59,7 +59,7 @@ def test_the_rules_of_an_assessor_are_shown_saved_and_recorded(alice, campaign, 
 
 def test_empty_rules_lift_all_limits(alice, campaign, bob):
     set_assessor_rules(assessor=bob, quota=3, team="blue", first_topics=Topic.objects.all(), actor=None)
-    post(alice, "analytics:assessor", campaign.pk, bob.pk, quota="", team="", first_topics="")
+    post(alice, "console:assessor", campaign.pk, bob.pk, quota="", team="", first_topics="")
     assert rules(bob) == (None, "", [])
 
 
@@ -78,7 +78,7 @@ def test_topics_are_parted_by_spaces_or_commas_and_an_id_may_hold_a_comma(
 ):
     Topic.objects.create(collection=campaign.collection, topic_id="a,b", title="With a comma")
     answer = post(
-        alice, "analytics:assessor", campaign.pk, bob.pk, first_topics=asked, status=302 if chosen else 400
+        alice, "console:assessor", campaign.pk, bob.pk, first_topics=asked, status=302 if chosen else 400
     )
     if chosen is None:
         assert "the collection has no topic a, b" in words(answer)
@@ -108,7 +108,7 @@ def test_topics_are_parted_by_spaces_or_commas_and_an_id_may_hold_a_comma(
 def test_wrong_rules_are_explained_beside_the_field_and_nothing_is_saved(alice, campaign, bob, fields, error):
     answer = post(
         alice,
-        "analytics:assessor",
+        "console:assessor",
         campaign.pk,
         bob.pk,
         **{"team": "blue", "quota": "3"} | fields,
@@ -122,7 +122,7 @@ def test_wrong_rules_are_explained_beside_the_field_and_nothing_is_saved(alice, 
 def test_topics_of_another_collection_are_unknown_here(alice, campaign, bob, tmp_path):
     other = Collection.objects.create(name="elsewhere")
     Topic.objects.create(collection=other, topic_id="far", title="Far away")
-    answer = post(alice, "analytics:assessor", campaign.pk, bob.pk, first_topics="far", status=400)
+    answer = post(alice, "console:assessor", campaign.pk, bob.pk, first_topics="far", status=400)
     assert "the collection has no topic far" in words(answer)
 
 
@@ -133,11 +133,11 @@ def test_an_assessor_page_tells_dates_obstacles_comments_and_the_costs_of_a_mach
     cannot_judge(bob, first, "language", comment="Is this Welsh?")
     cannot_judge(bob, second, "language")
     cannot_judge(bob, third, "harmful")
-    text = page(alice, "analytics:assessor", campaign.pk, bob.pk)
+    text = page(alice, "console:assessor", campaign.pk, bob.pk)
     assert "2026-03-04 05:06 UTC" in text
     assert "2026-03-05 05:06 UTC" in text
     assert "2 × I do not understand its language<br>1 × The content is disturbing" in text
-    assert reverse("analytics:said", args=[campaign.pk]) in text
+    assert reverse("console:said", args=[campaign.pk]) in text
     assert "The machine" not in text
     robot = make_assessor(campaign, "robot")
     Assessor.objects.filter(pk=robot.pk).update(kind="machine")
@@ -145,7 +145,7 @@ def test_an_assessor_page_tells_dates_obstacles_comments_and_the_costs_of_a_mach
     MachineCall.objects.create(**call, status="answered", prompt_tokens=1500, completion_tokens=3)
     MachineCall.objects.create(**call, status="answered", prompt_tokens=1500, completion_tokens=2)
     MachineCall.objects.create(**call, status="overloaded")
-    text = page(alice, "analytics:assessor", campaign.pk, robot.pk)
+    text = page(alice, "console:assessor", campaign.pk, robot.pk)
     assert "3: 2 answered, 1 overloaded" in text
     assert "0.0375" in text
     assert "3,000 read, 5 written" in text
@@ -158,10 +158,10 @@ def test_an_assessor_page_tells_dates_obstacles_comments_and_the_costs_of_a_mach
 def test_judgments_are_made_again_by_others_after_a_typed_confirmation(alice, campaign, bob):
     for slot in slots(campaign, number=1)[:4]:
         give(bob, slot, 1)
-    text = page(alice, "analytics:assessor", campaign.pk, bob.pk)
+    text = page(alice, "console:assessor", campaign.pk, bob.pk)
     assert "<strong>4 judgments</strong> would be set aside" in text
-    answer = post(alice, "analytics:requeue", campaign.pk, bob.pk, confirmation="bob")
-    assert answer.url == reverse("analytics:assessor", args=[campaign.pk, bob.pk])
+    answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation="bob")
+    assert answer.url == reverse("console:assessor", args=[campaign.pk, bob.pk])
     assert said(answer) == [
         "4 judgments are wanted again, from others. Nothing was deleted; the numbers follow."
     ]
@@ -173,16 +173,16 @@ def test_judgments_are_made_again_by_others_after_a_typed_confirmation(alice, ca
     assert event.detail["n_slots"] == 4
     assert Job.objects.filter(kind="estimate", state="queued").exists()
     assert "no judgment that counts and could be made again" in page(
-        alice, "analytics:assessor", campaign.pk, bob.pk
+        alice, "console:assessor", campaign.pk, bob.pk
     )
-    answer = post(alice, "analytics:requeue", campaign.pk, bob.pk, confirmation="bob")
+    answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation="bob")
     assert said(answer)[-1] == "There was nothing to make again."
 
 
 @pytest.mark.parametrize("typed", ["", "Bob", "dora", "bob; drop", NUL, LONG])
 def test_without_the_right_name_nothing_is_set_aside(alice, campaign, bob, typed):
     give(bob, slots(campaign)[0], 1)
-    answer = post(alice, "analytics:requeue", campaign.pk, bob.pk, confirmation=typed, status=400)
+    answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation=typed, status=400)
     assert "Nothing was made again" in words(answer)
     assert 'aria-invalid="true"' in words(answer)
     assert not Slot.objects.filter(purpose="void").exists()
@@ -193,14 +193,14 @@ def test_without_the_right_name_nothing_is_set_aside(alice, campaign, bob, typed
 
 
 def test_the_campaign_counts_why_documents_were_not_judged_and_names_the_hardest(alice, campaign, bob, dora):
-    assert "Nobody has said “cannot judge”." in page(alice, "analytics:said", campaign.pk)
+    assert "Nobody has said “cannot judge”." in page(alice, "console:said", campaign.pk)
     hard, other, late = slots(campaign, number=1)[:3]
     cannot_judge(bob, hard, "unreadable")
     cannot_judge(dora, hard, "unreadable")
     cannot_judge(bob, other, "topic")
     second_thought = cannot_judge(bob, late, "language")
     revise(assessor=bob, token=second_thought.lease_token, client_token=uuid.uuid4(), grade=1)
-    text = page(alice, "analytics:said", campaign.pk)
+    text = page(alice, "console:said", campaign.pk)
     assert '<th scope="row">The document cannot be read</th><td class="number">2</td>' in text
     assert '<th scope="row">The topic is unclear</th><td class="number">1</td>' in text
     assert "I do not understand its language" not in text  # a grade came afterwards
@@ -212,7 +212,7 @@ def test_the_campaign_counts_why_documents_were_not_judged_and_names_the_hardest
 def test_only_the_ten_hardest_are_named(alice, campaign, bob):
     for slot in slots(campaign, number=1)[:12]:
         cannot_judge(bob, slot, "other")
-    text = page(alice, "analytics:said", campaign.pk)
+    text = page(alice, "console:said", campaign.pk)
     table = text[text.index("ten at most") :]
     assert table[: table.index("</table>")].count('<th scope="row"') == 10
 
@@ -228,7 +228,7 @@ def test_comments_are_shown_newest_first_as_text_with_who_said_them(alice, campa
         comment="<script>alert(1)</script>\nline two",
     )
     cannot_judge(dora, second, "topic", comment="What is asked?")
-    text = page(alice, "analytics:said", campaign.pk)
+    text = page(alice, "console:said", campaign.pk)
     assert text.count('<td class="comment">') == 2
     assert text.index("What is asked?") < text.index("line two")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;<br>line two" in text
@@ -239,10 +239,10 @@ def test_comments_are_shown_newest_first_as_text_with_who_said_them(alice, campa
 def test_more_obstacles_comments_and_assessors_take_no_more_statements(alice, campaign):
     people = assessors(campaign, 4)
     cannot_judge(people[0], slots(campaign)[0], "topic", comment="why?")
-    few = statements(alice, "analytics:said", campaign.pk)
+    few = statements(alice, "console:said", campaign.pk)
     for number, slot in enumerate(slots(campaign, number=1)[1:31]):
         cannot_judge(people[number % 4], slot, "other", comment=f"comment {number}")
-    assert statements(alice, "analytics:said", campaign.pk) == few
+    assert statements(alice, "console:said", campaign.pk) == few
 
 
 def test_what_happened_is_said_in_words():

@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from manager_requests import NUL, page, post, said, words
 from small_campaign import TOPICS, lease, make_collection, slots
 
-from judging.forms import missing_kind
+from console.forms.campaigns import missing_kind
 from judging.models import (
     Campaign,
     Collection,
@@ -29,14 +29,14 @@ def new_campaign(collection: Collection, **changes: object) -> dict[str, object]
 
 def test_a_new_campaign_keeps_what_was_chosen_for_checks_the_screen_and_machines(alice, tmp_path):
     collection = make_collection(tmp_path)
-    post(alice, "judging:manage-campaign-new", **new_campaign(collection))
+    post(alice, "console:manage-campaign-new", **new_campaign(collection))
     made = Campaign.objects.get()
     assert (made.gold_check_exposures, made.decoys_per_check, made.break_minutes) == (7, 2, 30)
     assert made.highlights_terms is True
     assert made.machine_prompt == "{topic_title}?\n{document_text}"
     fields = new_campaign(collection, name="Another")
     del fields["highlights_terms"]
-    post(alice, "judging:manage-campaign-new", **fields)
+    post(alice, "console:manage-campaign-new", **fields)
     assert Campaign.objects.get(name="Another").highlights_terms is False
 
 
@@ -62,7 +62,7 @@ def test_a_new_campaign_keeps_what_was_chosen_for_checks_the_screen_and_machines
 )
 def test_wrong_fields_of_a_new_campaign_are_explained(alice, tmp_path, change, error):
     fields = new_campaign(make_collection(tmp_path), **change)
-    answer = post(alice, "judging:manage-campaign-new", status=400, **fields)
+    answer = post(alice, "console:manage-campaign-new", status=400, **fields)
     assert error in words(answer)
     assert not Campaign.objects.exists()
 
@@ -73,7 +73,7 @@ def changed(**changes: object) -> dict[str, object]:
 
 def test_what_may_change_after_the_draw_is_changed_and_recorded_and_nothing_else_is(alice, campaign):
     before = Campaign.objects.values().get(pk=campaign.pk)
-    text = page(alice, "judging:manage-campaign-edit", campaign.pk)
+    text = page(alice, "console:manage-campaign-edit", campaign.pk)
     assert "stored judgments mean these words" in text
     assert "the probabilities were recorded before the first judgment" in text
     smuggled = {
@@ -84,7 +84,7 @@ def test_what_may_change_after_the_draw_is_changed_and_recorded_and_nothing_else
         "is_simulated": "on",
     }
     post(
-        alice, "judging:manage-campaign-edit", campaign.pk, **changed(guidelines="# New\r\nrules", **smuggled)
+        alice, "console:manage-campaign-edit", campaign.pk, **changed(guidelines="# New\r\nrules", **smuggled)
     )
     after = Campaign.objects.values().get(pk=campaign.pk)
     different = {name: after[name] for name in after if after[name] != before[name]}
@@ -93,7 +93,7 @@ def test_what_may_change_after_the_draw_is_changed_and_recorded_and_nothing_else
     }  # fmt: skip
     event = Event.objects.get(verb="changed")
     assert event.detail["fields"] == ["guidelines", "highlights_terms", "lease_seconds", "name"]
-    text = page(alice, "analytics:campaign", campaign.pk)
+    text = page(alice, "console:campaign", campaign.pk)
     assert "guidelines, highlights_terms, lease_seconds, name" in text
 
 
@@ -103,14 +103,14 @@ def test_changing_nothing_records_nothing(alice, campaign):
         "name": campaign.name, "guidelines": "one\r\ntwo", "lease_seconds": campaign.lease_seconds,
         "break_minutes": campaign.break_minutes, "highlights_terms": "on", "machine_prompt": "",
     }  # fmt: skip
-    answer = post(alice, "judging:manage-campaign-edit", campaign.pk, **fields)
+    answer = post(alice, "console:manage-campaign-edit", campaign.pk, **fields)
     assert said(answer) == ["Nothing was changed."]
     assert not Event.objects.filter(verb="changed").exists()
 
 
 def test_a_change_does_not_write_over_what_somebody_else_changed_meanwhile(alice, campaign):
     Campaign.objects.filter(pk=campaign.pk).update(state="closed")
-    post(alice, "judging:manage-campaign-edit", campaign.pk, **changed())
+    post(alice, "console:manage-campaign-edit", campaign.pk, **changed())
     assert Campaign.objects.get(pk=campaign.pk).state == "closed"
 
 
@@ -127,7 +127,7 @@ def test_a_change_does_not_write_over_what_somebody_else_changed_meanwhile(alice
     ],
 )
 def test_a_wrong_change_is_explained_and_the_page_keeps_the_campaigns_name(alice, campaign, change, error):
-    answer = post(alice, "judging:manage-campaign-edit", campaign.pk, status=400, **changed(**change))
+    answer = post(alice, "console:manage-campaign-edit", campaign.pk, status=400, **changed(**change))
     assert error in words(answer)
     assert f"{campaign.name}</a> › Change" in words(answer)
     assert Campaign.objects.get(pk=campaign.pk).name == campaign.name
@@ -137,18 +137,18 @@ def test_two_campaigns_never_share_a_name(alice, campaign):
     create_campaign(
         collection=campaign.collection, name="taken", user=None, grades=[(0, "No", 0), (1, "Yes", 1)]
     )
-    answer = post(alice, "judging:manage-campaign-edit", campaign.pk, status=400, **changed(name="taken"))
+    answer = post(alice, "console:manage-campaign-edit", campaign.pk, status=400, **changed(name="taken"))
     assert "already exists" in words(answer)
 
 
 def test_how_a_collection_is_shown_is_changed_on_its_page_and_recorded(alice):
     made = Collection.objects.create(name="News", description="old")
-    text = page(alice, "judging:manage-collection", made.pk)
+    text = page(alice, "console:manage-collection", made.pk)
     assert "now: text alone" in text
-    post(alice, "judging:manage-collection-edit", made.pk, name="News", description="old", shows_html="on")
+    post(alice, "console:manage-collection-edit", made.pk, name="News", description="old", shows_html="on")
     assert Collection.objects.get().shows_html is True
     assert Event.objects.get(verb="changed").detail["fields"] == ["shows_html"]
-    assert "now: HTML as HTML" in page(alice, "judging:manage-collection", made.pk)
+    assert "now: HTML as HTML" in page(alice, "console:manage-collection", made.pk)
 
 
 def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_name(alice):
@@ -160,7 +160,7 @@ def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_n
         (NUL, "Null characters"),
         ("n" * 101, "at most 100"),
     ):
-        answer = post(alice, "judging:manage-collection-edit", made.pk, status=400, name=name)
+        answer = post(alice, "console:manage-collection-edit", made.pk, status=400, name=name)
         assert error in words(answer)
         assert "<h1>News</h1>" in words(answer)
         assert '<details class="more" open>' in words(answer)
@@ -181,13 +181,13 @@ def test_the_upload_asks_for_what_is_missing(n_topics, n_documents, n_runs, n_go
 
 def test_the_page_of_a_collection_preselects_what_is_missing_but_keeps_what_was_chosen(alice):
     made = Collection.objects.create(name="News")
-    assert '<option value="topics" selected>' in page(alice, "judging:manage-collection", made.pk)
+    assert '<option value="topics" selected>' in page(alice, "console:manage-collection", made.pk)
     Topic.objects.create(collection=made, topic_id=TOPICS[0], title="A need")
-    assert '<option value="documents" selected>' in page(alice, "judging:manage-collection", made.pk)
-    answer = post(alice, "judging:manage-collection", made.pk, status=400, kind="runs")
+    assert '<option value="documents" selected>' in page(alice, "console:manage-collection", made.pk)
+    answer = post(alice, "console:manage-collection", made.pk, status=400, kind="runs")
     assert '<option value="runs" selected>' in words(answer)
     odd = SimpleUploadedFile("x.tsv", b"t9\tmore\n")
-    answer = post(alice, "judging:manage-collection", made.pk, status=400, kind="everything", files=odd)
+    answer = post(alice, "console:manage-collection", made.pk, status=400, kind="everything", files=odd)
     assert "Nothing was uploaded" in words(answer)
 
 

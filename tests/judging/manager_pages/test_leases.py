@@ -30,7 +30,7 @@ def test_leases_are_listed_oldest_first_with_who_what_and_whether_they_are_over(
     old, new = lease(bob, first), lease(dora, second)
     Slot.objects.filter(token=old).update(leased_at=timezone.now() - timedelta(hours=3))
     expire(old)
-    text = page(alice, "judging:manage-leases", campaign.pk)
+    text = page(alice, "console:manage-leases", campaign.pk)
     assert "2 are with an assessor, 1 of them longer than agreed" in text
     assert text.index("bob</a>") < text.index("dora</a>")
     assert "3 hours ago" in text
@@ -38,7 +38,7 @@ def test_leases_are_listed_oldest_first_with_who_what_and_whether_they_are_over(
     assert "Need t0" in text  # the topic's title
     assert first.item.document.doc_id in text  # these documents have no titles
     for token in (old, new):
-        assert reverse("judging:manage-lease-release", args=[campaign.pk, token]) in text
+        assert reverse("console:manage-lease-release", args=[campaign.pk, token]) in text
 
 
 def test_titles_of_any_length_and_kind_are_shown_as_text(alice, campaign, bob):
@@ -47,7 +47,7 @@ def test_titles_of_any_length_and_kind_are_shown_as_text(alice, campaign, bob):
     Document.objects.filter(pk=slot.item.document_id).update(title=title)
     Topic.objects.filter(pk=slot.topic_id).update(title="<b>" + "w" * 500)
     lease(bob, slot)
-    text = page(alice, "judging:manage-leases", campaign.pk)
+    text = page(alice, "console:manage-leases", campaign.pk)
     assert "<img src=x" not in text
     assert "&lt;img src=x onerror=alert(1)&gt;" + "&amp;" * 91 + "…" in text  # 28 + 91 + 1 characters
     assert "&lt;b&gt;" + "w" * 116 + "…" in text
@@ -55,19 +55,19 @@ def test_titles_of_any_length_and_kind_are_shown_as_text(alice, campaign, bob):
 
 def test_the_page_says_what_releasing_does(alice, campaign, bob):
     lease(bob, slots(campaign)[0])
-    text = page(alice, "judging:manage-leases", campaign.pk)
+    text = page(alice, "console:manage-leases", campaign.pk)
     assert "what the holder still submits is kept" in text
     assert "Release all expired" not in text  # none is
 
 
 def test_without_leases_the_page_says_so(alice, campaign):
-    assert "Nobody has a document open" in page(alice, "judging:manage-leases", campaign.pk)
+    assert "Nobody has a document open" in page(alice, "console:manage-leases", campaign.pk)
 
 
 def test_a_released_document_is_free_and_what_its_holder_still_sends_is_kept(alice, campaign, bob):
     slot = slots(campaign)[0]
     token = lease(bob, slot)
-    answer = post(alice, "judging:manage-lease-release", campaign.pk, token)
+    answer = post(alice, "console:manage-lease-release", campaign.pk, token)
     assert said(answer) == ["Released. What bob still submits is kept."]
     slot.refresh_from_db()
     assert (slot.state, slot.assessor, slot.token) == ("open", None, None)
@@ -81,13 +81,13 @@ def test_a_released_document_is_free_and_what_its_holder_still_sends_is_kept(ali
 def test_releasing_twice_or_after_the_judgment_changes_nothing(alice, campaign, bob, dora):
     slot = slots(campaign)[0]
     token = lease(bob, slot)
-    post(alice, "judging:manage-lease-release", campaign.pk, token)
+    post(alice, "console:manage-lease-release", campaign.pk, token)
     theirs = lease(dora, slot)  # the same place, meanwhile with somebody else
-    answer = post(alice, "judging:manage-lease-release", campaign.pk, token)
+    answer = post(alice, "console:manage-lease-release", campaign.pk, token)
     assert said(answer)[-1] == "Nothing to release: it was judged or given back meanwhile."
     assert Slot.objects.get(token=theirs).assessor == dora
     submit(assessor=dora, token=theirs, client_token=uuid.uuid4(), grade=1)
-    post(alice, "judging:manage-lease-release", campaign.pk, theirs)
+    post(alice, "console:manage-lease-release", campaign.pk, theirs)
     assert Slot.objects.get(pk=slot.pk).state == "done"
     assert Event.objects.filter(verb="released").count() == 1
 
@@ -96,29 +96,29 @@ def test_all_expired_leases_are_released_and_no_other(alice, campaign, bob, dora
     over = [lease(bob, slot) for slot in slots(campaign, number=1)[:3]]
     running = lease(dora, slots(campaign, number=2)[0])
     expire(*over)
-    assert "Release all expired" in page(alice, "judging:manage-leases", campaign.pk)
-    answer = post(alice, "judging:manage-leases-release", campaign.pk)
+    assert "Release all expired" in page(alice, "console:manage-leases", campaign.pk)
+    answer = post(alice, "console:manage-leases-release", campaign.pk)
     assert said(answer) == ["3 expired leases were released."]
     assert list(Slot.objects.filter(state="leased").values_list("token", flat=True)) == [running]
-    answer = post(alice, "judging:manage-leases-release", campaign.pk)
+    answer = post(alice, "console:manage-leases-release", campaign.pk)
     assert said(answer)[-1] == "No lease has expired."
 
 
 def test_at_most_so_many_leases_are_shown_and_the_total_is_said(alice, campaign, bob, monkeypatch):
-    monkeypatch.setattr("judging.views.manage.SHOWN_LEASES", 3)
+    monkeypatch.setattr("console.manager.campaigns.SHOWN_LEASES", 3)
     for slot in slots(campaign, number=1)[:5]:
         lease(bob, slot)
-    text = page(alice, "judging:manage-leases", campaign.pk)
+    text = page(alice, "console:manage-leases", campaign.pk)
     assert "3 of 5 are shown" in text
     assert text.count(">Release</button>") == 3
 
 
 def test_the_campaign_leads_to_its_leases_topics_and_changes(alice, campaign, bob):
-    text = page(alice, "analytics:campaign", campaign.pk)
+    text = page(alice, "console:campaign", campaign.pk)
     for name in ("manage-leases", "manage-topics", "manage-campaign-edit", "manage-entry"):
         assert f'href="{reverse(f"judging:{name}", args=[campaign.pk])}"' in text
     lease(bob, slots(campaign)[0])
-    assert "1 on screens now: who has which" in page(alice, "analytics:campaign", campaign.pk)
+    assert "1 on screens now: who has which" in page(alice, "console:campaign", campaign.pk)
 
 
 def test_fifty_leases_take_as_many_statements_as_five(alice, campaign):
@@ -126,19 +126,19 @@ def test_fifty_leases_take_as_many_statements_as_five(alice, campaign):
     free = [slot for slot in slots(campaign) if slot.number == 1] + slots(campaign, number=2)
     for person, slot in zip(people[:5], free[:5], strict=True):
         lease(person, slot)
-    five = statements(alice, "judging:manage-leases", campaign.pk)
+    five = statements(alice, "console:manage-leases", campaign.pk)
     for number, slot in enumerate(free[5:50]):
         lease(people[(number + number // 42) % 10], slot)
     assert Slot.objects.filter(state="leased").count() == 50
-    assert statements(alice, "judging:manage-leases", campaign.pk) == five
+    assert statements(alice, "console:manage-leases", campaign.pk) == five
 
 
 def test_pausing_takes_back_what_is_open_and_says_so(alice, campaign, bob):
     token = lease(bob, slots(campaign)[0])
     assert "Pausing takes the documents that somebody has open back at once" in page(
-        alice, "analytics:assessors", campaign.pk
+        alice, "console:assessors", campaign.pk
     )
-    where = reverse("judging:manage-assessor-status", args=[campaign.pk, bob.pk])
+    where = reverse("console:manage-assessor-status", args=[campaign.pk, bob.pk])
     assert "documents still open went back at once" in said(alice.post(where, {"status": "suspended"}))[0]
     assert not Slot.objects.filter(token=token).exists()
     for status in ("", "removed", NUL, LONG):

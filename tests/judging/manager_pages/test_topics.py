@@ -5,7 +5,8 @@ from django.urls import reverse
 from manager_requests import NUL, page, post, said, statements, words
 from small_campaign import give, make_assessor, slots
 
-from judging.forms import TopicTeamsForm
+from console.forms.campaigns import TopicTeamsForm
+from console.manager.campaigns import TOPICS_PER_PAGE
 from judging.models import (
     Assessor,
     Campaign,
@@ -14,7 +15,6 @@ from judging.models import (
     Topic,
 )
 from judging.services.campaigns import create_campaign, set_assessor_rules, set_topic_teams
-from judging.views.manage import TOPICS_PER_PAGE
 from touchstone.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -31,13 +31,13 @@ def team_fields(campaign: Campaign, **teams: str) -> dict[str, str]:
 def test_topics_are_kept_for_teams_and_opened_again(alice, campaign, bob):
     set_assessor_rules(assessor=bob, quota=None, team="blue", first_topics=[], actor=None)
     rates = dict(campaign.topic_rules.values_list("topic__topic_id", "check_rate"))
-    post(alice, "judging:manage-topics", campaign.pk, **team_fields(campaign, t0="blue", t1=" ", t2="blue"))
+    post(alice, "console:manage-topics", campaign.pk, **team_fields(campaign, t0="blue", t1=" ", t2="blue"))
     kept = dict(campaign.topic_rules.exclude(team="").values_list("topic__topic_id", "team"))
     assert kept == {"t0": "blue", "t2": "blue"}
-    text = page(alice, "judging:manage-topics", campaign.pk)
+    text = page(alice, "console:manage-topics", campaign.pk)
     assert '<option value="blue">' in text
     assert "“blue” keeps 2 topics and has no active gold member: audits of them would wait." in text
-    answer = post(alice, "judging:manage-topics", campaign.pk, **team_fields(campaign, t0="", t2="blue"))
+    answer = post(alice, "console:manage-topics", campaign.pk, **team_fields(campaign, t0="", t2="blue"))
     assert said(answer)[-1] == "1 topic was changed."
     assert list(campaign.topic_rules.exclude(team="").values_list("topic__topic_id", flat=True)) == ["t2"]
     after = dict(campaign.topic_rules.values_list("topic__topic_id", "check_rate"))
@@ -45,7 +45,7 @@ def test_topics_are_kept_for_teams_and_opened_again(alice, campaign, bob):
 
 
 def test_saving_without_a_change_says_so_and_records_nothing(alice, campaign):
-    answer = post(alice, "judging:manage-topics", campaign.pk, **team_fields(campaign, t0="", t1="", t2=""))
+    answer = post(alice, "console:manage-topics", campaign.pk, **team_fields(campaign, t0="", t1="", t2=""))
     assert said(answer) == ["No topics were changed."]
     assert not Event.objects.filter(verb="set teams").exists()
 
@@ -55,7 +55,7 @@ def test_topics_show_what_is_done_and_the_share_of_checks(alice, campaign, bob):
         campaign=campaign, topic_id=topic_pk(campaign, "t1"), defaults={"check_rate": 0.25}
     )
     give(bob, slots(campaign, item__topic__topic_id="t1")[0], 1)
-    text = page(alice, "judging:manage-topics", campaign.pk)
+    text = page(alice, "console:manage-topics", campaign.pk)
     row = text[text.index("t1<br>") : text.index("t2<br>")]
     assert "1 of 28" in row  # 14 documents, two judgments each
     assert "25 %" in row
@@ -75,21 +75,21 @@ def test_topics_that_nobody_can_judge_are_warned_of(alice, campaign, bob, change
     Assessor.objects.filter(pk=bob.pk).update(**{"team": "blue"} | change)
     topics = {topic_pk(campaign, name): "blue" for name in ("t0", "t1")}
     set_topic_teams(campaign=campaign, teams=topics, actor=None)
-    text = page(alice, "judging:manage-topics", campaign.pk)
+    text = page(alice, "console:manage-topics", campaign.pk)
     assert ("wait for members of their team" in text) == bool(warning)
     assert f"“blue” keeps 2 topics and has {warning}." in text or not warning
 
 
 def test_a_topic_of_a_team_without_anybody_is_warned_of_once(alice, campaign):
     set_topic_teams(campaign=campaign, teams={topic_pk(campaign, "t0"): "blue"}, actor=None)
-    text = page(alice, "judging:manage-topics", campaign.pk)
+    text = page(alice, "console:manage-topics", campaign.pk)
     assert "“blue” keeps 1 topic and has no active member: nobody can judge it." in text
 
 
 @pytest.mark.parametrize("team", ["t" * 61, NUL])
 def test_a_wrong_team_is_explained_beside_the_topic_and_no_topic_is_saved(alice, campaign, team):
     fields = team_fields(campaign, t0="blue", t1=team)
-    answer = post(alice, "judging:manage-topics", campaign.pk, status=400, **fields)
+    answer = post(alice, "console:manage-topics", campaign.pk, status=400, **fields)
     assert "Not saved" in words(answer)
     assert words(answer).count('aria-invalid="true"') == 1
     assert not campaign.topic_rules.exclude(team="").exists()
@@ -100,7 +100,7 @@ def test_a_topic_of_another_collection_is_not_touched(alice, campaign):
         collection=Collection.objects.create(name="elsewhere"), topic_id="far", title="Far away"
     )
     fields = {TopicTeamsForm.name_of(other.pk): "blue", "team-x": "blue", "team--1": "blue"}
-    post(alice, "judging:manage-topics", campaign.pk, **fields)
+    post(alice, "console:manage-topics", campaign.pk, **fields)
     assert not CampaignTopic.objects.filter(topic=other).exists()
     assert not CampaignTopic.objects.exclude(team="").exists()
 
@@ -110,17 +110,17 @@ def test_many_topics_have_pages_and_a_save_leaves_the_other_pages_alone(alice, c
     set_topic_teams(
         campaign=campaign, teams={topic_pk(campaign, "t2"): "red"}, actor=None
     )  # on the last page
-    text = page(alice, "judging:manage-topics", campaign.pk)
+    text = page(alice, "console:manage-topics", campaign.pk)
     assert f"Topics 1 to {TOPICS_PER_PAGE} of {TOPICS_PER_PAGE + 3}" in text
     assert text.count('list="teams"') == TOPICS_PER_PAGE
     answer = post(
-        alice, "judging:manage-topics", campaign.pk, query="?page=1", **team_fields(campaign, m000="blue")
+        alice, "console:manage-topics", campaign.pk, query="?page=1", **team_fields(campaign, m000="blue")
     )
     assert answer.url.endswith("?page=1")
     kept = dict(campaign.topic_rules.exclude(team="").values_list("topic__topic_id", "team"))
     assert kept == {"m000": "blue", "t2": "red"}
     for odd in ("2", "999", "-1", "x", "9" * 5000):
-        assert page(alice, "judging:manage-topics", campaign.pk, page=odd)
+        assert page(alice, "console:manage-topics", campaign.pk, page=odd)
 
 
 def add_topics(campaign: Campaign, n: int) -> None:
@@ -135,15 +135,15 @@ def add_topics(campaign: Campaign, n: int) -> None:
 
 
 def test_a_page_of_topics_takes_as_many_statements_for_three_as_for_fifty(alice, campaign):
-    three = statements(alice, "judging:manage-topics", campaign.pk)
+    three = statements(alice, "console:manage-topics", campaign.pk)
     add_topics(campaign, 47)
-    assert statements(alice, "judging:manage-topics", campaign.pk) == three
+    assert statements(alice, "console:manage-topics", campaign.pk) == three
 
 
 def test_before_the_draw_the_page_of_topics_leads_to_the_design(alice, campaign):
     undrawn = create_campaign(
         collection=campaign.collection, name="undrawn", user=None, grades=[(0, "No", 0), (1, "Yes", 1)]
     )
-    text = page(alice, "judging:manage-topics", undrawn.pk)
+    text = page(alice, "console:manage-topics", undrawn.pk)
     assert "No topics yet" in text
-    assert reverse("analytics:design", args=[undrawn.pk]) in text
+    assert reverse("console:design", args=[undrawn.pk]) in text

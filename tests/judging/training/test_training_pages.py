@@ -74,10 +74,10 @@ def test_failing_leads_to_another_attempt_and_then_to_the_manager(bob, web, mana
     go_through(bob, n_right=1)
     assert "Please ask the manager" in text_of(web.get(path(bob)))
     assert "Please ask the manager" in text_of(web.get(path(bob), {"again": "1"}))
-    there = reverse("judging:manage-entry", args=[bob.campaign_id])
+    there = reverse("console:manage-entry", args=[bob.campaign_id])
     page = text_of(manager.get(there))
     assert "waits for you" in page
-    grant = reverse("judging:entry-attempt", args=[bob.campaign_id, bob.pk])
+    grant = reverse("console:entry-attempt", args=[bob.campaign_id, bob.pk])
     assert grant in page
     assert "bob may try the training once more" in text_of(manager.post(grant, follow=True))
     assert "attempt 3" in text_of(web.get(path(bob), {"again": "1"}))
@@ -123,19 +123,19 @@ def test_the_document_comes_in_a_sandboxed_frame_for_assessors_of_the_campaign_a
 
 
 def test_a_manager_chooses_explains_and_sets_the_rules_on_one_page(manager, campaign):
-    there = reverse("judging:manage-entry", args=[campaign.pk])
+    there = reverse("console:manage-entry", args=[campaign.pk])
     page = text_of(
-        manager.post(reverse("judging:entry-training", args=[campaign.pk]), {"items-n": "5"}, follow=True)
+        manager.post(reverse("console:entry-training", args=[campaign.pk]), {"items-n": "5"}, follow=True)
     )
     assert campaign.training_items.count() == 5
     assert "5 training items are chosen" in page
-    rules = reverse("judging:entry-training-rules", args=[campaign.pk])
+    rules = reverse("console:entry-training-rules", args=[campaign.pk])
     manager.post(rules, {"rules-attempts": "3", "rules-percent": "80"})
     campaign.refresh_from_db()
     assert (campaign.training_attempts, campaign.training_pass_share) == (3, 0.8)
     assert manager.post(rules, {"rules-attempts": "0", "rules-percent": "101"}).status_code == 400
     texts = {f"explanation-{n}": f"because of {n}" for n in range(1, 7)}
-    manager.post(reverse("judging:entry-explanations", args=[campaign.pk]), texts)
+    manager.post(reverse("console:entry-explanations", args=[campaign.pk]), texts)
     written = dict(campaign.training_items.values_list("position", "explanation"))
     assert written == {n: f"because of {n}" for n in range(1, 6)}
     bob = make_assessor(campaign, "bob")
@@ -144,15 +144,15 @@ def test_a_manager_chooses_explains_and_sets_the_rules_on_one_page(manager, camp
     assert "stay as they are" in page
     assert '<textarea id="explanation-1"' not in page
     assert (
-        manager.post(reverse("judging:entry-training", args=[campaign.pk]), {"items-n": "2"}).status_code
+        manager.post(reverse("console:entry-training", args=[campaign.pk]), {"items-n": "2"}).status_code
         == 409
     )
-    assert manager.post(reverse("judging:entry-explanations", args=[campaign.pk]), texts).status_code == 409
+    assert manager.post(reverse("console:entry-explanations", args=[campaign.pk]), texts).status_code == 409
     assert campaign.training_items.count() == 5
 
 
 def test_the_manager_is_told_when_there_are_too_few_gold_answers(manager, campaign):
     GoldAnswer.objects.all().delete()
-    answer = manager.post(reverse("judging:entry-training", args=[campaign.pk]), {"items-n": "5"})
+    answer = manager.post(reverse("console:entry-training", args=[campaign.pk]), {"items-n": "5"})
     assert answer.status_code == 409
     assert "only 0 gold answers" in text_of(answer)

@@ -14,7 +14,7 @@ from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from touchstone.api.once import KEPT, prune_requests
+from touchstone.api.idempotency import KEPT, prune_requests
 from touchstone.api.schema import description
 from touchstone.authentication import make_token
 from touchstone.models import IdempotentRequest, User, Webhook

@@ -9,7 +9,7 @@ from page_campaign import add_assessor, judge_all, make_campaign
 
 import sampling.tasks  # noqa: F401 (registers the kinds of job)
 from analytics.models import Computation, ConfusionEstimate, Estimate, Flag, Method
-from analytics.views.manage import day_chart
+from console.manager.overview import day_chart
 from judging.models import Assessor, Slot
 from judging.services import campaigns
 from judging.services.assign import claim
@@ -22,26 +22,26 @@ from touchstone.models import Event, Job
 
 def test_a_campaign_names_the_next_step_of_each_state(page, post):
     campaign = make_campaign()
-    assert "Nobody can judge yet" in page("analytics:campaign", campaign.pk)
+    assert "Nobody can judge yet" in page("console:campaign", campaign.pk)
     add_assessor(campaign)
-    assert "open the campaign for judging" in page("analytics:campaign", campaign.pk)
-    text = post("judging:manage-campaign-state", campaign.pk, state="open").content.decode()
+    assert "open the campaign for judging" in page("console:campaign", campaign.pk)
+    text = post("console:manage-campaign-state", campaign.pk, state="open").content.decode()
     assert "its assessors can judge now" in text
     assert "No gold assessor." in text
     add_assessor(campaign, "gold")
-    text = page("analytics:campaign", campaign.pk)
+    text = page("console:campaign", campaign.pk)
     assert "No audit is planned" in text
     assert "Numbers appear about 10 seconds after the first judgments" in text
 
 
 def test_opening_without_a_draw_is_refused_in_words(post):
     campaign = make_campaign(drawn=False)
-    text = post("judging:manage-campaign-state", campaign.pk, state="open").content.decode()
+    text = post("console:manage-campaign-state", campaign.pk, state="open").content.decode()
     assert "The campaign cannot be opened yet: draw its items first." in text
 
 
 def test_a_campaign_at_a_glance_shows_tiles_assessors_audits_draw_and_events(page, judged):
-    text = page("analytics:campaign", judged.pk)
+    text = page("console:campaign", judged.pk)
     done = judged.slots.filter(purpose="judge").count()
     assert f"{done} of {done} judgments" in text
     assert f"from {judged.computations.last().n_judgments} judgments in all" in text
@@ -49,7 +49,7 @@ def test_a_campaign_at_a_glance_shows_tiles_assessors_audits_draw_and_events(pag
     assert "How good is every run?" in text
     assert str(judged.draws.get().seed) in text
     assert "audited" in text
-    assert "the standard" in page("analytics:assessors", judged.pk)  # the gold assessor
+    assert "the standard" in page("console:assessors", judged.pk)  # the gold assessor
     assert f"{judged.draws.get().n_drawn} of {judged.draws.get().n_frame} pooled pairs" in text
 
 
@@ -58,10 +58,10 @@ def test_accuracy_is_shown_with_its_interval_and_a_flag_with_its_evidence(page, 
     flag = Flag.objects.create(
         assessor=person, computation=judged.computations.last(), evidence="right in 7 % of 30 gold labels"
     )
-    text = page("analytics:assessors", judged.pk)
+    text = page("console:assessors", judged.pk)
     assert "72 % (65–78)" in text
     assert flag.evidence in text
-    assert flag.evidence in page("analytics:assessor", judged.pk, person.pk)
+    assert flag.evidence in page("console:assessor", judged.pk, person.pk)
 
 
 def test_the_pace_is_a_chart_from_the_second_day_on():
@@ -75,18 +75,18 @@ def test_the_pace_is_a_chart_from_the_second_day_on():
 
 def test_pausing_and_resuming_an_assessor(post, judged):
     person = judged.assessors.get(tier="bronze")
-    text = post("judging:manage-assessor-status", judged.pk, person.pk, status="suspended").content.decode()
+    text = post("console:manage-assessor-status", judged.pk, person.pk, status="suspended").content.decode()
     assert "paused</span>" in text
     assert "No judgment was deleted" in text
-    post("judging:manage-assessor-status", judged.pk, person.pk, status="active")
+    post("console:manage-assessor-status", judged.pk, person.pk, status="active")
     assert Assessor.objects.get(pk=person.pk).status == "active"
 
 
 def test_adding_an_assessor_shows_the_new_password_once(post, page):
     campaign = make_campaign()
-    text = post("judging:manage-assessor-add", campaign.pk, username="nina", tier="gold").content.decode()
+    text = post("console:manage-assessor-add", campaign.pk, username="nina", tier="gold").content.decode()
     assert "its password, shown only now:" in text
-    text = page("analytics:assessors", campaign.pk)
+    text = page("console:assessors", campaign.pk)
     assert "nina" in text
     assert "password, shown only now" not in text
 
@@ -101,18 +101,18 @@ def run_audit_job() -> Job:
 def test_the_audit_form_saves_a_schedule_and_audits_at_once(post):
     campaign = make_campaign()
     fields = {"every_seconds": 60, "items_each_time": 5, "items_in_total": 20, "is_active": "on"}
-    post("analytics:audits", campaign.pk, **fields, now="now")
+    post("console:audits", campaign.pk, **fields, now="now")
     assert "nothing to audit" in run_audit_job().note
     assert AuditSchedule.objects.get().items_in_total == 20
     campaigns.open_campaign(campaign=campaign, actor=None)
     judge_all(add_assessor(campaign))
-    post("analytics:audits", campaign.pk, **fields | {"items_each_time": 20}, now="now")
+    post("console:audits", campaign.pk, **fields | {"items_each_time": 20}, now="now")
     assert "with the gold tier" in run_audit_job().note
     assert Event.objects.filter(verb="audited").count() == 1
 
 
 def test_computing_anew_is_a_job(post, judged):
-    text = post("analytics:recompute", judged.pk).content.decode()
+    text = post("console:recompute", judged.pk).content.decode()
     assert "The numbers are being computed anew." in text
     assert Job.objects.filter(kind="estimate", state="queued").exists()
 
@@ -156,33 +156,33 @@ def new_computation(campaign):
 def test_a_known_matrix_is_a_heat_map_with_the_numbers_behind(page, judged):
     rows = [[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.1, 0.7]]
     person = give_matrix(judged, rows, [[7, 1, 1, 1]] * 4)
-    text = page("analytics:assessor", judged.pk, person.pk)
+    text = page("console:assessor", judged.pk, person.pk)
     assert "<figcaption>" in text
     assert '<td class="number tenths-7 right">70 %<span class="interval">60 to 80</span></td>' in text
 
 
 def test_a_grade_without_gold_says_so_instead_of_a_row(page, judged):
     person = give_matrix(judged, [[1, 0, 0, 0], None, None, None], [[5, 0, 0, 0]] + [[0, 0, 0, 0]] * 3)
-    text = page("analytics:assessor", judged.pk, person.pk)
+    text = page("console:assessor", judged.pk, person.pk)
     assert text.count('<td colspan="4">no gold of this grade yet</td>') == 3
     assert "<figcaption>" in text  # what is known is drawn
 
 
 def test_the_gold_tier_is_the_standard(page, judged):
     person = judged.assessors.get(tier="gold")
-    assert "The gold tier is the standard" in page("analytics:assessor", judged.pk, person.pk)
+    assert "The gold tier is the standard" in page("console:assessor", judged.pk, person.pk)
 
 
 # -- results ------------------------------------------------------------------------------------------------
 
 
 def test_results_without_a_draw_and_without_a_computation_say_so(page):
-    assert "No results yet" in page("analytics:results")
+    assert "No results yet" in page("console:results")
     campaign = make_campaign()
-    assert "no judgment yet" in page("analytics:results")
+    assert "no judgment yet" in page("console:results")
     waiting = "Numbers appear about 10 seconds after the first judgments"
-    assert waiting in page("analytics:campaign-results", campaign.pk)
-    assert waiting in page("analytics:pair", campaign.pk, a="alpha", b="beta")
+    assert waiting in page("console:campaign-results", campaign.pk)
+    assert waiting in page("console:pair", campaign.pk, a="alpha", b="beta")
 
 
 def computed(campaign, **by_method):
@@ -205,22 +205,22 @@ def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page
     campaign = make_campaign()
     refused = {"n": 0, "refusal": "the labels hardly separate the grades"}
     computed(campaign, NAIVE=value(0.5, 0.01), CORRECTED=value(0.4, 0.1), MATRIX_INVERSE=refused)
-    text = page("analytics:campaign-results", campaign.pk)
+    text = page("console:campaign-results", campaign.pk)
     assert '0.400 <span class="interval">0.300 to 0.500</span>' in text
     assert "not estimable: the labels hardly separate the grades" in text
     assert "it assumes a judge errs alike on all documents of a grade, which real judges do not" in text
     assert "True value" not in text
-    assert "alpha is better" in page("analytics:pairs", campaign.pk)
-    assert client.get(reverse("analytics:plot", args=[campaign.pk, "csv"])).status_code == 200
-    assert client.get(reverse("analytics:plot", args=[campaign.pk, "png"])).content[:4] == b"\x89PNG"
-    page("analytics:campaign-results", campaign.pk, status=404, measure="P@999")
+    assert "alpha is better" in page("console:pairs", campaign.pk)
+    assert client.get(reverse("console:plot", args=[campaign.pk, "csv"])).status_code == 200
+    assert client.get(reverse("console:plot", args=[campaign.pk, "png"])).content[:4] == b"\x89PNG"
+    page("console:campaign-results", campaign.pk, status=404, measure="P@999")
 
 
 def test_true_values_are_a_column_only_where_all_gold_is_known(page):
     campaign = make_campaign()
     exact = {"value": 0.45, "low": 0.45, "high": 0.45, "n": 9, "p_value": None}
     computed(campaign, NAIVE=value(0.5, 0.01), CORRECTED=value(0.4, 0.1), TRUE=exact)
-    text = page("analytics:campaign-results", campaign.pk)
+    text = page("console:campaign-results", campaign.pk)
     assert "True value" in text
     assert "known only because the demo's author graded everything" in text
 
@@ -237,32 +237,32 @@ def test_true_values_are_a_column_only_where_all_gold_is_known(page):
 def test_a_pair_has_a_verdict_to_quote(page, columns, words):
     campaign = make_campaign()
     computed(campaign, CORRECTED=columns)
-    text = page("analytics:pair", campaign.pk, a="alpha", b="beta")
+    text = page("console:pair", campaign.pk, a="alpha", b="beta")
     assert f'<blockquote class="verdict"><p>{words}' in text
 
 
 def test_a_pair_turned_round_turns_the_numbers_and_a_run_against_itself_is_refused(page):
     campaign = make_campaign()
     computed(campaign, CORRECTED=value(0.2, 0.1))
-    text = page("analytics:pair", campaign.pk, a="beta", b="alpha")
+    text = page("console:pair", campaign.pk, a="beta", b="alpha")
     assert "alpha is better than beta" in text
     assert "-0.300 to -0.100" in text
-    assert "This is one run." in page("analytics:pair", campaign.pk, a="alpha", b="alpha")
-    page("analytics:pair", campaign.pk, a="alpha", b="nobody", status=404)
+    assert "This is one run." in page("console:pair", campaign.pk, a="alpha", b="alpha")
+    page("console:pair", campaign.pk, a="alpha", b="nobody", status=404)
 
 
 def test_a_difference_without_measured_error_claims_no_p(page):
     campaign = make_campaign()
     computed(campaign, CORRECTED={"value": 0.2, "low": 0.2, "high": 0.2, "n": 9, "p_value": None})
-    text = page("analytics:pair", campaign.pk, a="alpha", b="beta")
+    text = page("console:pair", campaign.pk, a="alpha", b="beta")
     assert "n = 9 audited items)." in text
 
 
 def test_real_computations_fill_every_results_page(page, judged):
-    text = page("analytics:campaign-results", judged.pk)
+    text = page("console:campaign-results", judged.pk)
     assert text.count("<tr>") >= 4
     assert "True value" in text  # every pooled pair has a gold answer here
-    assert "<blockquote" in page("analytics:pair", judged.pk, a="alpha", b="beta")
+    assert "<blockquote" in page("console:pair", judged.pk, a="alpha", b="beta")
 
 
 # -- jobs ---------------------------------------------------------------------------------------------------
@@ -311,4 +311,4 @@ def test_leased_items_are_counted_with_the_oldest(page):
     campaigns.open_campaign(campaign=campaign, actor=None)
     claim(assessor=add_assessor(campaign))
     assert Slot.objects.filter(state="leased").count() == 1
-    assert "oldest since" in page("analytics:campaign", campaign.pk)
+    assert "oldest since" in page("console:campaign", campaign.pk)

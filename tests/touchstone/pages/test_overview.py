@@ -19,21 +19,21 @@ SIMULATED = "these assessors are programs of the demo"
 def addresses(campaign):
     return {
         "manager": [
-            reverse("judging:manage"),
-            reverse("judging:manage-collection", args=[campaign.collection_id]),
-            reverse("judging:manage-campaign-new"),
-            reverse("judging:manage-campaign-edit", args=[campaign.pk]),
-            reverse("judging:manage-leases", args=[campaign.pk]),
-            reverse("judging:manage-topics", args=[campaign.pk]),
-            reverse("analytics:campaign", args=[campaign.pk]),
-            reverse("analytics:assessor", args=[campaign.pk, campaign.assessors.first().pk]),
+            reverse("console:manage"),
+            reverse("console:manage-collection", args=[campaign.collection_id]),
+            reverse("console:manage-campaign-new"),
+            reverse("console:manage-campaign-edit", args=[campaign.pk]),
+            reverse("console:manage-leases", args=[campaign.pk]),
+            reverse("console:manage-topics", args=[campaign.pk]),
+            reverse("console:campaign", args=[campaign.pk]),
+            reverse("console:assessor", args=[campaign.pk, campaign.assessors.first().pk]),
         ],
         "researcher": [
-            reverse("analytics:results"),
-            reverse("analytics:campaign-results", args=[campaign.pk]),
-            reverse("analytics:pair", args=[campaign.pk]) + "?a=alpha&b=beta",
-            reverse("analytics:plot", args=[campaign.pk, "svg"]),
-            reverse("analytics:export", args=[campaign.pk, "qrels"]),
+            reverse("console:results"),
+            reverse("console:campaign-results", args=[campaign.pk]),
+            reverse("console:pair", args=[campaign.pk]) + "?a=alpha&b=beta",
+            reverse("console:plot", args=[campaign.pk, "svg"]),
+            reverse("console:export", args=[campaign.pk, "qrels"]),
         ],
     }
 
@@ -70,19 +70,19 @@ def test_every_page_of_a_simulated_campaign_says_so_and_no_other(page, judged):
     for campaign, said in ((judged, True), (make_campaign(), False)):
         person = campaign.assessors.first() or add_assessor(campaign)
         texts = [
-            page("analytics:campaign", campaign.pk),
-            page("analytics:assessor", campaign.pk, person.pk),
-            page("analytics:campaign-results", campaign.pk),
-            page("analytics:pair", campaign.pk, a="alpha", b="beta"),
+            page("console:campaign", campaign.pk),
+            page("console:assessor", campaign.pk, person.pk),
+            page("console:campaign-results", campaign.pk),
+            page("console:pair", campaign.pk, a="alpha", b="beta"),
         ]
         assert [SIMULATED in text for text in texts] == [said] * 4
     undrawn = make_campaign(is_simulated=True, drawn=False)
-    assert SIMULATED in page("analytics:design", undrawn.pk)
+    assert SIMULATED in page("console:design", undrawn.pk)
 
 
 def test_a_silent_worker_is_named_on_every_page_and_a_heard_one_is_not(page, judged):
-    names = [("judging:manage",), ("analytics:campaign", judged.pk), ("analytics:results",)]
-    names += [("judging:manage-collection", judged.collection_id), ("analytics:campaign-results", judged.pk)]
+    names = [("console:manage",), ("console:campaign", judged.pk), ("console:results",)]
+    names += [("console:manage-collection", judged.collection_id), ("console:campaign-results", judged.pk)]
     assert all("No worker is running" in page(*name) for name in names)
     WorkerHeartbeat.objects.create(name="one", seen_at=timezone.now())
     assert not any("No worker is running" in page(*name) for name in names)
@@ -92,39 +92,39 @@ def test_a_silent_worker_is_named_on_every_page_and_a_heard_one_is_not(page, jud
 
 
 def test_the_overview_without_anything_says_where_to_begin(page):
-    text = page("judging:manage")
+    text = page("console:manage")
     assert "No collection yet" in text
     assert "New campaign</a>" not in text
 
 
 def test_the_overview_lists_campaigns_and_collections_with_counts(page, judged):
-    text = page("judging:manage")
+    text = page("console:manage")
     done = judged.slots.filter(purpose="judge").count()
     assert f"{done} of {done}" in text
-    assert reverse("analytics:campaign", args=[judged.pk]) in text
+    assert reverse("console:campaign", args=[judged.pk]) in text
     assert '<span class="tag warn">simulated</span>' in text
     assert f'<td class="number">{N_DOCUMENTS}</td>' in text
 
 
 def test_the_newest_campaign_comes_first_and_assessors_by_name(page, judged):
     newer = make_campaign(judged.collection, drawn=False)
-    text = page("judging:manage")
+    text = page("console:manage")
     assert text.index(newer.name) < text.index(judged.name)
-    text = page("analytics:assessors", judged.pk)
+    text = page("console:assessors", judged.pk)
     first, second = judged.assessors.order_by("user__username")
     assert text.index(first.user.username) < text.index(second.user.username)
 
 
 def test_a_collection_is_made_and_a_second_of_the_same_name_is_refused_beside_the_field(post):
-    answer = post("judging:manage-collection-new", name="News", description="")
+    answer = post("console:manage-collection-new", name="News", description="")
     assert "No runs yet" in answer.content.decode()
-    answer = post("judging:manage-collection-new", name="News", description="")
+    answer = post("console:manage-collection-new", name="News", description="")
     assert answer.status_code == 400
     assert "already exists" in answer.content.decode()
 
 
 def test_a_collection_without_runs_links_to_the_upload(page):
-    text = page("judging:manage-collection", make_collection(n_runs=0).pk)
+    text = page("console:manage-collection", make_collection(n_runs=0).pk)
     assert "No runs yet" in text
     assert '<a class="button" href="#upload">Upload runs</a>' in text
     assert 'enctype="multipart/form-data"' in text
@@ -133,14 +133,14 @@ def test_a_collection_without_runs_links_to_the_upload(page):
 def test_an_upload_queues_an_import_and_shows_its_progress(post, page):
     collection = make_collection()
     file = SimpleUploadedFile("more.tsv", b"t9\tAnother topic\n")
-    answer = post("judging:manage-collection", collection.pk, kind="topics", files=file)
+    answer = post("console:manage-collection", collection.pk, kind="topics", files=file)
     assert "Importing files" in answer.content.decode()
     assert "more.tsv" in answer.content.decode()
-    assert "more.tsv" in page("judging:manage-collection", collection.pk)
+    assert "more.tsv" in page("console:manage-collection", collection.pk)
 
 
 def test_an_upload_without_a_file_says_so_beside_the_field(post):
-    answer = post("judging:manage-collection", make_collection().pk, kind="topics")
+    answer = post("console:manage-collection", make_collection().pk, kind="topics")
     assert answer.status_code == 400
     assert "Nothing was uploaded" in answer.content.decode()
     assert 'id="id_files_error"' in answer.content.decode()
@@ -155,7 +155,7 @@ def test_a_failed_import_shows_its_reason_on_the_collection(page):
         error="bad.run:3:1: expected 6 columns",
         finished_at=timezone.now(),
     )
-    assert "bad.run:3:1: expected 6 columns" in page("judging:manage-collection", collection.pk)
+    assert "bad.run:3:1: expected 6 columns" in page("console:manage-collection", collection.pk)
 
 
 def campaign_fields(collection, **changes):
@@ -178,14 +178,14 @@ def campaign_fields(collection, **changes):
 
 def test_a_new_campaign_leads_to_its_design(post, page):
     collection = make_collection()
-    assert "selected" in page("judging:manage-campaign-new", collection=str(collection.pk))
-    text = post("judging:manage-campaign-new", **campaign_fields(collection)).content.decode()
+    assert "selected" in page("console:manage-campaign-new", collection=str(collection.pk))
+    text = post("console:manage-campaign-new", **campaign_fields(collection)).content.decode()
     assert "Choose what is judged" in text
     assert Campaign.objects.get().scale.values() == [0, 1]
 
 
 def test_wrong_grades_are_explained_beside_the_field(post):
-    answer = post("judging:manage-campaign-new", **campaign_fields(make_collection(), grades="1 | Yes | 1"))
+    answer = post("console:manage-campaign-new", **campaign_fields(make_collection(), grades="1 | Yes | 1"))
     assert answer.status_code == 400
     assert "grades must be 0, 1, 2" in answer.content.decode()
     assert not Campaign.objects.exists()

@@ -30,7 +30,7 @@ from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.demo import docstrings, systems
 from touchstone.demo.folder import Folder, read_folder, read_grades
-from touchstone.demo.watched import DEPTH, Simulation, judge_audits_for_ever
+from touchstone.demo.simulation import DEPTH, Simulation, judge_audits_for_ever
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
 

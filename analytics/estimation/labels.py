@@ -1,0 +1,92 @@
+"""Bronze labels as they are: an item's raw score, its class, and the measure computed from raw labels.
+
+Label-indexed arrays have one entry per label; `label_item` holds positions in the item-indexed arrays.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.estimation.estimators import Floats, finite
+from analytics.estimation.estimators import Ints as Ints
+
+AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
+JUDGE_BIAS = "no error bar for the judges: their bias is unknown"
+
+
+def integers(name: str, values: ArrayLike, least: int | None = None, most: int | None = None) -> Ints:
+    """Return a flat integer array. Raise ValueError for another type or a value outside [least, most]."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must be a flat array of integers, got {array.dtype} with {array.ndim} axes")
+    if least is not None and array.min() < least:
+        raise ValueError(f"{name} must be at least {least}, got {array.min()}")
+    if most is not None and array.max() > most:
+        raise ValueError(f"{name} must be at most {most}, got {array.max()}")
+    return array.astype(np.int64)
+
+
+def compressed(values: Ints) -> tuple[Ints, Ints]:
+    """Return the different values, ascending, and each one's place among them; numbers near each other are not sorted.
+
+    >>> [array.tolist() for array in compressed(np.array([7, 4, 7]))]
+    [[4, 7], [1, 0, 1]]
+    """
+    least = int(values.min(initial=0))
+    if int(values.max(initial=0)) - least > 4 * values.size:
+        different, place = np.unique(values, return_inverse=True)
+        return different, place
+    present = np.bincount(values - least) > 0
+    return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[values - least]
+
+
+def item_means(label_item: ArrayLike, label_value: ArrayLike, n_items: int) -> Floats:
+    """Return the mean of the labels' values per item. Raise ValueError for an item without a label.
+
+    >>> item_means([0, 0, 1], [1, 0, 1], 2).tolist()
+    [0.5, 1.0]
+    """
+    item = integers("label_item", label_item, 0, n_items - 1)
+    value = finite("label_value", label_value, item.shape)
+    count = np.bincount(item, minlength=n_items)
+    if (count == 0).any():
+        raise ValueError(f"every item must have at least 1 label, got 0 for item {int(np.argmin(count))}")
+    return np.asarray(np.bincount(item, weights=value, minlength=n_items) / count)
+
+
+def vote_classes(label_item: ArrayLike, label_grade: ArrayLike, n_items: int, *, steps: int = 12) -> Ints:
+    """Return a bronze class per item from its votes: the mean grade in `steps` steps a grade.
+
+    12 keeps apart the means of 1, 2, 3, 4 and 6 votes. Classes with little audit are merged later.
+
+    >>> vote_classes([0, 0, 1], [1, 0, 1], 2).tolist()
+    [6, 12]
+    """
+    if steps < 1:
+        raise ValueError(f"steps must be at least 1, got {steps}")
+    return np.rint(item_means(label_item, label_grade, n_items) * steps).astype(np.int64)
+
+
+def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
+    """Return classes 0, 1, ... such that each holds at least 10 audited items, if there are so many.
+
+    While a class has fewer, the one with the fewest is joined to the poorer of its ordered neighbours.
+
+    >>> merged_classes([0, 5, 9], [True, True, False]).tolist()
+    [0, 0, 0]
+    """
+    classes = integers("bronze_class", bronze_class)
+    _, index = compressed(classes)
+    count = np.bincount(index, weights=np.asarray(audited, dtype=bool)).astype(np.int64).tolist()
+    groups = [[position] for position in range(len(count))]
+    while len(count) > 1 and min(count) < AUDITED_FOR_A_CLASS:
+        poorest = count.index(min(count))
+        near = [p for p in (poorest - 1, poorest + 1) if 0 <= p < len(count)]
+        left, right = sorted((poorest, min(near, key=lambda p: count[p])))
+        groups[left : right + 1] = [groups[left] + groups[right]]
+        count[left : right + 1] = [count[left] + count[right]]
+    merged = np.empty(len(index) and index.max() + 1, dtype=np.int64)
+    for new, members in enumerate(groups):
+        merged[members] = new
+    return merged[index]

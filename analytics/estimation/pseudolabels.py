@@ -1,0 +1,348 @@
+"""Pseudo-labels: an unbiased stand-in for the label of every frame item, judged or not, with its noise.
+
+``u* = f + (I/pi) z``, z = u - f for a judged item and 0 for all others; E[u*] = u whatever the prediction f is,
+if it was fixed without the item's own inclusion. Sums, products of different items, and so the numerators of
+DCG and AP, are then unbiased too: items are drawn independently (Poisson).
+
+Noisy labels have a second phase: judged items carry the mean mu of their bronze class, audited ones the gold
+label v, ``z = (mu - f) + (A/pi_a) (v - mu)``. That is GREG-label (`analytics.estimation.correction`) written per item.
+
+A graded label is kept as a staircase of 0/1 labels, see `analytics.estimation.graded_labels`.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analytics.estimation.correction import class_moments
+from analytics.estimation.estimators import Floats, finite, probabilities
+from analytics.estimation.graded_labels import mean_on_stairs as mean_on_stairs
+from analytics.estimation.graded_labels import on_stairs as on_stairs
+from analytics.estimation.graded_labels import stairs as stairs
+from analytics.estimation.graded_labels import topic_sums
+from analytics.estimation.labels import Ints, integers, merged_classes
+
+
+@dataclass(frozen=True)
+class PseudoLabels:
+    """Return of `pseudo_labels`: what `analytics.estimation.ratios` needs to know about labels; nothing about runs.
+
+    Attributes
+    ----------
+    n_topics : int
+    topic_index, utility : arrays [frame]
+        Topic of each item; u* in units of gain (may be negative, or above the largest gain).
+    steps : array [stair]
+    stair_total, stair_found : arrays [stair, topic]
+        Sum of u* on the stair over the topic's items, which estimates how many items reach it: without bias,
+        but for the split of the prediction over the stairs of a graded scale. How many are known to reach it.
+    judged : int array [judged]
+        Places in the frame.
+    draw_noise, audit_noise : arrays [stair, judged]
+        Standard deviation that the drawing (the audit) puts on the item's u*; their squares sum to the
+        unbiased estimate of the Poisson variance of any sum of u*.
+    expected_noise : array [stair, judged]
+        What the drawing's noise is expected to be, see `cautious`.
+    found_draw_noise, found_audit_noise : arrays [stair, judged]
+        Standard deviation of the item's part of `stair_found`; it varies together with the totals.
+    counted : bool array [judged]
+        Items whose label is known: all judged ones, or the audited ones where there is an audit.
+    predicted : bool
+        Whether there is a prediction: False is Horvitz-Thompson.
+    sources : tuple of str
+        The errors that the noise contains.
+    """
+
+    n_topics: int
+    topic_index: Ints
+    utility: Floats
+    steps: Floats
+    stair_total: Floats
+    stair_found: Floats
+    judged: Ints
+    draw_noise: Floats
+    audit_noise: Floats
+    expected_noise: Floats
+    found_draw_noise: Floats
+    found_audit_noise: Floats
+    counted: NDArray[np.bool_]
+    predicted: bool
+    sources: tuple[str, ...]
+
+    @property
+    def known_noun(self) -> str:
+        """What an item with a known label is called."""
+        return "audited" if "gold" in self.sources else "judged"
+
+    @cached_property
+    def noisy(self) -> Ints:
+        """Places among the judged items of those whose u* has noise: not drawn, or not audited, for certain."""
+        noise = (self.draw_noise, self.audit_noise, self.found_draw_noise, self.found_audit_noise)
+        return np.flatnonzero(np.concatenate(noise).any(axis=0))
+
+    def replicates(self, multiplier: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Return noise[noisy, replicate] of every stair, and of every stair's found items.
+
+        `multiplier` is [noisy, replicate] without an audit, else [2 * noisy, replicate]: the drawing's, then the
+        audit's; of mean 0 and variance 1.
+        """
+        n = self.noisy.size
+        made = []
+        for draw, audit in (
+            (self.draw_noise, self.audit_noise),
+            (self.found_draw_noise, self.found_audit_noise),
+        ):
+            rows = [row[self.noisy, None] * multiplier[:n] for row in draw]
+            if multiplier.shape[0] > n:
+                for row, one in zip(audit, rows, strict=True):
+                    one += row[self.noisy, None] * multiplier[n:]
+            made.append(rows)
+        return made[0], made[1]
+
+    def cautious(self) -> "PseudoLabels":
+        """Return the same with the larger of two noises of the drawing, topic by topic: seen or expected.
+
+        A topic in which a relevant document was missed because it was unlikely to be drawn shows no noise at all.
+        What its prediction (or the bronze class) leaves open is expected noise; where that is larger, it counts.
+        """
+        topic = self.topic_index[self.judged]
+        sizes = [
+            (self.steps[:, None] * noise).sum(axis=0) ** 2 for noise in (self.draw_noise, self.expected_noise)
+        ]
+        seen, expected = topic_sums(topic, np.stack(sizes), self.n_topics)
+        return replace(
+            self, draw_noise=np.where((expected > seen)[topic], self.expected_noise, self.draw_noise)
+        )
+
+    @property
+    def is_census(self) -> bool:
+        """Whether every item of the frame is known, so that nothing is estimated."""
+        everything = self.counted.all() and self.judged.size == self.topic_index.size
+        return bool(everything and self.noisy.size == 0)
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """Validated input. Without an audit: every judged item audited with probability 1, mu = v."""
+
+    prediction: Floats
+    topic: Ints
+    judged: Ints
+    draw_probability: Floats
+    class_mean: Floats  # [stair, judged]
+    audited: NDArray[np.bool_]
+    audit_probability: Floats
+    gold: Floats  # [stair, judged], read where audited
+    class_variance: Floats | None = None  # [stair, judged] of the stairs' labels; None without an audit
+    gain_variance: Floats | None = None  # [judged]
+
+
+def _places(judged: ArrayLike, n_frame: int) -> Ints:
+    places = integers("judged", judged, 0, n_frame - 1)
+    if np.unique(places).size != places.size:
+        raise ValueError(f"judged must name every item once, got {places.size} places of fewer items")
+    return places
+
+
+def _stair_rows(name: str, values: ArrayLike, shape: tuple[int, int]) -> Floats:
+    rows = finite(name, np.atleast_2d(np.asarray(values, dtype=np.float64)), shape)
+    if ((rows < 0) | (rows > 1)).any():
+        raise ValueError(f"{name} must be in [0, 1], got {rows[(rows < 0) | (rows > 1)][0]}")
+    return rows
+
+
+def _expected_noise(phases: _Phases, guess: Floats, steps: Floats) -> Floats:
+    """Return [stair, judged]: the drawing's noise if labels vary as the prediction, or the bronze class, says.
+
+    The stairs' noises share one multiplier, so they are scaled to the noise of the gain, which is smaller than
+    their sum.
+    """
+    if phases.class_variance is None or phases.gain_variance is None:
+        p = np.minimum.accumulate(
+            np.clip(guess, 0, 1), axis=0
+        )  # no stair is reached more often than the one below
+        square = p * (1 - p)
+        gain = (steps[:, None] * p).sum(axis=0)
+        whole = ((2 * np.cumsum(steps) - steps)[:, None] * steps[:, None] * p).sum(axis=0) - gain**2
+    else:
+        off = phases.class_mean - guess
+        square = off**2 + phases.class_variance / phases.audit_probability
+        whole = (steps[:, None] * off).sum(axis=0) ** 2 + phases.gain_variance / phases.audit_probability
+    parts = np.sqrt(square)
+    total = (steps[:, None] * parts).sum(axis=0)
+    share = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+    pi = phases.draw_probability
+    return np.asarray(share * np.sqrt(np.maximum(whole, 0) * (1 - pi)) / pi)
+
+
+def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple[str, ...]) -> PseudoLabels:
+    pi, pi_a = phases.draw_probability, phases.audit_probability
+    surprise = np.where(phases.audited, (phases.gold - phases.class_mean) / pi_a, 0.0)
+    observed = phases.class_mean + surprise  # [stair, judged], unbiased for the stair's label
+    # A gain of 1 is split over the stairs as the sample says; the split moves the ideal ranking only, never u*.
+    share = np.maximum((observed / pi).sum(axis=1), 0.0)
+    scale = float((share * steps).sum())
+    share = share / scale if scale > 0 else np.full(steps.size, 1 / float(steps.sum()))
+    guess = share[:, None] * phases.prediction[phases.judged]
+    gap = (observed - guess) / pi
+    topic = phases.topic[phases.judged]
+    guessed = topic_sums(phases.topic, phases.prediction[None], n_topics)
+    known = np.where(phases.audited, phases.gold, 0.0)
+    utility = phases.prediction.copy()
+    utility[phases.judged] += (steps[:, None] * gap).sum(axis=0)
+    return PseudoLabels(
+        n_topics=n_topics,
+        topic_index=phases.topic,
+        utility=utility,
+        steps=steps,
+        stair_total=share[:, None] * guessed + topic_sums(topic, gap, n_topics),
+        stair_found=topic_sums(topic, known, n_topics),
+        judged=phases.judged,
+        draw_noise=gap * np.sqrt(1 - pi),
+        audit_noise=surprise * np.sqrt(pi * (1 - pi_a)) / pi,
+        expected_noise=_expected_noise(phases, guess, steps),
+        found_draw_noise=known * np.sqrt(1 - pi),
+        found_audit_noise=known * np.sqrt(pi * (1 - pi_a)),
+        counted=phases.audited,
+        predicted=bool(phases.prediction.any()),
+        sources=sources,
+    )
+
+
+def pseudo_labels(
+    *,
+    prediction: ArrayLike,
+    topic_index: ArrayLike,
+    n_topics: int,
+    judged: ArrayLike,
+    draw_probability: ArrayLike,
+    label: ArrayLike,
+    steps: ArrayLike = (1.0,),
+) -> PseudoLabels:
+    """Return the pseudo-labels of items whose judged label is taken as it is.
+
+    Parameters
+    ----------
+    prediction : array [frame]
+        f in units of gain, fixed without the item's own inclusion (cross-fitted); zeros give Horvitz-Thompson.
+    topic_index : int array [frame], in 0..n_topics-1
+    judged : int array [judged]
+        Places in the frame. `draw_probability` and `label` follow it.
+    label : array [stair, judged] or [judged]
+        In [0, 1]: `on_stairs` of the grade, or its mean over the labels of the item.
+    steps : array [stair]
+        `stairs(gains).steps`.
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit, anything not finite, probabilities outside (0, 1], labels outside [0, 1].
+
+    Examples
+    --------
+    >>> pseudo_labels(prediction=[.4, .3, .5, .2], topic_index=[0] * 4, n_topics=1, judged=[0, 2],
+    ...               draw_probability=[.5, 1], label=[1, 1]).utility.round(6).tolist()
+    [1.6, 0.3, 1.0, 0.2]
+    """
+    step, f, topic, places, pi = _frame(prediction, topic_index, n_topics, judged, draw_probability, steps)
+    rows = _stair_rows("label", label, (step.size, places.size))
+    certain = np.ones(places.size)
+    phases = _Phases(f, topic, places, pi, rows, certain > 0, certain, rows)
+    return _pseudo_labels(phases, n_topics, step, ("drawing",))
+
+
+def _frame(
+    prediction: ArrayLike,
+    topic_index: ArrayLike,
+    n_topics: int,
+    judged: ArrayLike,
+    draw_probability: ArrayLike,
+    steps: ArrayLike,
+) -> tuple[Floats, Floats, Ints, Ints, Floats]:
+    if n_topics < 1:
+        raise ValueError(f"n_topics must be at least 1, got {n_topics}")
+    topic = integers("topic_index", topic_index, 0, n_topics - 1)
+    f = finite("prediction", prediction, (topic.size,))
+    step = np.atleast_1d(finite("steps", steps))
+    if step.ndim != 1 or step.size == 0 or (step <= 0).any():
+        raise ValueError(f"steps must be flat and above 0, got {step.tolist()}")
+    places = _places(judged, topic.size)
+    return step, f, topic, places, probabilities("draw_probability", draw_probability, places.size)
+
+
+def census(*, topic_index: ArrayLike, n_topics: int, grades: ArrayLike, gains: ArrayLike) -> PseudoLabels:
+    """Return the pseudo-labels of a frame of which every grade is known: the true value, nothing estimated."""
+    rows = on_stairs(gains, grades)
+    everything = np.arange(rows.shape[1])
+    return pseudo_labels(
+        prediction=np.zeros(everything.size),
+        topic_index=topic_index,
+        n_topics=n_topics,
+        judged=everything,
+        draw_probability=np.ones(everything.size),
+        label=rows,
+        steps=stairs(gains).steps,
+    )
+
+
+def corrected_pseudo_labels(
+    *,
+    prediction: ArrayLike,
+    topic_index: ArrayLike,
+    n_topics: int,
+    judged: ArrayLike,
+    draw_probability: ArrayLike,
+    bronze_class: ArrayLike,
+    audited: ArrayLike,
+    gold_grade: ArrayLike,
+    audit_probability: ArrayLike,
+    gains: ArrayLike,
+) -> PseudoLabels:
+    """Return the pseudo-labels corrected by an audit: ``f + (I/pi) [(mu - f) + (A/pi_a) (v - mu)]``.
+
+    `prediction`, `topic_index`, `judged` as in `pseudo_labels`; the rest, one entry per judged item, as in
+    `analytics.estimation.correction.greg_label`: the class means mu are the same, so the sum of w u* is its value.
+    Every judged item must have had a chance of being audited.
+
+    Where an audit happened to find few errors, its noise is what the variances of the classes predict, for
+    every judged item, instead of what the audited ones show: the larger of the two, as in `greg_label`.
+
+    Raises
+    ------
+    ValueError
+        As `pseudo_labels`; an audit probability outside (0, 1]; a grade the scale does not have.
+
+    Source: methods/sampling.md, section 6; methods/real-judges.md, section 2.
+    """
+    flight = stairs(gains)
+    step, f, topic, places, pi = _frame(
+        prediction, topic_index, n_topics, judged, draw_probability, flight.steps
+    )
+    seen = np.asarray(audited)
+    if seen.dtype != np.bool_ or seen.shape != places.shape:
+        raise ValueError(f"audited must be {places.size} booleans, got {seen.dtype} of shape {seen.shape}")
+    pi_a = probabilities("audit_probability", audit_probability, places.size)
+    classes = integers("bronze_class", bronze_class)
+    if classes.size != places.size:
+        raise ValueError(f"bronze_class must have length {places.size}, got {classes.size}")
+    gold = on_stairs(gains, np.where(seen, gold_grade, 0)) * seen
+    if places.size == 0:
+        nothing = np.zeros((step.size, 0))
+        return _pseudo_labels(
+            _Phases(f, topic, places, pi, nothing, seen, pi_a, nothing), n_topics, step, ("drawing", "gold")
+        )
+    merged = merged_classes(classes, seen)
+    moments = np.stack([class_moments(merged, seen, row, pi_a, 1.0) for row in gold])  # [stair, 2, judged]
+    gain = (step[:, None] * gold).sum(axis=0)
+    spread = class_moments(merged, seen, gain, pi_a, float(step.sum()))[1]
+    phases = _Phases(f, topic, places, pi, moments[:, 0], seen, pi_a, gold, moments[:, 1], spread)
+    made = _pseudo_labels(phases, n_topics, step, ("drawing", "label noise", "gold"))
+    predicted = np.sqrt((1 / pi_a - 1) * spread / pi)
+    seen_noise = (step[:, None] * made.audit_noise).sum(axis=0)
+    if (seen_noise**2).sum() >= (predicted**2).sum():
+        return made
+    deviation = np.sqrt(moments[:, 1])
+    part = deviation / (step[:, None] * deviation).sum(axis=0)  # of a gain of 1, on each stair
+    return replace(made, audit_noise=part * predicted)

@@ -1,0 +1,169 @@
+"""The two halves of nDCG and AP, from pseudo-labels: numerators of runs, denominators of topics.
+
+Both are also known as functions of the labels' noise, so that a replicate of the bootstrap costs no more than the
+judged items do: a numerator is a polynomial of degree 1 or 2 in the noise, a denominator a function of one sum a
+topic and stair.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.estimation.estimators import Floats
+from analytics.estimation.graded_labels import topic_sums
+from analytics.estimation.labels import Ints
+from analytics.estimation.pseudolabels import PseudoLabels
+from sampling.measures.families import RatioMeasure
+
+
+def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
+    """Return the ranks as [run, frame]; ValueError for other shapes, types or negative ranks."""
+    rank = np.atleast_2d(np.asarray(ranks))
+    if rank.dtype.kind not in "iu":
+        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
+    if rank.ndim != 2 or rank.shape[0] == 0 or rank.shape[1] != labels.topic_index.size:
+        raise ValueError(f"ranks must have shape (runs, {labels.topic_index.size}), got {rank.shape}")
+    if rank.size and int(rank.min()) < 0:
+        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
+    return rank.astype(np.int64, copy=False)
+
+
+def quotient(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, 0 where both are 0 (nothing is relevant)."""
+    return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One run's items within the cutoff, ordered by topic and rank."""
+
+    item: Ints
+    topic: Ints
+    rank: Ints
+    weight: Floats  # discount (nDCG) or 1/rank (AP)
+    utility: Floats
+    place: Ints  # of the item among the noisy ones, -1 where its u* has no noise
+
+
+def listed(measure: RatioMeasure, labels: PseudoLabels, ranks: Ints) -> Listed:
+    """Return what a run lists within the cutoff; ValueError for two items at one rank."""
+    cutoff = np.iinfo(np.int64).max if measure.cutoff is None else measure.cutoff
+    item = np.flatnonzero((ranks > 0) & (ranks <= cutoff))
+    item = item[np.lexsort((ranks[item], labels.topic_index[item]))]
+    topic, rank = labels.topic_index[item], ranks[item]
+    twice = (np.diff(topic) == 0) & (np.diff(rank) == 0)
+    if twice.any():
+        raise ValueError(
+            f"a run must have one item at a rank of a topic, got two at rank {rank[1:][twice][0]}"
+        )
+    place = np.full(labels.topic_index.size, -1, dtype=np.int64)
+    place[labels.judged[labels.noisy]] = np.arange(labels.noisy.size)
+    weight = 1 / rank if measure.family == "AP" else 1 / np.log2(rank + 1.0)
+    return Listed(item, topic, rank, weight, labels.utility[item], place[item])
+
+
+def _before(values: Floats, topic: Ints) -> Floats:
+    """Return the sum of the values before each row within its topic; rows are sorted by topic."""
+    if topic.size == 0:
+        return values
+    total = np.cumsum(values, axis=0)
+    exclusive = total - values
+    first = np.flatnonzero(np.diff(topic, prepend=-1))
+    start = exclusive[first]
+    return np.asarray(exclusive - np.repeat(start, np.diff(first, append=topic.size), axis=0))
+
+
+def _by_topic(values: Floats, topic: Ints, n_topics: int) -> Floats:
+    """Return [topic, replicate], the sums of the rows of each topic; rows are sorted by topic."""
+    sums = np.zeros((n_topics, values.shape[1]))
+    if topic.size:
+        first = np.flatnonzero(np.diff(topic, prepend=-1))
+        sums[topic[first]] = np.add.reduceat(values, first, axis=0)
+    return sums
+
+
+@dataclass(frozen=True)
+class Numerator:
+    """A run's numerator as a polynomial in the noise e of its noisy items, of degree 1 (nDCG) or 2 (AP).
+
+    ``value[topic] + sum slope_i e_i + sum_{j before i} weight_i e_i e_j``. Items not judged, or known for
+    certain, have no noise, so a replicate costs what the others of the run cost.
+    """
+
+    value: Floats  # [topic]
+    place: Ints
+    topic: Ints
+    slope: Floats
+    weight: Floats | None  # None: linear
+
+    def replicates(self, noise: Floats) -> Floats:
+        """Return [topic, replicate] for noise[noisy, replicate]."""
+        mine = noise[self.place]
+        terms = mine * self.slope[:, None]
+        if self.weight is not None:
+            terms += mine * self.weight[:, None] * _before(mine, self.topic)
+        return self.value[:, None] + _by_topic(terms, self.topic, self.value.size)
+
+
+def numerator(measure: RatioMeasure, labels: PseudoLabels, run: Listed) -> Numerator:
+    """Return the polynomial of one run."""
+    noisy = run.place >= 0
+    place, topic = run.place[noisy], run.topic[noisy]
+    weighted = run.weight * run.utility
+    if measure.family == "nDCG":
+        value = topic_sums(run.topic, weighted[None], labels.n_topics)[0]
+        return Numerator(value, place, topic, run.weight[noisy], None)
+    above = _before(run.utility, run.topic)
+    terms = np.stack([weighted * (1 + above), weighted])
+    value, total = topic_sums(run.topic, terms, labels.n_topics)
+    below = total[run.topic] - _before(weighted, run.topic) - weighted
+    slope = run.weight * (1 + above) + below
+    return Numerator(value, place, topic, slope[noisy], run.weight[noisy])
+
+
+class Denominator:
+    """R, or the gain of the ideal ranking, per topic, from the numbers of items on the stairs."""
+
+    def __init__(self, measure: RatioMeasure, labels: PseudoLabels):
+        self.labels, self.measure = labels, measure
+        noisy = labels.topic_index[labels.judged[labels.noisy]]
+        self.order = np.argsort(noisy, kind="stable")
+        self.topic = noisy[self.order]
+        pooled = int(np.bincount(labels.topic_index, minlength=1).max(initial=1))
+        depth = pooled if measure.cutoff is None else min(measure.cutoff, max(pooled, 1))
+        self.ideal = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(1, depth + 1) + 1.0))))
+
+    def values(
+        self, stair_noise: Sequence[Floats] | None = None, found_noise: Sequence[Floats] | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return ([topic, replicate] for macro, [replicate] for micro) under noise[noisy, replicate] a stair.
+
+        At least what was found, and for macro at least one relevant document a topic: without one its
+        numerator is 0 whatever the denominator, and the tools count it as 0. In a replicate the number found has
+        noise too: with a bound that stood still the replicates would lie above it too often, and the estimate
+        would be corrected for a bias it does not have.
+        """
+        totals = self._disturbed(self.labels.stair_total, stair_noise)
+        found = self._disturbed(self.labels.stair_found, found_noise)
+        if self.measure.family == "AP":
+            whole = np.maximum(totals[0].sum(axis=0), found[0].sum(axis=0))
+            return np.maximum(np.maximum(totals[0], found[0]), 1.0), whole
+        macro, micro = np.zeros_like(totals[0]), np.zeros_like(totals[0])
+        steps = np.arange(self.ideal.size, dtype=np.float64)
+        for stair, step in enumerate(self.labels.steps):
+            count = np.maximum(totals[stair], found[stair])
+            micro += step * np.interp(count, steps, self.ideal)
+            macro += step * np.interp(np.maximum(count, 1.0) if stair == 0 else count, steps, self.ideal)
+        return macro, micro.sum(axis=0)
+
+    def _disturbed(self, counts: Floats, noise: Sequence[Floats] | None) -> list[Floats]:
+        """Return [topic, replicate] per stair: the counts with their noise."""
+        rows = [row[:, None] for row in counts]
+        if noise is None:
+            return rows
+        return [
+            row + _by_topic(one[self.order], self.topic, self.labels.n_topics)
+            for row, one in zip(rows, noise, strict=True)
+        ]

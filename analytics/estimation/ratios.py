@@ -1,0 +1,310 @@
+"""nDCG and AP from a sample of judgments: ratios of two estimates, with a bootstrap interval.
+
+The numerator is unbiased, the denominator (the number of relevant documents, or the gain of the ideal ranking) is
+unbiased up to a bend, so their ratio has a bias that vanishes as judgments are added. The bootstrap repeats the
+drawing around the estimate; as far as its mean lies from the estimate, so far is the estimate taken to lie from
+the truth, and that is taken off. It does not remove all: hence the refusals below a number of judgments.
+
+How to call it: make `analytics.estimation.pseudolabels.PseudoLabels` of the draw, its judgments and, for corrected
+numbers, the audit; then ``ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=...)`` gives one result a
+run and one a pair of runs, all from the same replicates.
+
+Memory: about a dozen arrays of CHUNK_NUMBERS floats, two floats per run and replicate, and what all runs
+return within the cutoff.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.estimation.estimators import (
+    FEWEST_ITEMS,
+    Estimate,
+    Floats,
+    Refusal,
+    estimate,
+    few_items_warning,
+    too_few,
+)
+from analytics.estimation.labels import Ints
+from analytics.estimation.pseudolabels import PseudoLabels
+from analytics.estimation.ratio_parts import Denominator, Listed, checked_ranks, listed, numerator, quotient
+from sampling.measures.families import RatioMeasure
+
+REPLICATES = 1000
+CHUNK_NUMBERS = 1_000_000  # of one array of replicates: 8 MB
+# Known items that a ratio needs, by simulation (benchmarks/ratios.py): a topic on average, or a share of the pool.
+# Macro needs what micro needs as well, so that 20 % of a pool of ten documents is not enough.
+MACRO_PER_TOPIC, MACRO_SHARE = 100, 0.2
+MICRO_PER_TOPIC, MICRO_SHARE = 8, 0.5
+MICRO_PER_TOPIC_UNPREDICTED = 30  # without a prediction whatever was not drawn counts as not relevant
+KNOWN_FOR_NORMAL = 100  # from here z, below t, as in `analytics.estimation.correction`
+ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
+
+
+# -- the bootstrap ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Replicated:
+    """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator."""
+
+    macro: Floats
+    micro: Floats
+    macro_replicates: Floats
+    micro_replicates: Floats
+    total: float
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The replicates that the bias is read from, and the cautious ones that the standard error is."""
+
+    seen: _Replicated
+    cautious: _Replicated
+
+
+def _replicated(
+    measure: RatioMeasure, labels: PseudoLabels, runs: Sequence[Listed], replicates: int, seed: int
+) -> _Replicated:
+    numerators = [numerator(measure, labels, run) for run in runs]
+    denominator = Denominator(measure, labels)
+    by_topic, whole = denominator.values()
+    value = np.stack([one.value for one in numerators])
+    macro = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
+    micro = quotient(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
+    macro_b, micro_b = np.zeros((2, len(numerators), replicates))
+    n_noisy = labels.noisy.size
+    n_multipliers = n_noisy * (2 if labels.known_noun == "audited" else 1)
+    chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, n_multipliers)))
+    rng = np.random.default_rng(seed)
+    for start in range(0, replicates, chunk):
+        part = slice(start, min(start + chunk, replicates))
+        # one row a replicate: the stream is the same however the replicates are cut into chunks
+        multiplier = (
+            np.ascontiguousarray(rng.standard_exponential((part.stop - part.start, n_multipliers)).T) - 1
+        )
+        stair_noise, found_noise = labels.replicates(multiplier)
+        noise = sum(
+            (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
+            start=np.zeros((n_noisy, 1)),
+        )
+        by_topic, total = denominator.values(stair_noise, found_noise)
+        for run, one in enumerate(numerators):
+            drawn = one.replicates(noise)
+            macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)
+            micro_b[run, part] = quotient(drawn.sum(axis=0), total)
+    return _Replicated(macro, micro, macro_b, micro_b, float(whole[0]))
+
+
+def _made(
+    measure: RatioMeasure,
+    labels: PseudoLabels,
+    rank: Ints,
+    runs: Sequence[Listed],
+    replicates: int,
+    seed: int,
+) -> _Made:
+    seen = _replicated(measure, labels, runs, replicates, seed)
+    wide = labels.cautious()
+    if np.array_equal(wide.draw_noise, labels.draw_noise):
+        return _Made(seen, seen)
+    again = [listed(measure, wide, row) for row in rank]
+    return _Made(seen, _replicated(measure, wide, again, replicates, seed))
+
+
+# -- results ------------------------------------------------------------------------------------------------
+
+
+def ratio_estimates(
+    measure: RatioMeasure,
+    labels: PseudoLabels,
+    ranks: ArrayLike,
+    *,
+    seed: int,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    replicates: int = REPLICATES,
+) -> list[Estimate | Refusal]:
+    """Return the ratio of every run, then the difference of every pair of runs, with 95 % intervals.
+
+    Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
+    standard deviation, with the noise of `PseudoLabels.cautious` if that is larger; z from 100 known items that the
+    target ranks, below that t with one degree of freedom less than their number. A topic without a relevant
+    document, or for which a run returns nothing, counts 0 in the mean over topics, as in ir_measures and
+    ``trec_eval -c``. In the ratio of sums an empty ranking adds 0 above and the ideal below, a topic without a
+    relevant document nothing to either. Documents outside the frame count as not relevant, as in every pooled
+    evaluation.
+
+    Assumption: Poisson draw with the recorded probabilities, a prediction fixed without the item's own
+    inclusion, and (corrected pseudo-labels) a Poisson audit whose gold grades are right. These topics: the
+    interval does not contain the choice of topics.
+
+    Refused: fewer than 10 known items that the target ranks; micro below about 8 known items a topic (30 without
+    a prediction) or half of the pool, or with nothing relevant known; macro below that, or below about 100 a topic
+    or 20 % of the pool, or with a topic that has none, or without a prediction, where its intervals are too short
+    (the words then carry the micro value).
+
+    Parameters
+    ----------
+    measure : RatioMeasure
+        Of `sampling.measures.families.parse_ratio`.
+    labels : PseudoLabels
+        For AP of one stair of step 1: make them with gains of 0 and 1.
+    ranks : int array [run, frame]
+        A run's rank of each item, 0 where it does not return it.
+    pairs : pairs of runs, default all, (a, b) with a < b, in the order (0, 1), (0, 2), ...
+    seed, replicates : int
+        Of the multiplier bootstrap. Every run and pair is computed from the same replicates.
+
+    Raises
+    ------
+    ValueError
+        Ranks of the wrong shape or type, negative, or two items at one rank; AP of graded pseudo-labels; fewer
+        than 100 replicates; a pair that names a run that is not there.
+
+    Source: methods/sampling.md, section 6; Schnabel et al. (2016), section 3.3 for ratios of estimates;
+    Jarvelin and Kekalainen (2002) for nDCG; Efron and Tibshirani (1993), chapter 10 for the bias.
+    """
+    rank = checked_ranks(labels, ranks)
+    wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
+
+    runs = [listed(measure, labels, row) for row in rank]
+    made = _made(measure, labels, rank, runs, replicates, seed)
+    ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
+    known = rank[:, labels.judged[labels.counted]]
+    known = known * (known <= (measure.cutoff or np.iinfo(np.int64).max))
+    results = [
+        _result(measure, labels, made, (run,), int(np.count_nonzero(known[run]))) for run in range(len(rank))
+    ]
+    for a, b in wanted:
+        if ranking[a] == ranking[b]:
+            same = "the two runs are the same inside the cutoff"
+            results.append(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same))
+        else:
+            used = int(np.count_nonzero(known[a] != known[b]))
+            results.append(_result(measure, labels, made, (a, b), used))
+    return results
+
+
+def _checked_pairs(
+    measure: RatioMeasure,
+    labels: PseudoLabels,
+    n_runs: int,
+    pairs: Sequence[tuple[int, int]] | None,
+    replicates: int,
+) -> list[tuple[int, int]]:
+    """Return the wanted pairs; ValueError for what `ratio_estimates` cannot do."""
+    if measure.family == "AP" and labels.steps.tolist() != [1.0]:
+        raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
+    if replicates < 100:
+        raise ValueError(f"replicates must be at least 100, got {replicates}")
+    wanted = list(combinations(range(n_runs), 2)) if pairs is None else list(pairs)
+    for pair in wanted:
+        if not all(0 <= run < n_runs for run in pair):
+            raise ValueError(f"pairs must name runs within [0, {n_runs - 1}], got {pair}")
+    return wanted
+
+
+def _result(
+    measure: RatioMeasure, labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
+) -> Estimate | Refusal:
+    """Return the answer for a run, or for the difference of two."""
+    if used < FEWEST_ITEMS and not labels.is_census:
+        return too_few(used, noun=f"{labels.known_noun} items")
+    if measure.averaging == "micro":
+        return _micro(measure, labels, made, runs, used)
+    missing = missing_for_macro(labels)
+    if not missing and (labels.predicted or labels.is_census):
+        return _estimate(made, "macro", runs, labels, used)
+    instead = _micro(measure, labels, made, runs, used)
+    words = (
+        f"Its micro form is refused too: {instead.reason}"
+        if isinstance(instead, Refusal)
+        else f"Its micro form, the ratio of the sums over topics, is {instead.value:.4f} "
+        f"[{instead.low:.4f}, {instead.high:.4f}]"
+    )
+    what = f"the mean of {measure.name} over topics"
+    if not missing:
+        return Refusal(f"{what} needs a prediction of what nobody judged. {words}")
+    reason = _too_few(labels, what, MACRO_PER_TOPIC, MACRO_SHARE)
+    return Refusal(f"{reason}, and some in every topic. {words}", missing)
+
+
+def _micro(
+    measure: RatioMeasure, labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
+) -> Estimate | Refusal:
+    """Return the ratio of the sums over topics, or why there is none."""
+    missing = missing_for_micro(labels)
+    if missing:
+        words = _too_few(labels, f"a ratio of sums ({measure.name})", _micro_per_topic(labels), MICRO_SHARE)
+        return Refusal(words, missing)
+    if made.seen.total <= 0:
+        return Refusal("nothing relevant is known, so there is nothing to divide by")
+    return _estimate(made, "micro", runs, labels, used)
+
+
+def _too_few(labels: PseudoLabels, what: str, per_topic: int, share: float) -> str:
+    known, pooled = int(labels.counted.sum()), labels.topic_index.size
+    return (
+        f"too few {labels.known_noun} items for {what}: {known / labels.n_topics:.1f} a topic, {known / pooled:.1%} "
+        f"of the pool; about {per_topic} a topic or {share:.0%} of the pool are needed"
+    )
+
+
+def _micro_per_topic(labels: PseudoLabels) -> int:
+    return MICRO_PER_TOPIC if labels.predicted else MICRO_PER_TOPIC_UNPREDICTED
+
+
+def missing_for_micro(labels: PseudoLabels) -> int:
+    """Return how many more known items a ratio of sums needs, 0 if there are enough."""
+    return _missing(labels, _micro_per_topic(labels), MICRO_SHARE)
+
+
+def missing_for_macro(labels: PseudoLabels) -> int:
+    """Return how many more known items a mean over topics needs, 0 if there are enough, and some in every topic."""
+    known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
+    pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
+    without = int(np.count_nonzero((pooled > 0) & (known == 0)))
+    return max(without, _missing(labels, MACRO_PER_TOPIC, MACRO_SHARE), missing_for_micro(labels))
+
+
+def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
+    known = int(labels.counted.sum())
+    enough = min(per_topic * labels.n_topics, share * labels.topic_index.size)
+    return 0 if labels.is_census or known >= ABOUT * enough else math.ceil(enough - known)
+
+
+def _estimate(
+    made: _Made, average: Literal["macro", "micro"], runs: tuple[int, ...], labels: PseudoLabels, used: int
+) -> Estimate:
+    """Return 2 * estimate - bootstrap mean, with the bootstrap's variance; the value itself if all is known."""
+
+    def of_target(values: Floats) -> Floats:
+        return np.asarray(values[runs[0]] - values[runs[1]] if len(runs) == 2 else values[runs[0]])
+
+    macro = average == "macro"
+    value = float(of_target(made.seen.macro if macro else made.seen.micro))
+    if labels.is_census:
+        return estimate(value, 0.0, degrees_of_freedom=None, n=used, sources=labels.sources)
+    drawn, wide = (
+        of_target(one.macro_replicates if macro else one.micro_replicates)
+        for one in (made.seen, made.cautious)
+    )
+    bias, variance = float(drawn.mean()) - value, float(max(drawn.var(ddof=1), wide.var(ddof=1)))
+    warnings = [few_items_warning(used, f"{labels.known_noun} items")]
+    if bias**2 > variance / 4:
+        warnings.append("the correction for bias is more than half the standard error")
+    return estimate(
+        value - bias,
+        variance,
+        degrees_of_freedom=None if used >= KNOWN_FOR_NORMAL else used - 1,
+        n=used,
+        sources=labels.sources,
+        components=(("drawing", variance),) if labels.sources == ("drawing",) else (),
+        warning="; ".join(filter(None, warnings)),
+    )

@@ -1,0 +1,254 @@
+"""What the estimates are made of and what they say: every pair of the frame, every estimate, every matrix."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from django.db.models import Value
+from django.db.models.functions import Coalesce, Collate
+
+from analytics.frames import CampaignArrays
+from analytics.models import Computation, ConfusionEstimate, Estimate, Method
+from analytics.releases.folder import Folder, json_line
+from analytics.releases.services.judgments import Used
+from analytics.releases.tables import ITEMS
+from analytics.services.estimate_rows import AUDITS_PLANNED
+from analytics.services.label_classes import bronze_classes
+from analytics.services.predictions import Predictions
+from judging.models import Campaign
+from sampling.measures.families import grade_gains, measure_kind, parse_measure, parse_ratio
+from sampling.models import Draw
+
+NUMBERS = (
+    "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
+    "topics_high", "topics_refusal", "always_low", "always_high", "components", "n", "sources", "refusal", "warning",
+)  # fmt: skip
+ROWS_AT_ONCE = 5000
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the methods were given, as the release shows it."""
+
+    pairs: pl.DataFrame  # of the frame: the columns of items.jsonl that grades do not say
+    used: Used
+    in_matrices: frozenset[int]  # keys of assessors
+    heading: dict[str, Any]  # of estimates.json
+
+
+NOTHING_USED = Used(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def no_inputs(campaign: Campaign, reason: str) -> Inputs:
+    """Return what there is to say where nothing was drawn."""
+    told_by_grades = {"grade", "joint_grade", "adjudicated_grade"}
+    known = {name: kind for name, kind in ITEMS.items() if name not in told_by_grades}
+    pairs = pl.DataFrame(schema={**known, "gold_answer": pl.Int16})
+    return Inputs(pairs, NOTHING_USED, frozenset(), _heading(campaign, None, None, {}, reason))
+
+
+def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation) -> Inputs:
+    """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
+    names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
+    knows_truth = computation.estimates.filter(method=Method.TRUE).exists()
+    measures, predicted = _predictions(campaign, arrays, names)
+    order = np.argsort(arrays.label_judgment, kind="stable")
+    checks = np.argsort(arrays.check_judgment, kind="stable")
+    used = Used(
+        arrays.label_judgment[order],
+        arrays.check_judgment[checks],
+        arrays.check_true[checks].astype(np.int64),
+    )
+    return Inputs(
+        _pairs(campaign, arrays, predicted, knows_truth),
+        used,
+        frozenset(assessor.pk for assessor in arrays.assessors),
+        _heading(campaign, arrays, computation, measures, ""),
+    )
+
+
+def _predictions(
+    campaign: Campaign, arrays: CampaignArrays, names: Iterable[str]
+) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Return what is told of each measure, and the predictions that they name; some measures share one."""
+    predictions, scale = Predictions(arrays), campaign.scale
+    known: dict[tuple[float, ...], int] = {}
+    columns: list[np.ndarray] = []
+    measures: dict[str, Any] = {}
+    for name in names:
+        if measure_kind(name) == "ratio":
+            ratio = parse_ratio(name)
+            gains = grade_gains(ratio, scale.gains(), scale.relevant_grade)
+            measures[name] = {
+                "kind": "ratio",
+                "family": ratio.family,
+                "cutoff": ratio.cutoff,
+                "gains": gains.tolist(),
+            }
+            continue
+        parsed = parse_measure(name)
+        relevant = parsed.relevant_grade or scale.relevant_grade
+        gains = grade_gains(parsed, scale.gains(), relevant)
+        key = tuple(gains.tolist())
+        if key not in known:
+            known[key] = len(columns)
+            columns.append(predictions.of_gains(gains, relevant))
+        measures[name] = {
+            "kind": "linear",
+            "family": parsed.family,
+            "cutoff": parsed.cutoff,
+            "log_base": parsed.log_base,
+            "persistence": parsed.persistence,
+            "gains": gains.tolist(),
+            "prediction": f"prediction_{known[key]}",
+        }
+    return measures, columns
+
+
+def _pairs(
+    campaign: Campaign, arrays: CampaignArrays, predicted: list[np.ndarray], knows_truth: bool
+) -> pl.DataFrame:
+    frame, n, judged = arrays.frame, arrays.frame.height, arrays.judged
+    everything = np.ones(judged.size, dtype=bool)
+    is_open = arrays.audit_probability > 0
+    is_judged = np.zeros(n, dtype=bool)
+    is_judged[judged] = True
+    audited = np.zeros(n, dtype=bool)
+    audited[judged[arrays.audited]] = True
+    batches = range(1, arrays.draw.batch + 1)
+    by_batch = ["batch"]
+    if arrays.draw.selection == Draw.Selection.REPLACEMENT:
+        by_batch += ["single", "times"]
+
+    def numbers(places: np.ndarray, values: np.ndarray) -> pl.Series:
+        column = np.full(n, np.nan)
+        column[places] = values
+        return pl.Series(column).fill_nan(None)
+
+    def integers(places: np.ndarray, values: np.ndarray) -> pl.Series:
+        return numbers(places, values).cast(pl.Int64)
+
+    known = np.flatnonzero(arrays.gold_grade >= 0) if knows_truth else np.zeros(0, dtype=np.int64)
+    return frame.select(
+        "topic_id",
+        "doc_id",
+        pl.lit(True).alias("in_frame"),
+        pl.col("drawn_in").cast(pl.Int16),
+        "inclusion_probability",
+        judged=pl.Series(is_judged),
+        chance_judged=numbers(judged, arrays.draw_probability(everything)),
+        bronze_class=integers(judged, bronze_classes(arrays, campaign)),
+        audit_probability=numbers(judged, arrays.audit_probability),
+        chance_open=numbers(judged[is_open], arrays.draw_probability(is_open)[is_open]),
+        audited=pl.Series(audited),
+        audit_grade=integers(judged[arrays.audited], arrays.audit_grade[arrays.audited]).cast(pl.Int16),
+        **{f"prediction_{place}": pl.Series(values) for place, values in enumerate(predicted)},
+        gold_answer=integers(known, arrays.gold_grade[known]).cast(pl.Int16),
+        **{f"{kind}_{batch}": pl.col(f"{kind}_{batch}") for kind in by_batch for batch in batches},
+    )
+
+
+def _heading(
+    campaign: Campaign,
+    arrays: CampaignArrays | None,
+    computation: Computation | None,
+    measures: Mapping[str, Any],
+    refusal: str,
+) -> dict[str, Any]:
+    """Return what estimates.json says before the estimates."""
+    scale = campaign.scale
+    grades = [{"value": g.value, "label": g.label, "gain": g.gain} for g in scale.grades.all()]
+    heading: dict[str, Any] = {
+        "refusal": refusal,
+        "scale": {"grades": grades, "relevant_grade": scale.relevant_grade},
+        "gains_of_scale": scale.gains(),
+        "measures": dict(measures),
+        "computation": None,
+        "draw": None,
+        "n_planned": None,
+        "seed": None,
+        "assumption": {},
+    }
+    if computation is not None:
+        seen = (
+            "n_judgments",
+            "n_items",
+            "n_audited",
+            "n_gold_checks",
+            "n_batches",
+            "n_audits",
+            "bronze_score",
+        )
+        heading["computation"] = {name: getattr(computation, name) for name in seen}
+        heading["assumption"] = computation.assumption
+    if arrays is not None:
+        heading["n_planned"] = arrays.n_audits_planned or AUDITS_PLANNED
+        heading["seed"] = arrays.last_judgment_id  # of the bootstrap of ratios
+        heading["draw"] = {
+            "selection": str(arrays.draw.selection),
+            "n_batches": arrays.draw.batch,
+            "depth": arrays.draw.parameters["depth"],
+            "topics": arrays.draw.parameters["topics"],
+            "order_is_random": arrays.order_is_random,
+            "complete": arrays.judged.size == int(arrays.n_drawn.sum()),
+        }
+    return heading
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def write_estimates(folder: Folder, heading: Mapping[str, Any], computation: Computation | None) -> int:
+    """Write estimates.json, an estimate a line; return how many."""
+    n = 0
+    with folder.open("estimates.json") as stream:
+        for name in sorted(heading):
+            stream.write(b"{" if name == min(heading) else b"")
+            stream.write(
+                json_line(name).rstrip(b"\n") + b":" + json_line(heading[name]).rstrip(b"\n") + b",\n"
+            )
+        stream.write(b'"estimates":[')
+        for row in _estimates(computation) if computation is not None else ():
+            stream.write((b",\n" if n else b"\n") + json_line(row).rstrip(b"\n"))
+            n += 1
+        stream.write(b"\n]}\n")
+    return n
+
+
+def _estimates(computation: Computation) -> Iterator[dict[str, Any]]:
+    order = [
+        Collate("measure", "C"),
+        Collate("method", "C"),
+        Collate("run__run_id", "C"),
+        Collate(Coalesce("run_b__run_id", Value("")), "C"),
+    ]
+    names = ("measure", "method", "run__run_id", "run_b__run_id", *NUMBERS)
+    rows = Estimate.objects.filter(computation=computation).order_by(*order).values_list(*names)
+    shown = ("measure", "method", "run", "run_b", *NUMBERS)
+    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+        found = dict(zip(shown, row, strict=True))
+        found["components"] = dict(sorted(found["components"].items()))
+        yield found
+
+
+def write_confusions(folder: Folder, computation: Computation | None, pseudonyms: Mapping[int, str]) -> int:
+    """Write confusion.json, a matrix a line; an assessor is named as the release names him."""
+    rows = []
+    for row in ConfusionEstimate.objects.filter(computation=computation) if computation is not None else ():
+        name = pseudonyms[row.assessor_id] if row.assessor_id is not None else None
+        rows.append(
+            {
+                "scope": row.scope,
+                "key": name or row.key,
+                "label": name or row.label,
+                **{part: getattr(row, part) for part in ("counts", "matrix", "low", "high")},
+                **{part: getattr(row, part) for part in ("n_gold_checks", "n_audited", "accuracy")},
+                **{part: getattr(row, part) for part in ("accuracy_low", "accuracy_high", "drift_p_value")},
+            }
+        )
+    rows.sort(key=lambda row: (row["scope"].encode(), row["key"].encode()))
+    with folder.open("confusion.json") as stream:
+        stream.write(b"[" + b",".join(b"\n" + json_line(row).rstrip(b"\n") for row in rows) + b"\n]\n")
+    return len(rows)

@@ -1,0 +1,320 @@
+"""From one moment of a campaign to the file of a release."""
+
+import contextlib
+import ctypes
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
+from analytics.models import Computation, Release
+from analytics.releases.about import About, slug
+from analytics.releases.citation import bibtex, citation_text
+from analytics.releases.croissant import croissant
+from analytics.releases.datasheet import changes_text, licence_text, readme
+from analytics.releases.folder import BLOCK, Folder
+from analytics.releases.manifest import LEDGER, MANIFEST, manifest
+from analytics.releases.pseudonyms import pseudonym
+from analytics.releases.services import facts
+from analytics.releases.services.changes import changes_since
+from analytics.releases.services.grading import Rule, graded_items
+from analytics.releases.services.judgments import Person, Said, write_judgments
+from analytics.releases.services.numbers import Inputs, inputs, no_inputs, write_confusions, write_estimates
+from analytics.releases.services.provenance import made_of, scripts
+from analytics.releases.services.snapshot import Moment
+from analytics.releases.tables import (
+    JUDGMENTS,
+    to_parquet,
+    write_beir_qrels,
+    write_json_lines,
+    write_prels,
+    write_qrels,
+)
+from analytics.services.label_classes import used_score
+from analytics.services.recomputation import COMMIT_MAY_TAKE, recompute
+from judging.models import Campaign
+from judging.services.exports import qrels_rule
+from sampling.frames import newest_draw
+from touchstone.models import Event
+
+Progress = Callable[[int, int, str], None]
+STEPS = 100
+NOT_DRAWN = "nothing was drawn, so that no judgment has a probability"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of it. `kept` is the manifest, with what the release rests on."""
+
+    n_bytes: int
+    sha256: str
+    kept: dict[str, Any]
+    merkle_root: str
+    last_judgment_id: int
+    computation: Computation | None
+    changes: dict[str, Any]
+
+
+class Writer:
+    """Writes one release, everything of one moment; `folder` is for files while they grow."""
+
+    def __init__(self, release: Release, moment: Moment, folder: Folder, progress: Progress) -> None:
+        self.release, self.moment, self.folder, self._progress = release, moment, folder, progress
+        with moment.reading():
+            self.campaign = Campaign.objects.select_related("collection", "scale").get(pk=release.campaign_id)
+        self.computation: Computation | None = release.computation
+        self.counts: dict[str, int] = {}
+        self.draws: list[str] = []
+        self.audits: list[str] = []
+        self.changes: dict[str, Any] = {}
+
+    def say(self, step: int, note: str) -> None:
+        self._progress(step, STEPS, note)
+
+    def write(self, target: Path, as_of: datetime | None) -> Built:
+        """Write the file; the same facts make the same bytes."""
+        at = as_of or self.moment.time()
+        self.say(0, "reading judgments")
+        known = self._inputs()
+        _give_memory_back()
+        with self.moment.reading():
+            rests_on = made_of(self.campaign)
+            people = self._people(known)
+            self._facts()
+            said = self._judgments(people, known)
+            self._items(said, known, len(people))
+        self._numbers(known, people)
+        self.changes = changes_since(self.release.previous, self.folder.path("qrels.txt"))
+        told = self._describe(self._about(at, known, said), known)
+        about_folder = f"{told['slug']}-{told['version']}"
+        self.folder.pack(target, about_folder, self._packing)
+        digest, n_bytes = _hash(target)
+        self.say(STEPS, "done")
+        kept = {**told, "made_of": rests_on}
+        return Built(n_bytes, digest, kept, said.merkle_root, said.last_id, self.computation, self.changes)
+
+    # -- numbers ----------------------------------------------------------------------------------------
+
+    def _inputs(self) -> Inputs:
+        """Return what the estimates are made of; where the newest ones are of another moment, make them anew."""
+        with self.moment.reading():
+            if newest_draw(self.campaign) is None:
+                return no_inputs(self.campaign, NOT_DRAWN)
+            arrays = campaign_arrays(self.campaign)
+        if self.computation is None:
+            self.computation = self._current(arrays) or recompute(
+                campaign=self.campaign,
+                arrays=arrays,
+                progress=lambda done, total, note: self.say(1 + 9 * done // max(total, 1), note),
+            )
+            self.computation.refresh_from_db()  # as whoever makes the release again will read it
+        self.say(10, "working out the inputs of the estimates")
+        return inputs(self.campaign, arrays, self.computation)
+
+    def _current(self, arrays: CampaignArrays) -> Computation | None:
+        """Return the newest computation if it saw exactly these arrays."""
+        newest = self.campaign.computations.order_by("-id").first()
+        if newest is None:
+            return None
+        seen = {
+            "last_judgment_id": arrays.last_judgment_id,
+            "n_judgments": arrays.n_judgments,
+            "n_batches": arrays.draw.batch,
+            "n_audits": arrays.n_audits,
+            "n_items": arrays.judged.size,
+            "n_audited": int(arrays.audited.sum()),
+            "n_gold_checks": arrays.check_true.size,
+            "bronze_score": used_score(arrays, self.campaign),
+        }
+        if any(getattr(newest, name) != value for name, value in seen.items()):
+            return None
+        return None if self._something_happened(newest) else newest
+
+    def _something_happened(self, computation: Computation) -> bool:
+        """Return whether the log has anything since that may have changed numbers: gold answers, gains, runs."""
+        subjects = [f"campaign:{self.campaign.pk}", f"collection:{self.campaign.collection_id}"]
+        events = Event.objects.filter(subject__in=subjects, at__gt=computation.created_at - COMMIT_MAY_TAKE)
+        return bool(events.exclude(verb__in=HARMLESS).exists())
+
+    def _numbers(self, known: Inputs, people: list[Person]) -> None:
+        self.say(72, "writing estimates")
+        names = {person.key: person.name for person in people}
+        write_confusions(self.folder, self.computation, names)
+        self.counts["estimates"] = write_estimates(self.folder, known.heading, self.computation)
+
+    # -- tables -----------------------------------------------------------------------------------------
+
+    def _people(self, known: Inputs) -> list[Person]:
+        """Write assessors.jsonl; return the assessors by pseudonym."""
+        rows = self.campaign.assessors.values_list("pk", "tier", "kind")
+        key = self.release.pseudonym_key
+        people = sorted(
+            (Person(pk, pseudonym(key, pk), tier, kind) for pk, tier, kind in rows),
+            key=lambda person: person.name,
+        )
+        self.folder.write_lines(
+            "assessors.jsonl",
+            (
+                {
+                    "assessor": person.name,
+                    "tier": person.tier,
+                    "kind": person.kind,
+                    "in_matrices": person.key in known.in_matrices,
+                }
+                for person in people
+            ),
+        )
+        self.counts["assessors"] = len(people)
+        return people
+
+    def _facts(self) -> None:
+        campaign, folder = self.campaign, self.folder
+        self.say(15, "writing topics and documents")
+        self.counts["topics"] = facts.write_topics(campaign, folder)
+        self.counts["documents"] = facts.write_documents(
+            campaign,
+            folder,
+            with_texts=self.with_texts,
+            progress=lambda n: self.say(15, f"{n:,} documents written"),
+        )
+        self.say(25, "writing runs")
+        wanted = self.release.includes_runs
+        self.counts["runs"], self.counts["runs with rankings"] = facts.write_runs(
+            campaign, folder, wanted=wanted, progress=lambda n: self.say(25, f"{n:,} runs looked at")
+        )
+        self.draws = facts.write_draws(campaign, folder)
+        self.audits = facts.write_audits(campaign, folder)
+
+    @property
+    def with_texts(self) -> bool:
+        return self.release.includes_documents and self.campaign.collection.may_publish_documents
+
+    def _judgments(self, people: list[Person], known: Inputs) -> Said:
+        self.say(35, "writing judgments")
+        said = write_judgments(
+            self.campaign, people, known.used, self.folder, lambda n: self.say(35, f"{n:,} judgments written")
+        )
+        to_parquet(self.folder.path(LEDGER), self.folder.path("judgments.parquet"), JUDGMENTS)
+        self.counts |= {"judgments": said.n_judgments, "judgments that count": said.n_counted}
+        return said
+
+    def _items(self, said: Said, known: Inputs, n_assessors: int) -> None:
+        self.say(62, "writing items")
+        rule = Rule(self.release.aggregation, self.release.prefers_gold, n_assessors)
+        items = graded_items(self.campaign, said, known.pairs, rule)
+        with self.folder.open("items.jsonl") as stream:
+            write_json_lines(items, stream)
+        files = {"qrels.txt": write_qrels, "prels.txt": write_prels, "beir/qrels/test.tsv": write_beir_qrels}
+        for name, write in files.items():
+            with self.folder.open(name) as stream:
+                write(items, stream)
+        to_parquet(self.folder.path("items.jsonl"), self.folder.path("items.parquet"), items.schema)
+        self.counts |= {
+            "pairs that could be drawn": int(items["in_frame"].sum()),
+            "items with a grade": int(items["grade"].is_not_null().sum()),
+            "items audited by the gold tier": int(items["audited"].sum()),
+            "items adjudicated": int(items["adjudicated_grade"].is_not_null().sum()),
+        }
+
+    # -- words ------------------------------------------------------------------------------------------
+
+    def _about(self, at: datetime, known: Inputs, said: Said) -> About:
+        release, campaign = self.release, self.campaign
+        collection = campaign.collection
+        allowed = "its collection does not allow it"
+        return About(
+            campaign=campaign.name,
+            collection=collection.name,
+            version=release.version,
+            title=release.title,
+            as_of=at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            published=published_on(release),
+            slug=slug_of(campaign),
+            authors=authors_of(release),
+            notes=release.notes,
+            licence=release.licence,
+            source=collection.source,
+            documents_licence=collection.licence,
+            description=collection.description,
+            guidelines=campaign.guidelines,
+            aggregation=release.aggregation,
+            prefers_gold=release.prefers_gold,
+            qrels_rule=qrels_rule(prefer_gold=release.prefers_gold, aggregation=release.aggregation),
+            grades=tuple((g.value, g.label, g.gain) for g in campaign.scale.grades.all()),
+            relevant_grade=campaign.scale.relevant_grade,
+            includes_documents=self.with_texts,
+            why_no_documents="nobody asked for them" if collection.may_publish_documents else allowed,
+            judgments_per_item=campaign.judgments_per_item,
+            campaign_is_open=campaign.state == Campaign.State.OPEN,
+            is_simulated=campaign.is_simulated,
+            asked_for_consent=bool(campaign.consent.strip()),
+            measures=tuple(known.heading["measures"]),
+            no_estimates=known.heading["refusal"],
+            draws=tuple(self.draws),
+            audits=tuple(self.audits),
+            counts=self.counts,
+            changes=self.changes,
+            merkle_root=said.merkle_root,
+        )
+
+    def _describe(self, about: About, known: Inputs) -> dict[str, Any]:
+        """Write what is for reading, the scripts, the Croissant file and the manifest; return the manifest."""
+        self.say(78, "writing the data sheet")
+        folder = self.folder
+        folder.write("README.md", readme(about))
+        folder.write("CHANGES.md", changes_text(about))
+        folder.write("LICENSE.txt", licence_text(about))
+        folder.write("CITATION.txt", citation_text(about))
+        folder.write("CITATION.bib", bibtex(about))
+        for script in scripts():
+            folder.write(script.name, script.read_bytes())
+        entries = folder.entries()
+        tables = {
+            "topics.parquet": facts.TOPICS,
+            "documents.parquet": {**facts.DOCUMENTS, **(facts.TEXTS if about.includes_documents else {})},
+            "judgments.parquet": JUDGMENTS,
+            "items.parquet": pl.read_parquet_schema(folder.path("items.parquet")),
+        }
+        folder.write_json("croissant.json", croissant(about, entries, tables, about.licence))
+        entries.append(folder.entry("croissant.json"))
+        entries.sort(key=lambda entry: entry.path.encode())
+        told = manifest(about.facts(), entries, about.merkle_root)
+        folder.write_json(MANIFEST, told)
+        return told
+
+    def _packing(self, done: int, total: int) -> None:
+        self.say(80 + 19 * done // max(total, 1), f"packing {total / 1e6:,.0f} MB")
+
+
+def authors_of(release: Release) -> tuple[str, ...]:
+    return tuple(line.strip() for line in release.authors.splitlines() if line.strip())
+
+
+def published_on(release: Release) -> str:
+    """Return the day on which it was asked for, in UTC: a file that is made again says the same."""
+    return release.created_at.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def slug_of(campaign: Campaign) -> str:
+    return slug(campaign.name, f"campaign-{str(campaign.pk)[:8]}")
+
+
+def _give_memory_back() -> None:
+    """Return to the system what reading has left behind: the tables come after it, and need little."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # a libc that does not know of it keeps it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _hash(path: Path) -> tuple[str, int]:
+    digest = sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest(), path.stat().st_size

@@ -1,0 +1,201 @@
+"""The estimates of one method as columns, ready to be stored: what is NULL, what is tested, what is said."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr, stdtr
+
+from analytics.estimation.estimate import Estimate as Value
+from analytics.estimation.estimate import Estimates, Refusal, quantiles95
+from analytics.estimation.sequences import always_valid_factor
+from analytics.frames import CampaignArrays, Floats, Ints
+from analytics.models import Estimate
+
+ROUNDING = 1e-12
+AUDITS_PLANNED = 200  # where no schedule says how many items are to be audited in all
+Settled = Mapping[int, Value | Refusal]
+
+
+@dataclass(frozen=True)
+class EstimateColumns:
+    """The rows of one measure and method: every run, then every pair. All arrays and lists have an entry a row.
+
+    `run` and `run_b` are places in the campaign's runs, -1 for none. `numbers` has the nullable numbers of the model by
+    name, NaN for NULL; `components` the parts of the variance, NaN where a row has no such part.
+    """
+
+    measure: str
+    method: str
+    run: Ints
+    run_b: Ints
+    numbers: dict[str, Floats]
+    n: Ints
+    sources: list[tuple[str, ...]]
+    components: dict[str, Floats]
+    refusal: list[str]
+    topics_refusal: list[str]
+    warning: list[str]
+
+
+def columns(
+    measure: str,
+    method: str,
+    pairs: tuple[Ints, Ints],
+    results: Estimates,
+    *,
+    settled: Settled,
+    over_topics: Estimates | None = None,
+    tested: bool = False,
+    planned: int | None = None,
+    n_items: Ints | None = None,
+) -> EstimateColumns:
+    """Return the rows of a method: a settled answer goes before the method's; the interval over topics comes beside.
+
+    If `tested`, differences have p-values; with `planned`, the audited items planned in all, there are limits that hold
+    however often one looks. `n_items`, by row: items with weight that an audit could take.
+    """
+    first, second = pairs
+    n_runs = len(results) - first.size
+    run = np.concatenate([np.arange(n_runs), first])
+    run_b = np.concatenate([np.full(n_runs, -1), second])
+    found = _with_settled(results, settled)
+    refused = _mask(len(found), found.refusals)
+    numbers = _numbers(found)
+    if tested:
+        numbers["p_value"] = np.where(run_b >= 0, _p_values(numbers), np.nan)
+    if planned is not None:
+        reach = None if n_items is None else np.maximum(np.maximum(n_items, found.n), 1)
+        factor = always_valid_factor(found.n, planned, n_items=reach)
+        usable = np.isfinite(factor) | (numbers["standard_error"] == 0)
+        half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
+        numbers["always_low"] = np.where(usable, numbers["value"] - half, np.nan)
+        numbers["always_high"] = np.where(usable, numbers["value"] + half, np.nan)
+    topics_refusal = [""] * len(found)
+    if over_topics is not None:
+        wanted = ~refused & ~_mask(len(found), settled)
+        topics_refusal = _add_topics(numbers, over_topics, wanted)
+    sources = [found.sources] * len(found)
+    for place, answer in settled.items():
+        if isinstance(answer, Value):
+            sources[place] = answer.sources
+    for place in found.refusals:
+        sources[place] = ()
+    return EstimateColumns(
+        measure=measure,
+        method=method,
+        run=run,
+        run_b=run_b,
+        numbers={name: np.where(refused, np.nan, column) for name, column in numbers.items()},
+        n=np.where(refused, 0, found.n),
+        sources=sources,
+        components={name: np.where(refused, np.nan, part) for name, part in found.components.items()},
+        refusal=[_words(found.refusals.get(place)) for place in range(len(found))],
+        topics_refusal=topics_refusal,
+        warning=["" if gone else text for gone, text in zip(refused, found.warnings, strict=True)],
+    )
+
+
+def _mask(size: int, places: Mapping[int, object]) -> np.ndarray:
+    mask = np.zeros(size, dtype=bool)
+    mask[list(places)] = True
+    return mask
+
+
+def _words(refusal: Refusal | None) -> str:
+    if refusal is None:
+        return ""
+    return refusal.reason + (f" (about {refusal.needed} more needed)" if refusal.needed else "")
+
+
+def _with_settled(results: Estimates, settled: Settled) -> Estimates:
+    """Return the estimates with the settled answers in place of the method's."""
+    names = ("value", "standard_error", "low", "high", "degrees_of_freedom", "n")
+    numbers = {name: np.array(getattr(results, name)) for name in names}
+    components = {name: np.array(part) for name, part in results.components.items()}
+    warnings, refusals = list(results.warnings), dict(results.refusals)
+    for place, answer in settled.items():
+        if isinstance(answer, Refusal):
+            refusals[place] = answer
+            continue
+        refusals.pop(place, None)
+        warnings[place] = answer.warning
+        for name in names:
+            given = getattr(answer, name)
+            numbers[name][place] = np.inf if given is None else given
+        for name, part in components.items():
+            part[place] = dict(answer.components).get(name, np.nan)
+    return replace(results, **numbers, components=components, warnings=warnings, refusals=refusals)
+
+
+def _numbers(found: Estimates) -> dict[str, Floats]:
+    """Return value, error, limits and degrees of freedom; what is left of 0 by rounding is 0."""
+    value = np.where(np.abs(found.value) > ROUNDING, found.value, 0.0)
+    exact = found.standard_error == 0
+    df = found.degrees_of_freedom
+    return {
+        "value": value,
+        "standard_error": found.standard_error,
+        "low": np.where(exact, value, found.low),
+        "high": np.where(exact, value, found.high),
+        "degrees_of_freedom": np.where(np.isfinite(df), df, np.nan),
+    }
+
+
+def _p_values(numbers: Mapping[str, Floats]) -> Floats:
+    """Return the two-sided p. Where no error is left (all drawn, all audited) a difference is certain: 0, or 1."""
+    value, error, df = numbers["value"], numbers["standard_error"], numbers["degrees_of_freedom"]
+    size = -np.abs(np.divide(value, error, out=np.zeros(value.size), where=error > 0))
+    student = stdtr(np.where(np.isnan(df), 1.0, df), size)
+    p = 2 * np.where(np.isnan(df), ndtr(size), student)
+    return np.where(error > 0, p, np.where(value == 0, 1.0, 0.0))
+
+
+def _add_topics(numbers: dict[str, Floats], over_topics: Estimates, wanted: np.ndarray) -> list[str]:
+    """Add the second interval: the topics as a sample. Its standard error is at least that for these topics.
+
+    The spread over topics holds the errors of judging as well, but a few topics may happen to lie close together.
+    Returns why there is none, where there is none.
+    """
+    alike = over_topics.standard_error < ROUNDING
+    usable = wanted & ~_mask(len(over_topics), over_topics.refusals) & ~alike
+    error = np.maximum(over_topics.standard_error, numbers["standard_error"])
+    half = quantiles95(over_topics.degrees_of_freedom) * error
+    added = (error, over_topics.value - half, over_topics.value + half)
+    for name, column in zip(("topics_standard_error", "topics_low", "topics_high"), added, strict=True):
+        numbers[name] = np.where(usable, column, np.nan)
+    same = "all topics have the same value, so their spread cannot be estimated"
+    reasons = [same if one else "" for one in (wanted & ~usable).tolist()]
+    for place, refusal in over_topics.refusals.items():
+        if wanted[place]:
+            reasons[place] = refusal.reason
+    return reasons
+
+
+def unsaved(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> list[Estimate]:
+    """Return the tables as rows of the database that are not saved yet."""
+    rows = []
+    for table in tables:
+        numbers = {name: _nullable(column) for name, column in table.numbers.items()}
+        parts = {name: _nullable(part) for name, part in table.components.items()}
+        for place, (run, run_b) in enumerate(zip(table.run.tolist(), table.run_b.tolist(), strict=True)):
+            rows.append(
+                Estimate(
+                    run=arrays.runs[run],
+                    run_b=None if run_b < 0 else arrays.runs[run_b],
+                    measure=table.measure,
+                    method=table.method,
+                    n=int(table.n[place]),
+                    sources=list(table.sources[place]),
+                    components={name: part[place] for name, part in parts.items() if part[place] is not None},
+                    refusal=table.refusal[place],
+                    topics_refusal=table.topics_refusal[place],
+                    warning=table.warning[place],
+                    **{name: column[place] for name, column in numbers.items()},
+                )
+            )
+    return rows
+
+
+def _nullable(column: Floats) -> list[float | None]:
+    return [None if number != number else number for number in column.tolist()]

@@ -1,0 +1,214 @@
+"""Just the judgments it lacks: the smallest top-up of a campaign that answers what is asked, as a design to draw."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from analytics.estimation.estimators import FEWEST_ITEMS, Refusal
+from analytics.estimation.reuse import reusability, top_up
+from analytics.frames import Floats
+from analytics.services.forecast import LARGEST_AT_ONCE, rank_rows, reason
+from analytics.services.job_queue import newest_job, queue_work
+from analytics.services.reuse import Answer, Asked, ReuseRefused, checked
+from judging.models import Campaign
+from sampling.batches import probabilities_by_fold
+from sampling.frames import FrameRefused
+from sampling.models import Draw
+from sampling.prediction import folds
+from sampling.questions import Design, QuestionRefused, nested_probabilities
+from sampling.services.drawing import Earlier, earlier_columns
+from sampling.services.population import Population, doubt, population, sizes
+from touchstone.models import Job, User
+
+FEWEST_NEW = 5.0  # a draw of fewer expected items selects none too often
+FEWEST_EXPECTED = (
+    16.0  # so many expected are fewer than the 10 an interval needs less than once in twenty draws
+)
+ABOUT_AS_SURE = 1.1
+LIKE_THE_FIRST = ("prior", "scores", "sensitivity", "specificity")
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What it takes to bring the half-width down to `half_width` (0: to judge all that the answer depends on).
+
+    Nothing lacks: `design` is None. Numbers of items are expectations; each takes the campaign's judgments an item.
+    """
+
+    half_width: float
+    half_width_after: float
+    n_new: float
+    judgments: float
+    design: Design | None
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "design": self.design.parameters() if self.design else None}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is lacking; or why that cannot be said; or the job that works it out for a large pool."""
+
+    lacking: Lacking | None = None
+    refusal: str = ""
+    job: Job | None = None
+
+
+def design_of(campaign: Campaign, asked: Asked, budget: int) -> Design:
+    """Return the top-up of that many items in all: every new judgment goes to what is asked."""
+    draw, measure, _ = checked(campaign, asked)
+    if draw.selection == Draw.Selection.PARETO:
+        raise ReuseRefused("an exact count in every topic cannot grow: make a new campaign for this run")
+    if draw.selection == Draw.Selection.REPLACEMENT:
+        raise ReuseRefused(
+            "drawn with replacement, a campaign is topped up by whole batches: see its design page"
+        )
+    kept = {name: draw.parameters[name] for name in LIKE_THE_FIRST if name in draw.parameters}
+    if kept.get("prior") == "judgments":  # sizes are to rest on what was known before judging
+        kept["prior"] = "scores" if kept.get("scores") else "runs"
+    return Design(
+        question="pair" if asked.against else "system",
+        runs=asked.runs,
+        measure=measure.name,
+        depth=max(draw.parameters["depth"], measure.cutoff),
+        budget=budget,
+        other_runs_share=0.0,
+        uniform_share=0.0,
+        **kept,
+    )
+
+
+def lacking(*, campaign: Campaign, asked: Asked, half_width: float) -> Lacking:
+    """Return the smallest top-up after which the answer's forecast half-width is at most that, or `ReuseRefused`."""
+    draw = checked(campaign, asked)[0]
+    design = design_of(campaign, asked, 1)
+    try:
+        found = population(campaign, design)
+        before = earlier_columns(draw, found)
+    except (FrameRefused, QuestionRefused) as refusal:
+        raise ReuseRefused(reason(refusal)) from refusal
+    target = np.sqrt(found.says.squared_contrast)
+    spread = found.relevant_gain * doubt(found.guess)
+    wanted = _wanted(target, before, spread, half_width)
+    if wanted is None:
+        now = reusability(target[None], before.probability, spread)[0].half_width
+        return Lacking(half_width, 0.0 if isinstance(now, Refusal) else now, 0.0, 0.0, None)
+    already = float(before.probability.sum())
+    budget = max(math.ceil(already + wanted - 1e-6), math.floor(already) + 1)
+    pi = _probabilities(found, before, draw, budget)
+    after = reusability(target[None], pi, spread)[0].half_width
+    if isinstance(after, Refusal):
+        raise ReuseRefused(f"the top-up would not reach all documents: {after.reason}")
+    n_new = float((pi - before.probability).sum())
+    return Lacking(
+        half_width=half_width,
+        half_width_after=after,
+        n_new=n_new,
+        judgments=n_new * campaign.judgments_per_item,
+        design=replace(design, budget=budget),
+        note=_note(draw, found, after, half_width),
+    )
+
+
+def _wanted(target: Floats, before: Earlier, spread: Floats, half_width: float) -> float | None:
+    """Return the expected number of new items; None if there is nothing to add.
+
+    How many does not depend on what was drawn so far, only on its probabilities: these must not look at the draw.
+    """
+    weighed = target > 0
+    room = float((1 - before.probability[weighed]).sum())
+    if room < 1e-9:
+        return None
+    if half_width == 0:
+        return room
+    plan = top_up(target[None], before.probability, spread, half_width=half_width)
+    if plan.expected_new_judgments == 0 and np.count_nonzero(before.drawn_in[weighed]) >= FEWEST_ITEMS:
+        return None
+    short = FEWEST_EXPECTED - float(before.probability[weighed].sum())
+    return min(room, max(plan.expected_new_judgments, FEWEST_NEW, short))
+
+
+def _probabilities(found: Population, before: Earlier, draw: Draw, budget: int) -> Floats:
+    """Return the probabilities that a draw of the budget will have (sampling/services/drawing.py)."""
+    learned = draw.campaign.draws.exclude(learned_from=None).order_by("batch").first()
+    if learned is None:
+        return nested_probabilities(sizes(found), before.probability, float(min(budget, found.n_items)))
+    return probabilities_by_fold(
+        sizes(found),
+        folds(found.pairs["topic_id"], found.pairs["doc_id"], draw.seed),
+        frame_sizes=sizes(found),
+        unlearned=before.probability_of_first(learned.learned_from),
+        earlier=before.probability,
+        expected_count=min(budget, found.n_items),
+    )
+
+
+def _note(draw: Draw, found: Population, after: float, half_width: float) -> str:
+    notes = []
+    if more := len(set(found.topics) - set(draw.parameters["topics"])):
+        notes.append(
+            f"{more} topics came after the draw: the top-up counts them in, and all values change with them"
+        )
+    if after > half_width * 1.01:
+        notes.append(
+            "earlier batches learned from judgments, so that the new ones must be spread more widely"
+        )
+    return "; ".join(notes)
+
+
+# -- at once, or by a job -----------------------------------------------------------------------------------
+
+
+def lacking_for(
+    *, campaign: Campaign, asked: Asked, said: Answer, half_width: float | None, user: User | None
+) -> tuple[float | None, Found]:
+    """Return the half-width to reach, that which is asked for or else what is usual here, and what lacks for it.
+
+    None if neither is known. A run about as sure as others lacks nothing, unless somebody says how sure it is to be.
+    """
+    usual = said.usual_half_width
+    reached = None if said.too_few else said.half_width
+    if half_width is None and None not in (usual, reached) and reached <= ABOUT_AS_SURE * usual:
+        return usual, Found(Lacking(usual, reached, 0.0, 0.0, None))
+    wanted = usual if half_width is None else half_width
+    if wanted is None:
+        return None, Found()
+    return wanted, find_lacking(campaign=campaign, asked=asked, half_width=wanted, user=user)
+
+
+def find_lacking(*, campaign: Campaign, asked: Asked, half_width: float, user: User | None) -> Found:
+    """Return what is lacking: of a small pool at once, of a large one from its job, which is queued if need be."""
+    try:
+        design = design_of(campaign, asked, 1)
+        if rank_rows(campaign, design.depth) <= LARGEST_AT_ONCE:
+            return Found(lacking(campaign=campaign, asked=asked, half_width=half_width))
+    except ReuseRefused as refusal:
+        return Found(refusal=str(refusal))
+    payload = _payload(campaign, asked, half_width)
+    job = newest_job("reuse", payload=payload)
+    if job is None or job.state == Job.State.CANCELLED:
+        job = queue_work("reuse", payload, user)
+    if job.state == Job.State.DONE:
+        return Found(from_json(job.result))
+    if job.state == Job.State.FAILED:
+        return Found(refusal=job.error)
+    return Found(job=job)
+
+
+def from_json(made: dict[str, Any]) -> Lacking:
+    return Lacking(**{**made, "design": Design(**made["design"]) if made["design"] else None})
+
+
+def _payload(campaign: Campaign, asked: Asked, half_width: float) -> dict[str, Any]:
+    """Return what the job is told, with all that its answer depends on."""
+    return {
+        "campaign": str(campaign.pk),
+        "asked": asdict(asked),
+        "half_width": half_width,
+        "batches": campaign.draws.count(),
+        "runs": list(campaign.collection.runs.order_by("pk").values_list("pk", flat=True)),
+        "topics": campaign.collection.topics.count(),
+    }

@@ -1,1 +1,0 @@
-"""Pages that show numbers: `manage` for managers, `research` for researchers."""

@@ -1,0 +1,1 @@
+"""The API of programs, a file a resource."""

@@ -1,0 +1,359 @@
+"""Campaigns for programs: made, changed, opened and closed, deleted and restored; how far they are."""
+
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.api.collections import Confirmation, confirmed
+from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
+from judging.prompts import check_prompt
+from judging.serializers.strict import Choice, Finite, Flag, LongWord, Strict, Whole, Word
+from judging.services import campaigns
+from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly, RestorersOnly
+from judging.services.deletion import delete_campaign, restore_campaign
+from judging.services.progress import progress
+
+TAGS = ["campaigns"]
+LONGEST_TEXT = 100_000
+MOST_TOPICS = 200
+MOST = 1e9
+
+
+class GradeAnswer(serializers.ModelSerializer):
+    class Meta:
+        model = Grade
+        fields = ("value", "label", "gain")
+        read_only_fields = fields
+
+
+class ScaleAnswer(serializers.ModelSerializer):
+    grades = GradeAnswer(many=True)
+
+    class Meta:
+        model = Scale
+        fields = ("relevant_grade", "grades")
+        read_only_fields = fields
+
+
+class CampaignAnswer(serializers.ModelSerializer):
+    scale = ScaleAnswer()
+
+    class Meta:
+        model = Campaign
+        fields = (
+            "id",
+            "collection",
+            "name",
+            "state",
+            "scale",
+            "guidelines",
+            "judgments_per_item",
+            "lease_seconds",
+            "gold_check_rate",
+            "gold_check_exposures",
+            "decoys_per_check",
+            "highlights_terms",
+            "break_minutes",
+            "machine_prompt",
+            "bronze_score",
+            "cost_per_judgment",
+            "cost_per_gold",
+            "is_simulated",
+            "created_at",
+            "deleted_at",
+        )
+        read_only_fields = fields
+
+
+class GradeRequest(Strict):
+    value = Whole(min_value=0, max_value=9)
+    label = Word(max_length=60)
+    gain = Finite(min_value=0, max_value=MOST / 10)
+
+
+class CampaignChange(Strict):
+    """What may change after the draw: nothing that a probability or a stored judgment rests on."""
+
+    name = Word(max_length=100, required=False)
+    guidelines = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
+    lease_seconds = Whole(min_value=1, max_value=86_400, required=False)
+    break_minutes = Whole(min_value=0, max_value=32_767, required=False)
+    highlights_terms = Flag(required=False)
+    machine_prompt = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
+    bronze_score = Choice(choices=Campaign.BronzeScore.choices, required=False)
+    cost_per_judgment = Finite(min_value=1e-9, max_value=MOST / 10, allow_null=True, required=False)
+    cost_per_gold = Finite(min_value=1e-9, max_value=MOST / 10, allow_null=True, required=False)
+
+    def validate_machine_prompt(self, prompt: str) -> str:
+        try:
+            if prompt:
+                check_prompt(prompt)
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+        return prompt
+
+
+class CampaignRequest(CampaignChange):
+    """A campaign with its scale; what is not named is as on the page where campaigns are made."""
+
+    collection = serializers.UUIDField()
+    name = Word(max_length=100)
+    grades = GradeRequest(many=True, required=False)
+    relevant_grade = Whole(min_value=1, max_value=9, required=False)
+    judgments_per_item = Whole(min_value=1, max_value=20, required=False)
+    gold_check_rate = Finite(min_value=0, max_value=0.5, required=False)
+    gold_check_exposures = Whole(min_value=1, max_value=100, required=False)
+    decoys_per_check = Whole(min_value=0, max_value=5, required=False)
+
+    def validate_collection(self, pk: uuid.UUID) -> Collection:
+        found: Collection | None = self.context["collections"].filter(pk=pk).first()
+        if found is None:
+            raise serializers.ValidationError("there is no such collection")
+        return found
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        given = sent.pop("grades", None)
+        grades = (
+            campaigns.DEFAULT_GRADES
+            if given is None
+            else [(grade["value"], grade["label"], grade["gain"]) for grade in given]
+        )
+        if [value for value, _, _ in grades] != list(range(len(grades))) or not 2 <= len(grades) <= 10:
+            raise serializers.ValidationError(
+                {"grades": ["must be 0, 1, 2, ... in order, two to ten of them"]}
+            )
+        if sent.get("relevant_grade", 1) >= len(grades):
+            raise serializers.ValidationError({"relevant_grade": ["is above the highest grade"]})
+        return {**sent, "grades": grades}
+
+
+class StateRequest(Strict):
+    state = Choice(choices=[Campaign.State.OPEN.value, Campaign.State.CLOSED.value])
+
+
+class Campaigns(generics.ListAPIView):
+    """The campaigns you may see, the newest first."""
+
+    permission_classes = (ManagersChange,)
+    serializer_class = CampaignAnswer
+    queryset = Campaign.objects.none()
+    filter_fields = {
+        "state": "state",
+        "collection": "collection",
+        "name": "name",
+        "search": "name__icontains",
+    }
+    order_fields = ("created_at", "name")
+    default_order = "-created_at"
+
+    def get_queryset(self) -> QuerySet[Campaign]:
+        return _with_scale(Campaign.objects.visible_to(self.request.user))
+
+    @extend_schema(operation_id="campaigns_list", tags=TAGS)
+    def get(self, request: Request) -> Response:
+        return self.list(request)
+
+    @extend_schema(
+        operation_id="campaign_create",
+        tags=TAGS,
+        request=CampaignRequest,
+        responses={201: CampaignAnswer},
+        examples=[
+            OpenApiExample(
+                "usual", value={"collection": "{collection_id}", "name": "Round 2"}, request_only=True
+            )
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Make a campaign with a scale of its own; draw its items next."""
+        mine = Collection.objects.visible_to(request.user)
+        sent = CampaignRequest(data=request.data, context={"collections": mine})
+        sent.is_valid(raise_exception=True)
+        made = campaigns.create_campaign(user=request.user, **sent.validated_data)
+        return Response(CampaignAnswer(_campaign(made.pk)).data, status=201)
+
+
+class OneCampaign(APIView):
+    permission_classes = (ManagersChange,)
+
+    @extend_schema(operation_id="campaign_read", tags=TAGS, responses=CampaignAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """One campaign with its scale and rules."""
+        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+
+    @extend_schema(
+        operation_id="campaign_change",
+        tags=TAGS,
+        request=CampaignChange,
+        responses=CampaignAnswer,
+        examples=[OpenApiExample("usual", value={"lease_seconds": 900}, request_only=True)],
+    )
+    def patch(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Change what may change after the draw; what is not named stays."""
+        sent = CampaignChange(data=request.data)
+        sent.is_valid(raise_exception=True)
+        row = _campaign(campaign_id)
+        campaigns.change_campaign(campaign=row, changes=sent.validated_data, actor=request.user)
+        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+
+
+class CampaignScale(APIView):
+    permission_classes = (ResearchersOnly,)
+
+    @extend_schema(operation_id="scale_read", tags=TAGS, responses=ScaleAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """The grades with their gains, and from which on a document is relevant. A scale never changes."""
+        return Response(ScaleAnswer(_campaign(campaign_id).scale).data)
+
+
+class CampaignState(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="campaign_state_set",
+        tags=TAGS,
+        request=StateRequest,
+        responses=CampaignAnswer,
+        examples=[OpenApiExample("usual", value={"state": "closed"}, request_only=True)],
+    )
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Open the campaign, so that its assessors can judge, or close it."""
+        sent = StateRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        is_open = sent.validated_data["state"] == Campaign.State.OPEN
+        change = campaigns.open_campaign if is_open else campaigns.close_campaign
+        change(campaign=_campaign(campaign_id), actor=request.user)
+        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+
+
+class CampaignDelete(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="campaign_delete",
+        tags=TAGS,
+        request=Confirmation,
+        responses=CampaignAnswer,
+        examples=[OpenApiExample("usual", value={"confirmation": "{campaign_name}"}, request_only=True)],
+    )
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Close and hide the campaign. Nothing is removed; `restore` brings it back."""
+        row = _campaign(campaign_id)
+        delete_campaign(campaign=row, confirmation=confirmed(request), actor=request.user)
+        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+
+
+class CampaignRestore(APIView):
+    permission_classes = (RestorersOnly,)
+
+    @extend_schema(operation_id="campaign_restore", tags=TAGS, request=None, responses=CampaignAnswer)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Bring a deleted campaign back, closed as it is."""
+        restore_campaign(campaign=_campaign(campaign_id), actor=request.user)
+        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+
+
+class ProgressAnswer(serializers.Serializer):
+    left = serializers.IntegerField(help_text="Wanted judgments that nobody has given.")
+    is_exact = serializers.BooleanField(help_text="Whether no more than `left` are left.")
+    audits_left = serializers.IntegerField(help_text="The same of the gold tier's audits.")
+    silver_left = serializers.IntegerField(help_text="The same of the silver tier's audits.")
+    leased = serializers.IntegerField(help_text="Items that somebody holds.")
+    expired = serializers.IntegerField(help_text="Of them those whose time is over.")
+    oldest_lease = serializers.DateTimeField(allow_null=True)
+
+
+class CampaignProgress(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="progress_read", tags=TAGS, responses=ProgressAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """What is left to judge and who holds what; counted up to a limit, so that it never takes long."""
+        return Response(ProgressAnswer(progress(campaign=_campaign(campaign_id))).data)
+
+
+# -- topics kept for teams ------------------------------------------------------------------------------------
+
+
+class TopicTeamAnswer(serializers.ModelSerializer):
+    topic = serializers.CharField(source="topic.topic_id")
+
+    class Meta:
+        model = CampaignTopic
+        fields = ("id", "topic", "team", "check_rate")
+        read_only_fields = fields
+        extra_kwargs = {
+            "team": {"help_text": "Who alone may judge it; empty: everybody."},
+            "check_rate": {"help_text": "The share of gold checks that the topic can hide."},
+        }
+
+
+class TopicTeamsRequest(Strict):
+    team = Word(max_length=60, allow_blank=True, help_text="Empty: everybody may judge these topics.")
+    topics = serializers.ListField(
+        child=Word(max_length=200), min_length=1, max_length=MOST_TOPICS, help_text="Their ids."
+    )
+
+    def validate_topics(self, ids: list[str]) -> list[int]:
+        found = dict(
+            Topic.objects.filter(
+                collection_id=self.context["campaign"].collection_id, topic_id__in=ids
+            ).values_list("topic_id", "pk")
+        )
+        unknown = [topic_id for topic_id in ids if topic_id not in found]
+        if unknown:
+            raise serializers.ValidationError(f"the collection has no topic {', '.join(unknown[:5])[:200]}")
+        return sorted(found.values())
+
+
+class TopicsChanged(serializers.Serializer):
+    n_topics = serializers.IntegerField()
+
+
+class TopicTeams(generics.ListAPIView):
+    """The campaign's topics with the teams that alone may judge them."""
+
+    permission_classes = (ManagersOnly,)
+    serializer_class = TopicTeamAnswer
+    queryset = CampaignTopic.objects.none()
+    filter_fields = {"team": "team", "topic": "topic__topic_id"}
+    order_fields = {"topic": "topic_id"}
+
+    def get_queryset(self) -> QuerySet[CampaignTopic]:
+        return CampaignTopic.objects.filter(campaign_id=self.kwargs["campaign_id"]).select_related("topic")
+
+    @extend_schema(operation_id="topic_teams_list", tags=["topic-teams"])
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+    @extend_schema(
+        operation_id="topic_teams_set",
+        tags=["topic-teams"],
+        request=TopicTeamsRequest,
+        responses=TopicsChanged,
+        examples=[OpenApiExample("usual", value={"team": "", "topics": ["{topic_id}"]}, request_only=True)],
+    )
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Keep topics for a team, or open them to everybody."""
+        row = _campaign(campaign_id)
+        sent = TopicTeamsRequest(data=request.data, context={"campaign": row})
+        sent.is_valid(raise_exception=True)
+        topics = sent.validated_data["topics"]
+        teams = dict.fromkeys(topics, sent.validated_data["team"])
+        campaigns.set_topic_teams(campaign=row, teams=teams, actor=request.user)
+        return Response({"n_topics": len(topics)})
+
+
+def _with_scale(rows: QuerySet[Campaign]) -> QuerySet[Campaign]:
+    return rows.select_related("scale").prefetch_related("scale__grades")
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    return get_object_or_404(_with_scale(Campaign.objects.all()), pk=campaign_id)

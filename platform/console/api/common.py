@@ -1,0 +1,130 @@
+"""What the views share: which campaign and which computation is meant, and the answer about a job."""
+
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.models import Computation
+from analytics.services.recomputation import latest_computation, measures_of
+from console.api.jobs import JobAnswer
+from judging.models import Campaign, Run
+from judging.services.access import ResearchersOnly
+from sampling.serializers import LONGEST_MEASURE, StrictSerializer, Word
+from touchstone.models import Job, User
+
+LARGEST_KEY = 2**63 - 1
+COMPUTATION_HELP = "A number of the list of computations; unnamed, the newest"
+
+
+def campaign_of(campaign_id: uuid.UUID) -> Campaign:
+    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+
+
+def drawn_campaign(campaign_id: uuid.UUID) -> Campaign:
+    """Return a campaign that was drawn; of another there are no numbers, and nothing to find here."""
+    drawn = Campaign.objects.select_related("collection", "scale").filter(draws__batch=1)
+    return get_object_or_404(drawn, pk=campaign_id)
+
+
+def person(request: Request) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 (the permission let nobody else in)
+    return request.user
+
+
+class ComputationKey(serializers.IntegerField):
+    def __init__(self, **named: Any) -> None:
+        super().__init__(min_value=1, max_value=LARGEST_KEY, help_text=COMPUTATION_HELP, **named)
+
+
+class Inverted(serializers.BooleanField):
+    """A truth value whose column says the opposite."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        return not super().to_internal_value(data)
+
+
+class OfComputation(ListAPIView):
+    """Rows of one computation: of the newest, unless `?computation=` names another one of this campaign."""
+
+    permission_classes = (ResearchersOnly,)
+
+    def computation(self) -> Computation | None:
+        asked = self.request.query_params.get("computation")
+        if asked is None:
+            return latest_computation(campaign=campaign_of(self.kwargs["campaign_id"]))
+        try:
+            key = ComputationKey().run_validation(asked)
+        except serializers.ValidationError as fault:
+            raise serializers.ValidationError({"computation": fault.detail}) from fault
+        return Computation.objects.filter(campaign_id=self.kwargs["campaign_id"], pk=key).first()
+
+    def get_queryset(self) -> QuerySet:
+        computation = self.computation()
+        rows = super().get_queryset().model.objects
+        return rows.none() if computation is None else rows.filter(computation=computation)
+
+
+class MeasureRequest(StrictSerializer):
+    """In which of the campaign's measures."""
+
+    is_strict = True
+    measure = Word(
+        max_length=LONGEST_MEASURE, default="", help_text="Unnamed, the measure that was drawn for"
+    )
+
+    def validate_measure(self, name: str) -> str:
+        known = measures_of(self.context["campaign"])
+        if name and name not in known:
+            raise serializers.ValidationError(
+                f"this campaign has numbers in {', '.join(known)}; got {name!r}"
+            )
+        return name or known[0]
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        return {**sent, "measure": sent["measure"] or self.validate_measure("")}
+
+
+class PairRequest(MeasureRequest):
+    """Of which two runs, in which measure."""
+
+    run = Word(max_length=200)
+    against = Word(max_length=200)
+
+    def validate_run(self, run_id: str) -> Run:
+        return self._known(run_id)
+
+    def validate_against(self, run_id: str) -> Run:
+        return self._known(run_id)
+
+    def _known(self, run_id: str) -> Run:
+        found = self.context["campaign"].collection.runs.filter(run_id=run_id).first()
+        if found is None:
+            raise serializers.ValidationError(f"the collection has no run {run_id!r}")
+        return found
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if sent["run"] == sent["against"]:
+            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        return super().validate(sent)
+
+
+def asked(kind: type[serializers.Serializer], request: Request, campaign: Campaign) -> dict[str, Any]:
+    """Return what the query asks, or raise the answer that says what is wrong with it."""
+    sent = kind(data=request.query_params.dict(), context={"campaign": campaign})
+    sent.is_valid(raise_exception=True)
+    return dict(sent.validated_data)
+
+
+def queued(job: Job) -> Response:
+    """Return 202 with the job, and where to ask how far it is."""
+    made = Response(JobAnswer(job).data, status=202)
+    made["Location"] = reverse("console:api-job", args=[job.pk])
+    made["Retry-After"] = "1"
+    return made

@@ -1,0 +1,346 @@
+"""What is in a collection, for programs: topics, documents, runs, scores, gold answers; and imports into it."""
+
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.api.jobs import JobAnswer
+from judging import records, topics
+from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Run, ScoreList, Topic
+from judging.serializers.strict import Choice, Flag, LongWord, Strict, StrictModel, Word
+from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
+from judging.services.collections import change_run
+from judging.services.files import KINDS, parse_grade_map, queue_import
+from judging.services.judgment_formats import FORMATS as JUDGMENT_FORMATS
+from touchstone.models import Job
+
+FORMATS = {"topics": topics.FORMATS, "documents": records.FORMATS, "judgments": JUDGMENT_FORMATS}
+MOST_FILES = 500
+LONGEST_TEXT = 5000
+
+
+class TopicAnswer(serializers.ModelSerializer):
+    class Meta:
+        model = Topic
+        fields = ("id", "topic_id", "title", "description", "narrative")
+        read_only_fields = fields
+
+
+class Topics(generics.ListAPIView):
+    """The collection's topics, in the order they were imported in."""
+
+    permission_classes = (ResearchersOnly,)
+    serializer_class = TopicAnswer
+    queryset = Topic.objects.none()
+    filter_fields = {"topic_id": "topic_id"}
+    order_fields = {"id": "id", "topic_id": "topic_id"}
+
+    def get_queryset(self) -> QuerySet[Topic]:
+        return Topic.objects.filter(collection_id=self.kwargs["collection_id"])
+
+    @extend_schema(operation_id="topics_list", tags=["topics"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class DocumentLine(serializers.ModelSerializer):
+    class Meta:
+        model = Document
+        fields = ("id", "doc_id", "title", "version")
+        read_only_fields = fields
+
+
+class DocumentAnswer(serializers.ModelSerializer):
+    class Meta:
+        model = Document
+        fields = ("id", "doc_id", "title", "version", "text", "html")
+        read_only_fields = fields
+        extra_kwargs = {
+            "text": {"help_text": "From a stranger: never put it into a page as it is."},
+            "html": {"help_text": "Made safe at import; empty where the document is text."},
+        }
+
+
+class Documents(generics.ListAPIView):
+    """The collection's documents without their texts, by their ids."""
+
+    permission_classes = (ResearchersOnly,)
+    serializer_class = DocumentLine
+    queryset = Document.objects.none()
+    filter_fields = {"doc_id": "doc_id"}
+    order_fields = ("doc_id",)  # an index has them so; by their keys, one would read other collections' too
+
+    def get_queryset(self) -> QuerySet[Document]:
+        found = Document.objects.filter(collection_id=self.kwargs["collection_id"])
+        return found.only("id", "doc_id", "title", "version")
+
+    @extend_schema(operation_id="documents_list", tags=["documents"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class OneDocument(APIView):
+    permission_classes = (ResearchersOnly,)
+
+    @extend_schema(operation_id="document_read", tags=["documents"], responses=DocumentAnswer)
+    def get(self, request: Request, collection_id: uuid.UUID, document_pk: int) -> Response:
+        """One document with its text; `document_pk` is the `id` of the list."""
+        row = get_object_or_404(Document, pk=document_pk, collection_id=collection_id)
+        return Response(DocumentAnswer(row).data)
+
+
+class RunAnswer(serializers.ModelSerializer):
+    class Meta:
+        model = Run
+        fields = ("id", "run_id", "description", "n_topics", "n_lines", "may_publish", "created_at")
+        read_only_fields = fields
+
+
+class RunRequest(StrictModel):
+    description = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
+
+    class Meta:
+        model = Run
+        fields = ("description", "may_publish")
+
+
+class Runs(generics.ListAPIView):
+    """The collection's runs."""
+
+    permission_classes = (ResearchersOnly,)
+    serializer_class = RunAnswer
+    queryset = Run.objects.none()
+    filter_fields = {"run_id": "run_id", "may_publish": "may_publish"}
+    order_fields = ("run_id", "created_at")
+
+    def get_queryset(self) -> QuerySet[Run]:
+        return Run.objects.filter(collection_id=self.kwargs["collection_id"])
+
+    @extend_schema(operation_id="runs_list", tags=["runs"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class OneRun(APIView):
+    permission_classes = (ManagersChange,)
+
+    @extend_schema(operation_id="run_read", tags=["runs"], responses=RunAnswer)
+    def get(self, request: Request, collection_id: uuid.UUID, run_pk: int) -> Response:
+        """One run; `run_pk` is the `id` of the list."""
+        return Response(RunAnswer(_run(collection_id, run_pk)).data)
+
+    @extend_schema(
+        operation_id="run_change",
+        tags=["runs"],
+        request=RunRequest,
+        responses=RunAnswer,
+        examples=[OpenApiExample("usual", value={"may_publish": True}, request_only=True)],
+    )
+    def patch(self, request: Request, collection_id: uuid.UUID, run_pk: int) -> Response:
+        """Describe the run, or say whether releases may carry it."""
+        row = _run(collection_id, run_pk)
+        sent = RunRequest(row, data=request.data, partial=True)
+        sent.is_valid(raise_exception=True)
+        change_run(run=row, changes=sent.validated_data, actor=request.user)
+        return Response(RunAnswer(_run(collection_id, run_pk)).data)
+
+
+def _run(collection_id: uuid.UUID, run_pk: int) -> Run:
+    return get_object_or_404(Run.objects.select_related("collection"), pk=run_pk, collection_id=collection_id)
+
+
+class ScoreListAnswer(serializers.ModelSerializer):
+    class Meta:
+        model = ScoreList
+        fields = ("id", "name", "n_lines", "created_at")
+        read_only_fields = fields
+
+
+class ScoreLists(generics.ListAPIView):
+    """Scores that programs gave documents beforehand; they shape draws and are never grades."""
+
+    permission_classes = (ResearchersOnly,)
+    serializer_class = ScoreListAnswer
+    queryset = ScoreList.objects.none()
+    filter_fields = {"name": "name"}
+    order_fields = ("name", "created_at")
+
+    def get_queryset(self) -> QuerySet[ScoreList]:
+        return ScoreList.objects.filter(collection_id=self.kwargs["collection_id"])
+
+    @extend_schema(operation_id="scores_list", tags=["scores"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class GoldAnswerAnswer(serializers.ModelSerializer):
+    topic_id = serializers.CharField(source="topic.topic_id")
+    doc_id = serializers.CharField(source="document.doc_id")
+
+    class Meta:
+        model = GoldAnswer
+        fields = ("id", "topic_id", "doc_id", "grade", "source", "created_at")
+        read_only_fields = fields
+
+
+class GoldAnswers(generics.ListAPIView):
+    """Grades known beforehand, for managers: from whom, and since when. Assessors never see which these are."""
+
+    permission_classes = (ManagersOnly,)
+    serializer_class = GoldAnswerAnswer
+    queryset = GoldAnswer.objects.none()
+    filter_fields = {
+        "topic_id": "topic__topic_id",
+        "doc_id": "document__doc_id",
+        "source": "source",
+        "grade": "grade",
+    }
+    order_fields = {"topic": "topic_id", "document": "document_id"}
+    default_order = "topic,document"
+
+    def get_queryset(self) -> QuerySet[GoldAnswer]:
+        found = GoldAnswer.objects.filter(topic__collection_id=self.kwargs["collection_id"])
+        return (
+            found.select_related("topic").select_related("document").defer("document__text", "document__html")
+        )
+
+    @extend_schema(operation_id="gold_answers_list", tags=["gold-answers"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+# -- imports --------------------------------------------------------------------------------------------------
+
+
+class ImportRequest(Strict):
+    """Files, what they are, and what their kind wants to know besides."""
+
+    kind = Choice(choices=sorted(KINDS))
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True, max_length=1000),
+        min_length=1,
+        max_length=MOST_FILES,
+    )
+    file_format = Word(max_length=40, required=False, help_text="Of topics, documents and judgments.")
+    is_html = Flag(required=False, help_text="Of documents.")
+    description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
+    list_name = Word(max_length=200, required=False, help_text="Of scores; else each file's name.")
+    as_gold = Flag(required=False, help_text="Judgments become gold answers; otherwise name a campaign.")
+    source_name = Word(max_length=100, required=False, help_text="Who judged.")
+    grade_map = Word(
+        max_length=500, required=False, help_text="Of judgments: grades and what they become, 2=1,3=1"
+    )
+    assessor_kind = Choice(
+        choices=Assessor.Kind.choices, required=False, help_text="Of judgments: who the assessors are."
+    )
+    campaign = serializers.UUIDField(required=False, help_text="Of judgments that are not gold answers.")
+
+    def validate_grade_map(self, text: str) -> str:
+        try:
+            parse_grade_map(text)
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+        return text
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what the import would refuse before it reads the files."""
+        kind = sent["kind"]
+        given = self.options(sent)
+        wrong = {name for name in given if name not in KINDS[kind]}
+        if "campaign" in sent and kind != "judgments":
+            wrong.add("campaign")
+        if wrong:
+            shown = {"kind": "assessor_kind"}
+            raise serializers.ValidationError(
+                {shown.get(name, name): [f"is nothing that {kind} take"] for name in sorted(wrong)}
+            )
+        if kind == "scores" and "list_name" in sent and len(sent["files"]) > 1:
+            raise serializers.ValidationError(
+                {"list_name": ["is of one file; without it files name themselves"]}
+            )
+        formats = FORMATS.get(kind, ())
+        if "file_format" in sent and sent["file_format"] not in formats:
+            raise serializers.ValidationError({"file_format": [f"must be one of {', '.join(formats)}"]})
+        if kind == "judgments":
+            self._check_judgments(sent)
+        return sent
+
+    def _check_judgments(self, sent: dict[str, Any]) -> None:
+        as_gold = sent.get("as_gold", False)
+        if as_gold and sent.get("assessor_kind") == Assessor.Kind.MACHINE:
+            raise serializers.ValidationError({"as_gold": ["what a machine judged is never a gold answer"]})
+        if not as_gold and "campaign" not in sent:
+            raise serializers.ValidationError(
+                {"campaign": ["judgments that are no gold answers belong to one"]}
+            )
+
+    @staticmethod
+    def options(sent: dict[str, Any]) -> dict[str, Any]:
+        """Return what the import is told besides the files."""
+        renamed = {"assessor_kind": "kind"}
+        return {
+            renamed.get(name, name): value
+            for name, value in sent.items()
+            if name not in ("kind", "files", "campaign")
+        }
+
+
+class Imports(generics.ListAPIView):
+    """Imports into the collection, the newest first."""
+
+    permission_classes = (ManagersOnly,)
+    parser_classes = (MultiPartParser,)
+    serializer_class = JobAnswer
+    queryset = Job.objects.none()
+    filter_fields = {"state": "state"}
+    order_fields = ("created_at",)
+    default_order = "-created_at"
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return Job.objects.filter(kind="import", payload__collection=str(self.kwargs["collection_id"]))
+
+    @extend_schema(operation_id="imports_list", tags=["imports"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+    @extend_schema(
+        operation_id="import_create",
+        tags=["imports"],
+        request={"multipart/form-data": ImportRequest},
+        responses={202: JobAnswer},
+    )
+    def post(self, request: Request, collection_id: uuid.UUID) -> Response:
+        """Send files; a job imports them, all of a file or nothing. Follow the job to its end."""
+        row = get_object_or_404(Collection, pk=collection_id)
+        sent = ImportRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        asked = sent.validated_data
+        job = queue_import(
+            kind=asked["kind"],
+            files=asked["files"],
+            collection=row,
+            campaign=_campaign_of(row, asked.get("campaign")),
+            options=sent.options(asked),
+            user=request.user,
+        )
+        answer = Response(JobAnswer(job).data, status=202)
+        answer["Location"] = reverse("console:api-job", args=[job.pk])
+        return answer
+
+
+def _campaign_of(row: Collection, campaign_id: uuid.UUID | None) -> Campaign | None:
+    if campaign_id is None:
+        return None
+    found = row.campaigns.filter(pk=campaign_id, deleted_at=None).first()
+    if found is None:
+        raise serializers.ValidationError({"campaign": ["the collection has no such campaign"]})
+    return found

@@ -1,0 +1,358 @@
+"""What was said about which item, for programs: items, the log of judgments, adjudications, leases."""
+
+import uuid
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from judging.models import (
+    Adjudication,
+    Assessor,
+    Campaign,
+    GoldAnswer,
+    Item,
+    Judgment,
+    Lease,
+    Slot,
+)
+from judging.serializers.strict import LongWord, Strict, Whole
+from judging.services import leases
+from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
+from judging.services.adjudication import adjudicate
+from judging.services.exports import pseudonym
+from judging.services.queries import about_items, items_about, judgments_of
+
+# -- how assessors are called ---------------------------------------------------------------------------------
+
+
+class Named(serializers.ModelSerializer):
+    """The base of rows that name an assessor: for managers by the user name, for researchers by a pseudonym."""
+
+    assessor = serializers.SerializerMethodField(
+        help_text="The user name for managers, for researchers a pseudonym that is the same in the whole campaign."
+    )
+
+    def get_assessor(self, row: Any) -> str:
+        if self.context["request"].user.may_manage:
+            return str(row.assessor.user.username)
+        return pseudonym(Campaign(pk=row.assessor.campaign_id), row.assessor_id)
+
+
+def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int | None:
+    """Return the assessor whom rows of this campaign call so."""
+    mine = Assessor.objects.filter(campaign_id=campaign_id)
+    if request.user.may_manage:
+        return mine.filter(user__username=name).values_list("pk", flat=True).first()
+    campaign = Campaign(pk=campaign_id)
+    return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(campaign, pk) == name), None)
+
+
+# -- judgments ------------------------------------------------------------------------------------------------
+
+
+class JudgmentAnswer(Named):
+    topic_id = serializers.CharField(source="item.topic.topic_id")
+    doc_id = serializers.CharField(source="item.document.doc_id")
+    tier = serializers.CharField(source="assessor.tier")
+    kind = serializers.CharField(source="assessor.kind")
+    purpose = serializers.CharField(
+        source="slot.purpose",
+        allow_null=True,
+        default=None,
+        help_text="What wanted it: judge, check, audit, silver; void: set aside; null: surplus, or no grade.",
+    )
+    comment = serializers.SerializerMethodField(help_text="For managers; empty for researchers.")
+
+    class Meta:
+        model = Judgment
+        fields = (
+            "id",
+            "item",
+            "topic_id",
+            "doc_id",
+            "assessor",
+            "tier",
+            "kind",
+            "purpose",
+            "sequence",
+            "grade",
+            "obstacle",
+            "comment",
+            "active_milliseconds",
+            "document_version",
+            "created_at",
+        )
+        read_only_fields = fields
+        extra_kwargs = {"sequence": {"help_text": "1, and more for each change of mind; the highest counts."}}
+
+    def get_comment(self, row: Judgment) -> str:
+        return row.comment if self.context["request"].user.may_manage else ""
+
+
+class JudgmentLog(generics.ListAPIView):
+    """Every judgment ever given in the campaign, in the order in which they came. Nothing in it changes."""
+
+    permission_classes = (ResearchersOnly,)
+    serializer_class = JudgmentAnswer
+    queryset = Judgment.objects.none()
+    filter_fields = {"item": "item"}
+    query_fields = ("assessor", "topic_id", "doc_id")
+    order_fields = ("id",)
+
+    def get_queryset(self) -> QuerySet[Judgment]:
+        campaign_id = self.kwargs["campaign_id"]
+        asked = self.request.query_params
+        found = judgments_of(campaign_id)
+        if "assessor" in asked:
+            found = Judgment.objects.filter(
+                assessor=assessor_called(asked["assessor"], self.request, campaign_id)
+            )
+        if {"topic_id", "doc_id"} & asked.keys():
+            items = items_about(campaign_id, asked.get("topic_id"), asked.get("doc_id"))
+            found = about_items(found, items)
+        return _with_names(found)
+
+    @extend_schema(
+        operation_id="judgment_log_list",
+        tags=["judgments"],
+        parameters=[
+            OpenApiParameter("assessor", str, description="As the rows call him."),
+            OpenApiParameter("topic_id", str, description="Only judgments about this topic."),
+            OpenApiParameter("doc_id", str, description="Only judgments of this document."),
+        ],
+    )
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+def _with_names(rows: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    joined = rows.select_related("item__topic", "item__document", "slot", "assessor__user")
+    return joined.defer("item__document__text", "item__document__html", "item__topic__narrative")
+
+
+# -- items ----------------------------------------------------------------------------------------------------
+
+
+class ItemLine(serializers.ModelSerializer):
+    topic_id = serializers.CharField(source="topic.topic_id")
+    doc_id = serializers.CharField(source="document.doc_id")
+    document_pk = serializers.IntegerField(source="document_id")
+    title = serializers.CharField(source="document.title")
+
+    class Meta:
+        model = Item
+        fields = ("id", "topic_id", "doc_id", "document_pk", "title")
+        read_only_fields = fields
+
+
+class Items(generics.ListAPIView):
+    """The pairs that the campaign wants judged, topic by topic."""
+
+    permission_classes = (ResearchersOnly,)
+    serializer_class = ItemLine
+    queryset = Item.objects.none()
+    query_fields = ("topic_id", "doc_id")
+    order_fields = {"topic": "topic_id", "document": "document_id"}
+    default_order = "topic,document"
+
+    def get_queryset(self) -> QuerySet[Item]:
+        asked = self.request.query_params
+        found = items_about(self.kwargs["campaign_id"], asked.get("topic_id"), asked.get("doc_id"))
+        return found.select_related("topic", "document").only(
+            "id", "topic__topic_id", "document__doc_id", "document__title", "campaign_id"
+        )
+
+    @extend_schema(
+        operation_id="items_list",
+        tags=["items"],
+        parameters=[
+            OpenApiParameter("topic_id", str, description="Only items about this topic."),
+            OpenApiParameter("doc_id", str, description="Only items of this document."),
+        ],
+    )
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class AdjudicationAnswer(serializers.ModelSerializer):
+    topic_id = serializers.CharField(source="item.topic.topic_id")
+    doc_id = serializers.CharField(source="item.document.doc_id")
+    decided_by = serializers.CharField(source="decided_by.username")
+
+    class Meta:
+        model = Adjudication
+        fields = ("id", "item", "topic_id", "doc_id", "grade", "reason", "decided_by", "created_at")
+        read_only_fields = fields
+
+
+class ItemAnswer(ItemLine):
+    gold_grade = serializers.SerializerMethodField(help_text="Known beforehand; null: not known.")
+    judgments = JudgmentAnswer(many=True, help_text="All of them, changes of mind and surplus too.")
+    adjudications = AdjudicationAnswer(many=True, help_text="The last one counts.")
+
+    class Meta(ItemLine.Meta):
+        fields = (*ItemLine.Meta.fields, "gold_grade", "judgments", "adjudications")
+        read_only_fields = fields
+
+    def get_gold_grade(self, row: Item) -> int | None:
+        answers = GoldAnswer.objects.filter(topic=row.topic_id, document=row.document_id)
+        return answers.values_list("grade", flat=True).first()
+
+
+class OneItem(APIView):
+    permission_classes = (ResearchersOnly,)
+
+    @extend_schema(operation_id="item_read", tags=["items"], responses=ItemAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID, item_id: uuid.UUID) -> Response:
+        """One item with all that was said about it."""
+        judgments = _with_names(Judgment.objects.order_by("id"))
+        rows = Item.objects.select_related("topic", "document").prefetch_related(
+            Prefetch("judgments", judgments), Prefetch("adjudications", _decisions().order_by("id"))
+        )
+        row = get_object_or_404(rows, pk=item_id, campaign_id=campaign_id)
+        return Response(ItemAnswer(row, context={"request": request}).data)
+
+
+# -- adjudication ---------------------------------------------------------------------------------------------
+
+
+class AdjudicationRequest(Strict):
+    item = serializers.UUIDField()
+    grade = Whole(min_value=0, max_value=9)
+    reason = LongWord(max_length=2000, allow_blank=True, default="")
+
+    def validate_item(self, pk: uuid.UUID) -> Item:
+        found = Item.objects.filter(pk=pk, campaign_id=self.context["campaign_id"]).first()
+        if found is None:
+            raise serializers.ValidationError("the campaign has no such item")
+        return found
+
+
+class Adjudications(generics.ListAPIView):
+    """What managers decided about items, the newest first; of an item the newest counts."""
+
+    permission_classes = (ManagersChange,)
+    serializer_class = AdjudicationAnswer
+    queryset = Adjudication.objects.none()
+    filter_fields = {
+        "item": "item",
+        "topic_id": "item__topic__topic_id",
+        "decided_by": "decided_by__username",
+    }
+    order_fields = ("id",)
+    default_order = "-id"
+
+    def get_queryset(self) -> QuerySet[Adjudication]:
+        return _decisions().filter(item__campaign_id=self.kwargs["campaign_id"])
+
+    @extend_schema(operation_id="adjudications_list", tags=["adjudications"])
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+    @extend_schema(
+        operation_id="adjudication_create",
+        tags=["adjudications"],
+        request=AdjudicationRequest,
+        responses={201: AdjudicationAnswer},
+        examples=[
+            OpenApiExample(
+                "usual", value={"item": "{item_id}", "grade": 1, "reason": "a list"}, request_only=True
+            )
+        ],
+    )
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Decide an item's grade in the qrels. No estimate uses it: it was not drawn at random."""
+        sent = AdjudicationRequest(data=request.data, context={"campaign_id": campaign_id})
+        sent.is_valid(raise_exception=True)
+        made = adjudicate(actor=request.user, **sent.validated_data)
+        return Response(AdjudicationAnswer(_decisions().get(pk=made.pk)).data, status=201)
+
+
+def _decisions() -> QuerySet[Adjudication]:
+    joined = Adjudication.objects.select_related("item__topic", "item__document", "decided_by")
+    return joined.defer("item__document__text", "item__document__html")
+
+
+# -- leases ---------------------------------------------------------------------------------------------------
+
+
+class LeaseAnswer(serializers.ModelSerializer):
+    topic_id = serializers.CharField(source="item.topic.topic_id")
+    doc_id = serializers.CharField(source="item.document.doc_id")
+    assessor = serializers.CharField(source="assessor.user.username")
+    is_expired = serializers.BooleanField()
+
+    class Meta:
+        model = Slot
+        fields = (
+            "token",
+            "item",
+            "topic_id",
+            "doc_id",
+            "assessor",
+            "purpose",
+            "leased_at",
+            "lease_until",
+            "is_expired",
+        )
+        read_only_fields = fields
+        extra_kwargs = {
+            "token": {"allow_null": False},
+            "leased_at": {"allow_null": False},
+            "lease_until": {"allow_null": False},
+        }
+
+
+class Released(serializers.Serializer):
+    n_released = serializers.IntegerField(help_text="0: it was judged or given back meanwhile.")
+
+
+class Leases(generics.ListAPIView):
+    """Who holds which item, the oldest first."""
+
+    permission_classes = (ManagersOnly,)
+    serializer_class = LeaseAnswer
+    queryset = Slot.objects.none()
+    filter_fields = {
+        "assessor": "assessor__user__username",
+        "is_expired": ("is_expired", serializers.BooleanField()),
+    }
+    order_fields = ("leased_at",)
+
+    def get_queryset(self) -> QuerySet[Slot]:
+        row = get_object_or_404(Campaign, pk=self.kwargs["campaign_id"])
+        held = leases.with_expiry(leases.held_leases(campaign=row))
+        return held.defer("item__document__text", "item__document__html")
+
+    @extend_schema(operation_id="leases_list", tags=["leases"])
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class LeaseRelease(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="lease_release", tags=["leases"], request=None, responses=Released)
+    def post(self, request: Request, campaign_id: uuid.UUID, token: uuid.UUID) -> Response:
+        """Take one lease back; what its holder still sends is kept. Its token says which."""
+        get_object_or_404(Lease, pk=token, slot__campaign_id=campaign_id)
+        held = Slot.objects.filter(token=token, state=Slot.State.LEASED)
+        slot = held.select_related("assessor__user", "campaign").first()
+        released = slot is not None and leases.release(slot=slot, actor=request.user)
+        return Response({"n_released": int(released)})
+
+
+class LeasesReleaseExpired(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="leases_release_expired", tags=["leases"], request=None, responses=Released)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Take back all leases that are over."""
+        row = get_object_or_404(Campaign, pk=campaign_id)
+        return Response({"n_released": leases.release_expired(campaign=row, actor=request.user)})

@@ -1,0 +1,182 @@
+"""Measures, estimates, comparisons, ranking: what the newest computation says, or another one that is named."""
+
+import functools
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from analytics.models import Estimate, Method
+from analytics.services.assumptions import newest_answers, what_forbids
+from analytics.services.ranking import RANKED, ranking_of
+from analytics.services.recomputation import latest_computation, measures_of
+from analytics.services.verdicts import Pair, adjusted_p_values, judged_pair, pair_estimates, verdict
+from console.api.common import (
+    ComputationKey,
+    Inverted,
+    MeasureRequest,
+    OfComputation,
+    PairRequest,
+    asked,
+    drawn_campaign,
+)
+from console.api.serializers.results import (
+    ComparisonAnswer,
+    EstimateAnswer,
+    MeasuresAnswer,
+    PairAnswer,
+    RankingAnswer,
+)
+from console.researcher.prose import always_words, variance_words
+from judging.models import Campaign
+from judging.services.access import ResearchersOnly
+from sampling.measures.families import measure_kind
+from sampling.serializers import LONGEST_MEASURE
+
+MEASURE = serializers.CharField(max_length=LONGEST_MEASURE)
+
+
+class MeasuresView(APIView):
+    """The measures that the campaign has numbers in, and the computation that these are from."""
+
+    permission_classes = (ResearchersOnly,)
+
+    @extend_schema(operation_id="measures_list", responses=MeasuresAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        row = drawn_campaign(campaign_id)
+        names = measures_of(row)
+        body = {
+            "campaign": row.pk,
+            "measures": [
+                {"name": name, "kind": measure_kind(name), "is_usual": name == names[0]} for name in names
+            ],
+            "computation": latest_computation(campaign=row),
+        }
+        return Response(MeasuresAnswer(body).data)
+
+
+class EstimatesView(OfComputation):
+    """The estimates of a computation: every run (`pairs=false`) and every pair of runs (`pairs=true`), every method."""
+
+    serializer_class = EstimateAnswer
+    queryset = Estimate.objects.none()
+    filter_fields = {
+        "computation": ("computation_id", ComputationKey()),
+        "measure": ("measure", MEASURE),
+        "method": ("method", serializers.ChoiceField(Method.choices)),
+        "run": "run__run_id",
+        "run_b": "run_b__run_id",
+        "pairs": ("run_b__isnull", Inverted(help_text="Pairs of runs alone, or single runs alone")),
+    }
+    default_order = "measure,method"  # with the primary key at the end: the order of an index
+
+    def get_queryset(self) -> QuerySet:
+        return super().get_queryset().select_related("run", "run_b")
+
+    @extend_schema(operation_id="estimates_list")
+    def get(self, request: Request, *arguments: Any, **named: Any) -> Response:
+        return self.list(request)
+
+
+class ComparisonsView(OfComputation):
+    """All pairs of runs in one measure: corrected difference, p, Holm's p among all of them, a sentence to quote."""
+
+    serializer_class = PairAnswer
+    queryset = Estimate.objects.none()
+    filter_fields = {
+        "computation": ("computation_id", ComputationKey()),
+        "measure": (
+            "measure",
+            serializers.CharField(
+                max_length=LONGEST_MEASURE, help_text="Unnamed, the measure that was drawn for"
+            ),
+        ),
+        "run": "run__run_id",
+        "run_b": "run_b__run_id",
+    }
+
+    def get_queryset(self) -> QuerySet:
+        rows = super().get_queryset().filter(method=Method.CORRECTED, run_b__isnull=False)
+        if "measure" not in self.request.query_params:
+            rows = rows.filter(measure=measures_of(drawn_campaign(self.kwargs["campaign_id"]))[0])
+        return rows.select_related("run", "run_b")
+
+    @extend_schema(operation_id="comparisons_list")
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        drawn_campaign(campaign_id)
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        among = functools.cache(lambda measure: adjusted_p_values(page[0].computation, measure))
+        pairs = [judged_pair(estimate, among(estimate.measure)) for estimate in page]
+
+        def said(pair: Pair) -> str:
+            e = pair.estimate
+            return verdict(e, e.measure, e.run, e.run_b, among(e.measure))
+
+        return self.get_paginated_response(PairAnswer(pairs, many=True, context={"verdict": said}).data)
+
+
+class ComparisonView(APIView):
+    """One pair of runs: `run` minus `against` by every method, and what may be said of it."""
+
+    permission_classes = (ResearchersOnly,)
+    query_serializer = PairRequest
+
+    @extend_schema(operation_id="comparison_retrieve", responses=ComparisonAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        row = drawn_campaign(campaign_id)
+        sent = asked(PairRequest, request, row)
+        return Response(ComparisonAnswer(_compared(row, **sent)).data)
+
+
+def _compared(row: Campaign, measure: str, run: Any, against: Any) -> dict[str, Any]:
+    computed = latest_computation(campaign=row)
+    estimates = pair_estimates(computed, measure, run, against)
+    corrected = next((e for e in estimates if e.method == Method.CORRECTED), None)
+    among = adjusted_p_values(computed, measure)
+    pair = judged_pair(corrected, among) if corrected else None
+    return {
+        "campaign": row.pk,
+        "computation": computed,
+        "measure": measure,
+        "run": run.run_id,
+        "against": against.run_id,
+        "verdict": verdict(corrected, measure, run, against, among),
+        "p_holm": pair.holm if pair else None,
+        "n_compared": among.n_tested,
+        "better": pair.better.run_id if pair and pair.better else None,
+        "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
+        "variance": variance_words(corrected),
+        "forbidden": what_forbids(newest_answers(row)),
+        "estimates": estimates,
+    }
+
+
+class RankingRequest(MeasureRequest):
+    method = serializers.ChoiceField([method.value for method in RANKED], default=Method.CORRECTED.value)
+
+
+class RankingView(APIView):
+    """The ranking of the runs with its uncertainty: the chance of every rank, and of the ranking as a whole."""
+
+    permission_classes = (ResearchersOnly,)
+    query_serializer = RankingRequest
+
+    @extend_schema(operation_id="ranking_retrieve", responses=RankingAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        row = drawn_campaign(campaign_id)
+        sent = asked(RankingRequest, request, row)
+        computed = latest_computation(campaign=row)
+        found = ranking_of(computation=computed, **sent)
+        body = {
+            **{name: getattr(found, name) for name in ("measure", "method", "runs", "tau", "refusal")},
+            **{name: getattr(found, name) for name in ("n_pairs", "n_apart", "n_unknown")},
+            "campaign": row.pk,
+            "computation": computed,
+            "left_out": [{"run": run, "reason": reason} for run, reason in found.left_out],
+        }
+        return Response(RankingAnswer(body).data)

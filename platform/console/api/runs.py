@@ -1,0 +1,91 @@
+"""A run that somebody brings: taken by a job that imports and estimates it, and what is known of it afterwards."""
+
+import uuid
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from analytics.services.run_upload import find_estimates, queue_upload
+from console.api.common import MeasureRequest, asked, drawn_campaign, person, queued
+from console.api.jobs import JobAnswer
+from console.api.serializers.results import RunEstimateAnswer
+from judging.models import Run
+from judging.serializers.strict import Flag, LongWord, Strict
+from judging.services.access import ResearchersOnly
+from sampling.serializers import Word
+
+LONGEST_DESCRIPTION = 2000
+
+
+class UploadRequest(Strict):
+    """One run file in TREC's format, also compressed with gzip; its run tag becomes the run's id."""
+
+    is_strict = True
+    file = serializers.FileField(max_length=300)
+    description = LongWord(max_length=LONGEST_DESCRIPTION, default="", allow_blank=True)
+    may_publish = Flag(default=False, help_text="Whether releases may carry the run")
+    against = Word(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="The run to compare it with; unnamed, the best one",
+    )
+
+
+class RunEstimateRequest(MeasureRequest):
+    """Of which run, and against which other one."""
+
+    run = Word(max_length=200)
+    against = Word(max_length=200, default="")
+
+
+class UploadView(APIView):
+    """Bring a run: a job imports and estimates it; its result has the numbers, and so has `run-estimate`."""
+
+    permission_classes = (ResearchersOnly,)
+    parser_classes = (MultiPartParser,)
+
+    @extend_schema(
+        operation_id="campaign_runs_create",
+        request={"multipart/form-data": UploadRequest},
+        responses={202: JobAnswer},
+    )
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        row = drawn_campaign(campaign_id)
+        sent = UploadRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        return queued(queue_upload(campaign=row, user=person(request), **dict(sent.validated_data)))
+
+
+class RunEstimateView(APIView):
+    """What is known of a run: from the newest computation, or, before it has the run, from its upload."""
+
+    permission_classes = (ResearchersOnly,)
+    query_serializer = RunEstimateRequest
+
+    @extend_schema(operation_id="run_estimate_retrieve", responses=RunEstimateAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        row = drawn_campaign(campaign_id)
+        sent = asked(RunEstimateRequest, request, row)
+        run = _run(row.collection.runs, sent["run"])
+        rival = _run(row.collection.runs, sent["against"]) if sent["against"] else None
+        found = find_estimates(campaign=row, run=run, measure=sent["measure"], against=rival)
+        body = {
+            "campaign": row.pk,
+            "run": found.run.run_id,
+            "measure": found.measure,
+            "against": found.against.run_id if found.against else None,
+            **{name: getattr(found, name) for name in ("as_of", "is_from_upload", "verdict")},
+            **{name: getattr(found, name) for name in ("values", "differences")},
+        }
+        return Response(RunEstimateAnswer(body).data)
+
+
+def _run(runs: Any, run_id: str) -> Run:
+    return get_object_or_404(runs, run_id=run_id)

@@ -1,0 +1,192 @@
+"""What is asked about a campaign's judgments, checked before a service sees it; and the answers."""
+
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+
+from analytics.services.analyses import Found as FoundAnalysis
+from analytics.services.analyses import Wanted
+from analytics.services.analyses.papers import under_conditions
+from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
+from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
+from analytics.services.recomputation import measures_of
+from analytics.services.reuse import Answer, Asked
+from analytics.services.top_up import Found
+from judging.models import Campaign
+from sampling.frames import newest_draw
+from sampling.measures.families import measure_kind, parse_measure
+from sampling.serializers import LONGEST_MEASURE, MOST_ITEMS, Finite, StrictSerializer, Word
+
+
+class ReuseRequest(StrictSerializer):
+    """About which run, in which linear measure, against which other run if any, and how surely."""
+
+    run = Word(max_length=200)
+    against = Word(max_length=200, default="")
+    measure = Word(max_length=LONGEST_MEASURE, default="")
+    half_width = Finite(min_value=0.0, max_value=1e12, allow_null=True, default=None)
+
+    def validate_run(self, run_id: str) -> str:
+        return self._known(run_id)
+
+    def validate_against(self, run_id: str) -> str:
+        return self._known(run_id) if run_id else ""
+
+    def _known(self, run_id: str) -> str:
+        if not self.context["campaign"].collection.runs.filter(run_id=run_id).exists():
+            raise serializers.ValidationError(f"the collection has no run {run_id!r}")
+        return run_id
+
+    def validate_measure(self, name: str) -> str:
+        """Return the measure; unnamed, that of the campaign's newest batch."""
+        if not name:
+            draw = newest_draw(self.context["campaign"])
+            return str(draw.parameters["measure"]) if draw else "DCG@10"
+        try:
+            if measure_kind(name) == "ratio":
+                reason = f"{name} is a ratio; ask about DCG or P with its cutoff: the same documents decide"
+                raise serializers.ValidationError(reason)
+            return parse_measure(name).name
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if sent["run"] == sent["against"]:
+            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        measure = sent["measure"] or self.validate_measure("")
+        return {**sent, "asked": Asked(sent["run"], measure, sent["against"])}
+
+
+class ReuseDraw(ReuseRequest):
+    """The top-up that was shown."""
+
+    budget = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
+
+
+def reuse_json(
+    campaign: Campaign, asked: Asked, answer: Answer, wanted: float | None, found: Found
+) -> dict[str, Any]:
+    return {
+        "campaign": str(campaign.pk),
+        "run": asked.run,
+        "against": asked.against or None,
+        "measure": asked.measure,
+        **answer.as_json(),
+        "wanted_half_width": wanted,
+        "lacking": found.lacking.as_json() if found.lacking else None,
+        "lacking_refusal": found.refusal,
+        "lacking_is_being_computed": found.job is not None,
+        "draws": reverse("console:api-draws", args=[campaign.pk]),
+    }
+
+
+FOR_ALL = "the tiers are compared over all runs, by scores of their own"
+
+
+class AnalysisRequest(StrictSerializer):
+    """Which analysis, of which measure, of which two runs."""
+
+    what = serializers.ChoiceField(["papers", "agreement", "sensitivity", "topics"])
+    measure = Word(max_length=LONGEST_MEASURE, default="")
+    run = Word(max_length=200, default="")
+    against = Word(max_length=200, default="")
+
+    def validate_measure(self, name: str) -> str:
+        known = measures_of(self.context["campaign"])
+        if name and name not in known:
+            raise serializers.ValidationError(
+                f"this campaign has numbers in {', '.join(known)}; got {name!r}"
+            )
+        return name
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        named = {name: sent[name] for name in ("run", "against") if sent[name]}
+        if sent["what"] in ("agreement", "sensitivity") and named:
+            words = FOR_ALL if sent["what"] == "agreement" else "all runs are looked at"
+            raise serializers.ValidationError({name: [words] for name in named})
+        if sent["what"] in ("sensitivity", "topics") and not sent["measure"]:
+            sent["measure"] = measures_of(self.context["campaign"])[0]
+        if sent["what"] in ("papers", "topics"):
+            for name in ("run", "against"):
+                if not sent[name]:
+                    raise serializers.ValidationError({name: ["choose a run"]})
+                if not self.context["campaign"].collection.runs.filter(run_id=sent[name]).exists():
+                    raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
+            if sent["run"] == sent["against"]:
+                raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        return {"wanted": Wanted(**sent)}
+
+
+class ConditionsRequest(StrictSerializer):
+    """The answers to the three questions (`analytics.services.assumptions.QUESTIONS`)."""
+
+    same_judges = serializers.BooleanField()
+    same_period = serializers.BooleanField()
+    blind_to_system = serializers.BooleanField()
+
+
+def conditions_json(campaign: Campaign) -> dict[str, Any]:
+    answers = newest_answers(campaign)
+    return {
+        "questions": {question.name: question.words for question in QUESTIONS},
+        "answers": {question.name: getattr(answers, question.name) for question in QUESTIONS}
+        if answers
+        else None,
+        "answered_at": answers.answered_at if answers else None,
+        "answered_by": answers.answered_by.get_username() if answers and answers.answered_by else None,
+        "refused": what_forbids(answers) or None,
+    }
+
+
+class PlannerRequest(StrictSerializer):
+    """What is to be known, and what it may cost; power in percent. What is not said is as usual."""
+
+    measure = Word(max_length=LONGEST_MEASURE, default="")
+    run = Word(max_length=200, default="")
+    against = Word(max_length=200, default="", allow_blank=True)
+    cost_judgment = Finite(min_value=1e-6, max_value=1e9, default=None, allow_null=True)
+    cost_gold = Finite(min_value=1e-6, max_value=1e9, default=None, allow_null=True)
+    difference = Finite(min_value=1e-9, max_value=1e6, default=None, allow_null=True)
+    power = Finite(min_value=50.0, max_value=99.9, default=100 * USUAL_POWER)
+    money = Finite(min_value=0.0, max_value=1e12, default=None, allow_null=True)
+
+    def validate_measure(self, name: str) -> str:
+        measures = self.context.get("measures") or measures_of(self.context["campaign"])
+        known = [known for known in measures if measure_kind(known) == "linear"]
+        if name and name not in known:
+            raise serializers.ValidationError(f"a plan is made for {', '.join(known)}; got {name!r}")
+        return name or known[0]
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        campaign = self.context["campaign"]
+        named = [sent[name] for name in ("run", "against") if sent[name]] if sent["run"] else []
+        known = campaign.collection.runs.filter(run_id__in=named).values_list("run_id", flat=True)
+        for unknown in sorted(set(named) - set(known)):
+            name = "run" if unknown == sent["run"] else "against"
+            raise serializers.ValidationError({name: [f"the collection has no run {unknown!r}"]})
+        if not sent["run"]:
+            sent["run"], sent["against"] = usual_pair(campaign)
+        if sent["run"] == sent["against"]:
+            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+        cost_judgment, cost_gold, _ = costs_of(campaign)
+        costs = {
+            "cost_judgment": sent["cost_judgment"] or cost_judgment,
+            "cost_gold": sent["cost_gold"] or cost_gold,
+        }
+        return {"terms": Terms(**{**sent, **costs, "power": sent["power"] / 100})}
+
+
+def analysis_json(campaign: Campaign, wanted: Wanted, found: FoundAnalysis) -> dict[str, Any]:
+    answers = newest_answers(campaign)
+    return {
+        "campaign": str(campaign.pk),
+        "what": wanted.what,
+        "measure": wanted.measure,
+        "run": wanted.run or None,
+        "against": wanted.against or None,
+        "result": under_conditions(found.result, answers) if found.result else None,
+        "is_current": found.is_current,
+        "is_being_computed": found.active is not None,
+        "failed": found.failed.error if found.failed else None,
+    }

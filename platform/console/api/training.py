@@ -1,0 +1,173 @@
+"""The training round for programs: which documents, under which rules, with which reasons, and who stands where."""
+
+import secrets
+import uuid
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from judging.models import Campaign, TrainingItem
+from judging.serializers.strict import Finite, LongWord, Strict, Whole
+from judging.services import training
+from judging.services.access import ManagersOnly
+from judging.services.training import MOST_TRAINING_ITEMS
+
+TAGS = ["training"]
+MOST_TRAINEES = 500
+LONGEST_EXPLANATION = 5000
+
+
+class TrainingItemAnswer(serializers.ModelSerializer):
+    topic_id = serializers.CharField(source="topic.topic_id")
+    doc_id = serializers.CharField(source="document.doc_id")
+
+    class Meta:
+        model = TrainingItem
+        fields = ("position", "topic_id", "doc_id", "grade", "explanation")
+        read_only_fields = fields
+
+
+class TrainingAnswer(serializers.Serializer):
+    attempts = serializers.IntegerField(help_text="How often one may try.")
+    pass_share = serializers.FloatField(help_text="The share of right grades that passes.")
+    is_fixed = serializers.BooleanField(help_text="Somebody has answered: the items stay as they are.")
+    items = TrainingItemAnswer(many=True)
+
+
+class ItemsRequest(Strict):
+    n = Whole(min_value=0, max_value=MOST_TRAINING_ITEMS)
+    seed = Whole(min_value=0, required=False, help_text="Else one is drawn.")
+
+
+class RulesRequest(Strict):
+    attempts = Whole(min_value=1, max_value=10)
+    pass_share = Finite(min_value=0, max_value=1)
+
+
+class Explanation(Strict):
+    position = Whole(min_value=1, max_value=MOST_TRAINING_ITEMS)
+    text = LongWord(max_length=LONGEST_EXPLANATION, allow_blank=True)
+
+
+class ExplanationsRequest(Strict):
+    explanations = Explanation(many=True, max_length=MOST_TRAINING_ITEMS)
+
+
+class TraineeAnswer(serializers.Serializer):
+    assessor = serializers.IntegerField(source="assessor.pk")
+    username = serializers.CharField(source="assessor.user.username")
+    attempt = serializers.IntegerField(source="training.attempt")
+    attempts_allowed = serializers.IntegerField(source="training.attempts_allowed")
+    n_answered = serializers.SerializerMethodField()
+    n_right = serializers.IntegerField(source="training.n_right")
+    is_passed = serializers.BooleanField(source="training.is_passed")
+    is_stuck = serializers.BooleanField(help_text="Failed, with no attempt left: only a manager can help.")
+
+    def get_n_answered(self, row: training.Trainee) -> int:
+        return len(row.training.answers)
+
+
+class TraineesAnswer(serializers.Serializer):
+    n_trainees = serializers.IntegerField()
+    trainees = TraineeAnswer(many=True, help_text=f"At most {MOST_TRAINEES}, those who are stuck first.")
+
+
+class Training(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="training_read", tags=TAGS, responses=TrainingAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """The items with their grades and reasons, and the rules."""
+        return Response(_training_json(campaign_id))
+
+
+class TrainingItems(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="training_items_choose",
+        tags=TAGS,
+        request=ItemsRequest,
+        responses=TrainingAnswer,
+        examples=[OpenApiExample("usual", value={"n": 0}, request_only=True)],
+    )
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Take that many gold answers for training in place of those chosen before; 0: no training."""
+        sent = ItemsRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        seed = sent.validated_data.get("seed", secrets.randbelow(2**31))
+        training.choose_training_items(
+            campaign=_campaign(campaign_id), n=sent.validated_data["n"], seed=seed, user=request.user
+        )
+        return Response(_training_json(campaign_id))
+
+
+class TrainingRules(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="training_rules_set",
+        tags=TAGS,
+        request=RulesRequest,
+        responses=TrainingAnswer,
+        examples=[OpenApiExample("usual", value={"attempts": 2, "pass_share": 0.7}, request_only=True)],
+    )
+    def put(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Say how often one may try and what passes; whoever has passed, has passed."""
+        sent = RulesRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        training.set_training_rules(campaign=_campaign(campaign_id), user=request.user, **sent.validated_data)
+        return Response(_training_json(campaign_id))
+
+
+class TrainingExplanations(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="training_explanations_set",
+        tags=TAGS,
+        request=ExplanationsRequest,
+        responses=TrainingAnswer,
+        examples=[OpenApiExample("usual", value={"explanations": []}, request_only=True)],
+    )
+    def put(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Write the reasons that a trainee reads with the reference grade; positions not named stay."""
+        sent = ExplanationsRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        texts = {given["position"]: given["text"] for given in sent.validated_data["explanations"]}
+        training.set_explanations(campaign=_campaign(campaign_id), texts=texts, user=request.user)
+        return Response(_training_json(campaign_id))
+
+
+class Trainees(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="trainees_list", tags=TAGS, responses=TraineesAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Everybody who has to pass the training, and where he stands."""
+        row = _campaign(campaign_id)
+        found = training.trainees(campaign=row) if row.training_items.exists() else []
+        shown = TraineesAnswer({"n_trainees": len(found), "trainees": found[:MOST_TRAINEES]})
+        return Response(shown.data)
+
+
+def _training_json(campaign_id: uuid.UUID) -> Any:
+    row = _campaign(campaign_id)
+    items = row.training_items.select_related("topic", "document").defer("document__text", "document__html")
+    return TrainingAnswer(
+        {
+            "attempts": row.training_attempts,
+            "pass_share": row.training_pass_share,
+            "is_fixed": training.is_fixed(row),
+            "items": items,
+        }
+    ).data
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    return get_object_or_404(Campaign, pk=campaign_id)

@@ -1,0 +1,150 @@
+"""The addresses of the API, below /api/v1/."""
+
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from console.api import (
+    assessors,
+    campaigns,
+    collections,
+    contents,
+    crowd,
+    draws,
+    evidence,
+    jobs,
+    judgments,
+    me,
+    plots,
+    releases,
+    results,
+    runs,
+    training,
+)
+from console.researcher import analyses, planner, reuse
+
+
+class Picture(StringConverter):
+    """A picture that there is: another name is no address."""
+
+    regex = "|".join(sorted(plots.PICTURES, key=len, reverse=True))
+
+
+register_converter(Picture, "picture")
+COLLECTION, CAMPAIGN = "collections/<uuid:collection_id>", "campaigns/<uuid:campaign_id>"
+ASSESSOR = f"{CAMPAIGN}/assessors/<int:assessor_id>"
+MINE = "me/campaigns/<uuid:campaign_id>"
+RELEASE = f"{CAMPAIGN}/releases/<uuid:release_id>"
+urlpatterns = [
+    path("collections", collections.Collections.as_view(), name="api-collections"),
+    path("deleted-collections", collections.DeletedCollections.as_view(), name="api-deleted-collections"),
+    path("deleted-campaigns", collections.DeletedCampaigns.as_view(), name="api-deleted-campaigns"),
+    path(COLLECTION, collections.OneCollection.as_view(), name="api-collection"),
+    path(f"{COLLECTION}/delete", collections.CollectionDelete.as_view(), name="api-collection-delete"),
+    path(f"{COLLECTION}/restore", collections.CollectionRestore.as_view(), name="api-collection-restore"),
+    path(f"{COLLECTION}/members", collections.CollectionMembers.as_view(), name="api-members"),
+    path(f"{COLLECTION}/topics", contents.Topics.as_view(), name="api-topics"),
+    path(f"{COLLECTION}/documents", contents.Documents.as_view(), name="api-documents"),
+    path(f"{COLLECTION}/documents/<int:document_pk>", contents.OneDocument.as_view(), name="api-document"),
+    path(f"{COLLECTION}/runs", contents.Runs.as_view(), name="api-runs"),
+    path(f"{COLLECTION}/runs/<int:run_pk>", contents.OneRun.as_view(), name="api-run"),
+    path(f"{COLLECTION}/scores", contents.ScoreLists.as_view(), name="api-scores"),
+    path(f"{COLLECTION}/gold-answers", contents.GoldAnswers.as_view(), name="api-gold-answers"),
+    path(f"{COLLECTION}/imports", contents.Imports.as_view(), name="api-imports"),
+    path(f"{COLLECTION}/events", jobs.CollectionEvents.as_view(), name="api-collection-events"),
+    path("campaigns", campaigns.Campaigns.as_view(), name="api-campaigns"),
+    path(CAMPAIGN, campaigns.OneCampaign.as_view(), name="api-campaign"),
+    path(f"{CAMPAIGN}/scale", campaigns.CampaignScale.as_view(), name="api-scale"),
+    path(f"{CAMPAIGN}/state", campaigns.CampaignState.as_view(), name="api-campaign-state"),
+    path(f"{CAMPAIGN}/progress", campaigns.CampaignProgress.as_view(), name="api-progress"),
+    path(f"{CAMPAIGN}/delete", campaigns.CampaignDelete.as_view(), name="api-campaign-delete"),
+    path(f"{CAMPAIGN}/restore", campaigns.CampaignRestore.as_view(), name="api-campaign-restore"),
+    path(f"{CAMPAIGN}/topic-teams", campaigns.TopicTeams.as_view(), name="api-topic-teams"),
+    path(f"{CAMPAIGN}/events", jobs.CampaignEvents.as_view(), name="api-campaign-events"),
+    path(f"{CAMPAIGN}/assessors", assessors.Assessors.as_view(), name="api-assessors"),
+    path(ASSESSOR, assessors.OneAssessor.as_view(), name="api-assessor"),
+    path(f"{ASSESSOR}/status", assessors.AssessorStatus.as_view(), name="api-assessor-status"),
+    path(f"{ASSESSOR}/requeue", assessors.AssessorRequeue.as_view(), name="api-assessor-requeue"),
+    path(f"{ASSESSOR}/messages", assessors.AssessorMessages.as_view(), name="api-assessor-messages"),
+    path(f"{ASSESSOR}/events", jobs.AssessorEvents.as_view(), name="api-assessor-events"),
+    path(f"{ASSESSOR}/training-attempts", assessors.TrainingAttempts.as_view(), name="api-training-attempts"),
+    path(f"{CAMPAIGN}/invitations", crowd.Invitations.as_view(), name="api-invitations"),
+    path(
+        f"{CAMPAIGN}/invitations/<int:invitation_id>/revoke",
+        crowd.InvitationRevoke.as_view(),
+        name="api-invitation-revoke",
+    ),
+    path(f"{CAMPAIGN}/market", crowd.Market.as_view(), name="api-market"),
+    path(f"{CAMPAIGN}/participants", crowd.Participants.as_view(), name="api-participants"),
+    path(f"{CAMPAIGN}/participants/erase", crowd.ParticipantsErase.as_view(), name="api-participants-erase"),
+    path(f"{CAMPAIGN}/codes", crowd.Codes.as_view(), name="api-codes"),
+    path(f"{CAMPAIGN}/consent", crowd.Consent.as_view(), name="api-consent"),
+    path(f"{CAMPAIGN}/training", training.Training.as_view(), name="api-training"),
+    path(f"{CAMPAIGN}/training/items", training.TrainingItems.as_view(), name="api-training-items"),
+    path(f"{CAMPAIGN}/training/rules", training.TrainingRules.as_view(), name="api-training-rules"),
+    path(
+        f"{CAMPAIGN}/training/explanations",
+        training.TrainingExplanations.as_view(),
+        name="api-training-explanations",
+    ),
+    path(f"{CAMPAIGN}/training/trainees", training.Trainees.as_view(), name="api-trainees"),
+    path(f"{CAMPAIGN}/items", judgments.Items.as_view(), name="api-items"),
+    path(f"{CAMPAIGN}/items/<uuid:item_id>", judgments.OneItem.as_view(), name="api-item"),
+    path(f"{CAMPAIGN}/judgment-log", judgments.JudgmentLog.as_view(), name="api-judgment-log"),
+    path(f"{CAMPAIGN}/adjudications", judgments.Adjudications.as_view(), name="api-adjudications"),
+    path(f"{CAMPAIGN}/leases", judgments.Leases.as_view(), name="api-leases"),
+    path(
+        f"{CAMPAIGN}/leases/release-expired",
+        judgments.LeasesReleaseExpired.as_view(),
+        name="api-leases-release-expired",
+    ),
+    path(
+        f"{CAMPAIGN}/leases/<uuid:token>/release", judgments.LeaseRelease.as_view(), name="api-lease-release"
+    ),
+    path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<uuid:job_id>", jobs.OneJob.as_view(), name="api-job"),
+    path("jobs/<uuid:job_id>/cancel", jobs.JobCancel.as_view(), name="api-job-cancel"),
+    path("me/campaigns", me.MyCampaigns.as_view(), name="api-my-campaigns"),
+    path(f"{MINE}/judgments", me.MyJudgments.as_view(), name="api-my-judgments"),
+    path(f"{MINE}/consent", me.MyConsent.as_view(), name="api-my-consent"),
+    path(f"{MINE}/training", me.MyTraining.as_view(), name="api-my-training"),
+    path(f"{MINE}/completion", me.MyCompletion.as_view(), name="api-my-completion"),
+    path("me/messages", me.MyMessages.as_view(), name="api-my-messages"),
+    path("me/messages/<int:message_id>/read", me.MyMessageRead.as_view(), name="api-my-message-read"),
+    path(f"{CAMPAIGN}/forecast", draws.forecast, name="api-forecast"),
+    path(f"{CAMPAIGN}/draws", draws.draws, name="api-draws"),
+    path(f"{CAMPAIGN}/draws/<int:batch>/frame", draws.frame, name="api-frame"),
+    path(f"{CAMPAIGN}/audits", draws.audits, name="api-audits"),
+    path(f"{CAMPAIGN}/audits/schedule", draws.audit_schedule, name="api-audit-schedule"),
+    path(f"{CAMPAIGN}/audits/<int:sequence>/sample.csv", draws.audit_sample, name="api-audit-sample"),
+    path(f"{CAMPAIGN}/draws/jobs/<uuid:job_id>", draws.job, name="api-campaign-job"),
+    path(f"{CAMPAIGN}/measures", results.MeasuresView.as_view(), name="api-measures"),
+    path(f"{CAMPAIGN}/estimates", results.EstimatesView.as_view(), name="api-estimates"),
+    path(f"{CAMPAIGN}/comparisons", results.ComparisonsView.as_view(), name="api-comparisons"),
+    path(f"{CAMPAIGN}/comparison", results.ComparisonView.as_view(), name="api-comparison"),
+    path(f"{CAMPAIGN}/ranking", results.RankingView.as_view(), name="api-ranking"),
+    path(f"{CAMPAIGN}/computations", evidence.ComputationsView.as_view(), name="api-computations"),
+    path(
+        f"{CAMPAIGN}/computations/<int:computation_id>",
+        evidence.ComputationView.as_view(),
+        name="api-computation",
+    ),
+    path(f"{CAMPAIGN}/confusions", evidence.ConfusionsView.as_view(), name="api-confusions"),
+    path(f"{CAMPAIGN}/flags", evidence.FlagsView.as_view(), name="api-flags"),
+    path(f"{CAMPAIGN}/audit-forecasts", evidence.ForecastsView.as_view(), name="api-audit-forecasts"),
+    path(f"{CAMPAIGN}/disputed-items", evidence.DisputedItemsView.as_view(), name="api-disputed-items"),
+    path(f"{CAMPAIGN}/plots", plots.PicturesView.as_view(), name="api-plots"),
+    path(f"{CAMPAIGN}/plots/<picture:plot>", plots.PictureView.as_view(), name="api-plot"),
+    path(f"{CAMPAIGN}/runs", runs.UploadView.as_view(), name="api-run-uploads"),
+    path(f"{CAMPAIGN}/run-estimate", runs.RunEstimateView.as_view(), name="api-run-estimate"),
+    path(f"{CAMPAIGN}/releases", releases.ReleasesView.as_view(), name="api-releases"),
+    path(RELEASE, releases.ReleaseView.as_view(), name="api-release"),
+    path(f"{RELEASE}/download", releases.DownloadView.as_view(), name="api-release-download"),
+    path(f"{RELEASE}/citation", releases.CitationView.as_view(), name="api-release-citation"),
+    path(f"{RELEASE}/changes", releases.ChangesView.as_view(), name="api-release-changes"),
+    path(f"{RELEASE}/withdraw", releases.WithdrawView.as_view(), name="api-release-withdraw"),
+    path(f"{RELEASE}/forget-key", releases.ForgetKeyView.as_view(), name="api-release-forget-key"),
+    path(f"{CAMPAIGN}/analyses", analyses.api_analyses, name="api-analyses"),
+    path(f"{CAMPAIGN}/conditions", analyses.api_conditions, name="api-conditions"),
+    path(f"{CAMPAIGN}/planner", planner.api_planner, name="api-planner"),
+    path(f"{CAMPAIGN}/reuse", reuse.api_reuse, name="api-reuse"),
+]

@@ -1,0 +1,165 @@
+"""The manager's table of assessors: who, how many, how well, how fast, and what speaks against somebody."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.http import urlencode
+
+from analytics.models import Computation
+from analytics.services.recomputation import latest_computation
+from console.forms.campaigns import AssessorForm
+from judging.models import Assessor, Campaign
+from judging.services.access import managers_only
+
+PAGE = 50
+# What the table can be sorted by; "-" before it turns it round.
+ORDERS = {
+    "name": "Assessor",
+    "tier": "Tier",
+    "judged": "Judged",
+    "seconds": "Seconds each",
+    "accuracy": "Accuracy",
+    "agreement": "Agreement",
+    "flag": "Flag",
+}
+TIERS = {"gold": 0, "silver": 1, "bronze": 2}
+USUAL = "flag"  # what is wrong comes first
+
+
+class PeopleFilter(forms.Form):
+    name = forms.CharField(label="Name contains", max_length=150, required=False)
+    tier = forms.ChoiceField(choices=[("", "every tier"), *Assessor.Tier.choices], required=False)
+    only = forms.ChoiceField(
+        label="Only",
+        choices=[
+            ("", "everybody"),
+            ("flagged", "flagged"),
+            ("active", "not paused"),
+            ("suspended", "paused"),
+        ],
+        required=False,
+    )
+    order = forms.ChoiceField(
+        choices=[(sign + name, name) for name in ORDERS for sign in ("", "-")], required=False
+    )
+
+
+@dataclass(frozen=True)
+class Person:
+    """A row of the table."""
+
+    pk: int
+    name: str
+    tier: str
+    kind: str
+    status: str
+    judged: int
+    quota: int | None
+    seconds: float | None
+    accuracy: float | None
+    accuracy_low: float | None
+    accuracy_high: float | None
+    agreement: float | None
+    n_shared: int
+    flag: str
+
+    def key(self, order: str) -> Any:
+        """Return what the row is sorted by; who has no such number comes last, whichever way round."""
+        value = getattr(self, order)
+        if order == "flag":
+            return (not value, self.name)
+        if order == "tier":
+            return (TIERS[value], self.name)
+        return value
+
+
+@managers_only
+def assessors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """All assessors, sorted and filtered by the query; the cost grows with them, never with what they judged."""
+    row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+    form = PeopleFilter(request.GET)
+    asked = form.cleaned_data if form.is_valid() else {}
+    order = asked.get("order") or USUAL
+    computation = latest_computation(campaign=row)
+    everybody = _people(row, computation)
+    chosen = [person for person in everybody if _fits(person, asked)] if form.is_valid() else []
+    page = Paginator(_sorted(chosen, order), PAGE).get_page(request.GET.get("page"))
+    kept = {name: asked.get(name, "") for name in ("name", "tier", "only") if asked.get(name)}
+    context = {
+        "campaign": row,
+        "computation": computation,
+        "form": form,
+        "page": page,
+        "n_everybody": len(everybody),
+        "heads": _heads(order, kept),
+        "kept": urlencode(kept | {"order": order}),
+        "is_filtered": bool(kept),
+        "assessor_form": AssessorForm(),
+    }
+    return render(request, "console/manager/assessors.html", context, status=200 if form.is_valid() else 400)
+
+
+def _people(row: Campaign, computation: Computation | None) -> list[Person]:
+    activity = (computation.activity if computation else None) or {}
+    speeds, agreements = activity.get("assessors", {}), activity.get("agreement", {})
+    accuracies, flags = {}, {}
+    if computation is not None:
+        names = ("assessor_id", "accuracy", "accuracy_low", "accuracy_high")
+        found = computation.confusions.filter(scope="assessor").values_list(*names)
+        accuracies = {person: numbers for person, *numbers in found}
+        flags = dict(computation.flags.values_list("assessor_id", "evidence"))
+    names = ("pk", "user__username", "tier", "kind", "status", "n_judged", "quota")
+    return [
+        Person(
+            pk, name, tier, kind, status, judged, quota,
+            _seconds(speeds.get(str(pk))),
+            *accuracies.get(pk, (None, None, None)),
+            *agreements.get(str(pk), (None, 0)),
+            flags.get(pk, ""),
+        )
+        for pk, name, tier, kind, status, judged, quota in row.assessors.order_by("pk").values_list(*names)
+    ]  # fmt: skip
+
+
+def _seconds(counted: list[int] | None) -> float | None:
+    """Return the seconds of active time for each judgment."""
+    return counted[1] / 1000 / counted[0] if counted and counted[0] else None
+
+
+def _fits(person: Person, asked: dict[str, Any]) -> bool:
+    only = asked["only"]
+    return (
+        asked["name"].lower() in person.name.lower()
+        and asked["tier"] in ("", person.tier)
+        and (not only or (bool(person.flag) if only == "flagged" else person.status == only))
+    )
+
+
+def _sorted(people: list[Person], order: str) -> list[Person]:
+    name, turned = order.removeprefix("-"), order.startswith("-")
+    known = [person for person in people if person.key(name) is not None]
+    unknown = [person for person in people if person.key(name) is None]
+    return sorted(known, key=lambda person: person.key(name), reverse=turned) + unknown
+
+
+def _heads(order: str, kept: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the heads of the table: a second click turns the order round."""
+    heads = []
+    for name, label in ORDERS.items():
+        is_mine = order.removeprefix("-") == name
+        turned = f"-{name}" if order == name else name
+        heads.append(
+            {
+                "name": name,
+                "label": label,
+                "query": urlencode(kept | {"order": turned}),
+                "sort": ("descending" if order.startswith("-") else "ascending") if is_mine else "",
+                "is_number": name in ("judged", "seconds", "accuracy", "agreement"),
+            }
+        )
+    return heads

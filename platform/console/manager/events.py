@@ -1,0 +1,179 @@
+"""The log of events of a campaign: who did what, and when."""
+
+import csv
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.http import urlencode
+from django.utils.text import slugify
+
+from judging.models import Campaign
+from judging.services.access import managers_only
+from touchstone.models import Event, User
+
+PAGE = 50
+LOOKED_AT = 2000  # events whose verbs and people are offered to choose from
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+EVENT_WORDS = {
+    "batch": "batch {}",
+    "n_drawn": "{} items",
+    "n_selected": "{} selected",
+    "n_slots": "{} places",
+    "n_topics": "{} topics",
+    "n_documents": "{} documents",
+    "n_runs": "{} runs",
+    "n_lines": "{} lines",
+    "n_campaigns_closed": "{} campaigns closed",
+    "n_judgments": "{} judgments",
+    "n_gold_answers": "{} gold answers",
+    "sequence": "number {}",
+    "quota": "quota {}",
+    "grade": "grade {}",
+    "strategy": "by {}",
+    "cost_per_judgment": "{} a judgment",
+    "cost_per_gold": "{} a gold label",
+    "team": "team {}",
+}
+NOT_SHOWN = {"sha256", "n_bytes", "text", "item"}
+
+
+class EventFilter(forms.Form):
+    verb = forms.CharField(label="What", max_length=50, required=False)
+    who = forms.CharField(label="Who", max_length=150, required=False)
+    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    before = forms.IntegerField(min_value=1, max_value=2**62, required=False)
+    after = forms.IntegerField(min_value=0, max_value=2**62, required=False)
+
+
+def events_of(row: Campaign) -> QuerySet[Event]:
+    """Return the events of a campaign and of its collection, the newest first."""
+    subjects = [f"campaign:{row.pk}", f"collection:{row.collection_id}"]
+    return Event.objects.filter(subject__in=subjects).select_related("actor").order_by("-id")
+
+
+@managers_only
+def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Who did what and when, by pages; with `?format=csv` all of it as a file."""
+    row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
+    form = EventFilter(request.GET)
+    asked = form.cleaned_data if form.is_valid() else {}
+    found = _chosen(events_of(row), asked) if asked else Event.objects.none()
+    if request.GET.get("format") == "csv" and asked:
+        return _csv(row, found)
+    shown, newer, older = _page(found, asked)
+    offered = list(events_of(row)[:LOOKED_AT].values_list("verb", "actor__username"))
+    kept = {name: request.GET.get(name, "") for name in ("verb", "who", "since", "until")}
+    query = {name: value for name, value in kept.items() if value}
+    context = {
+        "campaign": row,
+        "form": form,
+        "events": [{"row": event, "words": event_words(event), "of": _of(event)} for event in shown],
+        "newer": urlencode(query | {"after": newer}) if newer is not None else "",
+        "older": urlencode(query | {"before": older}) if older is not None else "",
+        "is_filtered": bool(query),
+        "csv": urlencode(query | {"format": "csv"}),
+        "verbs": sorted({verb for verb, _ in offered}),
+        "people": sorted({name for _, name in offered if name}),
+    }
+    return render(request, "console/manager/events.html", context, status=200 if asked else 400)
+
+
+def _chosen(found: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[Event]:
+    if asked["verb"]:
+        found = found.filter(verb=asked["verb"])
+    if asked["who"]:
+        found = found.filter(actor__in=User.objects.filter(username=asked["who"]))
+    if asked["since"]:
+        found = found.filter(at__gte=datetime.combine(asked["since"], datetime.min.time(), UTC))
+    if asked["until"]:
+        found = found.filter(
+            at__lt=datetime.combine(asked["until"], datetime.min.time(), UTC) + timedelta(days=1)
+        )
+    return found
+
+
+def _page(found: QuerySet[Event], asked: dict[str, Any]) -> tuple[list[Event], int | None, int | None]:
+    """Return a page, and the ids from which the newer and the older page go; None where there is none."""
+    if asked.get("after") is not None:
+        rows = list(found.filter(pk__gt=asked["after"]).order_by("id")[: PAGE + 1])
+        has_newer, shown = len(rows) > PAGE, rows[:PAGE][::-1]
+        return shown, shown[0].pk if has_newer else None, shown[-1].pk if shown else None
+    before = asked.get("before")
+    rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
+    shown = rows[:PAGE]
+    return shown, shown[0].pk if before and shown else None, shown[-1].pk if len(rows) > PAGE else None
+
+
+def _of(event: Event) -> str:
+    return "collection" if event.subject.startswith("collection:") else ""
+
+
+def event_words(event: Event) -> str:
+    """Return what an event says besides its verb, in words.
+
+    >>> event_words(Event(detail={"assessor": "bob", "n_slots": 2, "quota": None, "team": ""}))
+    'bob, 2 places'
+    """
+    words = []
+    for key, value in sorted(event.detail.items(), key=lambda pair: pair[0] != "assessor"):  # whom, then what
+        if key in NOT_SHOWN or value in (None, "", [], False):
+            continue
+        text = _words(key, value)
+        words.append(EVENT_WORDS.get(key, "{}").format(text))
+    return ", ".join(words)
+
+
+def _words(key: str, value: Any) -> str:
+    """Return a detail in words; of one with details of its own (the runs of an upload) its names.
+
+    >>> _words("is_active", True), _words("runs", [{"run": "a", "n": 1}, {"run": "b", "n": 2}])
+    ('is active', 'a, b')
+    """
+    if value is True:
+        return key.replace("_", " ")
+    if isinstance(value, dict):
+        return str(value.get("run_id") or value.get("run") or value.get("file") or len(value))
+    return ", ".join(_words(key, one) for one in value) if isinstance(value, list) else str(value)
+
+
+# -- as a file ------------------------------------------------------------------------------------------------
+
+
+class _Echo:
+    def write(self, line: str) -> str:
+        return line
+
+
+def _csv(row: Campaign, found: QuerySet[Event]) -> StreamingHttpResponse:
+    writer = csv.writer(_Echo())
+
+    def lines() -> Iterator[str]:
+        yield writer.writerow(["when", "who", "what", "of", "detail"])
+        for event in found.iterator(chunk_size=1000):
+            who = event.actor.get_username() if event.actor else ""
+            detail = json.dumps(event.detail, ensure_ascii=False, sort_keys=True)
+            cells = [event.at.isoformat(timespec="seconds"), who, event.verb, event.subject, detail]
+            yield writer.writerow([harmless(cell) for cell in cells])
+
+    answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = (
+        f'attachment; filename="events-{slugify(row.name)[:60] or "campaign"}.csv"'
+    )
+    return answer
+
+
+def harmless(cell: str) -> str:
+    """Return the text as a spreadsheet shows it: one that it would run as a formula gets an apostrophe before it.
+
+    >>> harmless("=1+1"), harmless("bob")
+    ("'=1+1", 'bob')
+    """
+    return f"'{cell}" if cell.startswith(FORMULA) else cell

@@ -1,0 +1,253 @@
+"""Setting a campaign up, a page a step: from nothing to open, resumable; each step says what is missing."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from console.forms.audits import AuditPlanForm
+from console.forms.campaigns import (
+    AssessorForm,
+    CampaignEditForm,
+    CampaignForm,
+    CollectionForm,
+    UploadForm,
+    missing_kind,
+)
+from console.manager.campaigns import save_assessor, save_campaign
+from console.manager.collections import save_collection
+from console.manager.setup_steps import (
+    OF_CAMPAIGN,
+    OF_COLLECTION,
+    campaign_facts,
+    collection_facts,
+    rail,
+    steps,
+)
+from judging.models import Assessor, Campaign, Collection
+from judging.services import campaigns
+from judging.services.access import managers_only, user_of
+from judging.services.collections import create_collection
+from judging.services.errors import ImportRefused
+from judging.services.files import queue_import
+from sampling.models import AuditSchedule
+from sampling.services.audit_schedules import save_schedule, schedule_words
+from touchstone.models import Job
+
+KINDS = {"documents": ("topics", "documents"), "runs": ("runs", "judgments", "scores")}
+SHOWN_COLLECTIONS = 50
+SHOWN_JOBS = 5
+SHOWN_PEOPLE = 20
+
+
+class NewCollectionForm(CollectionForm):
+    """The name is enough to begin with; the rest has a page of its own."""
+
+    class Meta(CollectionForm.Meta):
+        fields = ["name", "description"]
+
+
+class StepUploadForm(UploadForm):
+    """The upload of a step: only what belongs there."""
+
+    def __init__(self, *arguments: Any, kinds: tuple[str, ...], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        field = self.fields["kind"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 (it is one)
+        field.choices = [(value, label) for value, label in field.choices if value in kinds]
+
+
+# -- where one is ---------------------------------------------------------------------------------------------
+
+
+@managers_only
+def new(request: HttpRequest) -> HttpResponse:
+    """Step 1: make a collection, or choose one."""
+    form = NewCollectionForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        made = create_collection(user=user_of(request), **form.cleaned_data)
+        return redirect("console:setup-collection", collection_id=made.pk, step="documents")
+    visible = Collection.objects.visible_to(user_of(request)).order_by("-created_at")
+    context = {
+        "form": form,
+        "collections": collection_facts(visible)[:SHOWN_COLLECTIONS],
+        "drafts": Campaign.objects.visible_to(user_of(request))
+        .filter(state=Campaign.State.DRAFT)
+        .select_related("collection")[:SHOWN_COLLECTIONS],
+        **rail(steps(None, None), "collection"),
+    }
+    return render(request, "console/manager/setup/new.html", context, status=400 if form.errors else 200)
+
+
+@managers_only
+def of_collection(request: HttpRequest, collection_id: uuid.UUID, step: str) -> HttpResponse:
+    """A step before there is a campaign."""
+    if step not in OF_COLLECTION:
+        raise Http404
+    row = get_object_or_404(collection_facts(Collection.objects), pk=collection_id)
+    return HANDLERS[step](request, row, None)
+
+
+@managers_only
+def of_campaign(request: HttpRequest, campaign_id: uuid.UUID, step: str = "open") -> HttpResponse:
+    """A step of a campaign; without one, how far it is and what is missing."""
+    if step not in OF_CAMPAIGN:
+        raise Http404
+    if step == "design":
+        return redirect("console:design", campaign_id=campaign_id)
+    known = campaign_facts(Campaign.objects.select_related("scale"))
+    campaign = get_object_or_404(known, pk=campaign_id)
+    collection = collection_facts(Collection.objects).get(pk=campaign.collection_id)
+    return HANDLERS[step](request, collection, campaign)
+
+
+def _page(
+    request: HttpRequest,
+    step: str,
+    collection: Any,
+    campaign: Any,
+    context: dict[str, Any],
+    *,
+    is_wrong: bool = False,
+) -> HttpResponse:
+    shown = {
+        "collection": collection,
+        "campaign": campaign,
+        **rail(steps(collection, campaign), step),
+        **context,
+    }
+    return render(request, f"console/manager/setup/{step}.html", shown, status=400 if is_wrong else 200)
+
+
+def _to(step: str, collection: Any, campaign: Any) -> HttpResponse:
+    if campaign is not None:
+        return redirect("console:setup-step", campaign_id=campaign.pk, step=step)
+    return redirect("console:setup-collection", collection_id=collection.pk, step=step)
+
+
+# -- the steps ------------------------------------------------------------------------------------------------
+
+
+def _collection(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
+    form = CollectionForm(request.POST or None, instance=Collection.objects.get(pk=row.pk))
+    if request.method == "POST" and form.is_valid():
+        save_collection(form, user_of(request))
+        messages.success(request, "Saved.")
+        return _to("documents", row, campaign)
+    return _page(request, "collection", row, campaign, {"form": form}, is_wrong=bool(form.errors))
+
+
+def _upload(step: str) -> Callable[[HttpRequest, Any, Any], HttpResponse]:
+    def handler(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
+        lacks = missing_kind(
+            n_topics=row.n_topics, n_documents=row.has_documents, n_runs=row.n_runs, n_gold=row.has_gold
+        )
+        kinds = KINDS[step]
+        if request.method == "POST":
+            form = StepUploadForm(request.POST, request.FILES, kinds=kinds)
+            answer = _queued(request, form, row) if form.is_valid() else None
+            if answer is not None:
+                return answer
+        else:
+            form = StepUploadForm(kinds=kinds, initial={"kind": lacks if lacks in kinds else kinds[-1]})
+        jobs = Job.objects.filter(kind="import", payload__collection=str(row.pk)).order_by("-created_at")
+        context = {
+            "form": form,
+            "jobs": jobs[:SHOWN_JOBS],
+            "runs": row.runs.all()[:100] if step == "runs" else [],
+        }
+        return _page(request, step, row, campaign, context, is_wrong=bool(form.errors))
+
+    return handler
+
+
+def _queued(request: HttpRequest, form: StepUploadForm, row: Any) -> HttpResponse | None:
+    """Queue the import and lead to its job, which leads back here; None where the files were refused."""
+    try:
+        job = queue_import(
+            kind=form.cleaned_data["kind"],
+            collection=row,
+            files=form.cleaned_data["files"],
+            user=user_of(request),
+            options=form.import_options(),
+        )
+    except ImportRefused as refusal:
+        form.add_error("files", str(refusal))
+        return None
+    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': request.path})}")
+
+
+def _scale(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
+    """Make the campaign; one that is made can be changed as far as nothing rests on it."""
+    if campaign is not None:
+        edit = CampaignEditForm(request.POST or None, instance=Campaign.objects.get(pk=campaign.pk))
+        if request.method == "POST" and edit.is_valid():
+            save_campaign(edit, campaign, user_of(request))
+            messages.success(request, "Saved.")
+            return redirect("console:design", campaign_id=campaign.pk)
+        context = {"form": edit, "grades": campaign.scale.grades.all()}
+        return _page(request, "scale", row, campaign, context, is_wrong=bool(edit.errors))
+    if not (row.n_topics and row.has_documents):
+        return _to("documents", row, None)
+    sent = request.POST.copy() if request.method == "POST" else None
+    if sent is not None:
+        sent["collection"] = str(row.pk)
+    initial = {"collection": row.pk, "name": row.name}
+    form = CampaignForm(sent, initial=initial, user=user_of(request))
+    if sent is not None and form.is_valid():
+        made = campaigns.create_campaign(user=user_of(request), **form.cleaned_data)
+        return redirect("console:design", campaign_id=made.pk)
+    return _page(request, "scale", row, None, {"form": form}, is_wrong=bool(form.errors))
+
+
+def _people(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
+    form = AssessorForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        save_assessor(request, campaign, form)
+        return _to("people", row, campaign)
+    people = Assessor.objects.filter(campaign=campaign).select_related("user").order_by("-pk")
+    context = {
+        "form": form,
+        "people": people[:SHOWN_PEOPLE],
+        "n_people": people.count(),
+        "n_invitations": campaign.invitations.filter(revoked_at=None).count(),
+    }
+    return _page(request, "people", row, campaign, context, is_wrong=bool(form.errors))
+
+
+def _gold(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
+    schedule = AuditSchedule.objects.filter(campaign=campaign).first() or AuditSchedule()
+    form = AuditPlanForm(request.POST or None, campaign=campaign, schedule=schedule)
+    if request.method == "POST" and form.is_valid():
+        saved = save_schedule(campaign=campaign, actor=user_of(request), **form.fields_of_schedule())
+        when = f"audits come {schedule_words(saved)}" if saved.is_active else "audits come by hand only"
+        messages.success(request, f"Saved: {when}.")
+        return redirect("console:setup", campaign_id=campaign.pk)
+    rules = campaign.topic_rules.order_by("-check_rate").values_list("check_rate", flat=True)
+    context = {
+        "form": form,
+        "schedule": schedule if schedule.pk else None,
+        "check_percent": round(100 * (rules.first() or 0.0), 1) if campaign.has_draw else None,
+    }
+    return _page(request, "gold", row, campaign, context, is_wrong=bool(form.errors))
+
+
+def _open(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
+    return _page(request, "open", row, campaign, {})
+
+
+HANDLERS: dict[str, Callable[[HttpRequest, Any, Any], HttpResponse]] = {
+    "collection": _collection,
+    "documents": _upload("documents"),
+    "runs": _upload("runs"),
+    "scale": _scale,
+    "people": _people,
+    "gold": _gold,
+    "open": _open,
+}

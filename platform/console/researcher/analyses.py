@@ -1,0 +1,243 @@
+"""What the papers' methods say of a pair, how far the tiers agree, what every comparison assumes: pages and API."""
+
+import uuid
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.charts import Chart, histogram
+from analytics.services.analyses import Wanted, ask, find
+from analytics.services.analyses.papers import under_conditions
+from analytics.services.assumptions import QUESTIONS, answer_questions, newest_answers, what_forbids
+from analytics.services.recomputation import measures_of
+from console.api.serializers.analyses import (
+    AnalysisRequest,
+    ConditionsRequest,
+    analysis_json,
+    conditions_json,
+)
+from console.api.serializers.schema import AnalysisAnswer, ConditionsAnswer
+from console.researcher.plots import plot_answer
+from judging.models import Campaign
+from judging.services.access import ResearchersOnly, managers_only, researchers_only
+from sampling.measures.families import measure_kind
+from touchstone.models import User
+
+PAGES = {
+    "papers": "console:methods",
+    "agreement": "console:agreement",
+    "sensitivity": "console:sensitivity",
+    "topics": "console:topics",
+}
+FIELDS = ("measure", "run", "against")
+
+
+@require_GET
+@researchers_only
+def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """What the papers' methods say of a pair of runs, and which of them may be believed."""
+    row = drawn_campaign(campaign_id)
+    measures = [name for name in measures_of(row) if measure_kind(name) == "linear"]
+    context = {"campaign": row, "measures": measures, "all_runs": row.collection.runs.all()}
+    context |= _answered(request, row, "papers")
+    if context.get("result"):
+        answers = newest_answers(row)
+        context["result"] = shown = under_conditions(context["result"], answers)
+        for band in shown["assumption"].get("bands", []):
+            band["rates"] = [band["sensitivity"], band["specificity"]]
+        context |= {
+            "groups": _groups(shown["lines"], context["wanted"]),
+            "forbidden": what_forbids(answers),
+            "is_asked": answers is not None,
+        }
+    return render(
+        request, "console/researcher/methods.html", context, status=400 if "errors" in context else 200
+    )
+
+
+@require_GET
+@researchers_only
+def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """How far gold, silver and bronze agree."""
+    row = drawn_campaign(campaign_id)
+    context = {"campaign": row} | _answered(request, row, "agreement")
+    if "plot" in request.GET:
+        pairs = context["result"]["pairs"] if context.get("result") else []
+        return plot_answer(request, {"-".join(pair["of"]): partial(_kappa_plot, pair) for pair in pairs})
+    if context.get("result"):
+        context["grades"] = list(row.scale.grades.order_by("value").values_list("label", flat=True))
+        context["pairs"] = [_pair_shown(pair, context["grades"]) for pair in context["result"]["pairs"]]
+    return render(
+        request, "console/researcher/agreement.html", context, status=400 if "errors" in context else 200
+    )
+
+
+@require_POST
+@researchers_only
+def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResponse:
+    """Have the analysis made, or made anew, by a job."""
+    row = drawn_campaign(campaign_id)
+    sent = _sent(request.POST, row, what)
+    if not sent.is_valid():
+        raise BadRequest(str(sent.errors))
+    wanted = sent.validated_data["wanted"]
+    job = ask(campaign=row, wanted=wanted, user=_person(request.user))
+    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': _page_of(row, wanted)})}")
+
+
+@require_POST
+@managers_only
+def conditions(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Record what no data can tell: the three questions that every comparison takes as answered."""
+    row = drawn_campaign(campaign_id)
+    given = {question.name: request.POST.get(question.name) for question in QUESTIONS}
+    back = f"{reverse('console:pair', args=[row.pk])}?{request.POST.get('query', '')}#conditions"
+    if set(given.values()) <= {"yes", "no"}:
+        answers = {name: value == "yes" for name, value in given.items()}
+        answer_questions(campaign=row, user=_person(request.user), **answers)
+        messages.success(request, "The answers were recorded.")
+    else:
+        messages.error(request, "Answer all three questions with yes or no.")
+    return redirect(back)
+
+
+@extend_schema(methods=["GET"], operation_id="analyses_retrieve", responses=AnalysisAnswer)
+@extend_schema(
+    methods=["POST"], operation_id="analyses_create", request=AnalysisRequest, responses={202: AnalysisAnswer}
+)
+@api_view(["GET", "POST"])
+@permission_classes([ResearchersOnly])
+def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
+    """GET: the newest result, if one was made. POST: have it made (202), then GET it."""
+    row = drawn_campaign(campaign_id)
+    asked = request.query_params.dict() if request.method == "GET" else request.data
+    sent = AnalysisRequest(data=asked, context={"campaign": row})
+    sent.is_valid(raise_exception=True)
+    wanted = sent.validated_data["wanted"]
+    if request.method == "POST":
+        ask(campaign=row, wanted=wanted, user=_person(request.user))
+    found = find(campaign=row, wanted=wanted)
+    made = Response(analysis_json(row, wanted, found), status=202 if request.method == "POST" else 200)
+    if found.active is not None:
+        made["Retry-After"] = "2"
+    return made
+
+
+api_analyses.cls.query_serializer = AnalysisRequest
+
+
+@extend_schema(methods=["GET"], operation_id="conditions_retrieve", responses=ConditionsAnswer)
+@extend_schema(
+    methods=["POST"],
+    operation_id="conditions_create",
+    request=ConditionsRequest,
+    responses={201: ConditionsAnswer},
+)
+@api_view(["GET", "POST"])
+@permission_classes([ResearchersOnly])
+def api_conditions(request: Request, campaign_id: uuid.UUID) -> Response:
+    """GET: the three questions with the newest answers. POST, by a manager: answer all three."""
+    row = drawn_campaign(campaign_id)
+    if request.method == "POST":
+        if not request.user.may_manage:
+            raise Http404
+        sent = ConditionsRequest(data=request.data)
+        sent.is_valid(raise_exception=True)
+        answer_questions(campaign=row, user=_person(request.user), **sent.validated_data)
+    return Response(conditions_json(row), status=201 if request.method == "POST" else 200)
+
+
+def _answered(request: HttpRequest, row: Campaign, what: str) -> dict[str, Any]:
+    """Return what a page of an analysis shows: what is asked, and what is known of it."""
+    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    sent = _sent(request.GET, row, what)
+    if not sent.is_valid():
+        return {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
+    wanted = sent.validated_data["wanted"]
+    found = find(campaign=row, wanted=wanted)
+    return {"given": given, "wanted": wanted, "found": found, "result": found.result, "what": what}
+
+
+def _sent(given: Mapping[str, str], row: Campaign, what: str) -> AnalysisRequest:
+    named = {name: given.get(name, "").strip() for name in FIELDS}
+    return AnalysisRequest(
+        data={"what": what} | {name: value for name, value in named.items() if value},
+        context={"campaign": row},
+    )
+
+
+def _groups(lines: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the lines by what they are about: the difference, then each run."""
+    names = {
+        "difference": f"{wanted.run} minus {wanted.against}",
+        "run": wanted.run,
+        "against": wanted.against,
+    }
+    return [
+        {"of": of, "name": name, "lines": [line for line in lines if line["of"] == of]}
+        for of, name in names.items()
+    ]
+
+
+def _pair_shown(pair: dict[str, Any], grades: list[str]) -> dict[str, Any]:
+    """Return two tiers' tables as the page reads them: by grade names, both ways, and the topics' kappas drawn."""
+    a, b = pair["of"]
+    if pair["refusal"]:
+        return {**pair, "a": a, "b": b}
+    ways = ((a, b, pair["b_given_a"], pair["overall_b"]), (b, a, pair["a_given_b"], pair["overall_a"]))
+    return {
+        **pair,
+        "a": a,
+        "b": b,
+        "tables": [
+            {
+                "given": given,
+                "other": other,
+                "rows": [{"grade": grade, **row} for grade, row in zip(grades, rows, strict=True)],
+                "overall": overall,
+            }
+            for given, other, rows, overall in ways
+        ],
+        "plot": _kappa_plot(pair),
+        "plot_name": f"{a}-{b}",
+    }
+
+
+def _kappa_plot(pair: dict[str, Any]) -> Chart | None:
+    a, b = pair["of"]
+    counted = pair.get("histogram")
+    if not counted or not sum(counted["counts"]):
+        return None
+    title = f"Kappa by topic, {a} and {b}"
+    return histogram(
+        counted["edges"], counted["counts"], title, x_title="Scott's pi", y_title="topics", reference=0.0
+    )
+
+
+def _page_of(row: Campaign, wanted: Wanted) -> str:
+    given = {"measure": wanted.measure, "run": wanted.run, "against": wanted.against}
+    query = urlencode({name: value for name, value in given.items() if value})
+    return f"{reverse(PAGES[wanted.what], args=[row.pk])}?{query}"
+
+
+def drawn_campaign(campaign_id: uuid.UUID) -> Campaign:
+    """Return a campaign that was drawn; of another there is nothing to analyse, and no such page."""
+    return get_object_or_404(
+        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
+    )
+
+
+def _person(user: Any) -> User | None:
+    return user if isinstance(user, User) else None

@@ -1,0 +1,120 @@
+"""A release's file over HTTP: streamed, with its SHA-256 as ETag, and from any byte on for who was interrupted."""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http.response import HttpResponseBase
+from django.utils.http import parse_etags
+
+from analytics.models import Release
+from analytics.releases.services.releasing import download_name
+from judging.services.errors import Refused
+
+BLOCK = 2**18
+RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})")
+
+
+class ReleaseNotReady(Refused):
+    status = 409
+    title = "This release has no file yet"
+
+
+class ReleaseDamaged(Refused):
+    status = 409
+    title = "The file of this release is not there as it was made"
+
+
+class _Part:
+    """Some bytes of a file, as FileResponse reads a file: it is closed with the answer."""
+
+    def __init__(self, stream: BinaryIO, first: int, length: int) -> None:
+        stream.seek(first)
+        self._stream, self._left = stream, length
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left if size < 0 else min(size, self._left)
+        got = self._stream.read(wanted)
+        self._left -= len(got)
+        return got
+
+    def __iter__(self) -> Iterator[bytes]:
+        while block := self.read(BLOCK):
+            yield block
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
+    """Return the file, or the one range of it that was asked for, or 304 for who has it already.
+
+    The file never changes, so that its SHA-256 is a strong ETag; `If-Range` with another one gets all of it. That of a
+    withdrawn release is still handed out: whoever cites it must be able to read what was cited.
+    """
+    if release.state != Release.State.READY:
+        raise ReleaseNotReady(f"it is {release.state}")
+    etag = f'"{release.sha256}"'
+    if etag in parse_etags(request.headers.get("If-None-Match", "")):
+        return _marked(HttpResponseNotModified(), etag)
+    try:
+        stream = release.file.open("rb")
+        size = release.file.size
+    except FileNotFoundError as fault:
+        raise ReleaseDamaged("the file is gone: restore it from a backup") from fault
+    if size != release.n_bytes:
+        stream.close()
+        raise ReleaseDamaged("its length is another")
+    first, last = _range(request, etag, size)
+    if first > last:
+        stream.close()
+        refused = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+        return _marked(refused, etag)
+    is_part = last - first + 1 < size
+    answer = FileResponse(
+        _Part(stream, first, last - first + 1),
+        as_attachment=True,
+        filename=download_name(release),
+        content_type="application/zip",
+        status=206 if is_part else 200,
+    )
+    answer["Content-Length"] = str(last - first + 1)
+    if is_part:
+        answer["Content-Range"] = f"bytes {first}-{last}/{size}"
+    return _marked(answer, etag)
+
+
+def _marked(answer: HttpResponseBase, etag: str) -> HttpResponseBase:
+    answer["ETag"] = etag
+    answer["Accept-Ranges"] = "bytes"
+    # Whoever may read it may change; what he has read stays what it is.
+    answer["Cache-Control"] = "private, no-cache"
+    return answer
+
+
+def _range(request: HttpRequest, etag: str, size: int) -> tuple[int, int]:
+    """Return the first and the last byte to send: all of them for several ranges, or what is no range.
+
+    A range that begins behind the end gives a first byte after the last.
+    """
+    everything = 0, size - 1
+    found = RANGE.fullmatch(request.headers.get("Range", "").strip())
+    if (
+        found is None
+        or request.headers.get("If-Range", etag) != etag
+        or request.method not in ("GET", "HEAD")
+    ):
+        return everything
+    first, last = found["first"], found["last"]
+    if not first:
+        return (
+            (max(0, size - int(last)), size - 1)
+            if last and int(last)
+            else ((size, 0) if last else everything)
+        )
+    if last and int(last) < int(first):
+        return everything
+    if int(first) >= size:
+        return size, 0
+    return int(first), min(int(last), size - 1) if last else size - 1

@@ -1,0 +1,159 @@
+"""What to buy next: more judgments or more gold, for which interval, at which cost. Answers at once."""
+
+import uuid
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.charts import Chart, curve
+from analytics.estimation.estimators import Refusal
+from analytics.planning.planner import Purchase
+from analytics.services.planning import Plan, costs_of, plan, plan_json
+from analytics.services.recomputation import measures_of
+from console.api.serializers.analyses import PlannerRequest
+from console.api.serializers.schema import PlannerAnswer
+from console.researcher.analyses import drawn_campaign
+from console.researcher.plots import plot_answer
+from console.researcher.prose import variance_words
+from judging.services.access import ResearchersOnly, researchers_only
+from sampling.measures.families import measure_kind
+
+FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
+LINES = ("Best split", "Gold labels alone", "Judgments alone")
+TITLE = "What money buys"
+
+
+@require_GET
+@researchers_only
+def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """What to buy next for a pair or a run: the page, by closed forms."""
+    row = drawn_campaign(campaign_id)
+    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    measures = measures_of(row)
+    context: dict[str, Any] = {
+        "campaign": row,
+        "measures": [name for name in measures if measure_kind(name) == "linear"],
+        "runs": row.collection.runs.all(),
+        "costs_are_known": costs_of(row)[2],
+    }
+    sent = PlannerRequest(data=_not_empty(given), context={"campaign": row, "measures": measures})
+    if sent.is_valid():
+        found = plan(campaign=row, terms=sent.validated_data["terms"])
+        if "plot" in request.GET:
+            return plot_answer(request, {"curve": lambda: None if found.refusal else _curve(found)})
+        context |= {"plan": found, "given": _shown_terms(given, found), "shown": _shown(found)}
+        if not found.refusal:
+            context["variance"] = variance_words(found.estimate)
+    elif "plot" in request.GET:
+        return plot_answer(request, {})
+    else:
+        context |= {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
+    return render(
+        request, "console/researcher/planner.html", context, status=400 if "errors" in context else 200
+    )
+
+
+@extend_schema(operation_id="planner_retrieve", responses=PlannerAnswer)
+@api_view(["GET"])
+@permission_classes([ResearchersOnly])
+def api_planner(request: Request, campaign_id: uuid.UUID) -> Response:
+    """The same as JSON."""
+    row = drawn_campaign(campaign_id)
+    sent = PlannerRequest(data=request.query_params.dict(), context={"campaign": row})
+    sent.is_valid(raise_exception=True)
+    return Response(
+        {"campaign": str(row.pk), **plan_json(plan(campaign=row, terms=sent.validated_data["terms"]))}
+    )
+
+
+api_planner.cls.query_serializer = PlannerRequest
+
+
+def _shown_terms(given: dict[str, str], found: Plan) -> dict[str, str]:
+    """Return what the form shows: what was typed, and else what was taken."""
+    terms = found.terms
+    taken = {
+        "measure": terms.measure,
+        "run": terms.run,
+        "against": terms.against,
+        "cost_judgment": f"{terms.cost_judgment:g}",
+        "cost_gold": f"{terms.cost_gold:g}",
+        "difference": f"{found.difference:g}" if found.difference else "",
+        "power": f"{100 * terms.power:g}",
+        "money": "" if terms.money is None else f"{terms.money:g}",
+    }
+    return taken | {name: value for name, value in given.items() if value}
+
+
+def _shown(found: Plan) -> dict[str, Any]:
+    """Return the numbers to read."""
+    if found.refusal or found.state is None:
+        return {}
+    return {
+        "curve": _curve(found),
+        "half_width": digits(found.state.half_width),
+        "wanted": digits(found.wanted),
+        "needed": _purchase(found.needed),
+        "spent": _purchase(found.spent),
+        "papers": [
+            {
+                "name": one.name,
+                "words": one.words,
+                "bronze": f"{one.plan.bronze:,.0f} {one.unit}",
+                "gold": f"{one.plan.gold:,.0f}",
+                "cost": _money(one.plan.cost),
+            }
+            for one in found.papers
+        ],
+    }
+
+
+def _purchase(purchase: Purchase | Refusal | None) -> dict[str, Any] | None:
+    """Return a purchase to read."""
+    if purchase is None:
+        return None
+    if isinstance(purchase, Refusal):
+        return {"refusal": purchase.reason}
+    return {
+        "items": purchase.items,
+        "judgments": purchase.judgments,
+        "gold": purchase.gold,
+        "money": _money(purchase.cost),
+        "half_width": digits(purchase.half_width),
+    }
+
+
+def _money(amount: float) -> str:
+    """Return an amount to read.
+
+    >>> _money(1234.56), _money(0.5)
+    ('1,235', '0.5')
+    """
+    return f"{amount:,.0f}" if amount >= 10 or amount == 0 else f"{amount:.2g}"
+
+
+def digits(width: float) -> str:
+    """Return a half-width to read: three decimals, or two digits where these would hide it.
+
+    >>> digits(0.02134), digits(0.00063)
+    ('0.021', '0.00063')
+    """
+    return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
+
+
+def _curve(found: Plan) -> Chart:
+    money = [amount for amount, *_ in found.curve]
+    lines = {name: [row[1 + place] for row in found.curve] for place, name in enumerate(LINES)}
+    return curve(
+        money, lines, TITLE, x_title="money spent from now on", wanted=found.wanted, is_logarithmic=False
+    )
+
+
+def _not_empty(given: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if value}

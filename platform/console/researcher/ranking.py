@@ -1,0 +1,74 @@
+"""The ranking of a campaign's runs with its uncertainty."""
+
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from analytics.charts import Chart, rank_matrix
+from analytics.models import Method
+from analytics.services.ranking import RANKED, Ranking, ranking_of
+from console.researcher.plots import plot_answer
+from console.researcher.results_page import asked, top_of
+from judging.services.access import researchers_only
+
+
+@require_GET
+@researchers_only
+def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Which rank every run may have, and how far the order is from the true one."""
+    found = asked(request, campaign_id)
+    method = request.GET.get("method", Method.CORRECTED)
+    if method not in RANKED:
+        raise Http404
+    said = ranking_of(computation=found.computation, measure=found.measure, method=method)
+    top, tops = top_of(request, len(said.runs))
+    if "plot" in request.GET:
+        n = len(said.runs) if request.GET.get("format") == "csv" else top
+        return plot_answer(request, {"ranks": lambda: _picture(said, n)})
+    context = {
+        **found.context("ranking"),
+        "ranking": said,
+        "method": method,
+        "runs": [_shown(run) for run in said.runs],
+        "n_runs": len(said.runs),
+        "top": top,
+        "tops": tops,
+        "ranks": _picture(said, top),
+        "share_apart": round(100 * said.n_apart / said.n_pairs) if said.n_pairs else 0,
+    }
+    return render(request, "console/researcher/ranking.html", context)
+
+
+def _picture(said: Ranking, n: int) -> Chart | None:
+    """Return the chances of the first n runs to have the first n ranks."""
+    if said.refusal:
+        return None
+    return rank_matrix(
+        [run.run_id for run in said.runs[:n]],
+        [list(run.probabilities[:n]) for run in said.runs[:n]],
+        f"Ranks in {said.measure}",
+    )
+
+
+def _shown(run: Any) -> dict[str, Any]:
+    likely = max(range(len(run.probabilities)), key=lambda place: run.probabilities[place])
+    return {
+        "row": run,
+        "likely": likely + 1,
+        "chance": _percent(run.probabilities[likely]),
+        "best": _percent(run.probabilities[0]),
+    }
+
+
+def _percent(share: float) -> str:
+    """Return a chance to read; one that was drawn a few times of ten thousand is not called none, nor all.
+
+    >>> _percent(0.0), _percent(0.0004), _percent(0.763), _percent(0.9996), _percent(1.0)
+    ('below 1 %', 'below 1 %', '76 %', 'above 99 %', 'above 99 %')
+    """
+    if share < 0.01:
+        return "below 1 %"
+    return "above 99 %" if share > 0.99 else f"{100 * share:.0f} %"

@@ -1,0 +1,269 @@
+"""The releases of a campaign: listed, made, one with its contents and citation, downloaded, withdrawn."""
+
+import re
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.validators import RegexValidator
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from analytics.models import Release
+from analytics.releases.services import releasing
+from console.researcher.downloads import release_file
+from console.researcher.results_page import page_of
+from judging.models import Campaign
+from judging.services.access import managers_only, researchers_only, user_of
+from judging.services.errors import Refused
+from touchstone import jobs
+from touchstone.models import Job
+
+RELEASES_PER_PAGE = 25
+FILES_PER_PAGE = 100
+CHANGES = {
+    "added": _("grades that are new"),
+    "changed": _("grades that are another now"),
+    "removed": _("grades that are gone"),
+    "same": _("grades that are the same"),
+}
+ENDED = (Job.State.FAILED, Job.State.CANCELLED)
+VERSION = r"^[0-9]+(\.[0-9]+){0,2}$"
+
+
+class ReleaseForm(forms.Form):
+    version = forms.CharField(
+        label=_("Version"),
+        max_length=20,
+        validators=[RegexValidator(VERSION, _("Numbers with dots, for example 1 or 1.2."))],
+        help_text=_("It can be given once: a release that is ready never changes."),
+    )
+    title = forms.CharField(label=_("Title"), max_length=200, help_text=_("As it will be cited."))
+    authors = forms.CharField(
+        label=_("Authors"),
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("One a line, as they will be cited."),
+    )
+    licence = forms.CharField(
+        label=_("License"),
+        required=False,
+        max_length=200,
+        help_text=_("What others may do with the judgments, for example CC BY 4.0."),
+    )
+    aggregation = forms.ChoiceField(
+        label=_("One grade for each document, from several judgments"),
+        choices=Release.Aggregation.choices,
+        initial=Release.Aggregation.MEDIAN,
+        widget=forms.RadioSelect,
+    )
+    prefers_gold = forms.BooleanField(
+        label=_("A grade of the gold audit or of an adjudication stands before all others"),
+        required=False,
+        initial=True,
+    )
+    includes_runs = forms.BooleanField(
+        label=_("With the runs that may be published"), required=False, initial=True
+    )
+    includes_documents = forms.BooleanField(label=_("With the documents' texts"), required=False)
+    notes = forms.CharField(
+        label=_("What is new"),
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=_("In your words (Markdown). The counts of what changed are added by themselves."),
+    )
+
+    def __init__(self, *arguments: Any, may_publish_documents: bool, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        if not may_publish_documents:
+            self.fields["includes_documents"].disabled = True
+
+
+@require_GET
+@researchers_only
+def releases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """All releases of the campaign, the newest first."""
+    row = _campaign(campaign_id)
+    found = releasing.releases_of(campaign=row).defer("manifest", "changes", "previous__manifest")
+    page = page_of(request, found, RELEASES_PER_PAGE)
+    for one in page:
+        _settled(one)
+    context = {"campaign": row, **_head(row), "page": page}
+    return render(request, "console/researcher/releases.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@researchers_only
+def new(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """The form of a new release; a POST freezes what is there and queues the making of its file."""
+    row = _campaign(campaign_id)
+    form = _form(request, row)
+    status = 200
+    if request.method == "POST":
+        if form.is_valid():
+            try:
+                made = releasing.make_release(campaign=row, actor=user_of(request), **form.cleaned_data)
+                return redirect("console:release", row.pk, made.pk)
+            except Refused as refusal:
+                form.add_error(None, f"{refusal.title}: {refusal}")
+        status = 400
+    context = {
+        "campaign": row,
+        **_head(row),
+        "form": form,
+        "n_runs": row.collection.runs.count(),
+        "n_published": row.collection.runs.filter(may_publish=True).count(),
+        "before": row.releases.filter(state=Release.State.READY).first(),
+    }
+    return render(request, "console/researcher/release_new.html", context, status=status)
+
+
+def _form(request: HttpRequest, row: Campaign) -> ReleaseForm:
+    allowed = row.collection.may_publish_documents
+    if request.method == "POST":
+        return ReleaseForm(request.POST, may_publish_documents=allowed)
+    before = row.releases.exclude(state=Release.State.FAILED).first()
+    kept = ("title", "authors", "licence", "aggregation", "prefers_gold", "includes_runs")
+    initial: dict[str, Any] = {name: getattr(before, name) for name in kept} if before else {}
+    initial |= {"version": next_version(before.version if before else "")}
+    initial.setdefault("title", row.name)
+    if not initial.get("licence"):
+        initial["licence"] = row.collection.licence
+    return ReleaseForm(initial=initial, may_publish_documents=allowed)
+
+
+def next_version(version: str) -> str:
+    """Return the version after one, its last number raised; the first is 1.0.
+
+    >>> next_version(""), next_version("1.0"), next_version("2"), next_version("1.2.9")
+    ('1.0', '1.1', '3', '1.2.10')
+    """
+    if not re.match(VERSION, version):
+        return "1.0"
+    *first, last = version.split(".")
+    return ".".join([*first, str(int(last) + 1)])
+
+
+@require_GET
+@researchers_only
+def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
+    """One release: its state or its contents, how to cite and load it, what changed since the one before."""
+    row = _campaign(campaign_id)
+    found = _settled(_release(row, release_id))
+    files = found.manifest.get("files", []) if found.manifest else []
+    context: dict[str, Any] = {
+        "campaign": row,
+        **_head(row),
+        "release": found,
+        "job": found.job,
+        "sees_job": found.job is not None and found.job.requested_by_id == user_of(request).pk,
+        "may_cancel": found.job is not None and _may_cancel(request, found.job),
+        "files": page_of(request, files, FILES_PER_PAGE),
+        "counts": found.manifest.get("counts", {}) if found.manifest else {},
+        "changes": _changes(found.changes),
+        "later": row.releases.filter(state=Release.State.READY, ready_at__gt=found.ready_at).last()
+        if found.ready_at
+        else None,
+    }
+    if found.state == Release.State.READY:
+        said = releasing.citation(release=found)
+        context |= {
+            "citation": said.text,
+            "bibtex": said.bibtex,
+            "file_name": releasing.download_name(found),
+            "ir_datasets_id": f"touchstone/{found.manifest['slug']}/{found.version}",
+        }
+    return render(request, "console/researcher/release.html", context)
+
+
+def _settled(found: Release) -> Release:
+    """Return a release whose job has ended without one as failed, which the next one that is asked for will store."""
+    if found.state == Release.State.BUILDING and found.job and found.job.state in ENDED:
+        found.state = Release.State.FAILED
+    return found
+
+
+def _may_cancel(request: HttpRequest, job: Job) -> bool:
+    user = user_of(request)
+    return user.may_manage or job.requested_by_id == user.pk
+
+
+def _changes(stored: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what changed since the version before, as lines to read."""
+    return [{"words": words, "n": stored[name]} for name, words in CHANGES.items() if name in stored]
+
+
+@require_GET
+@researchers_only
+def download(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponseBase:
+    """The file, streamed."""
+    return release_file(request, _release(_campaign(campaign_id), release_id))
+
+
+@require_POST
+@researchers_only
+def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
+    """Stop the making of a release that one asked for."""
+    row = _campaign(campaign_id)
+    found = _release(row, release_id)
+    if found.job is not None and found.job.is_active and _may_cancel(request, found.job):
+        jobs.cancel(found.job)
+        messages.info(request, _now("The making of this release was asked to stop."))
+    return redirect("console:release", row.pk, found.pk)
+
+
+@require_POST
+@managers_only
+def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
+    """Take a release back: its page says so, with the reason; its file stays for those who have cited it."""
+    row = _campaign(campaign_id)
+    found = _release(row, release_id)
+    reason = request.POST.get("reason", "").strip()[:2000]
+    if not reason:
+        messages.error(request, _now("Say why it is withdrawn: the reason stands on its page."))
+        return redirect(_page(row, found) + "#withdraw")
+    releasing.withdraw(release=found, reason=reason, actor=user_of(request))
+    messages.success(request, _now("The release was withdrawn."))
+    return redirect(_page(row, found))
+
+
+@require_POST
+@managers_only
+def forget_key(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
+    """Forget who is behind the pseudonyms, for ever; the version must be typed."""
+    row = _campaign(campaign_id)
+    found = _release(row, release_id)
+    if request.POST.get("confirmation", "").strip() != found.version:
+        messages.error(request, _now("Nothing was changed: what you typed is not the release's version."))
+        return redirect(_page(row, found) + "#forget")
+    releasing.forget_key(release=found, actor=user_of(request))
+    messages.success(request, _now("The key was forgotten: nobody can tell any more who was who."))
+    return redirect(_page(row, found))
+
+
+def _page(row: Campaign, found: Release) -> str:
+    return reverse("console:release", args=[row.pk, found.pk])
+
+
+def _head(row: Campaign) -> dict[str, Any]:
+    """Return what the head of the page shows: of a campaign that was never drawn there are no other results."""
+    return {"tab": "releases", "undrawn": not row.draws.exists()}
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+
+
+def _release(row: Campaign, release_id: uuid.UUID) -> Release:
+    found = Release.objects.select_related(
+        "campaign__collection", "job", "made_by", "previous", "computation"
+    )
+    return get_object_or_404(found, pk=release_id, campaign=row)

@@ -1,0 +1,199 @@
+"""The researcher's pages of runs: all campaigns, the runs of one, a pair of runs, downloads."""
+
+import uuid
+from typing import Any
+
+from django.db.models import Max, Sum
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from analytics.charts import Chart
+from analytics.models import Computation, Estimate, Method
+from analytics.services.plot_data import forest_of_runs, pair_forest
+from analytics.services.verdicts import Adjusted, adjusted_p_values, estimates_of, pair_estimates, verdict
+from console.researcher.plots import plot_answer
+from console.researcher.prose import (
+    always_words,
+    assumption_words,
+    conditions_context,
+    methods_words,
+    variance_words,
+)
+from console.researcher.results_page import Asked, Run, asked, page_of, runs_in_order, top_of
+from judging.models import Campaign
+from judging.models import Run as RunRow
+from judging.services.access import researchers_only, user_of
+from judging.services.exports import export_prels, export_qrels, export_qrels_jg
+from sampling.frames import item_probabilities, newest_draw
+from sampling.measures.families import measure_kind
+
+RUNS_PER_PAGE = 25
+CAMPAIGNS_PER_PAGE = 50
+
+
+@researchers_only
+def results(request: HttpRequest) -> HttpResponse:
+    """All campaigns with something to read."""
+    campaigns = (
+        Campaign.objects.visible_to(user_of(request))
+        .annotate(n_drawn=Sum("draws__n_drawn"))
+        .filter(n_drawn__isnull=False)
+        .select_related("collection")
+        .order_by("-created_at", "pk")
+    )
+    page = page_of(request, campaigns, CAMPAIGNS_PER_PAGE)
+    newest = _newest_computations([row.pk for row in page])
+    rows = [{"campaign": row, "computation": newest.get(row.pk)} for row in page]
+    return render(request, "console/researcher/results.html", {"rows": rows, "page": page})
+
+
+def _newest_computations(campaigns: list[uuid.UUID]) -> dict[uuid.UUID, Computation]:
+    newest = Computation.objects.filter(campaign__in=campaigns).order_by().values("campaign")
+    keys = [row["newest"] for row in newest.annotate(newest=Max("pk"))]
+    return {row.campaign_id: row for row in Computation.objects.filter(pk__in=keys)}
+
+
+@researchers_only
+def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Every run by every method: forest plot of the best, the table page by page. Pairs have a page of their own."""
+    found = asked(request, campaign_id)
+    order = runs_in_order(found.computation, found.measure)
+    top, tops = top_of(request, len(order))
+    if "plot" in request.GET:
+        # The file of numbers has all runs.
+        shown = order if request.GET.get("format") == "csv" else order[:top]
+        return plot_answer(request, {"forest": lambda: _forest(found, shown)})
+    page = page_of(request, order, RUNS_PER_PAGE)
+    wanted = {run.key for run in [*page, *order[:top]]}
+    estimates = estimates_of(found.computation, found.measure, run_b__isnull=True, run__in=wanted)
+    best = {run.key for run in order[:top]}
+    row = found.campaign
+    draw = newest_draw(row)
+    context = {
+        **found.context("runs"),
+        "title": row.name,
+        "draw": draw,
+        "drawn_pair": _drawn_pair(row, draw),
+        "page": page,
+        "runs": _by_run(estimates, list(page)),
+        "n_runs": len(order),
+        "top": top,
+        "tops": tops,
+        "plot": forest_of_runs([e for e in estimates if e.run_id in best], found.measure),
+        "has_values": any(estimate.value is not None for estimate in estimates),
+        "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
+        "has_importance": any(estimate.method == Method.IMPORTANCE for estimate in estimates),
+        "measure_is_linear": measure_kind(found.measure) == "linear",
+        "is_open": row.state == Campaign.State.OPEN,
+        "assumption": assumption_words(found.computation),
+    }
+    return render(request, "console/researcher/campaign_results.html", context)
+
+
+def _forest(found: Asked, runs: list[Run]) -> Chart | None:
+    keys = [run.key for run in runs]
+    return forest_of_runs(
+        estimates_of(found.computation, found.measure, run_b__isnull=True, run__in=keys), found.measure
+    )
+
+
+def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
+    """Return the pair that the newest batch was drawn for, and where to read of it."""
+    if draw is None or draw.question != "pair":
+        return {}
+    run_a, run_b = draw.parameters["runs"][:2]
+    measure = draw.parameters["measure"]
+    query = urlencode({"measure": measure, "a": run_a, "b": run_b})
+    return {
+        "run_a": run_a,
+        "run_b": run_b,
+        "measure": measure,
+        "url": f"{reverse('console:pair', args=[row.pk])}?{query}",
+    }
+
+
+@researchers_only
+def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """One pair of runs: the difference by every method, its interval, p, and the verdict in words."""
+    found = asked(request, campaign_id)
+    row, computation, measure = found.campaign, found.computation, found.measure
+    all_runs = list(row.collection.runs.all())
+    named = {run.run_id: run for run in all_runs}
+    run_a, run_b = (named.get(request.GET.get(name, "")) for name in ("a", "b"))
+    if run_a is None or run_b is None:
+        raise Http404
+    estimates = pair_estimates(computation, measure, run_a, run_b)
+    if "plot" in request.GET:
+        draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates)}
+        return plot_answer(request, draw)
+    corrected = next((e for e in estimates if e.method == Method.CORRECTED), None)
+    adjusted = adjusted_p_values(computation, measure)
+    context = {
+        **found.context("pairs"),
+        "title": f"{run_a} against {run_b}",
+        "run_a": run_a,
+        "run_b": run_b,
+        "all_runs": all_runs,
+        "estimates": estimates,
+        "plot": pair_forest(computation, measure, run_a, run_b, estimates),
+        **said_of(found, corrected, run_a, run_b, adjusted),
+        "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
+        "variance": variance_words(corrected),
+        "assumption": assumption_words(computation),
+        "measure_is_linear": measure_kind(measure) == "linear",
+        **conditions_context(row),
+    }
+    return render(request, "console/researcher/pair.html", context)
+
+
+def said_of(
+    found: Asked, corrected: Estimate | None, run_a: RunRow, run_b: RunRow, adjusted: Adjusted
+) -> dict[str, Any]:
+    """Return the verdict and what a methods section can quote; empty where there is no number."""
+    said = verdict(corrected, found.measure, run_a, run_b, adjusted)
+    quoted = ""
+    if corrected is not None and corrected.value is not None and found.computation is not None:
+        holm = adjusted.of(corrected)
+        n_topics = len(newest_draw(found.campaign).parameters["topics"])
+        quoted = methods_words(
+            found.computation, corrected, said, n_topics=n_topics, holm=holm, n_tested=adjusted.n_tested
+        )
+    return {"verdict": said, "quoted": quoted, "holm": adjusted.of(corrected) if corrected else None}
+
+
+@researchers_only
+def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
+    """The forest plot as SVG or PNG, or its numbers as CSV, under an address that ends in what it is."""
+    found = asked(request, campaign_id)
+    order = runs_in_order(found.computation, found.measure)
+    top, _ = top_of(request, len(order))
+    given = request.GET.copy()
+    given.update({"plot": "forest", "format": file_format})
+    request.GET = given
+    runs = order if file_format == "csv" else order[:top]
+    return plot_answer(request, {"forest": lambda: _forest(found, runs)})
+
+
+@researchers_only
+def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> StreamingHttpResponse:
+    """qrels, qrels_jg or prels, streamed."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    if kind == "prels":
+        lines = export_prels(campaign=row, probabilities=item_probabilities(row))
+    else:
+        lines = {"qrels": export_qrels, "qrels_jg": export_qrels_jg}[kind](campaign=row)
+    response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{row.pk}.{kind}"'
+    return response
+
+
+def _by_run(estimates: list[Estimate], order: list[Run]) -> list[dict[str, Any]]:
+    """Return the runs of a page in their order, each with its estimates by the name of the method."""
+    rows: dict[int, dict[str, Any]] = {run.key: {} for run in order}
+    for estimate in estimates:
+        if estimate.run_id in rows:
+            rows[estimate.run_id]["run"] = estimate.run
+            rows[estimate.run_id][Method(estimate.method).name.lower()] = estimate
+    return [row for row in rows.values() if row]

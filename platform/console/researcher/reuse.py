@@ -1,0 +1,206 @@
+"""May a run be scored with a campaign's judgments? The page for researchers, its button for managers, and the API."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.services.recomputation import measures_of
+from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
+from analytics.services.top_up import Found, design_of, lacking_for
+from console.api.serializers.analyses import ReuseDraw, ReuseRequest, reuse_json
+from console.api.serializers.schema import ReuseAnswer
+from console.manager.design import what_stops
+from judging.models import Campaign
+from judging.services.access import ResearchersOnly, managers_only, researchers_only
+from sampling.frames import FrameRefused, newest_draw
+from sampling.measures.families import measure_kind
+from sampling.services.queueing import DrawRunning, queue_draw
+from touchstone.models import User
+
+FIELDS = ("run", "against", "measure", "half_width")
+
+
+@require_GET
+@researchers_only
+def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """What the judgments say of the run that is asked about, and what it lacks."""
+    row = _campaign(campaign_id)
+    given = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    context: dict[str, Any] = {
+        "campaign": row,
+        "draw": newest_draw(row),
+        "given": given,
+        "runs": row.collection.runs.all(),
+        "measures": [name for name in measures_of(row) if _is_linear(name)],
+    }
+    if given["run"]:
+        sent = ReuseRequest(data=_not_empty(given), context={"campaign": row})
+        if sent.is_valid():
+            context |= _answered(row, sent.validated_data, request.user)
+        else:
+            context["errors"] = {name: found[0] for name, found in sent.errors.items()}
+    return render(
+        request, "console/researcher/reuse.html", context, status=400 if "errors" in context else 200
+    )
+
+
+def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, Any]:
+    asked = sent["asked"]
+    try:
+        said = answer(campaign=row, asked=asked)
+    except (ReuseRefused, FrameRefused) as refusal:
+        return {"asked": asked, "refusal": str(refusal)}
+    wanted, found = lacking_for(
+        campaign=row, asked=asked, said=said, half_width=sent["half_width"], user=_person(user)
+    )
+    design = found.lacking.design if found.lacking else None
+    return {
+        "asked": asked,
+        "answer": said,
+        "verdict": verdict(asked, said),
+        "wanted": wanted,
+        "wanted_is_usual": sent["half_width"] is None,
+        "found": found,
+        "shown": _shown(said, wanted, found),
+        "design": json.dumps(design.parameters(), indent=2) if design else "",
+        "obstacle": what_stops(row, newest_draw(row)) if design else {},
+    }
+
+
+def verdict(asked: Asked, said: Answer) -> str:
+    """Return the answer in a sentence or two."""
+    what = f"{asked.run} minus {asked.against} in" if asked.against else f"{asked.run} in"
+    what = f"{what} {asked.measure}"
+    if said.refusal:
+        documents = "1 document" if said.n_outside == 1 else f"{said.n_outside:,} documents"
+        return (
+            f"Not with these judgments alone: {_percent(said.share_outside)} of the weight of {what} lies on "
+            f"{documents} that could not be judged."
+        )
+    if said.too_few:
+        return f"Not with these judgments alone: of the documents that decide {what}, {said.too_few}."
+    if not said.half_width:
+        sure = "every document that decides it was sure to be drawn"
+    else:
+        sure = f"every document that decides it had a chance to be drawn; expect about ± {_digits(said.half_width)}"
+    if said.n_judged == said.n_drawn:
+        return f"Yes, {what}: {sure}."
+    return f"Yes, {what}, once its {said.n_drawn:,} drawn items are judged ({said.n_judged:,} are): {sure}."
+
+
+def _shown(said: Answer, wanted: float | None, found: Found) -> dict[str, Any]:
+    """Return the numbers to read."""
+    made = found.lacking
+    now = said.half_width_now if said.half_width_now != said.half_width else None
+    return {
+        "outside": _percent(said.share_outside),
+        "expected": f"{said.expected_judgments:,.0f}",
+        "effective": f"{said.effective_judgments:,.0f}",
+        "half_width": _digits(said.half_width),
+        "half_width_now": _digits(now),
+        "variance": "" if said.relative_variance is None else f"{said.relative_variance:.2g}",
+        "wanted": _digits(wanted),
+        "n_new": max(1, round(made.n_new)) if made else 0,
+        "judgments": f"{max(1, round(made.judgments)):,}" if made else "",
+        "after": _digits(made.half_width_after or None) if made else "",
+    }
+
+
+def _digits(width: float | None) -> str:
+    """Return a half-width to read: three decimals, or two digits where these would hide it.
+
+    >>> _digits(0.02134), _digits(0.00063), _digits(0.0), _digits(None)
+    ('0.021', '0.00063', '0', '')
+    """
+    if width is None:
+        return ""
+    return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
+
+
+def _percent(share: float) -> str:
+    """Return a share to read; a small one is never shown as none.
+
+    >>> _percent(0.0), _percent(0.123), _percent(0.0001)
+    ('0 %', '12 %', 'less than 0.1 %')
+    """
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+
+
+@require_POST
+@managers_only
+def draw(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Draw the top-up that was shown."""
+    row = _campaign(campaign_id)
+    sent = ReuseDraw(
+        data=_not_empty({name: request.POST.get(name, "") for name in (*FIELDS, "budget")}),
+        context={"campaign": row},
+    )
+    if not sent.is_valid():
+        raise BadRequest(str(sent.errors))
+    given = {name: request.POST.get(name, "") for name in FIELDS if request.POST.get(name)}
+    back = f"{reverse('console:reuse', args=[row.pk])}?{urlencode(given)}"
+    try:
+        design = design_of(row, sent.validated_data["asked"], sent.validated_data["budget"])
+        job = queue_draw(campaign=row, design=design, seed=None, user=_person(request.user))
+    except (ReuseRefused, DrawRunning) as refusal:
+        messages.error(request, f"{refusal.title}: {refusal}.")
+        return redirect(back)
+    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': back})}")
+
+
+@extend_schema(operation_id="reuse_retrieve", responses=ReuseAnswer)
+@api_view(["GET"])
+@permission_classes([ResearchersOnly])
+def api_reuse(request: Request, campaign_id: uuid.UUID) -> Response:
+    """The same as JSON; `lacking.design` can be sent to the campaign's draws as it is."""
+    row = _campaign(campaign_id)
+    sent = ReuseRequest(data=request.query_params.dict(), context={"campaign": row})
+    sent.is_valid(raise_exception=True)
+    asked, half_width = sent.validated_data["asked"], sent.validated_data["half_width"]
+    try:
+        said = answer(campaign=row, asked=asked)
+    except FrameRefused as refusal:
+        raise ReuseRefused(str(refusal)) from refusal
+    person = _person(request.user)
+    wanted, found = lacking_for(campaign=row, asked=asked, said=said, half_width=half_width, user=person)
+    made = Response(reuse_json(row, asked, said, wanted, found))
+    if found.job is not None:
+        made["Retry-After"] = "2"
+    return made
+
+
+api_reuse.cls.query_serializer = ReuseRequest
+
+
+def _campaign(campaign_id: uuid.UUID) -> Campaign:
+    """Return a campaign that was drawn; of another there is nothing to reuse, and no such page."""
+    return get_object_or_404(
+        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
+    )
+
+
+def _not_empty(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if value}
+
+
+def _is_linear(measure: str) -> bool:
+    return measure_kind(measure) == "linear"
+
+
+def _person(user: Any) -> User | None:
+    return user if isinstance(user, User) else None

@@ -1,0 +1,187 @@
+"""Two analyses that a job makes when somebody asks: topic by topic, and what changes if the evidence were another."""
+
+import math
+import uuid
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET
+
+from analytics.charts import Chart, ForestRow, forest, topic_differences
+from analytics.services.analyses import Wanted, find
+from console.researcher.plots import plot_answer
+from console.researcher.results_page import Asked, asked, page_of, runs_in_order
+from judging.services.access import researchers_only
+from sampling.measures.families import measure_kind
+
+TOPICS_PER_PAGE = 50
+TOPICS_PLOTTED = 40
+HARDEST = 20
+SORTS = ("difference", "hardest", "topic")
+VARIANTS_PLOTTED = 60
+
+
+@require_GET
+@researchers_only
+def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """How two runs differ in every topic, and which topics are hard for all runs."""
+    found = asked(request, campaign_id)
+    runs = list(found.campaign.collection.runs.values_list("run_id", flat=True))
+    run, against = _pair(request, found, runs)
+    context: dict[str, Any] = {
+        **found.context("topics"),
+        "run_ids": runs,
+        "run": run,
+        "against": against,
+        "is_linear": measure_kind(found.measure) == "linear",
+    }
+    if not run or not context["is_linear"]:
+        return render(request, "console/researcher/topics.html", context)
+    wanted = Wanted("topics", found.measure, run, against)
+    known = find(campaign=found.campaign, wanted=wanted)
+    made = known.result
+    rows = _sorted(made["topics"], request.GET.get("sort", "")) if made else []
+    if "plot" in request.GET:
+        return plot_answer(
+            request,
+            {
+                "differences": lambda: differences_chart(made, rows, request.GET.get("format") == "csv"),
+                "hardest": lambda: hardest_chart(made, request.GET.get("format") == "csv"),
+            },
+        )
+    context |= {"found": known, "result": made, "wanted": wanted, "what": "topics"}
+    if made:
+        sort = request.GET.get("sort", "")
+        context |= {
+            "page": page_of(request, rows, TOPICS_PER_PAGE),
+            "sort": sort if sort in SORTS else SORTS[0],
+            "differences": differences_chart(made, rows),
+            "hardest": hardest_chart(made),
+            "n_plotted": min(TOPICS_PLOTTED, len(rows)),
+        }
+    return render(request, "console/researcher/topics.html", context)
+
+
+def _pair(request: HttpRequest, found: Asked, runs: list[str]) -> tuple[str, str]:
+    """Return the two runs that are asked for, else the pair that was drawn for, else the two best."""
+    given = request.GET.get("run", ""), request.GET.get("against", "")
+    if given[0] in runs and given[1] in runs and given[0] != given[1]:
+        return given
+    order = [run.run_id for run in runs_in_order(found.computation, found.measure)] or runs
+    return (order[0], order[1]) if len(order) > 1 else ("", "")
+
+
+def _sorted(rows: list[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
+    if sort == "topic":
+        return rows
+    if sort == "hardest":
+        return sorted(rows, key=lambda row: _number(row["mean"]["value"], math.inf))
+    return sorted(rows, key=lambda row: -abs(_number(row["difference"]["value"], 0.0)))
+
+
+def _number(value: float | None, missing: float) -> float:
+    return missing if value is None else value
+
+
+def differences_chart(
+    made: dict[str, Any] | None, rows: list[dict[str, Any]], is_whole: bool = False
+) -> Chart | None:
+    """Return the topics in which the runs differ most, the largest gain first; the file of numbers has all."""
+    if not made or not rows:
+        return None
+    largest = rows if is_whole else _sorted(rows, "difference")[:TOPICS_PLOTTED]
+    shown = sorted(largest, key=lambda row: -_number(row["difference"]["value"], -math.inf))
+    parts = [row["difference"] for row in shown]
+    return topic_differences(
+        [row["topic_id"] for row in shown],
+        [part["value"] for part in parts],
+        [part["low"] for part in parts],
+        [part["high"] for part in parts],
+        f"{made['run']} minus {made['against']} by topic",
+        measure=f"difference in {made['measure']}",
+    )
+
+
+def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart | None:
+    """Return the topics in which all runs together do worst."""
+    if not made:
+        return None
+    known = [row for row in made["topics"] if row["mean"]["value"] is not None]
+    shown = _sorted(known, "hardest")[: None if is_whole else HARDEST]
+    if not shown:
+        return None
+    rows = [
+        ForestRow(row["topic_id"], "corrected", row["mean"]["value"], row["mean"]["low"], row["mean"]["high"])
+        for row in shown
+    ]
+    title = f"Mean {made['measure']} of all runs, the hardest topics"
+    return forest(rows, title, measure=f"mean {made['measure']}")
+
+
+@require_GET
+@researchers_only
+def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Which verdicts would be others, were the evidence another: tiers, rules, halves, without each assessor."""
+    found = asked(request, campaign_id)
+    wanted = Wanted("sensitivity", found.measure)
+    known = find(campaign=found.campaign, wanted=wanted)
+    made = known.result
+    if "plot" in request.GET:
+        return plot_answer(request, {"variants": lambda: variants_chart(made)})
+    context = {
+        **found.context("sensitivity"),
+        "found": known,
+        "result": made,
+        "wanted": wanted,
+        "what": "sensitivity",
+        "variants": variants_chart(made),
+        "groups": _groups(made) if made else [],
+        "n_reversed": sum(variant["n_reversed"] for variant in made["variants"]) if made else 0,
+        "n_runs": found.campaign.collection.runs.count(),
+    }
+    return render(request, "console/researcher/sensitivity.html", context)
+
+
+GROUPS = {
+    "tier": _("Who is believed"),
+    "rule": _("How several grades become one"),
+    "drift": _("When it was judged"),
+    "assessor": _("Without one assessor"),
+}
+
+
+def _groups(made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "words": words, "variants": [v for v in made["variants"] if v["group"] == name]}
+        for name, words in GROUPS.items()
+    ]
+
+
+def variants_chart(made: dict[str, Any] | None) -> Chart | None:
+    """Return the difference that the analysis looks at, under every variant."""
+    if not made or not made["pair"]:
+        return None
+    rows = [_variant_row("as reported", made["base"])]
+    rows += [_variant_row(variant["label"], variant) for variant in made["variants"][:VARIANTS_PLOTTED]]
+    names = [row.label for row in rows]
+    unique = [
+        row if names.count(row.label) == 1 else ForestRow(f"{row.label} ({place})", *_rest(row))
+        for place, row in enumerate(rows)
+    ]
+    a, b = made["pair"]
+    title = f"{a} minus {b}"
+    return forest(unique, title, measure=f"difference in {made['measure']}", reference=0.0)
+
+
+def _rest(row: ForestRow) -> tuple[Any, ...]:
+    return row.method, row.value, row.low, row.high, row.refused
+
+
+def _variant_row(label: str, variant: dict[str, Any]) -> ForestRow:
+    method = "corrected" if variant["method"] == "corrected" else "naive"
+    part = variant["difference"]
+    if part["value"] is None:
+        return ForestRow(label, method, refused=part["refusal"] or variant["refusal"])
+    return ForestRow(label, method, part["value"], part["low"], part["high"])

@@ -1,0 +1,125 @@
+"""A run that a researcher brings: uploaded, estimated at once on the judgments that are there, by one job."""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods
+
+from analytics.models import Estimate
+from analytics.services.run_upload import KIND, find_estimates, queue_upload
+from console.researcher.prose import methods_words
+from console.researcher.results_page import Asked, asked
+from judging.models import Run
+from judging.services.access import researchers_only, user_of
+from judging.services.errors import Refused
+from touchstone.models import Job
+
+MOST_SHOWN = 10
+
+
+class RunUploadForm(forms.Form):
+    file = forms.FileField(
+        label=_("Run file (TREC, .gz is fine)"),
+        help_text=_("Six columns: topic, Q0, document, rank, score, tag. The tag names the run."),
+        allow_empty_file=False,
+    )
+    description = forms.CharField(
+        label=_("What is this run?"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    against = forms.ChoiceField(
+        label=_("Compare it with"),
+        required=False,
+        help_text=_("Decide before you look at the numbers."),
+    )
+    may_publish = forms.BooleanField(
+        label=_("Releases may contain this run"),
+        required=False,
+        help_text=_("Say so only if it is yours to publish."),
+    )
+
+    def __init__(self, *arguments: Any, runs: list[str], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        choices = [("", _("the best run so far")), *((run, run) for run in runs)]
+        self.fields["against"].choices = choices  # type: ignore[attr-defined]
+
+
+@require_http_methods(["GET", "POST"])
+@researchers_only
+def upload(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """The form, and what came of an upload (`?job=`). A POST keeps the file and queues its import and estimate."""
+    found = asked(request, campaign_id)
+    row = found.campaign
+    runs = list(row.collection.runs.values_list("run_id", flat=True))
+    form = RunUploadForm(request.POST or None, request.FILES or None, runs=runs)
+    status = 200
+    if request.method == "POST":
+        form = RunUploadForm(request.POST, request.FILES, runs=runs)
+        if form.is_valid():
+            try:
+                job = queue_upload(campaign=row, user=user_of(request), **form.cleaned_data)
+                back = f"{reverse('console:run-upload', args=[row.pk])}?job={job.pk}"
+                return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': back})}")
+            except Refused as refusal:
+                form.add_error("file", f"{refusal.title}: {refusal}")
+        status = 400
+    context = {
+        **found.context("reuse"),
+        "form": form,
+        "mine": _mine(request, row.pk),
+        **_came_of(request, found),
+    }
+    return render(request, "console/researcher/upload.html", context, status=status)
+
+
+def _mine(request: HttpRequest, campaign: uuid.UUID) -> list[Job]:
+    """Return the newest uploads of this campaign by whoever asks."""
+    jobs = Job.objects.filter(kind=KIND, requested_by=user_of(request), payload__campaign=str(campaign))
+    return list(jobs.order_by("-created_at")[:MOST_SHOWN])
+
+
+def _came_of(request: HttpRequest, found: Asked) -> dict[str, Any]:
+    """Return what is known of the run of one upload, in the measure that is asked for."""
+    try:
+        key = uuid.UUID(request.GET.get("job", ""))
+    except ValueError:
+        return {}
+    campaign = found.campaign
+    job = get_object_or_404(Job, pk=key, kind=KIND, payload__campaign=str(campaign.pk))
+    if job.state != Job.State.DONE:
+        return {"job": job}
+    run = get_object_or_404(Run, collection=campaign.collection, run_id=job.result["run"])
+    rival = campaign.collection.runs.filter(run_id=job.result["against"]).first()
+    said = find_estimates(campaign=campaign, run=run, measure=found.measure, against=rival)
+    by_method = {estimate.method: estimate for estimate in said.values}
+    differences = {estimate.method: estimate for estimate in said.differences}
+    corrected = differences.get("corrected")
+    return {
+        "job": job,
+        "result": job.result,
+        "run": run,
+        "rival": said.against,
+        "said": said,
+        "values": [by_method[name] for name in ("corrected", "naive") if name in by_method],
+        "estimable": any(estimate.value is not None for estimate in said.values),
+        "difference": corrected,
+        "corrected": by_method.get("corrected"),
+        "quoted": _quoted(found, corrected, said.verdict),
+    }
+
+
+def _quoted(found: Asked, corrected: Estimate | None, verdict: str) -> str:
+    if corrected is None or corrected.value is None or found.computation is None or not verdict:
+        return ""
+    if corrected.computation_id != found.computation.pk:
+        return ""
+    n_topics = found.campaign.collection.topics.count()
+    return methods_words(found.computation, corrected, verdict, n_topics=n_topics, holm=None, n_tested=0)

@@ -1,0 +1,1 @@
+"""Evaluation measures: the families, how their names are spelled, and how runs are scored."""
