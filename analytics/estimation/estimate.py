@@ -76,7 +76,7 @@ def estimate(
 
 def few_items_warning(n: int, noun: str = "judged items") -> str:
     """Return a warning below 50 items, else an empty string."""
-    return f"only {n} {noun}: coverage of the interval may be as low as .86" if n < FEW_ITEMS else ""
+    return f"only {n} {noun}: coverage of the interval may be as low as .84" if n < FEW_ITEMS else ""
 
 
 def too_few(n: int, least: int = FEWEST_ITEMS, noun: str = "judged items") -> Refusal:
