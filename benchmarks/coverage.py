@@ -3,9 +3,10 @@
     python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...]
 
 Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the guard that must come out bad (guard);
-the tables of methods/noise-correction.md (shared_audit 1.1, assessors 3.1, stratified_audit 3.2, little_gold 3.3,
-majority 3.4); size and power of the assumption test (assumption); intervals that are watched (watched, boundary),
-if the plan is moved at every look (moved_plan), and with a plain mean's standard errors (plain_mean).
+the tables of docs/methods/derivations/noise-correction.md (shared_audit section 2.2, assessors 3.3,
+stratified_audit 4.3, little_gold 6.3, majority 5); size and power of the assumption test (assumption); intervals that
+are watched (watched, boundary), if the plan is moved at every look (moved_plan), and with a plain mean's standard
+errors (plain_mean).
 
 JSON on standard output: every part's figures, targets with tolerance, and `not_reached`, the places of all targets
 that were missed. Figures do not depend on the load of the machine, nor on the number of processes.
@@ -72,7 +73,7 @@ def boundaries(r: int, seed: int) -> Iterator[Task]:
 
 
 def tables(r: int, seed: int) -> Iterator[Task]:
-    """Yield the tables of methods/noise-correction.md."""
+    """Yield the tables of docs/methods/derivations/noise-correction.md."""
     for hypothesis in papers.TABLE_1_1:
         yield "shared_audit", hypothesis, papers.run_shared_audit, (hypothesis, 50 * r, seed)
     for row in assessors.TABLE_3_1:

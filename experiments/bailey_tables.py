@@ -6,8 +6,8 @@
 
 Paper: P. Bailey, N. Craswell, I. Soboroff, P. Thomas, A. P. de Vries, E. Yilmaz: Relevance Assessment: Are Judges
 Exchangeable and Does it Matter? SIGIR 2008. Its judgments and runs are not public. So Tables 1, 2 and 4 are recomputed
-from their own margins (methods/noise-correction.md, section 5.2), and Table 3 is repeated on synthetic pools of the
-same size, where only the order of magnitude can agree. Samples, kappas, rankings and inferred scores are the
+from their own margins (docs/methods/derivations/bailey.md, section 3), and Table 3 is repeated on synthetic pools of
+the same size, where only the order of magnitude can agree. Samples, kappas, rankings and inferred scores are the
 product's functions. The program ends with status 1, and says why, when a number is not what it must be.
 """
 

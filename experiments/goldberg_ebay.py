@@ -4,8 +4,8 @@
     python experiments/goldberg_ebay.py --json     # one object: naive ... budget
 
 Two rounds of P@3, one audit of 143 documents. The paper takes the two corrected values as independent and calls the
-difference illusory (p = .841); with the audit they share it is p = .017. Each number is checked against section
-2 of methods/noise-correction.md; the program ends with status 1, and says why, when one is not.
+difference illusory (p = .841); with the audit they share it is p = .017. Each number is checked; the program ends
+with status 1, and says why, when one is not.
 """
 
 import sys

@@ -4,7 +4,7 @@
     python experiments/goldberg_simulation.py --json     # one object: means, coverage, every_run, figure1, as_printed
 
 P@10 of 50 queries, truth .4, judges with mR = .9 and mN = .8, each estimated from 250 gold documents. Each number is
-checked against section 2 of methods/noise-correction.md, its tolerance widened if fewer runs are asked for; the
+checked against docs/methods/derivations/noise-correction.md, its tolerance widened if fewer runs are asked for; the
 program ends with status 1, and says why, when one is not.
 """
 

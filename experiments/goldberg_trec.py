@@ -3,10 +3,11 @@
     python experiments/goldberg_trec.py            # text
     python experiments/goldberg_trec.py --json     # one object: accuracy ... right
 
-Both totals come out exactly, under assumptions that the paper does not state (methods/noise-correction.md, 2.1): the
-*naive* difference over the *corrected* error, three equal terms of Eq 7, a power of one half, and two standard
-deviations that were inferred from the totals. The method is wrong, and the corrected values are 1.29 and 3.68. What the
-product gives instead stands below: a refusal with its reason, and the number of topics of the right test.
+Both totals come out exactly, under assumptions that the paper does not state
+(docs/methods/derivations/goldberg.md, section 1.1): the *naive* difference over the *corrected* error, three equal
+terms of Eq 7, a power of one half, and two standard deviations that were inferred from the totals. The method is
+wrong, and the corrected values are 1.29 and 3.68. What the product gives instead stands below: a refusal with its
+reason, and the number of topics of the right test.
 """
 
 import math

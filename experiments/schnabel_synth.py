@@ -7,7 +7,7 @@
 
 Weights, designs, variances, draws, estimates and intervals come from sampling/ and analytics/. What each number must
 be is checked; the program ends with status 1, and says why, when one is not. Deterministic numbers have the
-tolerances of methods/sampling.md, section 2; simulated ones those, or four standard errors with few trials. With an
+tolerances of experiments/parts/paper.py; simulated ones those, or four standard errors with few trials. With an
 unlucky seed a coverage may leave .93 to .97 although nothing is wrong (about one seed in fifty).
 """
 

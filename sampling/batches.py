@@ -93,7 +93,7 @@ def probabilities_by_fold(
     The sum of all pi is `expected_count`, unless a fold has no more items, or another design of an earlier batch has
     already given it more than its share.
 
-    Source: methods/sampling.md, section 1 (adaptive).
+    Source: docs/methods/derivations/prediction.md, sections 4.1 and 4.2.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def rank_features(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
     logarithm of the best rank. The order of the runs does not matter, and their number does not change the
     columns. A column that is the same for all items is 0.
 
-    Source: methods/sampling.md, section 5 (what real pools teach); 1/(rank + 60) is the reciprocal rank fusion of
+    Source: docs/methods/derivations/prediction.md, section 2.2; 1/(rank + 60) is the reciprocal rank fusion of
     Cormack, Clarke and Buettcher (2009).
 
     Parameters

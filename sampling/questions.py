@@ -164,7 +164,8 @@ def squared_contrast(question: str, weights: ArrayLike | SparseRuns) -> FloatArr
     ``sum (1 - pi)/pi * squared_contrast * Var(u - f)``. system: w^2. pair: (w_A - w_B)^2. baseline (first row): mean of
     (w_j - w_0)^2. ranking: mean over all pairs, 2/(k-1) sum_j (w_j - mean w)^2. pool: mean of w_j^2.
 
-    Source: Schnabel et al. (2016), Eq 4, 9, 11 and 13; methods/sampling.md, section 1, for the sum over pairs.
+    Source: Schnabel et al. (2016), Eq 4, 9, 11 and 13; for the sum over pairs docs/methods/derivations/sampling.md,
+    section 2.3.
 
     Parameters
     ----------
@@ -280,7 +281,7 @@ def default_sizes(design: Design, says: Importance, guess: ArrayLike) -> FloatAr
     foresee. `design.other_runs_share` goes to the average of all known runs, `design.uniform_share` evenly over the
     pool. The question "pool" is even.
 
-    Source: methods/sampling.md, section 7.
+    Source: docs/methods/derivations/sampling.md, sections 3.3 and 3.4.
     """
     if design.question == "pool":
         return uniform_design(says.squared_contrast.size)

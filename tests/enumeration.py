@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-# labels of sensitivity .8 and specificity .9: corrected scores and their noise (methods/sampling.md, section 8)
+# Sensitivity .8, specificity .9: scores and their noise (docs/methods/derivations/sampling.md, section 5.1).
 SCORE, NOISE = np.array([-1 / 7, 9 / 7]), np.array([8 / 49, 18 / 49])
 GRADE, CHANCE_OF_ONE = np.array([1, 0, 1]), np.array([0.1, 0.8])
 

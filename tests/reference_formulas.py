@@ -25,7 +25,7 @@ def fixed_size_variance(error: ArrayLike, inclusion_probability: ArrayLike) -> f
     ``m/(m-1) sum (1-pi) (z-B)^2`` with z = e/pi, B the (1-pi)-weighted mean of z and m the drawn items with
     pi < 1. Raise ValueError if exactly one item is uncertain: its variance cannot be estimated.
 
-    Source: Hajek (1964); methods/sampling.md, section 1.
+    Source: Hajek (1964); docs/methods/derivations/sampling.md, section 4.1.
     """
     errors = finite("error", error)
     pi = probabilities("inclusion_probability", inclusion_probability, errors.shape[0])

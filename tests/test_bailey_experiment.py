@@ -26,7 +26,7 @@ def by_name(rows):
 
 
 def test_the_deterministic_tables_are_what_section_5_says():
-    # methods/noise-correction.md, section 5.2
+    # docs/methods/derivations/bailey.md, section 3
     one, two, four = (
         by_name(rows) for rows in (bailey_tables.table1(), bailey_tables.table2(1), bailey_tables.table4())
     )

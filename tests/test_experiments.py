@@ -52,7 +52,7 @@ def planted(report: Report) -> list[str]:
 
 
 def test_the_closed_form_gives_the_scores_of_section_2(expected: synth.Synth) -> None:
-    # methods/sampling.md, section 2
+    # docs/methods/derivations/schnabel.md, section 2
     wanted = [284.5893, 277.8191, 271.4760, 275.1276, 270.0470]
     assert synth.true_scores(expected) == pytest.approx(wanted, abs=1e-4)
     assert tables.shallow_pool(expected) == pytest.approx([16.990, 10.015, 8.508, 4.718, 0.0], abs=6e-4)
@@ -157,7 +157,7 @@ def test_the_text_has_every_row_and_every_title(made: Report) -> None:
 
 
 def test_tables_5_to_7_are_those_of_section_2(made: Report) -> None:
-    # methods/sampling.md, section 2: naive u~, naive u*, Q* u~, Q* u*
+    # docs/methods/derivations/schnabel.md, section 2: naive u~, naive u*, Q* u~, Q* u*
     wanted = {
         "table5": [2.1828, 1.1381, 0.2464, 0.2100],
         "table6": [1.3175, 0.7029, 0.1842, 0.1522],

@@ -98,7 +98,7 @@ def dawid_skene(
 
     Assumption: given an item's true grade, assessors err independently, each by a matrix of his own that is the same
     for all items of the grade. Real judges err together on hard items: the posterior is then too sure, and the
-    matrices from it are biased (methods/real-judges.md, section 4).
+    matrices from it are biased (docs/methods/derivations/real-judges.md, section 4.2).
 
     Maximised is the likelihood times Dirichlet(1 + prior) for each row and the prevalence; `prior` may be a number, a
     table [true, given], or one an assessor; 0 is maximum likelihood. The start is the vote share. `accelerate`
@@ -256,7 +256,7 @@ def measured(
 
     `confusion[assessor, true, given]`, all above 0 where a label was given:
     `analytics.estimation.confusion.shrink`. Assumption: that of `dawid_skene`, and that these matrices hold for
-    these items (methods/real-judges.md, section 4: a good score, a bad calibrator).
+    these items (docs/methods/derivations/real-judges.md, section 4.2: a good score, a bad calibrator).
 
     >>> good = [[0.9, 0.1], [0.1, 0.9]]
     >>> found = measured([0, 0, 1], [0, 1, 0], [1, 1, 0], n_items=2, confusion=[good, good])

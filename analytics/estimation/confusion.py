@@ -169,10 +169,10 @@ def grouped_audit_counts(
 ) -> Floats:
     """Return effective counts[group, gold_grade, given_grade] of the labels of audited items.
 
-    Rows are Hajek shares, ``sum 1/pi [g, l] / sum 1/pi [g]`` (methods/noise-correction.md, 3.2), times Kish's
-    effective number ``(sum 1/pi)^2 / sum 1/pi^2``. Unweighted rows of such an audit are biased. Assumption:
-    `audit_probability` is the recorded chance of the item; if a label's own grade decided the chance, the
-    effective number is an approximation (rows are then not independent).
+    Rows are Hajek shares, ``sum 1/pi [g, l] / sum 1/pi [g]`` times Kish's effective number ``(sum 1/pi)^2 /
+    sum 1/pi^2`` (docs/methods/derivations/noise-correction.md, section 4.1). Unweighted rows of such an audit are
+    biased. Assumption: `audit_probability` is the recorded chance of the item; if a label's own grade decided the
+    chance, the effective number is an approximation (rows are then not independent).
 
     >>> grouped_audit_counts([0, 0, 1], [1, 1, 0], [1, 0, 0], [.5, .25, 1], 2, 2).round(6).tolist()
     [[[0.0, 0.0], [1.2, 0.6]], [[1.0, 0.0], [0.0, 0.0]]]
@@ -256,8 +256,8 @@ def shrink(counts: ArrayLike) -> ShrunkConfusion | Refusal:
 
     Assumption: within a true grade, assessors' rows are Dirichlet(k mu) around a common row mu. mu is the
     pooled row with 1/2 added to each cell (a zero would forbid that error to everybody), k maximises the
-    Dirichlet-multinomial likelihood in [0.1, 1000]. Best from 2 gold labels an assessor, equal to the raw
-    rows from 20 (methods/real-judges.md, 4). A grade without any gold: refusal.
+    Dirichlet-multinomial likelihood in [0.1, 1000] (docs/methods/derivations/real-judges.md, section 4.1). A grade
+    without any gold: refusal.
 
     A row is worth ``1 / (1/(n + k) + A (k/(n + k))^2 / N)`` gold labels, N those of the grade in all and A the
     number of assessors: n + k alone would count the same N labels once for every assessor.

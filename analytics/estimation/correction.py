@@ -164,7 +164,8 @@ def _variances_and_counts(judged: _Judged) -> tuple[Floats, Floats, Ints]:
     Drawing: the estimated Poisson variance of ``sum w (v - f) / pi``. (v - f)^2 is known for audited items only, so it
     is itself estimated by the difference form: predicted from the bronze class for all, corrected by the audited ones
     (unbiased for a fixed prediction); never below half the prediction, because the correction is noisy and could make a
-    small audit's variance vanish. Audit: max(V_design, V_pooled), as in methods/real-judges.md, section 2. Counted are
+    small audit's variance vanish. Audit: max(V_design, V_pooled). Source: docs/methods/derivations/correction.md,
+    sections 3.2 to 3.4. Counted are
     items with weight: judged, audited, not to be audited.
     """
     pi, undrawn = judged.audit_probability, 1 - judged.draw_probability
@@ -216,7 +217,8 @@ def corrected(
     with w != 0, below that t with one degree of freedom less than their number; refused below 10.
     Two runs: one call with w_a - w_b, never two intervals. Arguments: top of the module.
 
-    Source: methods/real-judges.md, section 2; Särndal, Swensson and Wretman (1992), chapters 6 and 9.
+    Source: docs/methods/derivations/correction.md, sections 2 and 3; Särndal, Swensson and Wretman (1992),
+    chapters 6 and 9.
     """
     judged = _judged(
         weights,

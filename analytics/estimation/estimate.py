@@ -12,7 +12,8 @@ from scipy.special import stdtrit
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST_ITEMS = 10  # below: coverage .86-.98 in simulation (methods/sampling.md, section 5), so no interval
+# Below there is no interval: see docs/methods/derivations/sampling.md, section 7.1.
+FEWEST_ITEMS = 10
 FEW_ITEMS = 50  # below: coverage still .89-.95
 Z95 = 1.959963984540054
 
@@ -87,7 +88,8 @@ def too_few(n: int, least: int = FEWEST_ITEMS, noun: str = "judged items") -> Re
 def no_spread(n: int) -> Refusal:
     """Return the refusal for `n` items whose errors are all alike: an interval of no width would be false.
 
-    The usual case: nothing that was judged is relevant, and there is no prior (methods/sampling.md, 4).
+    The usual case: nothing that was judged is relevant, and there is no prior. Source:
+    docs/methods/derivations/sampling.md, section 7.2.
     """
     return Refusal(
         f"the {n} judged items with non-zero weight are all alike, so the error cannot be estimated; "

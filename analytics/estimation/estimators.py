@@ -224,7 +224,7 @@ def difference_estimator(
     noisy labels): it adds ``sum nu w^2/pi``. t with ``2 V^2 / sum (1-pi) v^2`` degrees of freedom. Refused
     below `fewest` items with weight and where all errors are 0; `fewest=0` gives the formula whatever comes.
 
-    Source: methods/sampling.md, sections 1 and 5; Cassel, Särndal and Wretman (1976) for the difference form.
+    Source: docs/methods/derivations/sampling.md, section 3.2; Cassel, Särndal and Wretman (1976).
     """
     drawn = sample(
         weights,

@@ -56,7 +56,7 @@ def importance_sampling(
 
     Assumption: the draws are independent with probabilities Q, one entry per draw; several batches:
     `balance_heuristic`, or, where a design saw labels, each draw's Q of its own batch and `batch`: the means of the
-    batches weighted n_b/n, exactly unbiased (methods/sampling.md, section 3, erratum 10). The interval is
+    batches weighted n_b/n, exactly unbiased (docs/methods/derivations/sampling.md, section 2.6). The interval is
     value +- 1.96 times s/sqrt(n): the paper's, kept for comparison. With `batch` (0, 1, ...) the variance is taken
     within batches: ``sum_b (n_b/n)^2 s_b^2/n_b``, which is unbiased where the batches' designs differ; Eq 6, which
     pools them, is then too large. `item` (any integers, one per draw) and `label_variance`: top of the module.
@@ -234,7 +234,7 @@ def distinct_items(
     draws compete and is too large (the warning says so). ``sum nu w^2/pi`` is added; t with one degree of freedom less
     than there are uncertain items. Above 20,000 items the first sum is always taken: time grows with their square.
 
-    Source: methods/sampling.md, section 5 (rescue); Horvitz and Thompson (1952).
+    Source: docs/methods/derivations/sampling.md, section 2.7; Horvitz and Thompson (1952).
     """
     targets = as_targets(weights)
     designs, draws = _designs(draw_probability, n_draws)

@@ -10,7 +10,7 @@ LARGEST = 1e300
 def gold_labels_for(half_width: float, n_items: int, residual_variance: float) -> int:
     """Return the random gold labels that give the half-width: ``N^2 S^2 q / (1 + N S^2 q)``, q = (1.96/h)^2.
 
-    N judged items, S^2 the variance of w r over them. Source: methods/real-judges.md, section 2.
+    N judged items, S^2 the variance of w r over them. Source: docs/methods/derivations/correction.md, section 6.
 
     >>> gold_labels_for(0.1, 1000, 1e-6)
     278

@@ -314,7 +314,7 @@ def corrected_pseudo_labels(
     ValueError
         As `pseudo_labels`; an audit probability outside (0, 1]; a grade the scale does not have.
 
-    Source: methods/sampling.md, section 6; methods/real-judges.md, section 2.
+    Source: docs/methods/derivations/ratios.md, section 1.2; docs/methods/derivations/correction.md, section 3.2.
     """
     flight = stairs(gains)
     step, f, topic, places, pi = _frame(

@@ -167,7 +167,7 @@ def ratio_estimates(
         Ranks of the wrong shape or type, negative, or two items at one rank; AP of graded pseudo-labels; fewer
         than 100 replicates; a pair that names a run that is not there.
 
-    Source: methods/sampling.md, section 6; Schnabel et al. (2016), section 3.3 for ratios of estimates;
+    Source: docs/methods/derivations/ratios.md; Schnabel et al. (2016), section 3.3 for ratios of estimates;
     Jarvelin and Kekalainen (2002) for nDCG; Efron and Tibshirani (1993), chapter 10 for the bias.
     """
     rank = checked_ranks(labels, ranks)

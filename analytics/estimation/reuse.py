@@ -122,7 +122,7 @@ def reusability(
 
     Raise ValueError for a target without any weight (an empty run, or two runs that are the same).
 
-    Source: Kish (1965); Owen (2013), section 9.3; methods/sampling.md, section 4.
+    Source: Kish (1965); Owen (2013), section 9.3; docs/methods/derivations/sampling.md, section 8.1.
     """
     rows, pi, deviation = _frame(frame_weights, inclusion_probability, spread)
     beyond = _beyond(weight_outside, rows.shape[0])
@@ -201,7 +201,8 @@ def top_up(
     The spread must come from what was known before judging (ranks, a prior), not from the judgments that are
     to be kept: probabilities that depend on those labels make the estimate biased.
 
-    Source: Neyman (1934) allocation with a floor at what is already spent; methods/sampling.md, section 1.
+    Source: Neyman (1934) allocation with a floor at what is already spent; docs/methods/derivations/sampling.md,
+    section 8.2.
 
     Raises
     ------

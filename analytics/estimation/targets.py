@@ -278,7 +278,7 @@ class TargetWeights:
     def unsupported_share(self, inclusion_probability: ArrayLike) -> Floats:
         """Return the share of ``sum |w|`` on items that the design can never select, by target.
 
-        Anything above 0 is a bias no interval shows (methods/sampling.md, section 4): refuse it.
+        Anything above 0 is a bias no interval shows (docs/methods/derivations/sampling.md, section 1.3): refuse it.
         """
         never = np.asarray(inclusion_probability, dtype=np.float64) <= 0.0
         outside = np.zeros(len(self))

@@ -37,7 +37,7 @@ def over_topics(parts: ArrayLike, sources: Sequence[str] = ("drawing", "topics")
     >>> over_topics([.25, .5, .75]).value
     1.5
 
-    Source: Student (1908); methods/sampling.md, section 1 (population of queries).
+    Source: Student (1908); docs/methods/derivations/sampling.md, section 6.
     """
     z = finite("parts", parts)
     if z.ndim != 1:

@@ -1,7 +1,8 @@
 """Goldberg's Algorithm 1, with what its listing lacks: the error of a corrected number, its three parts drawn anew.
 
 How it is printed: `experiments.papers.printed`; Algorithm 2: `experiments.papers.algorithms`.
-Source: Goldberg et al. (2017), section 3.2; repaired as in methods/noise-correction.md, section 1.
+Source: Goldberg et al. (2017), section 3.2; repaired as in docs/methods/derivations/goldberg.md,
+section 2, erratum 12.
 """
 
 import math

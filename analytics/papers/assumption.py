@@ -1,7 +1,8 @@
 """The test of what a confusion-matrix correction assumes: errors alike on all documents of one grade.
 
-It explains the corrections that are shown by name; no estimator is chosen by it (methods/real-judges.md, section 3).
-Arrays hold the labels of audited items, one entry per label; `item_index` says which belong to one item.
+It explains the corrections that are shown by name; no estimator is chosen by it
+(docs/methods/derivations/real-judges.md, section 3.4). Arrays hold the labels of audited items, one entry per label;
+`item_index` says which belong to one item.
 """
 
 import math
@@ -162,9 +163,9 @@ def assumption_test(
     which matters from three gains on; approximate, and in simulation too cautious, where they do.
     `shift` = T is the matrix inverse minus the difference estimator; its standard error holds the audit's effect on J
     too, so that it serves where the assumption is false. Several labels an item: their mean score, an item is the unit.
-    It explains; choosing an estimator by it covers .78-.84 (real-judges 3). Refused below 10 audited items.
+    It explains, and chooses no estimator. Refused below 10 audited items.
 
-    Source: methods/real-judges.md, section 3; Hausman (1978); Janssen (1997) for studentised permutations.
+    Source: docs/methods/derivations/real-judges.md, section 3; Hausman (1978); Janssen (1997).
     """
     found = _audited(gold_grade, given_grade, audit_probability, gains, item_index, FEWEST_ITEMS)
     if isinstance(found, Refusal):
@@ -347,7 +348,7 @@ def assumption_result(
 
 
 def assumption_sentences(result: AssumptionResult | Refusal) -> list[str]:
-    """Return what to show beside the papers' corrections, in the words of methods/real-judges.md, section 3."""
+    """Return what to show beside the papers' corrections: docs/methods/derivations/real-judges.md, section 3.4."""
     if isinstance(result, Refusal):
         return [f"Whether judges err alike on all documents of one grade was not tested: {result.reason}."]
     p = "p < .01" if result.p_value < 0.01 else f"p = {result.p_value:.2f}".replace("0.", ".")

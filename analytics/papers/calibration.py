@@ -3,7 +3,7 @@
 `audit_counts[true_grade, label]` counts the audited items, `label_totals[label]` all items with that bronze label.
 Within a label, the audited items must be a simple random sample (its size may have been chosen by label).
 The estimators that use such an audit are in `experiments.papers.calibration`.
-Source: methods/noise-correction.md, sections 1.2 and 3.2.
+Source: docs/methods/derivations/noise-correction.md, sections 1.3, 1.4 and 4.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Scores of the labels of one judge, when there may be more labels than grades.
 
 A matrix is [true, given] and its rows sum to 1; "cannot tell" is a label, not a grade. What combines several judges
-is in `experiments.papers.combining`. Source: methods/noise-correction.md, sections 3.1 and 3.4.
+is in `experiments.papers.combining`. Source: docs/methods/derivations/noise-correction.md, sections 3 and 5.
 """
 
 import numpy as np

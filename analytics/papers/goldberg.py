@@ -124,7 +124,7 @@ def shared_audit_difference(
     for different topics, s_d^2/n for the same. Assumption: same judges, same period, blind to the system. Ask
     `analytics.papers.refusals.audit_refusal` first: where it refuses, only the score test may be shown.
 
-    Source: methods/noise-correction.md, 1.1.
+    Source: docs/methods/derivations/noise-correction.md, sections 2.1 and 2.2.
     """
     d = separation(sensitivity, specificity)
     delta, audit = (j[0] - j[1]) / d, sensitivity_variance + specificity_variance

@@ -5,7 +5,7 @@ of labels of its item) and has an assessor; one matrix for all: assessor 0 every
 `matrices[assessor, true, given]`, rows sum to 1, `gold_per_grade[assessor, true]` is what a row rests on.
 Assumptions: an assessor errs alike on all documents of a grade; the audit is no part of the labels; topics are a
 sample. w = w_a - w_b makes one formula of every case from one shared audit to two separate ones.
-Source: Goldberg et al. (2017); variances: methods/noise-correction.md, 1 and 3.1.
+Source: Goldberg et al. (2017); variances: docs/methods/derivations/noise-correction.md, section 3.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Intervals of a number corrected by gold that hold with little gold, and where the matrix is near-singular.
 
 Two grades: Fieller, with one hit and one miss added; more: Dirichlet draws. `relevant` and `not_relevant` as in
-`analytics.papers.refusals`. Source: methods/noise-correction.md, section 3.3.
+`analytics.papers.refusals`. Source: docs/methods/derivations/noise-correction.md, section 6.
 """
 
 import math

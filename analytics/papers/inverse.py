@@ -1,8 +1,8 @@
 """The papers' correction of a measure: labels replaced by scores from inverted confusion matrices.
 
 It is right only if an assessor errs alike on all documents of one grade. Real judges do not
-(methods/real-judges.md, section 1), so these numbers are shown by name and never reported as the result;
-`analytics.papers.assumption` tests it.
+(docs/methods/derivations/real-judges.md, section 1), so these numbers are shown by name and never reported as the
+result; `analytics.papers.assumption` tests it.
 `matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.estimation.correction`.
 """
 
@@ -75,9 +75,10 @@ def score_variances(matrices: Floats, scores: Floats) -> Floats:
 
 
 def matrix_variance(mix: ArrayLike, tau_squared: ArrayLike, gold_per_grade: ArrayLike) -> float:
-    """Return ``V_J = sum pi(g)^2 tau^2(g) / n_g``, the variance from estimating J (noise-correction 3.1).
+    """Return ``V_J = sum pi(g)^2 tau^2(g) / n_g``, the variance from estimating J.
 
     Assumption: the audit's rows are independent multinomials of size n_g; mix is ``pi = J^-T h``.
+    Source: docs/methods/derivations/noise-correction.md, section 3.3.
     """
     n = finite("gold_per_grade", gold_per_grade)
     if (n <= 0).any():
@@ -257,7 +258,7 @@ def matrix_inverse(
     Refused where a matrix cannot be inverted safely, and, for targets without negative weights, where the
     implied share of a grade is negative by more than 1.96 standard errors. `rng`: only for 3 or more grades.
 
-    Source: Goldberg et al. (2017), Eq 17-18; methods/noise-correction.md, 3.1 and 3.3.
+    Source: Goldberg et al. (2017), Eq 17-18; docs/methods/derivations/noise-correction.md, sections 3 and 6.
     """
     targets = as_targets(weights)
     n_targets, n_items = len(targets), targets.n_items

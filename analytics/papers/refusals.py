@@ -2,7 +2,7 @@
 
 `relevant` = (labels "relevant", all) among gold relevant documents, `not_relevant` = (labels "not relevant",
 all) among gold non-relevant ones; `counts[true_grade, given_grade]` for more grades. Weighted audits: effective counts.
-Source of everything here: methods/noise-correction.md, section 3.3.
+Source of everything here: docs/methods/derivations/noise-correction.md, section 6.
 """
 
 import math

@@ -3,7 +3,7 @@
 Gold from elsewhere, or gold chosen without recorded probabilities, gives two ends and the assumption behind each,
 and says how much local gold would give an interval instead. Drift of a judge between two rounds, which one audit
 cannot see, is turned round: how much drift would change the verdict?
-Source: methods/real-judges.md, section 2 (table); methods/noise-correction.md, 0.2 and 1.1.
+Source: docs/methods/derivations/real-judges.md, section 2; docs/methods/derivations/noise-correction.md, section 2.3.
 """
 
 import math

@@ -1,6 +1,6 @@
 """May a confusion matrix be inverted? Not if its gold cannot tell it from one whose labels say nothing.
 
-Source: methods/noise-correction.md, section 3.3.
+Source: docs/methods/derivations/noise-correction.md, section 6.
 """
 
 import math

@@ -4,7 +4,8 @@ Prices are per unit: `cost_bronze` per topic (or item) of one system, all its ju
 document. A variance of two parts ``A/n + B/N`` is cheapest, for the money B_total, at
 ``n = B_total sqrt(A/c_b)/k``, ``N = B_total sqrt(B/c_g)/k``, ``k = sqrt(A c_b) + sqrt(B c_g)`` (Cauchy-Schwarz).
 Plans of the papers' methods rest on their assumption (errors alike on all documents of a grade); `next_purchase`
-(`analytics.planning.purchases`) uses the components of any estimate. Source: methods/noise-correction.md, section 4.
+(`analytics.planning.purchases`) uses the components of any estimate.
+Source: docs/methods/derivations/planning.md, sections 1 to 3.
 """
 
 import math

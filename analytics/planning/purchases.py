@@ -5,7 +5,7 @@ Were both simple random samples, of n judged out of F and m audited out of n, th
 ``B (1/m - 1/n)``; A and B follow from the two parts, and the whole is ``(A - B)/n + B/m - A/F``. So judgments
 are worth what the bronze label explains, A - B, and gold the rest. A forecast: later draws and audits may be of another
 design, and n and m must be counted as the two parts were (items with non-zero weight).
-Source: Cochran (1977), 12.2 (double sampling); methods/noise-correction.md, section 4.
+Source: Cochran (1977), 12.2 (double sampling); docs/methods/derivations/planning.md, section 4.
 """
 
 import math

@@ -1,4 +1,6 @@
-"""Parts of benchmarks/coverage.py: tables 3.1 and 3.4 of methods/noise-correction.md, by the product's functions.
+"""Parts of benchmarks/coverage.py: tables of docs/methods/derivations/noise-correction.md, sections 3.3 and 5.
+
+Targets were computed once by another program, and tables are named as there (3.1, 3.4).
 
 Table 3.1 does not print its matrices and weights. Ours have its truths and, about, its shares of V_J in the variance,
 which is what its coverage depends on; the JSON says where they differ.

@@ -1,10 +1,10 @@
 """Collections and judges for benchmarks/coverage.py: what real ones were found to be like, as far as it is known.
 
-methods/real-judges.md, section 1, gives prevalence .15, .26, .47 and the specificity of judge B .72, .57, .38 for
-documents that 1, 2-3, 4 and more systems return. The collections here have about that prevalence (the JSON says
-which), because weak systems return what nobody else returns; a judge's specificity is a straight line in the
-logarithm of the number of systems through those rows. Systems also agree on a surface that is not relevance. The rest
-is invented.
+Errors by popularity (docs/methods/derivations/real-judges.md, section 1.1), after one judge of a TREC collection:
+prevalence .15, .26, .47 and specificity .72, .57, .38 for documents that 1, 2-3, 4 and more systems return. The
+collections here have about that prevalence (the JSON says which), because weak systems return what nobody else
+returns; a judge's specificity is a straight line in the logarithm of the number of systems through those rows.
+Systems also agree on a surface that is not relevance. The rest is invented.
 """
 
 from dataclasses import dataclass

@@ -188,7 +188,7 @@ def true_quantile(covered: Floats, count: NDArray[np.int64]) -> float:
 
 
 def holds(cell: Cell, found: dict[str, Any]) -> dict[str, bool]:
-    """Return which figures of methods/real-judges.md, section 5, the cell reaches."""
+    """Return which goals of docs/methods/derivations/real-judges.md, section 5, the cell reaches."""
     most = MOST_WRONG_SIGNS[cell.n_audits]
     return {
         "pairs": 0.945 <= found["pairs"] <= 0.985,
@@ -222,8 +222,7 @@ def hash_of(name: str) -> int:
 def run_guard(noise: str, votes: int, n_audits: int, repetitions: int, seed: int) -> dict[str, Any]:
     """Return coverage of the matrix inverse, whole and without V_J or label noise: whole pool, simple audit.
 
-    methods/real-judges.md, section 1: .33 of the pairs; with shuffled labels .944-.986, and without label noise .55,
-    .39 and .23 at 100, 300 and 1,000.
+    docs/methods/derivations/real-judges.md, sections 1.2 and 4.4.
     """
     collection = make_collection(1)
     truth = collection.truth

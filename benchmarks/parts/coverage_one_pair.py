@@ -5,7 +5,7 @@ runs, draws items for that pair (Poisson), lets three of six assessors judge eac
 pi proportional to |w_a - w_b|), and estimates. Assessors err
 
 - "class_conditional": alike on all documents of a grade: what the papers assume;
-- "popularity": by how many runs return the document, at the rates of methods/real-judges.md, section 1.
+- "popularity": by how many runs return the document (docs/methods/derivations/real-judges.md, section 1.1).
 
 Expected: greg_label .93-.97 under both; matrix_inverse about .95 under the first, far below under the second; naive far
 below wherever judges are biased.

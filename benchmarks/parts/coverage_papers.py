@@ -1,4 +1,7 @@
-"""Parts of benchmarks/coverage.py: tables 1.1, 3.2, 3.3 of methods/noise-correction.md, by the product's functions."""
+"""Parts of benchmarks/coverage.py: tables of docs/methods/derivations/noise-correction.md, sections 2.2, 4.3 and 6.3.
+
+Targets were computed once by another program; names of tables here are that program's (1.1, 3.2, 3.3).
+"""
 
 import math
 from typing import Any

@@ -14,7 +14,7 @@ from analytics.estimation.labels import vote_classes
 from analytics.estimation.sequences import FEWEST_WATCHED, always_valid_factor
 from analytics.papers.assumption import AssumptionTest, assumption_test
 
-POWER = {100: (0.54, 0.67), 300: (0.97, 0.99), 1000: (1.0, 1.0)}  # methods/real-judges.md, section 3
+POWER = {100: (0.54, 0.67), 300: (0.97, 0.99), 1000: (1.0, 1.0)}  # judges of a TREC collection; not checked
 WATCHED = (0, 8, 16, 23, 30, 100, 200, 290)  # four systems, and four pairs behind the 24 systems
 
 

@@ -53,8 +53,8 @@ class Population:
 def make_population(rng: np.random.Generator) -> Population:
     """Return pairs in which popular documents are relevant more often: .12, .27, .50 by third of popularity.
 
-    On a TREC collection it is .15, .26, .47 (methods/real-judges.md, section 1). Runs differ in how much they see of
-    what other runs see, and of a surface that is not relevance.
+    Real pools are like that. Runs differ in how much they see of what other runs see, and of a surface that is not
+    relevance.
     """
     shape = (N_TOPICS, N_CANDIDATES)
     merit = rng.normal(size=shape)

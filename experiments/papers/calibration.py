@@ -4,10 +4,10 @@
 Within a label, the audited items must be a simple random sample (its size may have been chosen by label).
 P(gold | bronze) then needs no weights, P(bronze | gold) does: its rows are weighted by N_l/n_l (Hajek).
 
-On real judges the calibration estimator holds for one population's own mean; used for another system's
-items it shrinks differences (methods/real-judges.md, 1.2). The number that the product reports is
+On real judges the calibration estimator holds for one population's own mean; used for another system's items it
+shrinks differences (docs/methods/derivations/real-judges.md, section 1.5). The number that the product reports is
 `analytics.estimation.correction`; what a plan asks of a label is in `analytics.papers.calibration`.
-Source: methods/noise-correction.md, sections 1.2 and 3.2; Tenenbein (1970) for the calibration estimator.
+Source: docs/methods/derivations/noise-correction.md, sections 1.4, 1.5 and 4; Tenenbein (1970) for calibration.
 """
 
 import numpy as np

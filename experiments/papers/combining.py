@@ -2,7 +2,7 @@
 
 Audit what you use: a majority of three has another confusion matrix than a single judge, and correcting it with
 the single judge's is wrong. `matrices[assessor, true, given]`, rows sum to 1.
-Source: methods/noise-correction.md, sections 3.1 and 3.4.
+Source: docs/methods/derivations/noise-correction.md, sections 3 and 5.
 """
 
 import math
@@ -32,7 +32,8 @@ def second_order_bias(
 
     J is estimated, and its inverse is not linear in it. Subtract the result (summed over assessors) from the
     corrected value; it matters below about 30 gold labels a grade. Square matrices only.
-    Assumption: the audit's rows are independent multinomials. Source: methods/noise-correction.md, 3.1.
+    Assumption: the audit's rows are independent multinomials.
+    Source: docs/methods/derivations/noise-correction.md, section 3.6.
     """
     j = label_matrix(matrix)
     if j.shape[0] != j.shape[1]:
@@ -126,9 +127,9 @@ def inverse_variance_mean(
 
     Assumption: every assessor's items are a random sample of the same items, and the estimates are independent
     (each assessor has an audit of his own). If assignment depends on the item, every assessor estimates
-    another number and the mean is biased, by -.338 in simulation, with coverage 0: refused unless
+    another number and the mean is biased: refused unless
     `random_assignment` was recorded. Weights are estimated, which the variance ``1/sum(1/V)`` leaves out.
-    Source: methods/noise-correction.md, 3.1.
+    Source: docs/methods/derivations/noise-correction.md, section 3.7.
 
     >>> round(inverse_variance_mean([.5, .7], [.01, .03], random_assignment=True).value, 6)
     0.55

@@ -9,7 +9,7 @@ from analytics.estimation.estimators import Floats, finite, weight_rows
 def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike) -> Floats:
     """Return per target the share of ``sum |w|`` on frame items that the design can never select.
 
-    Anything above 0 is a bias no interval shows (methods/sampling.md, section 4): refuse it.
+    Anything above 0 is a bias no interval shows (docs/methods/derivations/sampling.md, section 1.3): refuse it.
 
     >>> unsupported_share([[1, -1, 2]], [.5, .5, 0]).tolist()
     [0.5]

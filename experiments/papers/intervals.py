@@ -23,7 +23,7 @@ def corrected_interval_of_shares(
     `relevant_shares`: share of votes "relevant" of each gold relevant document; `not_relevant_shares`: share of
     votes "not relevant" of each gold non-relevant one. Votes on one document are alike, so that the variance is
     the documents' sample variance with one share 1 and one share 0 added, over n + 2; for single votes
-    that is `corrected_interval`. Source: methods/real-judges.md, section 4.
+    that is `corrected_interval`. Source: docs/methods/derivations/real-judges.md, section 4.3.
 
     >>> from analytics.papers.intervals import corrected_interval
     >>> corrected_interval_of_shares(.5, .001, [1] * 43 + [0] * 16, [1] * 67 + [0] * 17) == (

@@ -56,7 +56,7 @@ def matrix_inverse_with_replacement(
     Assumption as in `matrix_inverse`, one fresh label per draw. Variance ``s^2(w c)/n + V_J``; the sample
     variance already holds the label noise. `pseudo_count` 0 gives the printed formula.
 
-    Source: methods/noise-correction.md, 3.1; Goldberg et al. (2017), Eq 18.
+    Source: docs/methods/derivations/noise-correction.md, sections 3.1 and 3.3; Goldberg et al. (2017), Eq 18.
     """
     j, gold, v = checked_matrices(matrices, gold_per_grade, gains)
     w = finite("weights", weights)

@@ -19,7 +19,8 @@ def naive(
     """Return the measure with every item's mean raw gain taken as true, one result per target.
 
     Assumption: labels have no error. The interval holds the drawing error only and says so; a ranking aid,
-    never a verdict (methods/real-judges.md, 1.6). Arguments: `analytics.estimation.correction`.
+    never a verdict (docs/methods/derivations/real-judges.md, section 1.6). Arguments:
+    `analytics.estimation.correction`.
     """
     gain = finite("gains", gains)
     grade = integers("label_grade", label_grade, 0, gain.size - 1)

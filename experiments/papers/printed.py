@@ -1,7 +1,7 @@
 """Goldberg's formulas as they are printed, where that is wrong: to show what they give, never to report it.
 
 Each function names its misprint; the right form stands in `analytics.papers.goldberg`,
-`analytics.estimation.comparison` or `analytics.papers.graded`. Source: methods/noise-correction.md, section 2
+`analytics.estimation.comparison` or `analytics.papers.graded`. Source: docs/methods/derivations/goldberg.md, section 2
 (errata by number).
 """
 
@@ -94,8 +94,8 @@ def printed_topics_needed(
 ) -> float:
     """Return the topics of section 7: ``3 (z/difference)^2 (s_a^2/D_a^2 + s_b^2/D_b^2)``.
 
-    An inference from the printed totals (methods/noise-correction.md, 2.1): the *naive* difference over the
-    *corrected* error, the three terms of Eq 7 made equal, Welch for runs that share topics, power 50 %. Right:
+    An inference from the printed totals (docs/methods/derivations/goldberg.md, section 1.1): the *naive* difference
+    over the *corrected* error, the three terms of Eq 7 made equal, Welch for runs that share topics, power 50 %. Right:
     `analytics.planning.planner.topics_for_test`.
     """
     if bronze_difference == 0 or min(map(abs, separation)) < 1e-12 or min(spread) <= 0:

@@ -16,7 +16,7 @@ BRONZE = (
     0.711,
     0.134,
     0.155,
-)  # not, possibly, highly: at most so much (methods/noise-correction.md, 5.2, item 11)
+)  # not, possibly, highly: at most so much (docs/methods/derivations/bailey.md, section 3, erratum 11)
 EFFORT_RATES = (0.03, 0.28, 0.42)  # the paper's rates of the labels' pools
 TOPIC_SHARE = (
     0.1  # of a topic's pool: the size of the example in its Table 2; "full" then has about the 91 documents

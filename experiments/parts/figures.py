@@ -31,7 +31,7 @@ SCORES = {
     "figure3": "Kendall's tau with the true order",
 }
 NO_PAPER_VALUE = "the paper's figure is an image"
-# methods/sampling.md does not say how many trials its curves rest on; the paper's experiments had 100
+# How many trials the expected curves rest on was not recorded; the paper's experiments had 100
 EXPECTED_TRIALS = 100
 FEW_TRIALS = 200  # below, two curves may cross by chance, and the trials do not tell their own spread
 

@@ -37,7 +37,7 @@ EBAY_VARIANCES = tuple(s**2 / n for s, n in zip(EBAY_SPREADS, EBAY_TOPICS, stric
 DOC_RUN = Rates((17, 38), (216, 262))
 YORK = Rates((14, 50), (230, 285))
 TREC_MEANS = (0.527, 0.513)
-# not printed: inferred from the two totals (methods/noise-correction.md, 2.1)
+# not printed: inferred from the two totals (docs/methods/derivations/goldberg.md, section 1.1)
 TREC_SPREADS = (0.2400, 0.2596)
 TREC_TOPICS = 50
 
@@ -45,7 +45,7 @@ SIX = 6e-7
 
 
 def six(name: str, paper: float | None, computed: float, expected: float, note: str = "") -> Row:
-    """Return a row that must have the six printed digits of methods/noise-correction.md."""
+    """Return a row that must have six digits: docs/methods/derivations/noise-correction.md, section 7."""
     return row(name, paper, computed, expected=expected, tolerance=SIX, note=note)
 
 

@@ -1,4 +1,4 @@
-"""What the paper prints, and what methods/sampling.md (section 2) computed from the rebuilt data.
+"""What the paper prints, and what the rebuilt data must give (docs/methods/derivations/schnabel.md, sections 1 and 2).
 
 Paper: Schnabel, Swaminathan, Frazier, Joachims: Unbiased Comparative Evaluation of Ranking Functions (2016), Tables
 2 to 7. Rows in the paper's order of systems; numbers as printed. Its figures are images and give no numbers.
@@ -72,7 +72,7 @@ TREC = {
     "table7": {"naive, u~": 38.64, "naive, u*": 1.79, "Q*, u~": 12.40, "Q*, u*": 1.12},
 }
 
-# ---- methods/sampling.md, section 2: what this program must find ----------------------------------------------
+# ---- docs/methods/derivations/schnabel.md, section 2: what this program must find ---------------------------
 EXPECTED_U = (284.5893, 277.8191, 271.4760, 275.1276, 270.0470)
 EXPECTED_SHALLOW_POOL = (16.990, 10.015, 8.508, 4.718, 0.0)
 EXPECTED_SD = {

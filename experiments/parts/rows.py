@@ -11,7 +11,7 @@ Report = dict[str, list["Row"]]
 class Row:
     """The paper's number beside ours. None stands for a number that does not exist; the note says why.
 
-    `expected` +- `tolerance` is what `computed` must be: section 2 of methods/sampling.md, or a closed form.
+    `expected` +- `tolerance` is what `computed` must be: an earlier, independent computation, or a closed form.
     `paper_tolerance` is how near to the paper it must be. `ok` is None where nothing is demanded.
     """
 

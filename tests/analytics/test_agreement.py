@@ -14,7 +14,7 @@ from analytics.agreement.tiers import (
 )
 from analytics.estimation.estimators import Refusal
 
-# methods/noise-correction.md, B5 and B6; H, P, N of B6 are grades 2, 1, 0
+# docs/methods/derivations/bailey.md, section 4: B5 and B6; H, P, N of B6 are grades 2, 1, 0
 B5 = [[20, 5, 5], [10, 15, 5], [0, 5, 35]]
 B6 = np.array([[2, 0, 0], [2, 2, 2], [3, 2, 7]])
 B6_POOL = [300, 60, 40]

@@ -1,4 +1,4 @@
-"""Calibration and the Hajek-weighted matrix: methods/noise-correction.md, 1.2, 3.2, F9 and F12."""
+"""Calibration and the weighted matrix: docs/methods/derivations/noise-correction.md, sections 1.3 to 1.5, 4 and 7."""
 
 from itertools import combinations, product
 

@@ -1,4 +1,4 @@
-"""More labels than grades, several judges, several assessors: methods/noise-correction.md, 3.1 and 3.4."""
+"""More labels than grades, several assessors: docs/methods/derivations/noise-correction.md, sections 3 and 5."""
 
 from itertools import combinations, product
 

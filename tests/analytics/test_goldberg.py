@@ -1,4 +1,4 @@
-"""Goldberg's binary equations, their refusals and intervals; numbers of methods/noise-correction.md."""
+"""Goldberg's binary equations: docs/methods/derivations/noise-correction.md, sections 1, 2 and 6."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Refusals, Fieller with one more, and Dirichlet draws: methods/noise-correction.md, 3.3."""
+"""Refusals, Fieller with one more, and Dirichlet draws: docs/methods/derivations/noise-correction.md, section 6."""
 
 import math
 

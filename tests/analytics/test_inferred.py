@@ -8,7 +8,7 @@ from enumeration import poisson_samples
 from analytics.agreement.inferred import ideal_dcg, inferred_ap, inferred_ndcg
 from analytics.estimation.estimators import Refusal
 
-# methods/noise-correction.md, B1
+# docs/methods/derivations/bailey.md, section 4: B1
 B1_DOCUMENTS = [
     *(f"h{i}" for i in range(1, 5)),
     *(f"p{i}" for i in range(1, 7)),
@@ -206,7 +206,7 @@ def test_with_recorded_probabilities_the_counts_by_grade_are_unbiased_and_sum_to
     ],
 )
 def test_the_printed_infap_has_the_values_of_the_methods_file(codes, unreturned, expected):
-    # methods/assessor-errors-and-low-cost-evaluation.md, B; -2 is a document outside the pool
+    # docs/methods/derivations/bailey.md, section 1.2; -2 is a document outside the pool
     rank = [place for place, code in enumerate(codes, 1) if code != -2] + [0] * unreturned
     grade = [code for code in codes if code != -2] + [1] * unreturned
     got = inferred_ap(rank, grade, [0] * len(grade), form="printed")
@@ -238,7 +238,7 @@ def test_complete_judgments_give_average_precision_in_every_form(form):
 
 
 def test_the_stratified_form_takes_a_third_where_nothing_above_was_sampled():
-    # 1e-5/3e-5 (methods/assessor-errors-and-low-cost-evaluation.md, xinfAP): (1 + 1/3)/2 at rank 2, for two documents
+    # 1e-5/3e-5 (docs/methods/derivations/bailey.md, section 1.3): (1 + 1/3)/2 at rank 2, for two documents
     got = inferred_ap([1, 2], [-1, 1], [0, 0], form="stratified")
     assert (got.numerator[0], got.denominator) == (pytest.approx(2 * (1 + 1 / 3) / 2), 2)
     # at rank 4 below one relevant and one unjudged document of stratum 0 and an unjudged one of stratum 1

@@ -167,7 +167,7 @@ def test_a_grade_without_gold_is_refused():
 
 @pytest.mark.parametrize(("rate", "about"), [(0.8, 4), (0.65, 20), (0.6, 47), (0.55, 191)])
 def test_a_weak_matrix_is_refused_with_the_gold_it_lacks(rate, about):
-    # symmetric judge, D = .6 .3 .2 .1: methods/noise-correction.md, 3.3
+    # symmetric judge, D = .6 .3 .2 .1: docs/methods/derivations/noise-correction.md, section 6.1
     matrix = np.array([[rate, 1 - rate], [1 - rate, rate]])
     n = about / 2
     found = separation_refusal(matrix, [n, n], None)
@@ -230,7 +230,7 @@ def test_every_value_fieller_leaves_out_is_rejected_and_every_value_inside_is_no
 
 
 def test_fieller_with_added_errors_covers_in_simulation():
-    # .9 / .8, truth .4, 30 gold a grade: .960 in methods/noise-correction.md, 3.3
+    # .9 / .8, truth .4, 30 gold a grade: docs/methods/derivations/noise-correction.md, section 6.3
     rng = np.random.default_rng(3)
     inside = []
     for _ in range(1500):

@@ -1,4 +1,4 @@
-"""Published and hand-checked numbers of methods/noise-correction.md, section 6."""
+"""Published and hand-checked numbers: docs/methods/derivations/noise-correction.md, section 7."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The planner: methods/noise-correction.md, section 4 and F11, and what to buy next."""
+"""The planner, F11, and what to buy next: docs/methods/derivations/planning.md, sections 1 to 4."""
 
 import math
 

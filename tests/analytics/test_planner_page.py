@@ -58,7 +58,7 @@ def test_the_best_split_is_never_worse_than_gold_alone(drawing):
 
 @pytest.mark.parametrize(("cost_gold", "worth"), [(20, False), (100, True)])
 def test_bronze_is_worth_buying_where_the_fixture_says_so(cost_gold, worth):
-    """noise-correction, section 4: eBay, K = .1785, a bronze unit costs 1: 7502 against 7489, 33696 against 37446."""
+    """docs/methods/derivations/planning.md, section 3: eBay, K = .1785, bronze at 1: 7502 for 7489, 33696 for 37446."""
     said = bronze_words(0.1785, 1.0, float(cost_gold))
     assert ("Worth buying: gold labels alone would cost 1.1 times" in said) == worth
     assert ("Not worth buying" in said) == (not worth)
@@ -242,7 +242,7 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
     runs = made.estimates.filter(measure="P@10", run__run_id__in=["run0", "run2"], run_b=None)
     share = np.mean([e.value for e in runs.filter(method="corrected")])
     s2 = 3 * np.mean([e.topics_standard_error**2 for e in runs.filter(method="naive")])
-    # methods/noise-correction.md, section 4: one shared audit, (2 s^2, 2 c_b) and (w2, c_g)
+    # docs/methods/derivations/planning.md, section 2: one shared audit, (2 s^2, 2 c_b) and (w2, c_g)
     delta, cost_topic, cost_gold = 0.05, 2 * 10 * 1.0, 12.0
     w2 = delta**2 * (m_r * (1 - m_r) / share + m_n * (1 - m_n) / (1 - share))
     k = math.sqrt(2 * s2 * 2 * cost_topic) + math.sqrt(w2 * cost_gold)

@@ -15,7 +15,7 @@ from analytics.agreement.rankings import (
 )
 from analytics.estimation.estimators import Refusal
 
-# methods/noise-correction.md, B7 and B8
+# docs/methods/derivations/bailey.md, section 4: B7 and B8
 B7_A = (0.50, 0.42, 0.31, 0.65, 0.28, 0.77, 0.40, 0.55, 0.36, 0.61)
 B7_B = (0.45, 0.40, 0.35, 0.57, 0.28, 0.70, 0.41, 0.49, 0.33, 0.50)
 

@@ -1,4 +1,7 @@
-"""Sensitivity ranges and drift: methods/real-judges.md, 2, and noise-correction.md, 0.2."""
+"""Sensitivity ranges: docs/methods/derivations/real-judges.md, section 2.
+
+Drift: docs/methods/derivations/noise-correction.md, section 2.3.
+"""
 
 import math
 

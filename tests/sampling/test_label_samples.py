@@ -22,7 +22,7 @@ def test_shares_are_the_papers_for_three_grades_and_go_on_from_there():
 
 
 def test_b9_a_grade_with_too_few_documents_is_made_up_for_from_the_top():
-    # methods/noise-correction.md, B9, there with the highest grade first
+    # docs/methods/derivations/bailey.md, section 4: B9, there with the highest grade first
     assert label_counts([70, 20, 1], 9, [1, 3, 5]).tolist() == [1, 7, 1]
 
 
@@ -39,7 +39,7 @@ def test_the_effort_based_sample_of_table_2_has_the_papers_margins_and_one_rate_
     pi = label_probabilities("effort", items // 3, items % 3, 3, 30.0)
     assert np.bincount(items % 3, pi) == pytest.approx([3, 9, 18])
     assert pi[items % 3 == 2] == pytest.approx(18 / 60)
-    # noise-correction.md 5.2, item 3: topic A's ten highly relevant documents are 3 in expectation
+    # docs/methods/derivations/bailey.md, section 3, erratum 3: 3 of topic A's ten highly relevant are expected
     assert np.bincount(items, pi)[2] == pytest.approx(3)
 
 
