@@ -207,7 +207,7 @@ def _judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
 def _now(draw: Draw, table: pl.DataFrame, judged: np.ndarray) -> Floats | None:
     """Return the chance of every pair to be drawn and judged so far; None where all that was drawn is judged.
 
-    What is judged so far is a random part of a topic's items, batch by batch (analytics/frames.py).
+    What is judged so far is a random part of a topic's items, batch by batch (analytics/frames/).
     """
     drawn_in = table["drawn_in"].to_numpy().astype(np.int64)
     if judged[drawn_in > 0].all():

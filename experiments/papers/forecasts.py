@@ -42,7 +42,7 @@ def expected_design_variance(
     (sum E[c] g)^2.
 
     For binary relevance of probability p both moments are p. For corrected labels of noisy assessors the
-    second moment is `sampling.sizes.corrected_second_moments`.
+    second moment is `experiments.papers.sizes.corrected_second_moments`.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def printed_topics_needed(
 
     An inference from the printed totals (docs/methods/derivations/goldberg.md, section 1.1): the *naive* difference
     over the *corrected* error, the three terms of Eq 7 made equal, Welch for runs that share topics, power 50 %. Right:
-    `analytics.planning.planner.topics_for_test`.
+    `experiments.papers.planning.topics_for_test`.
     """
     if bronze_difference == 0 or min(map(abs, separation)) < 1e-12 or min(spread) <= 0:
         raise ValueError(

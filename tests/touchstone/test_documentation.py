@@ -1,4 +1,7 @@
-"""What README.md and docs/ name exists: files, links, pictures, make targets, commands, variables, modules."""
+"""What README.md and docs/ name exists: make targets, commands, variables, processes, modules.
+
+Links, paths and names: tests/test_references.py.
+"""
 
 import ast
 import re
@@ -16,8 +19,6 @@ DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 SETTINGS = REPOSITORY / "platform" / "touchstone" / "settings.py"
 
-LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MAKE = re.compile(r"\bmake ([a-z]+)\b")
 COMMAND = re.compile(r"manage\.py (?:help )?([a-z_]+)(?![\w.])")
 # A row of the table of variables, or of any other place: capitals in backticks.
@@ -33,27 +34,6 @@ def code_of(text: str) -> str:
     """Return what is set as code: indented blocks and backticks. In prose "make a new campaign" is no command."""
     blocks = [line for line in text.splitlines() if line.startswith("    ")]
     return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
-
-
-def anchor_of(heading: str) -> str:
-    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
-
-
-def anchors(page: Path) -> set[str]:
-    return {anchor_of(heading) for heading in HEADING.findall(page.read_text())}
-
-
-def broken_links(page: Path) -> list[str]:
-    """Return the page's relative links that lead nowhere, as far as file and heading."""
-    broken = []
-    for link in LINK.findall(page.read_text()):
-        if re.match(r"[a-z]+:", link):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        if not target.is_file() or (anchor and anchor not in anchors(target)):
-            broken.append(link)
-    return broken
 
 
 def make_targets() -> set[str]:
@@ -78,19 +58,6 @@ def variables_of_settings() -> set[str]:
         if isinstance(key, ast.Constant):
             found.add(key.value)
     return found
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_relative_link_and_picture_leads_to_a_file_and_heading(page):
-    assert broken_links(page) == []
-
-
-def test_a_planted_broken_link_is_seen(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# Here\n[a](nowhere.md) ![b](missing.png) [c](#here) [d](#there) [e](https://example.org/)\n"
-    )
-    assert broken_links(page) == ["nowhere.md", "missing.png", "#there"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -144,7 +111,7 @@ def test_the_readme_walks_through_ten_rooms_that_exist():
 
 
 def drawn_paths() -> list[str]:
-    """Return the paths in the tree of architecture.md: two more blanks are one folder deeper, names come first."""
+    """Return the paths in the tree of docs/architecture.md: two more blanks are one folder deeper, names come first."""
     tree = (DOCS / "architecture.md").read_text().partition("## The tree")[2].partition("\n## ")[0]
     folders: dict[int, str] = {}
     paths = []
