@@ -26,7 +26,7 @@ LARGEST_SEED = 2**63 - 1
 MOST_SECONDS = 2_000_000_000
 
 
-class StrictSerializer(serializers.Serializer):
+class StrictSerializer(serializers.Serializer[Any]):
     """A name that nobody knows is an error: a misspelled one would else be passed over in silence."""
 
     is_strict = True  # the description of the API says so
@@ -158,7 +158,7 @@ class ScheduleRequest(StrictSerializer):
 # -- answers --------------------------------------------------------------------------------------------------
 
 
-class DesignAnswer(serializers.Serializer):
+class DesignAnswer(serializers.Serializer[Any]):
     """A design, as it can be posted again."""
 
     question = serializers.CharField()
@@ -176,7 +176,7 @@ class DesignAnswer(serializers.Serializer):
     uniform_share = serializers.FloatField()
 
 
-class DesignForecastAnswer(serializers.Serializer):
+class DesignForecastAnswer(serializers.Serializer[Any]):
     """What a budget buys: half-widths of intervals by design, null where a design does not get there."""
 
     design = DesignAnswer()
@@ -191,7 +191,7 @@ class DesignForecastAnswer(serializers.Serializer):
     same_width = serializers.DictField(child=serializers.FloatField(allow_null=True), help_text="By design")
 
 
-class DrawAnswer(serializers.Serializer):
+class DrawAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     batch = serializers.IntegerField(min_value=1)
     design = serializers.DictField(help_text="As it was recorded; older draws may lack later fields")
@@ -209,12 +209,12 @@ class DrawAnswer(serializers.Serializer):
     n_topics_missing = serializers.IntegerField()
 
 
-class DrawsAnswer(serializers.Serializer):
+class DrawsAnswer(serializers.Serializer[Any]):
     campaign = serializers.UUIDField()
     draws = DrawAnswer(many=True)
 
 
-class CampaignJobAnswer(serializers.Serializer):
+class CampaignJobAnswer(serializers.Serializer[Any]):
     """A draw or an audit under way; ask `url` until `state` is done, failed or cancelled."""
 
     job = serializers.UUIDField()
@@ -230,7 +230,7 @@ class CampaignJobAnswer(serializers.Serializer):
     seed = serializers.IntegerField(allow_null=True)
 
 
-class AuditAnswer(serializers.Serializer):
+class AuditAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     sequence = serializers.IntegerField(min_value=1)
     strategy = serializers.CharField()
@@ -243,7 +243,7 @@ class AuditAnswer(serializers.Serializer):
     made_at = serializers.DateTimeField()
 
 
-class ScheduleAnswer(serializers.Serializer):
+class ScheduleAnswer(serializers.Serializer[Any]):
     every_seconds = serializers.IntegerField(allow_null=True)
     crontab = serializers.CharField(allow_blank=True)
     items_each_time = serializers.IntegerField()
@@ -255,7 +255,7 @@ class ScheduleAnswer(serializers.Serializer):
     next_due = serializers.DateTimeField(allow_null=True)
 
 
-class ScheduleOrNone(serializers.Serializer):
+class ScheduleOrNone(serializers.Serializer[Any]):
     schedule = ScheduleAnswer(allow_null=True)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Basis:
         return Refusal(*refused) if refused else None
 
     @cached_property
-    def audit(self) -> dict:
+    def audit(self) -> dict[str, Any]:
         """Return GREG-label's arguments that no measure changes: the items that were open to the completed audits."""
         arrays, eligible = self.arrays, self.open_to_audits
         return {

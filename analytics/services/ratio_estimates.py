@@ -1,6 +1,7 @@
 """nDCG and AP of every run and pair: as judged, corrected by the audit and, where all gold is known, true."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def _estimated(
     return ratio_estimates(measure, labels, arrays.ranks, seed=arrays.last_judgment_id)
 
 
-def _as_judged(arrays: CampaignArrays, gains: np.ndarray, shared: dict) -> PseudoLabels | Refusal:
+def _as_judged(arrays: CampaignArrays, gains: np.ndarray, shared: dict[str, Any]) -> PseudoLabels | Refusal:
     everything = np.ones(arrays.judged.size, dtype=bool)
     refused = arrays.not_covered(everything, "judgment")
     if refused:
@@ -77,7 +78,7 @@ def _as_judged(arrays: CampaignArrays, gains: np.ndarray, shared: dict) -> Pseud
 
 
 def _corrected(
-    campaign: Campaign, arrays: CampaignArrays, gains: np.ndarray, shared: dict
+    campaign: Campaign, arrays: CampaignArrays, gains: np.ndarray, shared: dict[str, Any]
 ) -> PseudoLabels | Refusal:
     eligible = arrays.audit_probability > 0
     if not eligible.any():

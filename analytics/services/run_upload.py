@@ -75,7 +75,7 @@ class RunEstimates:
 def queue_upload(
     *,
     campaign: Campaign,
-    file: File,
+    file: "File[Any]",
     description: str = "",
     may_publish: bool = False,
     against: str = "",

@@ -15,12 +15,12 @@ HOUR = 3_600_000
 _NOBODY = str(uuid.UUID(int=0))
 
 
-class ClaimRequest(serializers.Serializer):
+class ClaimRequest(serializers.Serializer[Any]):
     n = serializers.IntegerField(min_value=1, max_value=MOST_AHEAD, default=AHEAD)
     with_text = serializers.BooleanField(default=False)
 
 
-class Submission(serializers.Serializer):
+class Submission(serializers.Serializer[Any]):
     client_token = serializers.UUIDField()
     token = serializers.UUIDField()
     grade = serializers.IntegerField(min_value=-128, max_value=127, allow_null=True, default=None)
@@ -35,7 +35,7 @@ class SubmissionAndClaim(Submission):
     n = serializers.IntegerField(min_value=1, max_value=MOST_AHEAD, default=AHEAD)
 
 
-class Heartbeat(serializers.Serializer):
+class Heartbeat(serializers.Serializer[Any]):
     tokens = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AHEAD)
 
 

@@ -4,22 +4,24 @@ The answers themselves are plain dictionaries (judging/serializers): a serialize
 that finds the item. tests/test_schemathesis.py compares them with what stands here.
 """
 
+from typing import Any
+
 from rest_framework import serializers
 
 
-class TopicWords(serializers.Serializer):
+class TopicWords(serializers.Serializer[Any]):
     title = serializers.CharField()
     description = serializers.CharField(allow_blank=True)
     narrative = serializers.CharField(allow_blank=True)
 
 
-class HeldDocument(serializers.Serializer):
+class HeldDocument(serializers.Serializer[Any]):
     title = serializers.CharField(allow_blank=True)
     frame_url = serializers.CharField(help_text="The page that shows the document")
     text = serializers.CharField(required=False, allow_blank=True, help_text="With `with_text`")
 
 
-class HeldItem(serializers.Serializer):
+class HeldItem(serializers.Serializer[Any]):
     """Something to judge, and the lease under which it is yours."""
 
     token = serializers.UUIDField()
@@ -28,18 +30,18 @@ class HeldItem(serializers.Serializer):
     lease_seconds = serializers.IntegerField(min_value=1)
 
 
-class MyProgress(serializers.Serializer):
+class MyProgress(serializers.Serializer[Any]):
     judged = serializers.IntegerField(min_value=0)
     goal = serializers.IntegerField(allow_null=True)
 
 
-class ClaimAnswer(serializers.Serializer):
+class ClaimAnswer(serializers.Serializer[Any]):
     items = HeldItem(many=True)
     reason = serializers.CharField(allow_blank=True, help_text="Why there are no items")
     progress = MyProgress()
 
 
-class SavedJudgment(serializers.Serializer):
+class SavedJudgment(serializers.Serializer[Any]):
     token = serializers.UUIDField()
     grade = serializers.IntegerField(allow_null=True)
     obstacle = serializers.CharField(allow_blank=True)
@@ -49,11 +51,11 @@ class SubmitAnswer(ClaimAnswer):
     saved = SavedJudgment()
 
 
-class ReviseAnswer(serializers.Serializer):
+class ReviseAnswer(serializers.Serializer[Any]):
     saved = SavedJudgment()
 
 
-class HeartbeatAnswer(serializers.Serializer):
+class HeartbeatAnswer(serializers.Serializer[Any]):
     held = serializers.ListField(child=serializers.UUIDField(), help_text="The leases that are still yours")
 
 
@@ -63,16 +65,16 @@ class MyJudgment(SavedJudgment):
     document = HeldDocument()
 
 
-class HistoryAnswer(serializers.Serializer):
+class HistoryAnswer(serializers.Serializer[Any]):
     judgments = MyJudgment(many=True)
 
 
-class GradeWords(serializers.Serializer):
+class GradeWords(serializers.Serializer[Any]):
     value = serializers.IntegerField()
     label = serializers.CharField()
 
 
-class InstructionsAnswer(serializers.Serializer):
+class InstructionsAnswer(serializers.Serializer[Any]):
     campaign = serializers.CharField()
     grades = GradeWords(many=True)
     guidelines = serializers.CharField(allow_blank=True)
@@ -80,7 +82,7 @@ class InstructionsAnswer(serializers.Serializer):
     lease_seconds = serializers.IntegerField(min_value=1)
 
 
-class CallOutcome(serializers.Serializer):
+class CallOutcome(serializers.Serializer[Any]):
     """One of the batch: 200, or why not."""
 
     token = serializers.CharField(allow_null=True)
@@ -95,7 +97,7 @@ class JudgmentOutcome(CallOutcome):
     obstacle = serializers.CharField(required=False, allow_blank=True)
 
 
-class BatchAnswer(serializers.Serializer):
+class BatchAnswer(serializers.Serializer[Any]):
     saved = JudgmentOutcome(many=True)
     calls = CallOutcome(many=True)
     released = serializers.IntegerField(required=False, help_text="How many leases were given back")

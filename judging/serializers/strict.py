@@ -29,7 +29,7 @@ class StrictMixin:
         return super().to_internal_value(data)  # type: ignore[misc]
 
 
-def _is_form(field: serializers.Field) -> bool:
+def _is_form(field: serializers.Field[Any, Any, Any, Any]) -> bool:
     return isinstance(getattr(field.root, "initial_data", None), QueryDict)
 
 
@@ -99,11 +99,11 @@ class Choice(serializers.ChoiceField):
         return word
 
 
-class Strict(StrictMixin, serializers.Serializer):
+class Strict(StrictMixin, serializers.Serializer[Any]):
     """The base of request bodies that are no model's."""
 
 
-class StrictModel(StrictMixin, serializers.ModelSerializer):
+class StrictModel(StrictMixin, serializers.ModelSerializer[Any]):
     """The base of request bodies and answers that are a model's; the fields are listed one by one, always."""
 
     serializer_field_mapping = {

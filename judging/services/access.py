@@ -16,7 +16,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from judging.models import Campaign, Collection
-from touchstone.models import Job, User
+from touchstone.models import Job, User, user_of
 
 View = Callable[..., HttpResponse]
 
@@ -39,12 +39,6 @@ def _only(view: View, may: Callable[[User], bool]) -> View:
         return view(request, *arguments, **named)
 
     return guarded
-
-
-def user_of(request: HttpRequest) -> User:
-    """Return who asks, on pages that let only people in."""
-    assert isinstance(request.user, User)  # noqa: S101 (the guard of the page let nobody else in)
-    return request.user
 
 
 def sees(user: User, named: Mapping[str, Any]) -> bool:
@@ -107,12 +101,16 @@ class ManagersOnly(BasePermission):
     """A request without a valid session or key is told so (401 or 403); to everybody else there is nothing here."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        return _known(request) and _exists_for(request.user.may_manage and sees(request.user, view.kwargs))
+        return _known(request) and _exists_for(
+            user_of(request).may_manage and sees(user_of(request), view.kwargs)
+        )
 
 
 class ResearchersOnly(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
-        return _known(request) and _exists_for(request.user.may_research and sees(request.user, view.kwargs))
+        return _known(request) and _exists_for(
+            user_of(request).may_research and sees(user_of(request), view.kwargs)
+        )
 
 
 class ManagersChange(BasePermission):
@@ -131,7 +129,7 @@ class RestorersOnly(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return _known(request) and _exists_for(
-            request.user.may_manage and sees_with_deleted(request.user, view.kwargs)
+            user_of(request).may_manage and sees_with_deleted(user_of(request), view.kwargs)
         )
 
 

@@ -341,7 +341,7 @@ def _record_runs(collection: Collection, made: list[Run], found: list[_RunFile],
 def queue_import(
     *,
     kind: str,
-    files: Sequence[File],
+    files: "Sequence[File[Any]]",
     collection: Collection,
     campaign: Campaign | None = None,
     options: dict[str, Any] | None = None,

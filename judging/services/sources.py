@@ -136,7 +136,7 @@ def tell_planner(*filled: type[models.Model]) -> None:
 # -- stored files ---------------------------------------------------------------------------------------------
 
 
-def store(folder: str, content: File, suffix: str = "") -> str:
+def store(folder: str, content: "File[Any]", suffix: str = "") -> str:
     """Write a file under a name of our own; return the name. It disappears if the transaction is rolled back."""
     name = default_storage.save(f"{folder}/{uuid.uuid4()}{suffix}", content)
     _keep_only_if_committed(name)

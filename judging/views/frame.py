@@ -9,6 +9,7 @@ from django.shortcuts import render
 
 from judging.highlight import marked_html, marked_text, terms
 from judging.models import Campaign, Document, Lease, Topic
+from touchstone.models import user_of
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
 FRAME_POLICY = (
@@ -24,7 +25,7 @@ CHARACTERS_A_STEP = 20  # a narrow frame shows about so many in a tenth of its h
 def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     """The document of a lease; only its assessor gets it."""
     lease = (
-        Lease.objects.filter(token=token, assessor__user=request.user)
+        Lease.objects.filter(token=token, assessor__user=user_of(request))
         .filter(assessor__campaign__deleted_at=None, assessor__campaign__collection__deleted_at=None)
         .select_related("assessor__campaign__collection", "slot__item__topic", "slot__item__document")
         .defer("slot__item__document__text", "slot__item__document__html")

@@ -32,8 +32,8 @@ from judging.serializers import (
 from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnswer, ReviseAnswer, SubmitAnswer
 from judging.services import assign, leases
 from judging.services import messages as letters
-from judging.services.access import user_of
 from judging.services.entry import next_gate
+from touchstone.models import user_of
 
 LONGEST_TEXT = 200_000  # characters of a document for a program; as many as the screen shows
 

@@ -22,7 +22,7 @@ LARGEST = 2_147_483_647
 MOST_CALLS = 10 * MOST_AT_ONCE  # every retry is a call
 
 
-class CallRow(serializers.Serializer):
+class CallRow(serializers.Serializer[Any]):
     """One request to a model."""
 
     token = serializers.UUIDField()
@@ -35,7 +35,7 @@ class CallRow(serializers.Serializer):
     milliseconds = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
 
 
-class Batch(serializers.Serializer):
+class Batch(serializers.Serializer[Any]):
     """Up to 50 judgments, whatever each of them is like; it is looked at one by one."""
 
     judgments = serializers.ListField(
@@ -101,7 +101,7 @@ def _in_order(entries: list[serializers.Serializer], answers: list[dict[str, Any
     ]
 
 
-def _invalid_json(entry: serializers.Serializer) -> dict[str, Any]:
+def _invalid_json(entry: serializers.Serializer[Any]) -> dict[str, Any]:
     token = entry.initial_data.get("token") if isinstance(entry.initial_data, Mapping) else None
     return {
         "token": token if isinstance(token, str) else None,

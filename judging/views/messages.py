@@ -6,8 +6,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from judging.models import Message
-from judging.services.access import user_of
 from judging.services.messages import mark_read
+from touchstone.models import user_of
 
 
 @require_POST

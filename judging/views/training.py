@@ -16,6 +16,7 @@ from judging.models import Assessor, TrainingItem
 from judging.services import assign, training
 from judging.services.entry import needs_training, next_gate
 from judging.views.frame import document_response
+from touchstone.models import user_of
 
 
 def page(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
@@ -96,7 +97,7 @@ def frame(request: HttpRequest, campaign_id: uuid.UUID, position: int) -> HttpRe
     """The document of a training item, for the campaign's assessors alone."""
     found = (
         TrainingItem.objects.select_related("topic", "document", "campaign__collection")
-        .filter(campaign=campaign_id, position=position, campaign__assessors__user=request.user)
+        .filter(campaign=campaign_id, position=position, campaign__assessors__user=user_of(request))
         .defer("document__text", "document__html")
         .first()
     )

@@ -1,14 +1,19 @@
 """The ground floor: people, jobs, and the log of what happened."""
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as BaseUserManager
+from django.core.exceptions import PermissionDenied
 from django.db import models
+from django.http import HttpRequest
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
 
 
-class UserManager(BaseUserManager):
+class UserManager(BaseUserManager["User"]):
     def create_superuser(self, username: str, *arguments: Any, **fields: Any) -> "User":
         """Create the first manager: `manage.py createsuperuser` on an empty database."""
         made: User = super().create_superuser(username, *arguments, **{"role": User.Role.MANAGER, **fields})
@@ -16,7 +21,7 @@ class UserManager(BaseUserManager):
 
 
 class User(AbstractUser):
-    objects = UserManager()
+    objects: ClassVar[UserManager] = UserManager()
 
     class Role(models.TextChoices):
         ASSESSOR = "assessor"
@@ -40,6 +45,13 @@ class User(AbstractUser):
     @property
     def may_research(self) -> bool:
         return self.role in {self.Role.MANAGER, self.Role.RESEARCHER}
+
+
+def user_of(request: "HttpRequest | Request") -> User:
+    """Return who sends the request; the pages and the API let nobody through who is not logged in."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
 
 
 def all_scopes() -> list[str]:

@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from judging.services.access import researchers_only, user_of
+from judging.services.access import researchers_only
 from judging.services.errors import Refused
 from touchstone.api.webhooks import MOST_VERBS, allowed_hosts, change_webhook, make_webhook, test_webhook
-from touchstone.models import Webhook
+from touchstone.models import Webhook, user_of
 
 SHOWN, DELIVERIES_SHOWN = 20, 10
 

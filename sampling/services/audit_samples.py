@@ -43,7 +43,7 @@ def sample_lines(audit: Audit) -> Iterator[str]:
         yield _lines(_part(part, audit.seed))
 
 
-def _part(rows: Sequence[tuple], seed: int) -> list[Sequence[Any]]:
+def _part(rows: Sequence[tuple[Any, ...]], seed: int) -> list[Sequence[Any]]:
     items, topics, documents, probabilities, selected = zip(*rows, strict=True)
     grades = _bronze_grades(items)
     numbers = permanent_random_numbers(topics, documents, seed)

@@ -124,7 +124,7 @@ def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int])
     return best
 
 
-def _query(sql: str, campaign: Campaign) -> list[tuple]:
+def _query(sql: str, campaign: Campaign) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [campaign.pk])
         return cursor.fetchall()

@@ -1,6 +1,7 @@
 """The same campaign with other evidence: fewer labels, one joined grade an item, another audit; and its numbers."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
 
 
 def _columns(
-    measure: str, method: Method, pairs: tuple[Ints, Ints], made: Estimates, settled: dict
+    measure: str, method: Method, pairs: tuple[Ints, Ints], made: Estimates, settled: dict[str, Any]
 ) -> EstimateColumns:
     return columns(measure, method, pairs, made, settled=settled, tested=True)
 

@@ -19,12 +19,13 @@ from judging.services import campaigns, leases, machines, training
 from judging.services.access import ManagersOnly
 from judging.services.errors import ConfirmationWrong
 from judging.services.messages import LONGEST, send
+from touchstone.models import user_of
 
 TAGS = ["assessors"]
 MOST_TOPICS = 200
 
 
-class AssessorAnswer(serializers.ModelSerializer):
+class AssessorAnswer(serializers.ModelSerializer[Assessor]):
     username = serializers.CharField(source="user.username")
     first_topics = serializers.SerializerMethodField(help_text="Ids of the topics given before all others.")
 
@@ -102,11 +103,11 @@ class StatusRequest(Strict):
     status = Choice(choices=Assessor.Status.choices)
 
 
-class Requeued(serializers.Serializer):
+class Requeued(serializers.Serializer[Any]):
     n_requeued = serializers.IntegerField(help_text="Judgments that are wanted again, from others.")
 
 
-class MessageAnswer(serializers.ModelSerializer):
+class MessageAnswer(serializers.ModelSerializer[Message]):
     sender = serializers.CharField(source="sender.username")
 
     class Meta:
@@ -119,7 +120,7 @@ class MessageRequest(Strict):
     text = LongWord(max_length=LONGEST)
 
 
-class Assessors(generics.ListAPIView):
+class Assessors(generics.ListAPIView[Assessor]):
     """Who judges in the campaign, with tier, status and how much."""
 
     permission_classes = (ManagersOnly,)
@@ -156,10 +157,10 @@ class Assessors(generics.ListAPIView):
         sent.is_valid(raise_exception=True)
         asked, password = sent.validated_data, None
         if asked["kind"] == Assessor.Kind.MACHINE:
-            made = machines.add_machine(campaign=campaign, username=asked["username"], actor=request.user)
+            made = machines.add_machine(campaign=campaign, username=asked["username"], actor=user_of(request))
         else:
             made, password = campaigns.add_by_username(
-                campaign=campaign, username=asked["username"], tier=asked["tier"], actor=request.user
+                campaign=campaign, username=asked["username"], tier=asked["tier"], actor=user_of(request)
             )
         row = _assessor(campaign_id, made.pk)
         answer = Response(NewAssessorAnswer(row, context={"password": password}).data, status=201)
@@ -188,7 +189,7 @@ class OneAssessor(APIView):
         sent = RulesRequest(data=request.data, context={"assessor": row})
         sent.is_valid(raise_exception=True)
         rules = {"quota": row.quota, "team": row.team, "first_topics": row.first_topics.all()}
-        campaigns.set_assessor_rules(assessor=row, actor=request.user, **{**rules, **sent.validated_data})
+        campaigns.set_assessor_rules(assessor=row, actor=user_of(request), **{**rules, **sent.validated_data})
         return Response(AssessorAnswer(_assessor(campaign_id, assessor_id)).data)
 
 
@@ -207,7 +208,7 @@ class AssessorStatus(APIView):
         row = _assessor(campaign_id, assessor_id)
         sent = StatusRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        campaigns.set_status(assessor=row, status=sent.validated_data["status"], actor=request.user)
+        campaigns.set_status(assessor=row, status=sent.validated_data["status"], actor=user_of(request))
         return Response(AssessorAnswer(_assessor(campaign_id, assessor_id)).data)
 
 
@@ -226,10 +227,10 @@ class AssessorRequeue(APIView):
         row = _assessor(campaign_id, assessor_id)
         if confirmed(request) != row.user.get_username():
             raise ConfirmationWrong
-        return Response({"n_requeued": leases.requeue(assessor=row, actor=request.user)})
+        return Response({"n_requeued": leases.requeue(assessor=row, actor=user_of(request))})
 
 
-class AssessorMessages(generics.ListAPIView):
+class AssessorMessages(generics.ListAPIView[Message]):
     """What the assessor was told, the newest first, and when he said that he has read it."""
 
     permission_classes = (ManagersOnly,)
@@ -260,7 +261,7 @@ class AssessorMessages(generics.ListAPIView):
         row = _assessor(campaign_id, assessor_id)
         sent = MessageRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        made = send(assessor=row, text=sent.validated_data["text"], sender=request.user)
+        made = send(assessor=row, text=sent.validated_data["text"], sender=user_of(request))
         return Response(MessageAnswer(made).data, status=201)
 
 
@@ -272,7 +273,7 @@ class TrainingAttempts(APIView):
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
         """Give a trainee who used up the attempts one more; nothing happens where some are left."""
-        training.grant_attempt(assessor=_assessor(campaign_id, assessor_id), user=request.user)
+        training.grant_attempt(assessor=_assessor(campaign_id, assessor_id), user=user_of(request))
         return Response(AssessorAnswer(_assessor(campaign_id, assessor_id)).data)
 
 

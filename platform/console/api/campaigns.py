@@ -19,6 +19,7 @@ from judging.services import campaigns
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly, RestorersOnly
 from judging.services.deletion import delete_campaign, restore_campaign
 from judging.services.progress import progress
+from touchstone.models import user_of
 
 TAGS = ["campaigns"]
 LONGEST_TEXT = 100_000
@@ -26,14 +27,14 @@ MOST_TOPICS = 200
 MOST = 1e9
 
 
-class GradeAnswer(serializers.ModelSerializer):
+class GradeAnswer(serializers.ModelSerializer[Grade]):
     class Meta:
         model = Grade
         fields = ("value", "label", "gain")
         read_only_fields = fields
 
 
-class ScaleAnswer(serializers.ModelSerializer):
+class ScaleAnswer(serializers.ModelSerializer[Scale]):
     grades = GradeAnswer(many=True)
 
     class Meta:
@@ -42,7 +43,7 @@ class ScaleAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class CampaignAnswer(serializers.ModelSerializer):
+class CampaignAnswer(serializers.ModelSerializer[Campaign]):
     scale = ScaleAnswer()
 
     class Meta:
@@ -138,7 +139,7 @@ class StateRequest(Strict):
     state = Choice(choices=[Campaign.State.OPEN.value, Campaign.State.CLOSED.value])
 
 
-class Campaigns(generics.ListAPIView):
+class Campaigns(generics.ListAPIView[Campaign]):
     """The campaigns you may see, the newest first."""
 
     permission_classes = (ManagersChange,)
@@ -154,7 +155,7 @@ class Campaigns(generics.ListAPIView):
     default_order = "-created_at"
 
     def get_queryset(self) -> QuerySet[Campaign]:
-        return _with_scale(Campaign.objects.visible_to(self.request.user))
+        return _with_scale(Campaign.objects.visible_to(user_of(self.request)))
 
     @extend_schema(operation_id="campaigns_list", tags=TAGS)
     def get(self, request: Request) -> Response:
@@ -173,10 +174,10 @@ class Campaigns(generics.ListAPIView):
     )
     def post(self, request: Request) -> Response:
         """Make a campaign with a scale of its own; draw its items next."""
-        mine = Collection.objects.visible_to(request.user)
+        mine = Collection.objects.visible_to(user_of(request))
         sent = CampaignRequest(data=request.data, context={"collections": mine})
         sent.is_valid(raise_exception=True)
-        made = campaigns.create_campaign(user=request.user, **sent.validated_data)
+        made = campaigns.create_campaign(user=user_of(request), **sent.validated_data)
         return Response(CampaignAnswer(_campaign(made.pk)).data, status=201)
 
 
@@ -200,7 +201,7 @@ class OneCampaign(APIView):
         sent = CampaignChange(data=request.data)
         sent.is_valid(raise_exception=True)
         row = _campaign(campaign_id)
-        campaigns.change_campaign(campaign=row, changes=sent.validated_data, actor=request.user)
+        campaigns.change_campaign(campaign=row, changes=sent.validated_data, actor=user_of(request))
         return Response(CampaignAnswer(_campaign(campaign_id)).data)
 
 
@@ -229,7 +230,7 @@ class CampaignState(APIView):
         sent.is_valid(raise_exception=True)
         is_open = sent.validated_data["state"] == Campaign.State.OPEN
         change = campaigns.open_campaign if is_open else campaigns.close_campaign
-        change(campaign=_campaign(campaign_id), actor=request.user)
+        change(campaign=_campaign(campaign_id), actor=user_of(request))
         return Response(CampaignAnswer(_campaign(campaign_id)).data)
 
 
@@ -246,7 +247,7 @@ class CampaignDelete(APIView):
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Close and hide the campaign. Nothing is removed; `restore` brings it back."""
         row = _campaign(campaign_id)
-        delete_campaign(campaign=row, confirmation=confirmed(request), actor=request.user)
+        delete_campaign(campaign=row, confirmation=confirmed(request), actor=user_of(request))
         return Response(CampaignAnswer(_campaign(campaign_id)).data)
 
 
@@ -256,11 +257,11 @@ class CampaignRestore(APIView):
     @extend_schema(operation_id="campaign_restore", tags=TAGS, request=None, responses=CampaignAnswer)
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Bring a deleted campaign back, closed as it is."""
-        restore_campaign(campaign=_campaign(campaign_id), actor=request.user)
+        restore_campaign(campaign=_campaign(campaign_id), actor=user_of(request))
         return Response(CampaignAnswer(_campaign(campaign_id)).data)
 
 
-class ProgressAnswer(serializers.Serializer):
+class ProgressAnswer(serializers.Serializer[Any]):
     left = serializers.IntegerField(help_text="Wanted judgments that nobody has given.")
     is_exact = serializers.BooleanField(help_text="Whether no more than `left` are left.")
     audits_left = serializers.IntegerField(help_text="The same of the gold tier's audits.")
@@ -282,7 +283,7 @@ class CampaignProgress(APIView):
 # -- topics kept for teams ------------------------------------------------------------------------------------
 
 
-class TopicTeamAnswer(serializers.ModelSerializer):
+class TopicTeamAnswer(serializers.ModelSerializer[CampaignTopic]):
     topic = serializers.CharField(source="topic.topic_id")
 
     class Meta:
@@ -313,11 +314,11 @@ class TopicTeamsRequest(Strict):
         return sorted(found.values())
 
 
-class TopicsChanged(serializers.Serializer):
+class TopicsChanged(serializers.Serializer[Any]):
     n_topics = serializers.IntegerField()
 
 
-class TopicTeams(generics.ListAPIView):
+class TopicTeams(generics.ListAPIView[CampaignTopic]):
     """The campaign's topics with the teams that alone may judge them."""
 
     permission_classes = (ManagersOnly,)
@@ -347,7 +348,7 @@ class TopicTeams(generics.ListAPIView):
         sent.is_valid(raise_exception=True)
         topics = sent.validated_data["topics"]
         teams = dict.fromkeys(topics, sent.validated_data["team"])
-        campaigns.set_topic_teams(campaign=row, teams=teams, actor=request.user)
+        campaigns.set_topic_teams(campaign=row, teams=teams, actor=user_of(request))
         return Response({"n_topics": len(topics)})
 
 

@@ -17,14 +17,14 @@ from judging.services.access import ManagersChange, ManagersOnly, RestorersOnly
 from judging.services.collections import change_collection, create_collection
 from judging.services.deletion import delete_collection, restore_collection
 from judging.services.members import set_members
-from touchstone.models import User
+from touchstone.models import User, user_of
 
 TAGS = ["collections"]
 MOST_MEMBERS = 200
 LONGEST_TEXT = 5000
 
 
-class CollectionAnswer(serializers.ModelSerializer):
+class CollectionAnswer(serializers.ModelSerializer[Collection]):
     class Meta:
         model = Collection
         fields = (
@@ -57,7 +57,7 @@ class Confirmation(Strict):
     confirmation = Word(max_length=200, trim_whitespace=False)
 
 
-class MembersAnswer(serializers.Serializer):
+class MembersAnswer(serializers.Serializer[Any]):
     is_restricted = serializers.BooleanField(help_text="Only members see the collection.")
     members = serializers.ListField(child=serializers.CharField(), help_text="User names, in their order.")
 
@@ -74,7 +74,7 @@ class MembersRequest(Strict):
         return list(found.values())
 
 
-class Collections(generics.ListAPIView):
+class Collections(generics.ListAPIView[Collection]):
     """The collections you may see."""
 
     permission_classes = (ManagersChange,)
@@ -84,7 +84,7 @@ class Collections(generics.ListAPIView):
     order_fields = ("name", "created_at")
 
     def get_queryset(self) -> QuerySet[Collection]:
-        return Collection.objects.visible_to(self.request.user)
+        return Collection.objects.visible_to(user_of(self.request))
 
     @extend_schema(operation_id="collections_list", tags=TAGS)
     def get(self, request: Request) -> Response:
@@ -101,7 +101,7 @@ class Collections(generics.ListAPIView):
         """Make an empty collection; topics, documents and runs come by imports."""
         sent = CollectionRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        made = create_collection(user=request.user, **sent.validated_data)
+        made = create_collection(user=user_of(request), **sent.validated_data)
         return Response(CollectionAnswer(made).data, status=201)
 
 
@@ -125,7 +125,7 @@ class OneCollection(APIView):
         row = _collection(collection_id)
         sent = CollectionRequest(row, data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
-        change_collection(collection=row, changes=sent.validated_data, actor=request.user)
+        change_collection(collection=row, changes=sent.validated_data, actor=user_of(request))
         return Response(CollectionAnswer(_collection(collection_id)).data)
 
 
@@ -142,7 +142,7 @@ class CollectionDelete(APIView):
     def post(self, request: Request, collection_id: uuid.UUID) -> Response:
         """Hide the collection with its campaigns, which are closed. Nothing is removed; `restore` brings it back."""
         row = _collection(collection_id)
-        delete_collection(collection=row, confirmation=confirmed(request), actor=request.user)
+        delete_collection(collection=row, confirmation=confirmed(request), actor=user_of(request))
         return Response(CollectionAnswer(_collection(collection_id)).data)
 
 
@@ -152,7 +152,7 @@ class CollectionRestore(APIView):
     @extend_schema(operation_id="collection_restore", tags=TAGS, request=None, responses=CollectionAnswer)
     def post(self, request: Request, collection_id: uuid.UUID) -> Response:
         """Bring a deleted collection back, its campaigns closed."""
-        restore_collection(collection=_collection(collection_id), actor=request.user)
+        restore_collection(collection=_collection(collection_id), actor=user_of(request))
         return Response(CollectionAnswer(_collection(collection_id)).data)
 
 
@@ -179,7 +179,7 @@ class CollectionMembers(APIView):
             collection=_collection(collection_id),
             is_restricted=sent.validated_data["is_restricted"],
             users=sent.validated_data["members"],
-            actor=request.user,
+            actor=user_of(request),
         )
         return Response(_members_json(_collection(collection_id)))
 
@@ -187,7 +187,7 @@ class CollectionMembers(APIView):
 # -- what was deleted -----------------------------------------------------------------------------------------
 
 
-class DeletedCollections(generics.ListAPIView):
+class DeletedCollections(generics.ListAPIView[Collection]):
     """What was deleted and can be restored, the newest first."""
 
     permission_classes = (ManagersOnly,)
@@ -197,14 +197,14 @@ class DeletedCollections(generics.ListAPIView):
     default_order = "-deleted_at"
 
     def get_queryset(self) -> QuerySet[Collection]:
-        return Collection.objects.open_to(self.request.user).filter(deleted_at__isnull=False)
+        return Collection.objects.open_to(user_of(self.request)).filter(deleted_at__isnull=False)
 
     @extend_schema(operation_id="deleted_collections_list", tags=TAGS)
     def get(self, request: Request) -> Response:
         return self.list(request)
 
 
-class DeletedCampaignAnswer(serializers.ModelSerializer):
+class DeletedCampaignAnswer(serializers.ModelSerializer[Campaign]):
     collection_is_deleted = serializers.SerializerMethodField()
 
     class Meta:
@@ -216,7 +216,7 @@ class DeletedCampaignAnswer(serializers.ModelSerializer):
         return row.collection.deleted_at is not None
 
 
-class DeletedCampaigns(generics.ListAPIView):
+class DeletedCampaigns(generics.ListAPIView[Campaign]):
     """Campaigns deleted by themselves, the newest first; of a deleted collection they come back after it."""
 
     permission_classes = (ManagersOnly,)
@@ -227,7 +227,7 @@ class DeletedCampaigns(generics.ListAPIView):
     default_order = "-deleted_at"
 
     def get_queryset(self) -> QuerySet[Campaign]:
-        mine = Collection.objects.open_to(self.request.user)
+        mine = Collection.objects.open_to(user_of(self.request))
         found = Campaign.objects.filter(collection__in=mine, deleted_at__isnull=False)
         return found.select_related("collection")
 

@@ -50,7 +50,7 @@ class Inverted(serializers.BooleanField):
         return not super().to_internal_value(data)
 
 
-class OfComputation(ListAPIView):
+class OfComputation(ListAPIView[Any]):
     """Rows of one computation: of the newest, unless `?computation=` names another one of this campaign."""
 
     permission_classes = (ResearchersOnly,)
@@ -65,7 +65,7 @@ class OfComputation(ListAPIView):
             raise serializers.ValidationError({"computation": fault.detail}) from fault
         return Computation.objects.filter(campaign_id=self.kwargs["campaign_id"], pk=key).first()
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         computation = self.computation()
         rows = super().get_queryset().model.objects
         return rows.none() if computation is None else rows.filter(computation=computation)

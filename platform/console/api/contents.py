@@ -21,21 +21,21 @@ from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnl
 from judging.services.collections import change_run
 from judging.services.files import KINDS, parse_grade_map, queue_import
 from judging.services.judgment_formats import FORMATS as JUDGMENT_FORMATS
-from touchstone.models import Job
+from touchstone.models import Job, user_of
 
 FORMATS = {"topics": topics.FORMATS, "documents": records.FORMATS, "judgments": JUDGMENT_FORMATS}
 MOST_FILES = 500
 LONGEST_TEXT = 5000
 
 
-class TopicAnswer(serializers.ModelSerializer):
+class TopicAnswer(serializers.ModelSerializer[Topic]):
     class Meta:
         model = Topic
         fields = ("id", "topic_id", "title", "description", "narrative")
         read_only_fields = fields
 
 
-class Topics(generics.ListAPIView):
+class Topics(generics.ListAPIView[Topic]):
     """The collection's topics, in the order they were imported in."""
 
     permission_classes = (ResearchersOnly,)
@@ -52,14 +52,14 @@ class Topics(generics.ListAPIView):
         return self.list(request)
 
 
-class DocumentLine(serializers.ModelSerializer):
+class DocumentLine(serializers.ModelSerializer[Document]):
     class Meta:
         model = Document
         fields = ("id", "doc_id", "title", "version")
         read_only_fields = fields
 
 
-class DocumentAnswer(serializers.ModelSerializer):
+class DocumentAnswer(serializers.ModelSerializer[Document]):
     class Meta:
         model = Document
         fields = ("id", "doc_id", "title", "version", "text", "html")
@@ -70,7 +70,7 @@ class DocumentAnswer(serializers.ModelSerializer):
         }
 
 
-class Documents(generics.ListAPIView):
+class Documents(generics.ListAPIView[Document]):
     """The collection's documents without their texts, by their ids."""
 
     permission_classes = (ResearchersOnly,)
@@ -98,7 +98,7 @@ class OneDocument(APIView):
         return Response(DocumentAnswer(row).data)
 
 
-class RunAnswer(serializers.ModelSerializer):
+class RunAnswer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = ("id", "run_id", "description", "n_topics", "n_lines", "may_publish", "created_at")
@@ -113,7 +113,7 @@ class RunRequest(StrictModel):
         fields = ("description", "may_publish")
 
 
-class Runs(generics.ListAPIView):
+class Runs(generics.ListAPIView[Run]):
     """The collection's runs."""
 
     permission_classes = (ResearchersOnly,)
@@ -150,7 +150,7 @@ class OneRun(APIView):
         row = _run(collection_id, run_pk)
         sent = RunRequest(row, data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
-        change_run(run=row, changes=sent.validated_data, actor=request.user)
+        change_run(run=row, changes=sent.validated_data, actor=user_of(request))
         return Response(RunAnswer(_run(collection_id, run_pk)).data)
 
 
@@ -158,14 +158,14 @@ def _run(collection_id: uuid.UUID, run_pk: int) -> Run:
     return get_object_or_404(Run.objects.select_related("collection"), pk=run_pk, collection_id=collection_id)
 
 
-class ScoreListAnswer(serializers.ModelSerializer):
+class ScoreListAnswer(serializers.ModelSerializer[ScoreList]):
     class Meta:
         model = ScoreList
         fields = ("id", "name", "n_lines", "created_at")
         read_only_fields = fields
 
 
-class ScoreLists(generics.ListAPIView):
+class ScoreLists(generics.ListAPIView[ScoreList]):
     """Scores that programs gave documents beforehand; they shape draws and are never grades."""
 
     permission_classes = (ResearchersOnly,)
@@ -182,7 +182,7 @@ class ScoreLists(generics.ListAPIView):
         return self.list(request)
 
 
-class GoldAnswerAnswer(serializers.ModelSerializer):
+class GoldAnswerAnswer(serializers.ModelSerializer[GoldAnswer]):
     topic_id = serializers.CharField(source="topic.topic_id")
     doc_id = serializers.CharField(source="document.doc_id")
 
@@ -192,7 +192,7 @@ class GoldAnswerAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class GoldAnswers(generics.ListAPIView):
+class GoldAnswers(generics.ListAPIView[GoldAnswer]):
     """Grades known beforehand, for managers: from whom, and since when. Assessors never see which these are."""
 
     permission_classes = (ManagersOnly,)
@@ -294,7 +294,7 @@ class ImportRequest(Strict):
         }
 
 
-class Imports(generics.ListAPIView):
+class Imports(generics.ListAPIView[Job]):
     """Imports into the collection, the newest first."""
 
     permission_classes = (ManagersOnly,)
@@ -330,7 +330,7 @@ class Imports(generics.ListAPIView):
             collection=row,
             campaign=_campaign_of(row, asked.get("campaign")),
             options=sent.options(asked),
-            user=request.user,
+            user=user_of(request),
         )
         answer = Response(JobAnswer(job).data, status=202)
         answer["Location"] = reverse("console:api-job", args=[job.pk])

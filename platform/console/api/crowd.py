@@ -18,6 +18,7 @@ from judging.models import Assessor, Campaign, Invitation, Participant
 from judging.serializers.strict import Choice, Flag, LongWord, Strict, Whole, Word
 from judging.services import crowd, entry
 from judging.services.access import ManagersOnly
+from touchstone.models import user_of
 
 STATES = ("open", "used up", "expired", "revoked")
 MOST_CODES_AT_ONCE = min(MOST_CODES, 200)
@@ -26,7 +27,7 @@ MOST_CODES_AT_ONCE = min(MOST_CODES, 200)
 # -- invitations ----------------------------------------------------------------------------------------------
 
 
-class InvitationAnswer(serializers.ModelSerializer):
+class InvitationAnswer(serializers.ModelSerializer[Invitation]):
     state = serializers.ChoiceField(STATES)
     link = serializers.SerializerMethodField(help_text="Whoever opens it joins: pass it on with care.")
 
@@ -63,7 +64,7 @@ class InvitationRequest(Strict):
     days = Whole(min_value=1, max_value=entry.MOST_DAYS, required=False, help_text="How long it is valid.")
 
 
-class Invitations(generics.ListAPIView):
+class Invitations(generics.ListAPIView[Invitation]):
     """Links that make whoever opens them an assessor, the newest first."""
 
     permission_classes = (ManagersOnly,)
@@ -92,7 +93,7 @@ class Invitations(generics.ListAPIView):
         sent = InvitationRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         made = entry.create_invitation(
-            campaign=_campaign(campaign_id), user=request.user, **sent.validated_data
+            campaign=_campaign(campaign_id), user=user_of(request), **sent.validated_data
         )
         return Response(_invitation_json(request, campaign_id, made.pk), status=201)
 
@@ -108,7 +109,7 @@ class InvitationRevoke(APIView):
         found = get_object_or_404(
             Invitation.objects.select_related("campaign"), pk=invitation_id, campaign_id=campaign_id
         )
-        entry.revoke_invitation(invitation=found, user=request.user)
+        entry.revoke_invitation(invitation=found, user=user_of(request))
         return Response(_invitation_json(request, campaign_id, invitation_id))
 
 
@@ -131,7 +132,7 @@ def _invitation_json(request: Request, campaign_id: uuid.UUID, pk: int) -> Any:
 # -- the crowd market -----------------------------------------------------------------------------------------
 
 
-class MarketAnswer(serializers.ModelSerializer):
+class MarketAnswer(serializers.ModelSerializer[Campaign]):
     completion_url = serializers.CharField(allow_blank=True)
     hit_url = serializers.SerializerMethodField(help_text="What a market shows as an external question.")
     study_url = serializers.SerializerMethodField(help_text="Where a study sends its participants.")
@@ -203,11 +204,11 @@ class Market(APIView):
         """Say how strangers come in; those who are in keep the quota they came in with."""
         sent = MarketRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        crowd.set_market(campaign=_campaign(campaign_id), user=request.user, **sent.validated_data)
+        crowd.set_market(campaign=_campaign(campaign_id), user=user_of(request), **sent.validated_data)
         return Response(MarketAnswer(_campaign(campaign_id), context={"request": request}).data)
 
 
-class ParticipantAnswer(serializers.ModelSerializer):
+class ParticipantAnswer(serializers.ModelSerializer[Participant]):
     username = serializers.CharField(source="assessor.user.username")
     n_judged = serializers.IntegerField(source="assessor.n_judged")
 
@@ -228,7 +229,7 @@ class ParticipantAnswer(serializers.ModelSerializer):
         extra_kwargs = {"participant": {"help_text": "The market's name of the person; empty once erased."}}
 
 
-class Participants(generics.ListAPIView):
+class Participants(generics.ListAPIView[Participant]):
     """Whom the market sent, the newest first."""
 
     permission_classes = (ManagersOnly,)
@@ -260,7 +261,7 @@ class Sure(Strict):
         return sure
 
 
-class Erased(serializers.Serializer):
+class Erased(serializers.Serializer[Any]):
     n_erased = serializers.IntegerField(help_text="Participants whose names were erased.")
 
 
@@ -278,7 +279,7 @@ class ParticipantsErase(APIView):
         """Erase the market's names of all participants, for ever. Their judgments stay, under accounts of nobody."""
         sent = Sure(data=request.data)
         sent.is_valid(raise_exception=True)
-        erased = crowd.erase_market_names(campaign=_campaign(campaign_id), user=request.user)
+        erased = crowd.erase_market_names(campaign=_campaign(campaign_id), user=user_of(request))
         return Response({"n_erased": erased})
 
 
@@ -286,7 +287,7 @@ class CodesRequest(Strict):
     codes = serializers.ListField(child=Word(max_length=60), min_length=1, max_length=MOST_CODES_AT_ONCE)
 
 
-class CodeAnswer(serializers.Serializer):
+class CodeAnswer(serializers.Serializer[Any]):
     code = serializers.CharField()
     username = serializers.CharField(allow_null=True, help_text="Null: it is nobody's, somebody made it up.")
     assessor = serializers.IntegerField(allow_null=True)
@@ -294,7 +295,7 @@ class CodeAnswer(serializers.Serializer):
     completed_at = serializers.DateTimeField(allow_null=True)
 
 
-class CodesAnswer(serializers.Serializer):
+class CodesAnswer(serializers.Serializer[Any]):
     codes = CodeAnswer(many=True)
 
 
@@ -359,7 +360,7 @@ class Consent(APIView):
         sent = ConsentText(data=request.data)
         sent.is_valid(raise_exception=True)
         entry.set_consent_text(
-            campaign=_campaign(campaign_id), text=sent.validated_data["text"], user=request.user
+            campaign=_campaign(campaign_id), text=sent.validated_data["text"], user=user_of(request)
         )
         return Response({"text": _campaign(campaign_id).consent})
 

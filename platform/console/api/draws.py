@@ -40,7 +40,7 @@ from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import queue_audit
 from sampling.services.forecasting import preview
 from sampling.services.queueing import queue_draw
-from touchstone.models import Job
+from touchstone.models import Job, user_of
 
 
 class DesignRefused(Refused):
@@ -90,7 +90,7 @@ def draws(request: Request, campaign_id: uuid.UUID) -> Response:
         except (FrameRefused, FileNotFoundError) as refusal:
             _damaged(refusal)
     sent = _valid(DrawRequest, request, campaign)
-    job = queue_draw(campaign=campaign, design=sent["design"], seed=sent["seed"], user=request.user)
+    job = queue_draw(campaign=campaign, design=sent["design"], seed=sent["seed"], user=user_of(request))
     answer = Response(job_json(job, campaign), status=202 if job.is_active else 200)
     answer["Location"] = answer.data["url"]
     return answer
@@ -152,7 +152,7 @@ def audits(request: Request, campaign_id: uuid.UUID) -> Response:
         return Response({"campaign": str(campaign.pk), "schedule": schedule_json(schedule), "audits": made})
     sent = AuditRequest(data=request.data)
     sent.is_valid(raise_exception=True)
-    queued = queue_audit(campaign=campaign, user=request.user, **sent.asked())
+    queued = queue_audit(campaign=campaign, user=user_of(request), **sent.asked())
     if queued is None:
         raise AuditRunning("wait until it is done")
     answer = Response(job_json(queued, campaign), status=202)
@@ -175,7 +175,7 @@ def audit_schedule(request: Request, campaign_id: uuid.UUID) -> Response:
     if request.method == "PATCH":
         sent = ScheduleRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        save_schedule(campaign=campaign, actor=request.user, **sent.validated_data)
+        save_schedule(campaign=campaign, actor=user_of(request), **sent.validated_data)
     return Response({"schedule": schedule_json(AuditSchedule.objects.filter(campaign=campaign).first())})
 
 

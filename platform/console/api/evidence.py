@@ -27,7 +27,7 @@ from console.api.serializers.results import (
 from judging.services.access import ManagersOnly, ResearchersOnly
 
 
-class ComputationsView(ListAPIView):
+class ComputationsView(ListAPIView[Computation]):
     """The computations of the campaign, the newest first. A POST, by a manager, has the numbers made again now."""
 
     permission_classes = (ResearchersOnly,)
@@ -36,7 +36,7 @@ class ComputationsView(ListAPIView):
     filter_fields = {"since": "created_at__gte", "until": "created_at__lt"}
     default_order = "-pk"
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         return Computation.objects.filter(campaign_id=self.kwargs["campaign_id"])
 
     @extend_schema(operation_id="computations_list")
@@ -78,7 +78,7 @@ class ConfusionsView(OfComputation):
         "assessor_id": "assessor_id",
     }
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         rows = super().get_queryset()
         return rows if person(self.request).may_manage else rows.filter(assessor=None)
 
@@ -95,7 +95,7 @@ class FlagsView(OfComputation):
     queryset = Flag.objects.none()
     filter_fields = {"computation": ("computation_id", ComputationKey()), "assessor_id": "assessor_id"}
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         return super().get_queryset().select_related("assessor__user")
 
     @extend_schema(operation_id="flags_list")
@@ -111,7 +111,7 @@ class ForecastsView(OfComputation):
     queryset = AuditForecast.objects.none()
     filter_fields = {"computation": ("computation_id", ComputationKey()), "strategy": "strategy"}
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         return super().get_queryset().select_related("run", "run_b")
 
     @extend_schema(operation_id="audit_forecasts_list")
@@ -131,7 +131,7 @@ class DisputedItemsView(OfComputation):
     }
     order_fields = ("position",)
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         return super().get_queryset().select_related("item__topic", "item__document")
 
     @extend_schema(operation_id="disputed_items_list")

@@ -14,10 +14,10 @@ from rest_framework.views import APIView
 from judging.models import Assessor
 from judging.services.access import ManagersOnly, ResearchersOnly, stoppable_jobs, visible_jobs
 from touchstone import jobs
-from touchstone.models import Event, Job
+from touchstone.models import Event, Job, user_of
 
 
-class JobAnswer(serializers.ModelSerializer):
+class JobAnswer(serializers.ModelSerializer[Job]):
     percent = serializers.IntegerField(help_text="How far it is; 100 only when it is done.")
     requested_by = serializers.CharField(source="requested_by.username", allow_null=True, default=None)
     result = serializers.DictField(help_text="What came of it; its keys depend on the kind.")
@@ -52,7 +52,7 @@ class JobLine(JobAnswer):
     result = None
 
 
-class Jobs(generics.ListAPIView):
+class Jobs(generics.ListAPIView[Job]):
     """Background jobs of campaigns and collections you may see, the newest first; without their results."""
 
     permission_classes = (ResearchersOnly,)
@@ -68,7 +68,7 @@ class Jobs(generics.ListAPIView):
     default_order = "-created_at"
 
     def get_queryset(self) -> QuerySet[Job]:
-        return visible_jobs(self.request.user).select_related("requested_by").defer("result", "payload")
+        return visible_jobs(user_of(self.request)).select_related("requested_by").defer("result", "payload")
 
     @extend_schema(operation_id="jobs_list", tags=["jobs"])
     def get(self, request: Request) -> Response:
@@ -90,18 +90,18 @@ class JobCancel(APIView):
     @extend_schema(operation_id="job_cancel", tags=["jobs"], request=None, responses=JobAnswer)
     def post(self, request: Request, job_id: uuid.UUID) -> Response:
         """Ask a job to stop: at once if it waits, at its next sign of progress if it runs."""
-        jobs.cancel(get_object_or_404(stoppable_jobs(request.user), pk=job_id))
+        jobs.cancel(get_object_or_404(stoppable_jobs(user_of(request)), pk=job_id))
         return Response(JobAnswer(_job(request, job_id)).data)
 
 
 def _job(request: Request, job_id: uuid.UUID) -> Job:
-    return get_object_or_404(visible_jobs(request.user).select_related("requested_by"), pk=job_id)
+    return get_object_or_404(visible_jobs(user_of(request)).select_related("requested_by"), pk=job_id)
 
 
 # -- events ---------------------------------------------------------------------------------------------------
 
 
-class EventAnswer(serializers.ModelSerializer):
+class EventAnswer(serializers.ModelSerializer[Event]):
     actor = serializers.CharField(source="actor.username", allow_null=True, default=None)
     detail = serializers.DictField(help_text="What else is known; its keys depend on the verb.")
 
@@ -111,7 +111,7 @@ class EventAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class Events(generics.ListAPIView):
+class Events(generics.ListAPIView[Event]):
     """What happened, to what, by whom; nobody can change or remove a line of it."""
 
     permission_classes = (ManagersOnly,)

@@ -27,11 +27,12 @@ from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnl
 from judging.services.adjudication import adjudicate
 from judging.services.exports import pseudonym
 from judging.services.queries import about_items, items_about, judgments_of
+from touchstone.models import user_of
 
 # -- how assessors are called ---------------------------------------------------------------------------------
 
 
-class Named(serializers.ModelSerializer):
+class Named(serializers.ModelSerializer[Any]):
     """The base of rows that name an assessor: for managers by the user name, for researchers by a pseudonym."""
 
     assessor = serializers.SerializerMethodField(
@@ -47,7 +48,7 @@ class Named(serializers.ModelSerializer):
 def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int | None:
     """Return the assessor whom rows of this campaign call so."""
     mine = Assessor.objects.filter(campaign_id=campaign_id)
-    if request.user.may_manage:
+    if user_of(request).may_manage:
         return mine.filter(user__username=name).values_list("pk", flat=True).first()
     campaign = Campaign(pk=campaign_id)
     return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(campaign, pk) == name), None)
@@ -95,7 +96,7 @@ class JudgmentAnswer(Named):
         return row.comment if self.context["request"].user.may_manage else ""
 
 
-class JudgmentLog(generics.ListAPIView):
+class JudgmentLog(generics.ListAPIView[Judgment]):
     """Every judgment ever given in the campaign, in the order in which they came. Nothing in it changes."""
 
     permission_classes = (ResearchersOnly,)
@@ -139,7 +140,7 @@ def _with_names(rows: QuerySet[Judgment]) -> QuerySet[Judgment]:
 # -- items ----------------------------------------------------------------------------------------------------
 
 
-class ItemLine(serializers.ModelSerializer):
+class ItemLine(serializers.ModelSerializer[Item]):
     topic_id = serializers.CharField(source="topic.topic_id")
     doc_id = serializers.CharField(source="document.doc_id")
     document_pk = serializers.IntegerField(source="document_id")
@@ -151,7 +152,7 @@ class ItemLine(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class Items(generics.ListAPIView):
+class Items(generics.ListAPIView[Item]):
     """The pairs that the campaign wants judged, topic by topic."""
 
     permission_classes = (ResearchersOnly,)
@@ -180,7 +181,7 @@ class Items(generics.ListAPIView):
         return self.list(request)
 
 
-class AdjudicationAnswer(serializers.ModelSerializer):
+class AdjudicationAnswer(serializers.ModelSerializer[Adjudication]):
     topic_id = serializers.CharField(source="item.topic.topic_id")
     doc_id = serializers.CharField(source="item.document.doc_id")
     decided_by = serializers.CharField(source="decided_by.username")
@@ -234,7 +235,7 @@ class AdjudicationRequest(Strict):
         return found
 
 
-class Adjudications(generics.ListAPIView):
+class Adjudications(generics.ListAPIView[Adjudication]):
     """What managers decided about items, the newest first; of an item the newest counts."""
 
     permission_classes = (ManagersChange,)
@@ -270,7 +271,7 @@ class Adjudications(generics.ListAPIView):
         """Decide an item's grade in the qrels. No estimate uses it: it was not drawn at random."""
         sent = AdjudicationRequest(data=request.data, context={"campaign_id": campaign_id})
         sent.is_valid(raise_exception=True)
-        made = adjudicate(actor=request.user, **sent.validated_data)
+        made = adjudicate(actor=user_of(request), **sent.validated_data)
         return Response(AdjudicationAnswer(_decisions().get(pk=made.pk)).data, status=201)
 
 
@@ -282,7 +283,7 @@ def _decisions() -> QuerySet[Adjudication]:
 # -- leases ---------------------------------------------------------------------------------------------------
 
 
-class LeaseAnswer(serializers.ModelSerializer):
+class LeaseAnswer(serializers.ModelSerializer[Slot]):
     topic_id = serializers.CharField(source="item.topic.topic_id")
     doc_id = serializers.CharField(source="item.document.doc_id")
     assessor = serializers.CharField(source="assessor.user.username")
@@ -309,11 +310,11 @@ class LeaseAnswer(serializers.ModelSerializer):
         }
 
 
-class Released(serializers.Serializer):
+class Released(serializers.Serializer[Any]):
     n_released = serializers.IntegerField(help_text="0: it was judged or given back meanwhile.")
 
 
-class Leases(generics.ListAPIView):
+class Leases(generics.ListAPIView[Slot]):
     """Who holds which item, the oldest first."""
 
     permission_classes = (ManagersOnly,)
@@ -344,7 +345,7 @@ class LeaseRelease(APIView):
         get_object_or_404(Lease, pk=token, slot__campaign_id=campaign_id)
         held = Slot.objects.filter(token=token, state=Slot.State.LEASED)
         slot = held.select_related("assessor__user", "campaign").first()
-        released = slot is not None and leases.release(slot=slot, actor=request.user)
+        released = slot is not None and leases.release(slot=slot, actor=user_of(request))
         return Response({"n_released": int(released)})
 
 
@@ -355,4 +356,4 @@ class LeasesReleaseExpired(APIView):
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Take back all leases that are over."""
         row = get_object_or_404(Campaign, pk=campaign_id)
-        return Response({"n_released": leases.release_expired(campaign=row, actor=request.user)})
+        return Response({"n_released": leases.release_expired(campaign=row, actor=user_of(request))})

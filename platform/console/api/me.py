@@ -18,12 +18,13 @@ from rest_framework.views import APIView
 from judging.models import Assessor, Judgment, Message
 from judging.serializers.strict import Flag, Strict, Whole
 from judging.services import assign, crowd, entry, messages, training
+from touchstone.models import user_of
 
 TAGS = ["me"]
 GATES = {"judging:consent": "consent", "judging:training": "training"}
 
 
-class MyCampaignAnswer(serializers.ModelSerializer):
+class MyCampaignAnswer(serializers.ModelSerializer[Assessor]):
     name = serializers.CharField(source="campaign.name")
     description = serializers.CharField(source="campaign.collection.description")
     minutes = serializers.SerializerMethodField(help_text="Time spent judging.")
@@ -44,7 +45,7 @@ class MyCampaignAnswer(serializers.ModelSerializer):
         return GATES.get(entry.next_gate(row) or "")
 
 
-class MyCampaigns(generics.ListAPIView):
+class MyCampaigns(generics.ListAPIView[Assessor]):
     """The campaigns in which you can judge now."""
 
     scope = "judge"
@@ -60,7 +61,7 @@ class MyCampaigns(generics.ListAPIView):
         return self.list(request)
 
 
-class MyJudgmentAnswer(serializers.ModelSerializer):
+class MyJudgmentAnswer(serializers.ModelSerializer[Judgment]):
     topic = serializers.CharField(source="item.topic.title")
     document = serializers.CharField(source="item.document.title")
 
@@ -70,7 +71,7 @@ class MyJudgmentAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class MyJudgments(generics.ListAPIView):
+class MyJudgments(generics.ListAPIView[Judgment]):
     """Everything you said in the campaign, the newest first."""
 
     scope = "judge"
@@ -92,7 +93,7 @@ class MyJudgments(generics.ListAPIView):
 # -- consent --------------------------------------------------------------------------------------------------
 
 
-class MyConsentAnswer(serializers.Serializer):
+class MyConsentAnswer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="Markdown; empty: nothing to agree to.")
     consented_at = serializers.DateTimeField(allow_null=True)
 
@@ -136,7 +137,7 @@ def _consent_json(row: Assessor) -> Any:
 # -- training -------------------------------------------------------------------------------------------------
 
 
-class TrainingStep(serializers.Serializer):
+class TrainingStep(serializers.Serializer[Any]):
     position = serializers.IntegerField()
     topic = serializers.CharField()
     document = serializers.CharField()
@@ -146,7 +147,7 @@ class TrainingStep(serializers.Serializer):
     explanation = serializers.CharField(allow_blank=True, help_text="The same.")
 
 
-class MyTrainingAnswer(serializers.Serializer):
+class MyTrainingAnswer(serializers.Serializer[Any]):
     attempt = serializers.IntegerField()
     attempts_left = serializers.IntegerField()
     is_needed = serializers.BooleanField()
@@ -218,7 +219,7 @@ def _step_json(row: Assessor, now: training.Training, item: Any) -> dict[str, An
 # -- the end of the work --------------------------------------------------------------------------------------
 
 
-class CompletionAnswer(serializers.Serializer):
+class CompletionAnswer(serializers.Serializer[Any]):
     n_judged = serializers.IntegerField()
     quota = serializers.IntegerField(allow_null=True)
     is_done = serializers.BooleanField()
@@ -240,7 +241,7 @@ class MyCompletion(APIView):
 # -- messages -------------------------------------------------------------------------------------------------
 
 
-class MyMessageAnswer(serializers.ModelSerializer):
+class MyMessageAnswer(serializers.ModelSerializer[Message]):
     campaign = serializers.UUIDField(source="assessor.campaign_id")
     campaign_name = serializers.CharField(source="assessor.campaign.name")
 
@@ -250,7 +251,7 @@ class MyMessageAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class MyMessages(generics.ListAPIView):
+class MyMessages(generics.ListAPIView[Message]):
     """What managers told you, the newest first."""
 
     scope = "judge"
@@ -261,7 +262,7 @@ class MyMessages(generics.ListAPIView):
     default_order = "-id"
 
     def get_queryset(self) -> QuerySet[Message]:
-        return messages.received(user=self.request.user)
+        return messages.received(user=user_of(self.request))
 
     @extend_schema(operation_id="my_messages_list", tags=TAGS)
     def get(self, request: Request) -> Response:
@@ -274,8 +275,8 @@ class MyMessageRead(APIView):
     @extend_schema(operation_id="my_message_mark_read", tags=TAGS, request=None, responses=MyMessageAnswer)
     def post(self, request: Request, message_id: int) -> Response:
         """Say that you have read a message; twice is once."""
-        row = get_object_or_404(messages.received(user=request.user), pk=message_id)
-        messages.mark_read(message=row, user=request.user)
+        row = get_object_or_404(messages.received(user=user_of(request)), pk=message_id)
+        messages.mark_read(message=row, user=user_of(request))
         return Response(MyMessageAnswer(row).data)
 
 

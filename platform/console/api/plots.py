@@ -32,7 +32,7 @@ class NothingToDraw(Refused):
     title = "There are no numbers to draw yet"
 
 
-class _Kind(serializers.Serializer):
+class _Kind(serializers.Serializer[Any]):
     format = serializers.ChoiceField(list(TYPES), default="svg")
     theme = serializers.ChoiceField(list(THEMES), default="light")
 

@@ -46,7 +46,7 @@ class WithdrawRequest(Strict):
     reason = LongWord(max_length=2000)
 
 
-class ReleasesView(ListAPIView):
+class ReleasesView(ListAPIView[Release]):
     """The campaign's releases, the newest first. A POST queues another one: ask for it until it is ready."""
 
     permission_classes = (ResearchersOnly,)
@@ -56,7 +56,7 @@ class ReleasesView(ListAPIView):
     order_fields = ("created_at",)
     default_order = "-created_at"
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         return Release.objects.filter(campaign_id=self.kwargs["campaign_id"]).select_related(
             "previous", "job"
         )

@@ -75,7 +75,7 @@ class EstimatesView(OfComputation):
     }
     default_order = "measure,method"  # with the primary key at the end: the order of an index
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         return super().get_queryset().select_related("run", "run_b")
 
     @extend_schema(operation_id="estimates_list")
@@ -100,7 +100,7 @@ class ComparisonsView(OfComputation):
         "run_b": "run_b__run_id",
     }
 
-    def get_queryset(self) -> QuerySet:
+    def get_queryset(self) -> QuerySet[Any]:
         rows = super().get_queryset().filter(method=Method.CORRECTED, run_b__isnull=False)
         if "measure" not in self.request.query_params:
             rows = rows.filter(measure=measures_of(drawn_campaign(self.kwargs["campaign_id"]))[0])

@@ -16,13 +16,14 @@ from judging.serializers.strict import Finite, LongWord, Strict, Whole
 from judging.services import training
 from judging.services.access import ManagersOnly
 from judging.services.training import MOST_TRAINING_ITEMS
+from touchstone.models import user_of
 
 TAGS = ["training"]
 MOST_TRAINEES = 500
 LONGEST_EXPLANATION = 5000
 
 
-class TrainingItemAnswer(serializers.ModelSerializer):
+class TrainingItemAnswer(serializers.ModelSerializer[TrainingItem]):
     topic_id = serializers.CharField(source="topic.topic_id")
     doc_id = serializers.CharField(source="document.doc_id")
 
@@ -32,7 +33,7 @@ class TrainingItemAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class TrainingAnswer(serializers.Serializer):
+class TrainingAnswer(serializers.Serializer[Any]):
     attempts = serializers.IntegerField(help_text="How often one may try.")
     pass_share = serializers.FloatField(help_text="The share of right grades that passes.")
     is_fixed = serializers.BooleanField(help_text="Somebody has answered: the items stay as they are.")
@@ -58,7 +59,7 @@ class ExplanationsRequest(Strict):
     explanations = Explanation(many=True, max_length=MOST_TRAINING_ITEMS)
 
 
-class TraineeAnswer(serializers.Serializer):
+class TraineeAnswer(serializers.Serializer[Any]):
     assessor = serializers.IntegerField(source="assessor.pk")
     username = serializers.CharField(source="assessor.user.username")
     attempt = serializers.IntegerField(source="training.attempt")
@@ -72,7 +73,7 @@ class TraineeAnswer(serializers.Serializer):
         return len(row.training.answers)
 
 
-class TraineesAnswer(serializers.Serializer):
+class TraineesAnswer(serializers.Serializer[Any]):
     n_trainees = serializers.IntegerField()
     trainees = TraineeAnswer(many=True, help_text=f"At most {MOST_TRAINEES}, those who are stuck first.")
 
@@ -102,7 +103,7 @@ class TrainingItems(APIView):
         sent.is_valid(raise_exception=True)
         seed = sent.validated_data.get("seed", secrets.randbelow(2**31))
         training.choose_training_items(
-            campaign=_campaign(campaign_id), n=sent.validated_data["n"], seed=seed, user=request.user
+            campaign=_campaign(campaign_id), n=sent.validated_data["n"], seed=seed, user=user_of(request)
         )
         return Response(_training_json(campaign_id))
 
@@ -121,7 +122,9 @@ class TrainingRules(APIView):
         """Say how often one may try and what passes; whoever has passed, has passed."""
         sent = RulesRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        training.set_training_rules(campaign=_campaign(campaign_id), user=request.user, **sent.validated_data)
+        training.set_training_rules(
+            campaign=_campaign(campaign_id), user=user_of(request), **sent.validated_data
+        )
         return Response(_training_json(campaign_id))
 
 
@@ -140,7 +143,7 @@ class TrainingExplanations(APIView):
         sent = ExplanationsRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         texts = {given["position"]: given["text"] for given in sent.validated_data["explanations"]}
-        training.set_explanations(campaign=_campaign(campaign_id), texts=texts, user=request.user)
+        training.set_explanations(campaign=_campaign(campaign_id), texts=texts, user=user_of(request))
         return Response(_training_json(campaign_id))
 
 

@@ -15,9 +15,10 @@ from analytics.models import Computation, DisputedItem
 from analytics.services.disputed import undecided
 from analytics.services.recomputation import latest_computation
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
 from judging.views.frame import document_response
+from touchstone.models import user_of
 
 SHOWN_DECISIONS = 20
 PURPOSES = {

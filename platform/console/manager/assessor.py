@@ -20,7 +20,8 @@ from console.researcher.plots import plot_answer
 from judging.models import Assessor, Judgment, MachineCall, Message, Topic, TrainingItem
 from judging.services import campaigns, leases
 from judging.services import messages as letters
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
+from touchstone.models import user_of
 
 SHOWN_MESSAGES = 20
 
@@ -34,7 +35,7 @@ def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> 
     form = AssessorRulesForm(request.POST, assessor=person)
     if not form.is_valid():
         return _assessor_page(request, person, rules=form)
-    campaigns.set_assessor_rules(assessor=person, actor=request.user, **form.cleaned_data)
+    campaigns.set_assessor_rules(assessor=person, actor=user_of(request), **form.cleaned_data)
     messages.success(
         request,
         "Saved. The quota counts at once, team and first topics from the next topic on.",
@@ -50,7 +51,7 @@ def requeue(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> H
     form = RequeueForm(request.POST, assessor=person)
     if not form.is_valid():
         return _assessor_page(request, person, confirm=form)
-    n = leases.requeue(assessor=person, actor=request.user)
+    n = leases.requeue(assessor=person, actor=user_of(request))
     if n:
         queue_recomputation(campaign=person.campaign)
         wanted = "1 judgment is" if n == 1 else f"{n:,} judgments are"

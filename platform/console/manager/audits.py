@@ -25,6 +25,7 @@ from judging.services.campaigns import set_score_and_costs
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
+from touchstone.models import user_of
 
 SHOWN_AUDITS = 20
 SAME_SIZE = 0.05  # an audit and its forecast may differ by this part of the audit
@@ -39,12 +40,12 @@ def audits(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     form = AuditPlanForm(request.POST, campaign=row, schedule=_schedule(row))
     if not form.is_valid():
         return _page(request, row, plan=form)
-    schedule = save_schedule(campaign=row, actor=request.user, **form.fields_of_schedule())
+    schedule = save_schedule(campaign=row, actor=user_of(request), **form.fields_of_schedule())
     if "now" not in request.POST:
         when = f"audits come {schedule_words(schedule)}" if schedule.is_active else "audits come by hand only"
         messages.success(request, f"Saved: {when}.")
         return redirect("console:audits", campaign_id=campaign_id)
-    job = queue_audit(campaign=row, user=request.user)
+    job = queue_audit(campaign=row, user=user_of(request))
     if job is None:
         messages.info(request, "An audit of this campaign is being drawn already.")
         return redirect("console:audits", campaign_id=campaign_id)
@@ -61,7 +62,7 @@ def score(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     form = ScoreForm(request.POST, instance=row)
     if not form.is_valid():
         return _page(request, _campaign(campaign_id), scoring=form)
-    set_score_and_costs(campaign=row, actor=request.user, **form.cleaned_data)
+    set_score_and_costs(campaign=row, actor=user_of(request), **form.cleaned_data)
     if form.cleaned_data["bronze_score"] != before:
         queue_recomputation(campaign=row)
         messages.success(request, "Saved. The numbers are being computed anew.")
@@ -234,7 +235,10 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
 
 
 def _shown(
-    audit: Any, n_waiting: int, forecasts: dict[tuple, AuditForecast], outcomes: dict[tuple, float]
+    audit: Any,
+    n_waiting: int,
+    forecasts: dict[tuple[Any, ...], AuditForecast],
+    outcomes: dict[tuple[Any, ...], float],
 ) -> dict[str, Any]:
     """Return an audit's row; a forecast of an audit of another size says so, and is not held against what came out."""
     forecast = forecasts.get((audit.before, audit.strategy)) if audit.tier == AuditTier.GOLD else None
@@ -283,11 +287,11 @@ def _waiting(row: Campaign, audits: list[Audit]) -> dict[uuid.UUID, int]:
     return dict(counts.values("audit").annotate(n=Count("pk")).values_list("audit", "n"))
 
 
-def _outcomes(audits: list[Audit], forecasts: Iterable[AuditForecast]) -> dict[tuple, float]:
+def _outcomes(audits: list[Audit], forecasts: Iterable[AuditForecast]) -> dict[tuple[Any, ...], float]:
     """Return the half-widths of the corrected numbers in the computations after these audits."""
     wanted = [audit.after for audit in audits if audit.after and audit.tier == AuditTier.GOLD]
     targets = {(one.run_id, one.run_b_id, one.measure) for one in forecasts}
-    found: dict[tuple, float] = {}
+    found: dict[tuple[Any, ...], float] = {}
     rows = Estimate.objects.filter(
         computation__in=wanted,
         run__in={run for run, _, _ in targets},

@@ -30,10 +30,10 @@ from console.forms.campaigns import (
 )
 from judging.models import Assessor, Campaign, CampaignTopic, Collection, Item, Lease, Run, Slot, Topic
 from judging.services import campaigns, leases
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
 from judging.services.errors import AssessorKnown
 from judging.services.progress import documents_of, left_of
-from touchstone.models import User
+from touchstone.models import User, user_of
 
 STATUS_WORDS = {
     Assessor.Status.ACTIVE: "judges again.",
@@ -94,7 +94,7 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
     initial = {"collection": request.GET.get("collection")}
     form = CampaignForm(request.POST or None, initial=initial, user=user_of(request))
     if request.method == "POST" and form.is_valid():
-        made = campaigns.create_campaign(user=request.user, **form.cleaned_data)
+        made = campaigns.create_campaign(user=user_of(request), **form.cleaned_data)
         return redirect("console:design", campaign_id=made.pk)
     return render(
         request, "console/manager/campaign_new.html", {"form": form}, status=400 if form.errors else 200
@@ -136,7 +136,7 @@ def set_assessor_status(request: HttpRequest, campaign_id: uuid.UUID, assessor_i
     assessor = get_object_or_404(Assessor, pk=assessor_id, campaign_id=campaign_id)
     status = request.POST.get("status", "")
     if status in Assessor.Status.values:
-        campaigns.set_status(assessor=assessor, status=status, actor=request.user)
+        campaigns.set_status(assessor=assessor, status=status, actor=user_of(request))
         messages.success(request, f"{assessor.user.username} {STATUS_WORDS[status]}")
     if request.POST.get("back") == "person":
         return redirect("console:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
@@ -151,11 +151,11 @@ def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
     if state not in (Campaign.State.OPEN, Campaign.State.CLOSED):
         raise SuspiciousOperation(f"a campaign is opened or closed, not {state!r}")
     if state == Campaign.State.CLOSED:
-        campaigns.close_campaign(campaign=campaign, actor=request.user)
+        campaigns.close_campaign(campaign=campaign, actor=user_of(request))
         messages.success(request, "Closed: nobody is given items any more. No judgment was deleted.")
         return redirect("console:campaign", campaign_id=campaign_id)
     try:
-        campaigns.open_campaign(campaign=campaign, actor=request.user)
+        campaigns.open_campaign(campaign=campaign, actor=user_of(request))
         messages.success(request, "Open: its assessors can judge now.")
     except campaigns.CampaignNotReady as refusal:
         messages.error(request, f"{refusal.title}: {refusal}.")
@@ -211,7 +211,7 @@ def release_lease(request: HttpRequest, campaign_id: uuid.UUID, token: uuid.UUID
         Lease.objects.select_related("assessor__user"), pk=token, slot__campaign_id=campaign_id
     )
     slot = Slot.objects.filter(token=token, state=Slot.State.LEASED).first()
-    if slot is not None and leases.release(slot=slot, actor=request.user):
+    if slot is not None and leases.release(slot=slot, actor=user_of(request)):
         messages.success(request, f"Released. What {lease.assessor} still submits is kept.")
     else:
         messages.info(request, "Nothing to release: it was judged or given back meanwhile.")
@@ -248,7 +248,7 @@ def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         changes = form.teams()
         if changes:
-            campaigns.set_topic_teams(campaign=row, teams=changes, actor=request.user)
+            campaigns.set_topic_teams(campaign=row, teams=changes, actor=user_of(request))
         words = "topic was changed." if len(changes) == 1 else "topics were changed."
         messages.success(request, f"{len(changes) or 'No'} {words}")
         return redirect(f"{reverse('console:manage-topics', args=[row.pk])}?page={page.number}")

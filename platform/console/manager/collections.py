@@ -12,13 +12,13 @@ from django.views.decorators.http import require_POST
 
 from console.forms.campaigns import CollectionForm, MembersForm, RunForm, UploadForm, missing_kind
 from judging.models import Collection, GoldAnswer, Run
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
 from judging.services.collections import change_collection, change_run, create_collection
 from judging.services.errors import ImportRefused, Refused
 from judging.services.files import queue_import
 from judging.services.members import set_members
 from judging.services.progress import documents_of
-from touchstone.models import Job, User
+from touchstone.models import Job, User, user_of
 
 MOST_DOCUMENTS = 100_000  # counted up to here
 SHOWN_TOPICS = 200
@@ -48,7 +48,7 @@ def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
                 kind=form.cleaned_data["kind"],
                 collection=row,
                 files=form.cleaned_data["files"],
-                user=request.user,
+                user=user_of(request),
                 options=form.import_options(),
             )
         except ImportRefused as refusal:

@@ -24,6 +24,7 @@ from judging.models import Assessor, Campaign, Invitation, Participant
 from judging.services import crowd, entry, training
 from judging.services.access import managers_only
 from judging.services.errors import Refused
+from touchstone.models import user_of
 
 MOST_CODES = 1000
 SHOWN_PEOPLE = 500
@@ -210,7 +211,7 @@ def invite(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     campaign, form = _campaign(campaign_id), InvitationForm(request.POST)
     if not form.is_valid():
         return _page(request, campaign, status=400, invitation_form=form)
-    entry.create_invitation(campaign=campaign, user=request.user, **form.cleaned_data)
+    entry.create_invitation(campaign=campaign, user=user_of(request), **form.cleaned_data)
     messages.success(request, "The link is ready: copy it from the list and pass it on.")
     return _back(campaign_id, "invitations")
 
@@ -219,7 +220,7 @@ def invite(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 @managers_only
 def revoke(request: HttpRequest, campaign_id: uuid.UUID, invitation_id: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, pk=invitation_id, campaign_id=campaign_id)
-    entry.revoke_invitation(invitation=invitation, user=request.user)
+    entry.revoke_invitation(invitation=invitation, user=user_of(request))
     messages.success(request, "The link does not work any more. Who came in by it stays.")
     return _back(campaign_id, "invitations")
 
@@ -230,7 +231,7 @@ def set_market(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     campaign, form = _campaign(campaign_id), MarketForm(request.POST)
     if not form.is_valid():
         return _page(request, campaign, status=400, market_form=form)
-    crowd.set_market(campaign=campaign, user=request.user, **form.cleaned_data)
+    crowd.set_market(campaign=campaign, user=user_of(request), **form.cleaned_data)
     messages.success(request, "Saved: how strangers come in.")
     return _back(campaign_id, "market")
 
@@ -253,7 +254,7 @@ def erase(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if request.POST.get("sure") != "yes":
         messages.error(request, "Nothing was erased: tick the box first.")
         return _back(campaign_id, "market")
-    erased = crowd.erase_market_names(campaign=campaign, user=request.user)
+    erased = crowd.erase_market_names(campaign=campaign, user=user_of(request))
     messages.success(
         request, f"Erased the market's names of {erased} participant{'' if erased == 1 else 's'}."
     )
@@ -266,7 +267,7 @@ def set_consent(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     campaign, form = _campaign(campaign_id), ConsentForm(request.POST)
     if not form.is_valid():
         return _page(request, campaign, status=400, consent_form=form)
-    entry.set_consent_text(campaign=campaign, text=form.cleaned_data["text"], user=request.user)
+    entry.set_consent_text(campaign=campaign, text=form.cleaned_data["text"], user=user_of(request))
     messages.success(request, "Saved the consent text.")
     return _back(campaign_id, "consent")
 
@@ -280,7 +281,7 @@ def choose_training(request: HttpRequest, campaign_id: uuid.UUID) -> HttpRespons
     n = form.cleaned_data["n"]
     try:
         training.choose_training_items(
-            campaign=campaign, n=n, seed=secrets.randbelow(2**31), user=request.user
+            campaign=campaign, n=n, seed=secrets.randbelow(2**31), user=user_of(request)
         )
     except Refused as refusal:
         form.add_error("n", f"{refusal.title}: {refusal}.")
@@ -299,7 +300,7 @@ def set_training_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
         campaign=campaign,
         attempts=form.cleaned_data["attempts"],
         pass_share=form.cleaned_data["percent"] / 100,
-        user=request.user,
+        user=user_of(request),
     )
     messages.success(request, "Saved the rules of the training.")
     return _back(campaign_id, "training")
@@ -314,7 +315,7 @@ def set_explanations(request: HttpRequest, campaign_id: uuid.UUID) -> HttpRespon
         for item in campaign.training_items.all()
         if f"explanation-{item.position}" in request.POST
     }
-    training.set_explanations(campaign=campaign, texts=sent, user=request.user)
+    training.set_explanations(campaign=campaign, texts=sent, user=user_of(request))
     messages.success(request, "Saved the explanations.")
     return _back(campaign_id, "training")
 
@@ -325,6 +326,6 @@ def grant_attempt(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int
     assessor = get_object_or_404(
         Assessor.objects.select_related("campaign", "user"), pk=assessor_id, campaign_id=campaign_id
     )
-    training.grant_attempt(assessor=assessor, user=request.user)
+    training.grant_attempt(assessor=assessor, user=user_of(request))
     messages.success(request, f"{assessor.user.get_username()} may try the training once more.")
     return _back(campaign_id, "training")

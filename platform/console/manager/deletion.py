@@ -11,8 +11,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from console.forms.campaigns import ConfirmationForm
 from judging.models import Campaign, Collection
 from judging.services import deletion
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
 from judging.services.errors import Refused
+from touchstone.models import user_of
 
 SHOWN = 200
 

@@ -26,7 +26,7 @@ from sampling.questions import Design
 from sampling.services.forecasting import Preview
 from sampling.services.layout import missing_topics, queue_parts
 from touchstone import jobs
-from touchstone.models import Job
+from touchstone.models import Job, user_of
 
 SUGGESTED_MEASURES = ("DCG@10", "P@10", "RBP@20", "DCG@20", "Gain@10")
 NAMES = {
@@ -79,7 +79,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
     payload = {"campaign": str(row.pk), "design": wanted.parameters()}
-    job = jobs.enqueue(kind="draw", payload=payload, active_key=str(row.pk), user=request.user)
+    job = jobs.enqueue(kind="draw", payload=payload, active_key=str(row.pk), user=user_of(request))
     back = reverse("console:campaign", args=[row.pk])
     if row.state == Campaign.State.DRAFT:  # a step of the set-up: the next one is the people
         back = reverse("console:setup-step", args=[row.pk, "people"])
@@ -92,7 +92,7 @@ def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
 def _preview(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
     """Lead to the page that shows the forecast, by way of its job where the pool is large."""
     back = f"{reverse('console:design', args=[row.pk])}?{urlencode(pairs(wanted))}"
-    job = queue_forecast(campaign=row, design=wanted, user=request.user)
+    job = queue_forecast(campaign=row, design=wanted, user=user_of(request))
     return _job_page(job, back) if job and job.is_active else redirect(f"{back}#preview")
 
 
@@ -180,7 +180,7 @@ def lay_out(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Campaign, pk=campaign_id)
     newest = newest_draw(row)
     back = reverse("console:campaign", args=[row.pk])
-    queued = queue_parts(draw=newest, user=request.user) if newest else []
+    queued = queue_parts(draw=newest, user=user_of(request)) if newest else []
     if not queued:
         messages.info(request, "Everything that was drawn is laid out, or being laid out.")
         return redirect(f"{back}#draw")

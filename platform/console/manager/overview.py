@@ -24,10 +24,11 @@ from console.manager.design import draw_context
 from console.manager.events import event_words, events_of
 from console.researcher.plots import plot_answer
 from judging.models import Assessor, Campaign
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
 from judging.services.progress import Progress, progress
 from sampling.models import Audit, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, schedule_words
+from touchstone.models import user_of
 
 SHOWN_EVENTS = 6
 SHOWN_DAYS, SHOWN_HOURS = 60, 48

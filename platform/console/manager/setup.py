@@ -32,13 +32,13 @@ from console.manager.setup_steps import (
 )
 from judging.models import Assessor, Campaign, Collection
 from judging.services import campaigns
-from judging.services.access import managers_only, user_of
+from judging.services.access import managers_only
 from judging.services.collections import create_collection
 from judging.services.errors import ImportRefused
 from judging.services.files import queue_import
 from sampling.models import AuditSchedule
 from sampling.services.audit_schedules import save_schedule, schedule_words
-from touchstone.models import Job
+from touchstone.models import Job, user_of
 
 KINDS = {"documents": ("topics", "documents"), "runs": ("runs", "judgments", "scores")}
 SHOWN_COLLECTIONS = 50

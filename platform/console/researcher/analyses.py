@@ -33,7 +33,7 @@ from console.researcher.plots import plot_answer
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly, managers_only, researchers_only
 from sampling.measures.families import measure_kind
-from touchstone.models import User
+from touchstone.models import User, user_of
 
 PAGES = {
     "papers": "console:methods",
@@ -151,7 +151,7 @@ def api_conditions(request: Request, campaign_id: uuid.UUID) -> Response:
     """GET: the three questions with the newest answers. POST, by a manager: answer all three."""
     row = drawn_campaign(campaign_id)
     if request.method == "POST":
-        if not request.user.may_manage:
+        if not user_of(request).may_manage:
             raise Http404
         sent = ConditionsRequest(data=request.data)
         sent.is_valid(raise_exception=True)

@@ -20,10 +20,10 @@ from analytics.releases.services import releasing
 from console.researcher.downloads import release_file
 from console.researcher.results_page import page_of
 from judging.models import Campaign
-from judging.services.access import managers_only, researchers_only, user_of
+from judging.services.access import managers_only, researchers_only
 from judging.services.errors import Refused
 from touchstone import jobs
-from touchstone.models import Job
+from touchstone.models import Job, user_of
 
 RELEASES_PER_PAGE = 25
 FILES_PER_PAGE = 100

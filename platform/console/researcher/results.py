@@ -24,10 +24,11 @@ from console.researcher.prose import (
 from console.researcher.results_page import Asked, Run, asked, page_of, runs_in_order, top_of
 from judging.models import Campaign
 from judging.models import Run as RunRow
-from judging.services.access import researchers_only, user_of
+from judging.services.access import researchers_only
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from sampling.frames import item_probabilities, newest_draw
 from sampling.measures.families import measure_kind
+from touchstone.models import user_of
 
 RUNS_PER_PAGE = 25
 CAMPAIGNS_PER_PAGE = 50

@@ -16,9 +16,9 @@ from analytics.services.run_upload import KIND, find_estimates, queue_upload
 from console.researcher.prose import methods_words
 from console.researcher.results_page import Asked, asked
 from judging.models import Run
-from judging.services.access import researchers_only, user_of
+from judging.services.access import researchers_only
 from judging.services.errors import Refused
-from touchstone.models import Job
+from touchstone.models import Job, user_of
 
 MOST_SHOWN = 10
 

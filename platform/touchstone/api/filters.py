@@ -71,15 +71,15 @@ class ListedOrder(BaseFilterBackend):
         ]
 
 
-def filters_of(view: Any, model: Any) -> dict[str, tuple[str, serializers.Field]]:
-    found: dict[str, tuple[str, serializers.Field]] = {}
+def filters_of(view: Any, model: Any) -> dict[str, tuple[str, serializers.Field[Any, Any, Any, Any]]]:
+    found: dict[str, tuple[str, serializers.Field[Any, Any, Any, Any]]] = {}
     for name, wanted in getattr(view, "filter_fields", {}).items():
         path, field = wanted if isinstance(wanted, tuple) else (wanted, None)
         found[name] = (path, field or field_of(model, path))
     return found
 
 
-def field_of(model: Any, path: str) -> serializers.Field:
+def field_of(model: Any, path: str) -> serializers.Field[Any, Any, Any, Any]:
     """Return what may be sent for a path: the kind of its column, or of its lookup."""
     *parts, last = path.split("__")
     lookup = last if last in LOOKUPS else "exact"
@@ -102,10 +102,10 @@ def field_of(model: Any, path: str) -> serializers.Field:
     return _CommaList(child=field) if lookup == "in" else field
 
 
-def _field_of_column(column: Any) -> serializers.Field:
+def _field_of_column(column: Any) -> serializers.Field[Any, Any, Any, Any]:
     if column.choices:
         return serializers.ChoiceField([value for value, _ in column.flatchoices])
-    kinds: tuple[tuple[Any, serializers.Field], ...] = (
+    kinds: tuple[tuple[Any, serializers.Field[Any, Any, Any, Any]], ...] = (
         (models.UUIDField, serializers.UUIDField()),
         (models.BooleanField, serializers.BooleanField()),
         (models.IntegerField, serializers.IntegerField(min_value=-(2**63), max_value=2**63 - 1)),
@@ -119,8 +119,8 @@ def _field_of_column(column: Any) -> serializers.Field:
     return serializers.CharField(max_length=LONGEST)
 
 
-class _CommaList(serializers.Field):
-    def __init__(self, child: serializers.Field) -> None:
+class _CommaList(serializers.Field[Any, Any, Any, Any]):
+    def __init__(self, child: serializers.Field[Any, Any, Any, Any]) -> None:
         super().__init__()
         self.child = child
 
@@ -131,7 +131,7 @@ class _CommaList(serializers.Field):
         return [self.child.run_validation(value) for value in given]
 
 
-def _schema_of(field: serializers.Field) -> dict[str, Any]:
+def _schema_of(field: serializers.Field[Any, Any, Any, Any]) -> dict[str, Any]:
     if isinstance(field, serializers.ChoiceField):
         return {"type": "string", "enum": list(field.choices)}
     if isinstance(field, serializers.IntegerField | serializers.FloatField):

@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
 from judging.services.errors import Refused
-from touchstone.models import IdempotentRequest
+from touchstone.models import IdempotentRequest, user_of
 
 HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,200}")
@@ -68,7 +68,7 @@ def _answer_once(
     with transaction.atomic():
         if not _lock(f"once {request.user.pk} {key}"):
             raise RequestUnderWay
-        mine = IdempotentRequest.objects.filter(user=request.user, key=key)
+        mine = IdempotentRequest.objects.filter(user=user_of(request), key=key)
         mine.filter(created_at__lt=Now() - KEPT).delete()
         known = mine.first()
         if known is not None:
@@ -85,7 +85,7 @@ def _answer_once(
             transaction.set_rollback(True)
         else:
             IdempotentRequest.objects.create(
-                user=request.user,
+                user=user_of(request),
                 key=key,
                 request_sha256=fingerprint,
                 status=answer.status_code,

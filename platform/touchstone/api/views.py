@@ -25,13 +25,13 @@ class DescriptionView(APIView):
         return Response(description())
 
 
-class KeyAnswer(serializers.Serializer):
+class KeyAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
     expires_at = serializers.DateTimeField(allow_null=True)
 
 
-class MeAnswer(serializers.Serializer):
+class MeAnswer(serializers.Serializer[Any]):
     username = serializers.CharField()
     role = serializers.ChoiceField(User.Role.choices)
     key = KeyAnswer(allow_null=True, help_text="The key that was brought; null in a session")

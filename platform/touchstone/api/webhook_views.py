@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from judging.serializers.strict import Strict, Word
 from judging.services.access import ResearchersOnly
 from touchstone.api.webhooks import MOST_VERBS, change_webhook, make_webhook, test_webhook
-from touchstone.models import Webhook, WebhookDelivery
+from touchstone.models import Webhook, WebhookDelivery, user_of
 
 VERBS = {"max_length": MOST_VERBS, "help_text": "Only events of these verbs; empty: all that you may see"}
 
@@ -28,7 +28,7 @@ class WebhookChange(Strict):
     verbs = serializers.ListField(child=Word(max_length=50), required=False, **VERBS)
 
 
-class WebhookAnswer(serializers.ModelSerializer):
+class WebhookAnswer(serializers.ModelSerializer[Webhook]):
     verbs = serializers.ListField(child=serializers.CharField())
 
     class Meta:
@@ -45,7 +45,7 @@ class NewWebhookAnswer(WebhookAnswer):
         read_only_fields = fields
 
 
-class DeliveryAnswer(serializers.ModelSerializer):
+class DeliveryAnswer(serializers.ModelSerializer[WebhookDelivery]):
     verb = serializers.CharField(source="event.verb")
 
     class Meta:
@@ -54,11 +54,11 @@ class DeliveryAnswer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class TestAnswer(serializers.Serializer):
+class TestAnswer(serializers.Serializer[Any]):
     event = serializers.IntegerField(help_text="The event that the webhook will be told of")
 
 
-class WebhooksView(generics.ListAPIView):
+class WebhooksView(generics.ListAPIView[Webhook]):
     """My webhooks."""
 
     permission_classes = (ResearchersOnly,)
@@ -69,7 +69,7 @@ class WebhooksView(generics.ListAPIView):
     default_order = "-created_at"
 
     def get_queryset(self) -> Any:
-        return Webhook.objects.filter(user=self.request.user)
+        return Webhook.objects.filter(user=user_of(self.request))
 
     @extend_schema(operation_id="webhooks_list", tags=["webhooks"])
     def get(self, request: Request) -> Response:
@@ -88,7 +88,7 @@ class WebhooksView(generics.ListAPIView):
         """Make a webhook. Its host must be one that the operator of the server listed."""
         sent = WebhookRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        webhook = make_webhook(user=request.user, **sent.validated_data)
+        webhook = make_webhook(user=user_of(request), **sent.validated_data)
         return Response(NewWebhookAnswer(webhook).data, status=201)
 
 
@@ -96,7 +96,7 @@ class _Mine(APIView):
     permission_classes = (ResearchersOnly,)
 
     def webhook(self, webhook_id: uuid.UUID) -> Webhook:
-        return get_object_or_404(Webhook.objects.filter(user=self.request.user), pk=webhook_id)
+        return get_object_or_404(Webhook.objects.filter(user=user_of(self.request)), pk=webhook_id)
 
 
 class WebhookView(_Mine):
@@ -115,7 +115,7 @@ class WebhookView(_Mine):
         sent = WebhookChange(data=request.data)
         sent.is_valid(raise_exception=True)
         return Response(
-            WebhookAnswer(change_webhook(webhook=webhook, actor=request.user, **sent.validated_data)).data
+            WebhookAnswer(change_webhook(webhook=webhook, actor=user_of(request), **sent.validated_data)).data
         )
 
 
@@ -126,11 +126,11 @@ class WebhookTestView(_Mine):
         operation_id="webhook_tests_create", tags=["webhooks"], request=None, responses={202: TestAnswer}
     )
     def post(self, request: Request, webhook_id: uuid.UUID) -> Response:
-        event = test_webhook(webhook=self.webhook(webhook_id), actor=request.user)
+        event = test_webhook(webhook=self.webhook(webhook_id), actor=user_of(request))
         return Response({"event": event.pk}, status=202)
 
 
-class DeliveriesView(generics.ListAPIView):
+class DeliveriesView(generics.ListAPIView[WebhookDelivery]):
     """What the webhook was told, the newest first; kept for 30 days."""
 
     permission_classes = (ResearchersOnly,)
@@ -141,7 +141,7 @@ class DeliveriesView(generics.ListAPIView):
     default_order = "-id"
 
     def get_queryset(self) -> Any:
-        mine = Webhook.objects.filter(user=self.request.user)
+        mine = Webhook.objects.filter(user=user_of(self.request))
         webhook = get_object_or_404(mine, pk=self.kwargs["webhook_id"])
         return WebhookDelivery.objects.filter(webhook=webhook).select_related("event")
 

@@ -1,5 +1,7 @@
 """The answers: every field by name, nothing that is not listed."""
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -17,7 +19,7 @@ from analytics.services.verdicts import Pair
 from touchstone.models import Job
 
 
-class ComputationAnswer(serializers.ModelSerializer):
+class ComputationAnswer(serializers.ModelSerializer[Computation]):
     class Meta:
         model = Computation
         fields = (
@@ -36,13 +38,13 @@ class ComputationAnswer(serializers.ModelSerializer):
         )
 
 
-class MeasureAnswer(serializers.Serializer):
+class MeasureAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     kind = serializers.ChoiceField(["linear", "ratio"])
     is_usual = serializers.BooleanField(help_text="Drawn for; taken where a request names none")
 
 
-class MeasuresAnswer(serializers.Serializer):
+class MeasuresAnswer(serializers.Serializer[Any]):
     campaign = serializers.UUIDField()
     measures = MeasureAnswer(many=True)
     computation = ComputationAnswer(allow_null=True, help_text="The newest; null before the first judgment")
@@ -69,7 +71,7 @@ NUMBERS = (
 )
 
 
-class EstimateAnswer(serializers.ModelSerializer):
+class EstimateAnswer(serializers.ModelSerializer[Estimate]):
     """A value with its 95 % interval, or the reason why there is none. `run_b` not null: the difference run - run_b."""
 
     run = serializers.CharField(source="run.run_id")
@@ -91,7 +93,7 @@ class OneEstimateAnswer(EstimateAnswer):
         fields = ("run", "run_b", "measure", "method", *NUMBERS)
 
 
-class PairAnswer(serializers.Serializer):
+class PairAnswer(serializers.Serializer[Any]):
     """The corrected difference of two runs, its place among all pairs, and what may be said of it."""
 
     run = serializers.CharField(source="estimate.run.run_id")
@@ -118,7 +120,7 @@ class PairAnswer(serializers.Serializer):
         return str(self.context["verdict"](pair))
 
 
-class ComparisonAnswer(serializers.Serializer):
+class ComparisonAnswer(serializers.Serializer[Any]):
     """Two runs: their difference by every method, and what may be said of it."""
 
     campaign = serializers.UUIDField()
@@ -141,7 +143,7 @@ class ComparisonAnswer(serializers.Serializer):
     estimates = OneEstimateAnswer(many=True)
 
 
-class RankedRunAnswer(serializers.Serializer):
+class RankedRunAnswer(serializers.Serializer[Any]):
     run = serializers.CharField(source="run_id")
     value = serializers.FloatField()
     low = serializers.FloatField()
@@ -154,17 +156,17 @@ class RankedRunAnswer(serializers.Serializer):
     probabilities = serializers.ListField(child=serializers.FloatField(), help_text="Of rank 1, 2, ...")
 
 
-class TauAnswer(serializers.Serializer):
+class TauAnswer(serializers.Serializer[Any]):
     low = serializers.FloatField()
     high = serializers.FloatField()
 
 
-class LeftOutAnswer(serializers.Serializer):
+class LeftOutAnswer(serializers.Serializer[Any]):
     run = serializers.CharField()
     reason = serializers.CharField()
 
 
-class RankingAnswer(serializers.Serializer):
+class RankingAnswer(serializers.Serializer[Any]):
     campaign = serializers.UUIDField()
     computation = ComputationAnswer(allow_null=True)
     measure = serializers.CharField()
@@ -178,7 +180,7 @@ class RankingAnswer(serializers.Serializer):
     refusal = serializers.CharField(allow_blank=True)
 
 
-class ConfusionAnswer(serializers.ModelSerializer):
+class ConfusionAnswer(serializers.ModelSerializer[ConfusionEstimate]):
     """confusion[true grade][given grade]; rows sum to 1, null where there is no gold."""
 
     counts = serializers.JSONField()
@@ -207,7 +209,7 @@ class ConfusionAnswer(serializers.ModelSerializer):
         )
 
 
-class FlagAnswer(serializers.ModelSerializer):
+class FlagAnswer(serializers.ModelSerializer[Flag]):
     assessor = serializers.CharField(source="assessor.user.username")
 
     class Meta:
@@ -215,7 +217,7 @@ class FlagAnswer(serializers.ModelSerializer):
         fields = ("id", "assessor_id", "assessor", "evidence", "created_at")
 
 
-class ForecastAnswer(serializers.ModelSerializer):
+class ForecastAnswer(serializers.ModelSerializer[AuditForecast]):
     """How wide an interval would be after one more audit of this strategy."""
 
     run = serializers.CharField(source="run.run_id", allow_null=True, default=None)
@@ -237,7 +239,7 @@ class ForecastAnswer(serializers.ModelSerializer):
         )
 
 
-class DisputedAnswer(serializers.ModelSerializer):
+class DisputedAnswer(serializers.ModelSerializer[DisputedItem]):
     topic_id = serializers.CharField(source="item.topic.topic_id")
     doc_id = serializers.CharField(source="item.document.doc_id")
 
@@ -255,18 +257,18 @@ class DisputedAnswer(serializers.ModelSerializer):
         )
 
 
-class PictureAnswer(serializers.Serializer):
+class PictureAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     words = serializers.CharField()
     query = serializers.ListField(child=serializers.CharField(), help_text="What its address takes")
     url = serializers.CharField()
 
 
-class PicturesAnswer(serializers.Serializer):
+class PicturesAnswer(serializers.Serializer[Any]):
     plots = PictureAnswer(many=True)
 
 
-class RunEstimateAnswer(serializers.Serializer):
+class RunEstimateAnswer(serializers.Serializer[Any]):
     campaign = serializers.UUIDField()
     run = serializers.CharField()
     measure = serializers.CharField()
@@ -280,7 +282,7 @@ class RunEstimateAnswer(serializers.Serializer):
     verdict = serializers.CharField(allow_blank=True)
 
 
-class ReleaseAnswer(serializers.ModelSerializer):
+class ReleaseAnswer(serializers.ModelSerializer[Release]):
     """A release; the key of its pseudonyms is never told."""
 
     campaign = serializers.UUIDField(source="campaign_id")
@@ -338,12 +340,12 @@ class ReleaseAnswer(serializers.ModelSerializer):
         return bool(release.pseudonym_key)
 
 
-class CitationAnswer(serializers.Serializer):
+class CitationAnswer(serializers.Serializer[Any]):
     text = serializers.CharField()
     bibtex = serializers.CharField()
 
 
-class ChangesAnswer(serializers.Serializer):
+class ChangesAnswer(serializers.Serializer[Any]):
     previous = serializers.CharField(allow_null=True, help_text="The version that it is compared with")
     notes = serializers.CharField(allow_blank=True)
     changes = serializers.JSONField(help_text="What was added, changed, removed")

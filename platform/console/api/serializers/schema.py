@@ -1,11 +1,13 @@
 """What the requests about analyses, plans and reuse are answered, for the API's description."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from sampling.serializers import DesignAnswer
 
 
-class AnalysisAnswer(serializers.Serializer):
+class AnalysisAnswer(serializers.Serializer[Any]):
     """The newest result of an analysis; null until there is one."""
 
     campaign = serializers.UUIDField()
@@ -19,7 +21,7 @@ class AnalysisAnswer(serializers.Serializer):
     failed = serializers.CharField(allow_null=True, help_text="Why the newest attempt failed")
 
 
-class ConditionsAnswer(serializers.Serializer):
+class ConditionsAnswer(serializers.Serializer[Any]):
     """What no data can tell, as somebody who knows answered it."""
 
     questions = serializers.DictField(child=serializers.CharField())
@@ -29,12 +31,12 @@ class ConditionsAnswer(serializers.Serializer):
     refused = serializers.CharField(allow_null=True, help_text="What the answers forbid, and why")
 
 
-class VarianceAnswer(serializers.Serializer):
+class VarianceAnswer(serializers.Serializer[Any]):
     drawing = serializers.FloatField()
     gold = serializers.FloatField()
 
 
-class PurchaseAnswer(serializers.Serializer):
+class PurchaseAnswer(serializers.Serializer[Any]):
     refusal = serializers.CharField(allow_null=True)
     items = serializers.FloatField(required=False)
     judgments = serializers.FloatField(required=False)
@@ -43,7 +45,7 @@ class PurchaseAnswer(serializers.Serializer):
     half_width = serializers.FloatField(required=False)
 
 
-class PapersPlanAnswer(serializers.Serializer):
+class PapersPlanAnswer(serializers.Serializer[Any]):
     method = serializers.CharField()
     unit = serializers.CharField()
     bronze = serializers.FloatField()
@@ -51,14 +53,14 @@ class PapersPlanAnswer(serializers.Serializer):
     cost = serializers.FloatField()
 
 
-class CurvePointAnswer(serializers.Serializer):
+class CurvePointAnswer(serializers.Serializer[Any]):
     money = serializers.FloatField()
     best = serializers.FloatField()
     gold_alone = serializers.FloatField()
     judgments_alone = serializers.FloatField()
 
 
-class PlannerAnswer(serializers.Serializer):
+class PlannerAnswer(serializers.Serializer[Any]):
     """What to buy next; with a `refusal`, only what was asked."""
 
     campaign = serializers.UUIDField()
@@ -81,7 +83,7 @@ class PlannerAnswer(serializers.Serializer):
     curve = CurvePointAnswer(many=True, required=False)
 
 
-class LackingAnswer(serializers.Serializer):
+class LackingAnswer(serializers.Serializer[Any]):
     """What a top-up takes; `design` is null if nothing lacks."""
 
     half_width = serializers.FloatField()
@@ -92,7 +94,7 @@ class LackingAnswer(serializers.Serializer):
     note = serializers.CharField(allow_blank=True)
 
 
-class ReuseAnswer(serializers.Serializer):
+class ReuseAnswer(serializers.Serializer[Any]):
     """What the judgments that are there say of a run, by its documents alone."""
 
     campaign = serializers.UUIDField()
