@@ -15,8 +15,8 @@ Item-indexed, one entry per **judged** item (drawn, and with at least one label)
 - `prior[item]` and `prior_total[target]`, both or none: f, fixed before the draw, and sum f w over the frame.
 
 Label-indexed, one entry per label: `label_item`, `label_assessor`, `label_grade`.
-`gains[grade]` is the measure's gain of each grade. `matrix_inverse` (the papers' correction), which lives in
-`analytics.papers.inverse`, takes these and can be imported from here.
+`gains[grade]` is the measure's gain of each grade. The papers' correction, `matrix_inverse` of
+`analytics.papers.inverse`, takes the same.
 """
 
 from dataclasses import dataclass
@@ -40,10 +40,7 @@ from analytics.estimation.estimators import (
     too_few_of,
 )
 from analytics.estimation.labels import Ints, integers, merged_classes
-from analytics.estimation.more_gold import gold_labels_for as gold_labels_for
 from analytics.estimation.targets import not_zero
-from analytics.papers.inverse import matrix_inverse as matrix_inverse
-from experiments.papers.labels import naive as naive
 
 AUDITED_FOR_NORMAL = 100  # from here z, below t
 GREG_SOURCES = ("drawing", "label noise", "gold")

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimation.correction import gold_labels_for
 from analytics.estimation.estimators import Refusal, finite
+from analytics.estimation.more_gold import gold_labels_for
 from analytics.papers.refusals import rate
 
 RAW_ASSUMES = "the judges make no errors, or their errors cancel"

@@ -27,9 +27,10 @@ from parts.coverage_collection import (
 )
 
 from analytics.estimation.confusion import assessor_counts
-from analytics.estimation.correction import greg_label, matrix_inverse
+from analytics.estimation.correction import greg_label
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.labels import vote_classes
+from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import ranking_design
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_safe
 from judging.guidelines import guidelines_html
 from judging.models import Assessor, TrainingItem
 from judging.services import assign, training
+from judging.services.document_frame import document_response
 from judging.services.entry import needs_training, next_gate
-from judging.views.frame import document_response
 from touchstone.models import user_of
 
 

@@ -9,13 +9,12 @@ from analytics.estimation.correction import (
     _Judged,
     _values,
     _variances_and_counts,
-    gold_labels_for,
     greg_label,
 )
 from analytics.estimation.estimate import in_columns
 from analytics.estimation.estimators import Estimate, Refusal, difference_estimator, estimate
 from analytics.estimation.labels import item_means, merged_classes, vote_classes
-from analytics.estimation.more_gold import advice
+from analytics.estimation.more_gold import advice, gold_labels_for
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.labels import naive
 

@@ -79,7 +79,7 @@ def test_no_page_of_a_campaign_takes_more_than_twelve_statements_however_much_is
         *(reverse("console:setup-step", args=[judged.pk, step]) for step in (
             "collection", "documents", "runs", "scale", "people", "gold", "open",
         )),
-        *(reverse(f"judging:{name}", args=[judged.pk]) for name in (
+        *(reverse(f"console:{name}", args=[judged.pk]) for name in (
             "manage-leases", "manage-topics", "manage-entry", "manage-campaign-edit", "manage-campaign-delete",
         )),
         reverse("console:manage-deleted"),

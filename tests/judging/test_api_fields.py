@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 from api_tools import program
-from console.api.judging_urls import urlpatterns
 from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -14,11 +13,16 @@ from django.urls import reverse
 from rest_framework.mixins import ListModelMixin
 from small_campaign import give, lease, make_assessor, make_campaign, slots
 
+from console.api.urls import urlpatterns
 from judging.models import Invitation, Message, Participant
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
 
+# The resources that write and list the facts of judging.
+FACTS = {
+    "assessors", "campaigns", "collections", "contents", "crowd", "jobs", "judgments", "me", "training",
+}  # fmt: skip
 # What may be sent to whom; `None`: the request has no body. Written by hand, from what the screens may change.
 COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
 RULES = {
@@ -145,7 +149,9 @@ def world(db, tmp_path):
 
 def views() -> Iterator[tuple[str, type, list[str]]]:
     for pattern in urlpatterns:
-        yield pattern.name, pattern.callback.view_class, list(pattern.pattern.converters)
+        view = getattr(pattern.callback, "view_class", None)
+        if view and view.__module__.removeprefix("console.api.") in FACTS:
+            yield pattern.name, view, list(pattern.pattern.converters)
 
 
 def writes() -> list[str]:
@@ -155,7 +161,7 @@ def writes() -> list[str]:
 
 def address(world, name):
     wanted = next(keys for other, _, keys in views() if other == name)
-    return reverse(f"judging:{name}", kwargs={key: world["named"][key] for key in wanted})
+    return reverse(f"console:{name}", kwargs={key: world["named"][key] for key in wanted})
 
 
 def whose(world, name):

@@ -17,7 +17,7 @@ from analytics.services.recomputation import latest_computation
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
-from judging.views.frame import document_response
+from judging.services.document_frame import document_response
 from touchstone.models import user_of
 
 SHOWN_DECISIONS = 20

@@ -223,7 +223,7 @@ def test_charlie_sees_none_of_the_managers_pages_and_none_of_the_campaigns(campa
     for role in ("assessor", "researcher"):
         charlie = Client()
         charlie.force_login(User.objects.create(username=f"charlie {role}", role=role))
-        paths = [reverse(f"judging:{name}", args=[campaign.pk]) for name in MANAGER_PAGES]
+        paths = [reverse(f"console:{name}", args=[campaign.pk]) for name in MANAGER_PAGES]
         paths += [reverse("console:entry-revoke", args=[campaign.pk, invitation.pk])]
         paths += [reverse("console:entry-attempt", args=[campaign.pk, 1])]
         own = ["judging:consent", "judging:training", "judging:complete"]

@@ -116,7 +116,7 @@ def test_at_most_so_many_leases_are_shown_and_the_total_is_said(alice, campaign,
 def test_the_campaign_leads_to_its_leases_topics_and_changes(alice, campaign, bob):
     text = page(alice, "console:campaign", campaign.pk)
     for name in ("manage-leases", "manage-topics", "manage-campaign-edit", "manage-entry"):
-        assert f'href="{reverse(f"judging:{name}", args=[campaign.pk])}"' in text
+        assert f'href="{reverse(f"console:{name}", args=[campaign.pk])}"' in text
     lease(bob, slots(campaign)[0])
     assert "1 on screens now: who has which" in page(alice, "console:campaign", campaign.pk)
 
