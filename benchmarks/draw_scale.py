@@ -116,7 +116,7 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
     from judging.rankings import read_rankings
     from sampling.designs import mixture, normalised, uniform_design
     from sampling.draws import permanent_random_numbers, poisson_draw
-    from sampling.measures.families import parse_measure
+    from sampling.measures.registry import parse_linear
     from sampling.pooling import pool_of_rankings
     from sampling.questions import importance, nested_probabilities, prior_of_runs
 
@@ -127,7 +127,7 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
     n_runs, n_items = pooled.returned.shape
     with _timed(seconds, "prior and contrast"):
         topics = pooled.topic_ids.size
-        says = importance("ranking", parse_measure(MEASURE), pooled.returned, range(n_runs), topics)
+        says = importance("ranking", parse_linear(MEASURE), pooled.returned, range(n_runs), topics)
         prior = prior_of_runs(pooled.returned, FULL["depth"])
     with _timed(seconds, "probabilities"):
         question = normalised(np.sqrt(says.squared_contrast) * binary_spread(prior))

@@ -105,17 +105,23 @@ def _import(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def _evaluate(folder: Path) -> dict[str, Any]:
-    from judging.rankings import evaluate, index_qrels, read_rankings
+    from judging.rankings import read_rankings
     from judging.trec import read_qrels
+    from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale
 
     started = time.perf_counter()
     records = list(read_qrels(folder / "qrels", "qrels"))
     read = time.perf_counter()
     judged = index_qrels(records)
     indexed = time.perf_counter()
-    values = [
-        evaluate(read_rankings(path), judged, list(MEASURES))
+    measures = [measure_on_scale(name, range(5), 1) for name in MEASURES]
+    scored = [
+        evaluate_topics(read_rankings(path), judged, measures)
         for path in sorted((folder / "stored-plain").iterdir())
+    ]
+    values = [
+        dict(zip(one.measures, one.values[:, one.returned].mean(axis=1).tolist(), strict=True))
+        for one in scored
     ]
     return {
         "seconds": time.perf_counter() - indexed,

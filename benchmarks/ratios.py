@@ -44,7 +44,9 @@ from analytics.estimation.pseudolabels import (
 from analytics.estimation.ratio_parts import listed
 from analytics.estimation.ratios import _Made, _made, missing_for_macro, missing_for_micro
 from sampling.designs import inclusion_probabilities
-from sampling.measures.families import RatioMeasure, parse_ratio
+from sampling.measures.families import Measure
+from sampling.measures.kinds import Ratio
+from sampling.measures.registry import parse_ratio
 from sampling.pooling import prior_utility
 from sampling.prediction import N_FOLDS, cross_fitted, rank_features
 
@@ -64,7 +66,7 @@ class Task:
     """A measure on a scale, with everybody's true values: runs, then pairs of neighbours."""
 
     title: str
-    measure: RatioMeasure
+    measure: Measure[Ratio]
     gains: Floats
     grade: Ints
     truth: dict[str, Floats]
@@ -124,7 +126,7 @@ def with_pairs(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
 
 
 def replicated(
-    measure: RatioMeasure, labels: PseudoLabels, setting: Setting, replicates: int, seed: int
+    measure: Measure[Ratio], labels: PseudoLabels, setting: Setting, replicates: int, seed: int
 ) -> _Made:
     ranks = setting.pool.ranks
     runs = [listed(measure, labels, row) for row in ranks]

@@ -24,7 +24,8 @@ from experiments.papers.sizes import ranking_contrast
 from experiments.parts.bailey import GRADES, RUNS, TOPICS, draw_pools
 from sampling.designs import inclusion_probabilities
 from sampling.draws import poisson_draw
-from sampling.measures.families import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, run_weights
+from sampling.measures.registry import parse_linear
 from sampling.strategies import STRATEGIES, question_influence, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"
@@ -43,7 +44,7 @@ def standard_errors(seed: int) -> dict[str, dict[str, float]]:
     """
     rng = np.random.default_rng(seed)
     pools = draw_pools(rng)
-    weights = run_weights(parse_measure(MEASURE), pools.ranks, TOPICS)
+    weights = run_weights(parse_linear(MEASURE), pools.ranks, TOPICS)
     # Everybody's ranking, and an even tenth, so that every document has a chance.
     pi = inclusion_probabilities(0.9 * _share(ranking_contrast(weights)) + 0.1 / pools.grade.size, DRAWN)
     drawn = poisson_draw(pi, rng.random(pi.size))

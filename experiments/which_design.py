@@ -23,7 +23,7 @@ from analytics.charts.theme import GOLD, INK
 from experiments.papers.forecasts import poisson_variance
 from sampling.designs import inclusion_probabilities
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
-from sampling.measures.families import parse_measure
+from sampling.measures.registry import parse_linear
 from sampling.pooling import Pool, pool, prior_utility
 from sampling.questions import (
     Design,
@@ -38,7 +38,7 @@ from sampling.questions import (
 )
 
 N_TOPICS, N_DOCUMENTS, N_RUNS, DEPTH, BUDGET = 200, 200, 8, 20, 1600
-MEASURE = parse_measure(f"DCG@{DEPTH}")
+MEASURE = parse_linear(f"DCG@{DEPTH}")
 NAMES = [f"run{number}" for number in range(N_RUNS)]
 
 

@@ -1,4 +1,4 @@
-"""A run as one Parquet file: write it, read what is asked for, take its top, evaluate it.
+"""A run as one Parquet file: write it, read what is asked for, take its top, find ranks.
 
 A row a document, in trec_eval's order (runs.py), topics ascending: ``topic_id``, ``doc_id``, ``score``, ``pair_hash``,
 the 64-bit hash of topic and document, and ``hash_order``, the rows by ascending hash. The run tag is in the file's
@@ -7,13 +7,12 @@ metadata. Evaluation reads the topics and the hashes only.
 
 import io
 import os
-import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 import polars as pl
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from judging.runs import (
     RUN_LIMITS,
-    Floats,
     Hashes,
     Ints,
     RunColumns,
@@ -32,18 +30,13 @@ from judging.runs import (
     read_run,
 )
 from judging.textfiles import Limits
-from judging.trec import QrelRecord
 
 __all__ = [
-    "JudgedPairs", "Rankings", "RunSummary", "TopicValues", "convert_runs", "evaluate", "evaluate_topics",
-    "find_ranks", "index_qrels", "rankings_frame", "read_rankings", "read_run", "top", "write_rankings",
+    "HashedRun", "Rankings", "RunSummary", "convert_runs", "find_ranks", "rankings_frame", "read_rankings",
+    "read_run", "top", "write_rankings",
 ]  # fmt: skip
 
 FORMAT = "2"  # of the columns; in the metadata. Format 1 was a layout of our own
-NO_CUTOFF = 1 << 62
-MEASURE = re.compile(
-    r"(?P<kind>P|AP|nDCG|DCG)(?:\(rel=(?P<grade>[1-9][0-9]*)\))?(?:@(?P<cutoff>[1-9][0-9]*))?"
-)
 
 
 @dataclass(frozen=True)
@@ -231,140 +224,29 @@ def top(rankings: Rankings, depth: int) -> pl.DataFrame:
     )
 
 
-@dataclass(frozen=True)
-class JudgedPairs:
-    """Qrels ready for evaluation: all their topics (ascending), and the pairs of a grade above 0.
+class HashedRun(Protocol):
+    """A run whose pairs are looked up by hash. Rows of topic t begin at ``topic_offsets[t]``; hashes ascend."""
 
-    ``hashes`` ascend; ``ideal_*`` are the same pairs in the ideal order, topic by topic.
-    """
-
-    topic_ids: tuple[str, ...]
-    topic_of: Ints
-    grades: Ints
-    hashes: Hashes
-    ideal_topic: Ints
-    ideal_rank: Ints
-    ideal_grade: Ints
+    @property
+    def topic_ids(self) -> tuple[str, ...]: ...
+    @property
+    def topic_offsets(self) -> Ints: ...
+    @property
+    def hashes(self) -> Hashes: ...
+    @property
+    def positions(self) -> NDArray[np.uint32]: ...
 
 
-def index_qrels(qrels: Iterable[QrelRecord]) -> JudgedPairs:
-    """Return qrels ready for `evaluate`. Grades of 0 or less count like unjudged, as in trec_eval."""
-    records = list(qrels)
-    topic_ids = tuple(sorted({record.topic_id for record in records}))
-    place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
-    found = [record for record in records if record.grade > 0]
-    hashes = hash_pairs([record.topic_id for record in found], [record.doc_id for record in found])
-    topic_of = np.array([place[record.topic_id] for record in found], dtype=np.int64)
-    grades = np.array([record.grade for record in found], dtype=np.int64)
-    order = np.argsort(hashes, kind="stable")
-    if np.any(hashes[order][1:] == hashes[order][:-1]):
-        raise ValueError("a (topic, document) is there twice in the qrels")
-    ideal = np.lexsort((-grades, topic_of))
-    counts = np.bincount(topic_of, minlength=len(topic_ids))
-    ideal_rank = np.arange(len(found)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-    return JudgedPairs(
-        topic_ids, topic_of[order], grades[order], hashes[order], topic_of[ideal], ideal_rank, grades[ideal]
-    )
-
-
-def find_ranks(rankings: Rankings, topic_ids: Sequence[str], topic_of: Ints, hashes: Hashes) -> Ints:
+def find_ranks(run: HashedRun, topic_ids: Sequence[str], topic_of: Ints, hashes: Hashes) -> Ints:
     """Return the rank at which the run returns each pair, 0 where it does not.
 
     Pair i is of topic ``topic_ids[topic_of[i]]`` with hash ``hashes[i]`` of `hash_pairs`; ascending hashes
     are found fastest. A wrong document is taken for the right one with chance n_rows / 2^64.
     """
-    starts = dict(zip(rankings.topic_ids, rankings.topic_offsets[:-1].tolist(), strict=True))
+    if not len(run.hashes):
+        return np.zeros(len(hashes), dtype=np.int64)
+    starts = dict(zip(run.topic_ids, run.topic_offsets[:-1].tolist(), strict=True))
     start = np.array([starts.get(topic_id, 0) for topic_id in topic_ids], dtype=np.int64)
-    place = np.minimum(np.searchsorted(rankings.hashes, hashes), len(rankings.hashes) - 1)
-    ranks = rankings.positions[place] - start[topic_of] + 1
-    return np.where(rankings.hashes[place] == hashes, ranks, 0)
-
-
-@dataclass(frozen=True)
-class TopicValues:
-    """``values[measure, topic]``; ``returned[topic]``: the run has at least one document for the topic."""
-
-    measures: tuple[str, ...]
-    topic_ids: tuple[str, ...]
-    values: Floats
-    returned: NDArray[np.bool_]
-
-
-def _parse(measure: str) -> tuple[str, int, int]:
-    match = MEASURE.fullmatch(measure)
-    if match is None or (match["kind"] == "P" and match["cutoff"] is None):
-        raise ValueError(
-            f"measure must be P@k, AP, nDCG or DCG, with (rel=g) and @k where wanted, not {measure!r}"
-        )
-    if match["grade"] and match["kind"] in ("nDCG", "DCG"):
-        raise ValueError(f"{match['kind']} has no relevance threshold: {measure!r}")
-    return match["kind"], int(match["grade"] or 1), int(match["cutoff"] or NO_CUTOFF)
-
-
-def _discounted(grades: Ints, ranks: Ints, topic_of: Ints, n_topics: int, cutoff: int) -> Floats:
-    """Return DCG by topic: sum of grade / log2(rank + 1) (Jarvelin & Kekalainen 2002; trec_eval)."""
-    gains = np.where(ranks <= cutoff, grades / np.log2(ranks + 1.0), 0.0)
-    return np.bincount(topic_of, weights=gains, minlength=n_topics).astype(np.float64)
-
-
-def _average_precision(ranks: Ints, topic_of: Ints, n_topics: int, cutoff: int) -> Floats:
-    """Return by topic the sum of precisions at the relevant documents; rows ordered by topic, rank."""
-    first = np.searchsorted(topic_of, np.arange(n_topics))
-    precisions = (np.arange(len(ranks)) - first[topic_of] + 1) / ranks
-    precisions = np.where(ranks <= cutoff, precisions, 0.0)
-    return np.bincount(topic_of, weights=precisions, minlength=n_topics).astype(np.float64)
-
-
-def _divide(numerator: Floats, denominator: Floats | Ints) -> Floats:
-    """Return the quotient; 0 for a topic without relevant documents, as trec_eval has it."""
-    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
-
-
-def _values(measure: str, judged: JudgedPairs, ranks: Ints, topic_of: Ints, grades: Ints) -> Floats:
-    kind, threshold, cutoff = _parse(measure)
-    n_topics = len(judged.topic_ids)
-    if kind in ("DCG", "nDCG"):
-        value = _discounted(grades, ranks, topic_of, n_topics, cutoff)
-        if kind == "DCG":
-            return value
-        ideal = _discounted(judged.ideal_grade, judged.ideal_rank, judged.ideal_topic, n_topics, cutoff)
-        return _divide(value, ideal)
-    relevant = grades >= threshold
-    if kind == "P":
-        return np.bincount(topic_of[relevant & (ranks <= cutoff)], minlength=n_topics) / cutoff
-    n_relevant = np.bincount(judged.topic_of[judged.grades >= threshold], minlength=n_topics)
-    return _divide(_average_precision(ranks[relevant], topic_of[relevant], n_topics, cutoff), n_relevant)
-
-
-def evaluate_topics(rankings: Rankings, judged: JudgedPairs, measures: Sequence[str]) -> TopicValues:
-    """Return P@k, AP, nDCG and DCG (with (rel=g) and @k as in ir_measures) for every topic of the qrels.
-
-    Complete judgments assumed: an unjudged document counts as not relevant. Equal to trec_eval, whose gain is
-    the grade. 0 for topics without relevant documents, and for topics that the run does not return.
-    """
-    ranks = find_ranks(rankings, judged.topic_ids, judged.topic_of, judged.hashes)
-    hits = np.flatnonzero(ranks)
-    hits = hits[np.lexsort((ranks[hits], judged.topic_of[hits]))]
-    found = ranks[hits], judged.topic_of[hits], judged.grades[hits]
-    ours = set(rankings.topic_ids)
-    return TopicValues(
-        measures=tuple(measures),
-        topic_ids=judged.topic_ids,
-        values=np.array([_values(measure, judged, *found) for measure in measures]),
-        returned=np.array([topic_id in ours for topic_id in judged.topic_ids]),
-    )
-
-
-def evaluate(
-    rankings: Rankings, judged: JudgedPairs, measures: Sequence[str], *, all_topics: bool = False
-) -> dict[str, float]:
-    """Return the mean of each measure over the topics of the qrels that the run returned (trec_eval).
-
-    ``all_topics``: over all topics of the qrels (trec_eval -c, ir_measures); those not returned count 0.
-    """
-    result = evaluate_topics(rankings, judged, measures)
-    counted = np.ones_like(result.returned) if all_topics else result.returned
-    if not counted.any():
-        raise ValueError(f"run {rankings.run_tag} returns no topic of the qrels")
-    means = result.values[:, counted].mean(axis=1)
-    return dict(zip(result.measures, means.tolist(), strict=True))
+    place = np.minimum(np.searchsorted(run.hashes, hashes), len(run.hashes) - 1)
+    ranks = run.positions[place] - start[topic_of] + 1
+    return np.where(run.hashes[place] == hashes, ranks, 0)

@@ -12,7 +12,8 @@ from django.db import connection
 
 from judging.models import Campaign, Collection, Run
 from judging.rankings import Rankings, read_rankings
-from sampling.measures.families import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, run_weights
+from sampling.measures.registry import parse_linear
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
 from sampling.sparse import SparseRuns
@@ -56,7 +57,7 @@ def weights_of_runs(ranks: SparseRuns, measure: str, n_topics: int) -> SparseRun
 def weights_of_runs(ranks: np.ndarray, measure: str, n_topics: int) -> FloatArray: ...
 def weights_of_runs(ranks: SparseRuns | np.ndarray, measure: str, n_topics: int) -> SparseRuns | FloatArray:
     """Return w[run, item] of the measure, in the form in which the ranks are given."""
-    parsed = parse_measure(measure)
+    parsed = parse_linear(measure)
     if isinstance(ranks, SparseRuns):
         return ranks.with_values(run_weights(parsed, ranks.value, n_topics))
     return np.stack([run_weights(parsed, row, n_topics) for row in ranks])

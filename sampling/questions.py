@@ -19,6 +19,7 @@ from sampling.designs import (
     uniform_design,
 )
 from sampling.measures.families import FloatArray, Measure, run_weights
+from sampling.measures.kinds import Linear
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.sizes import (
     IdenticalSystemsError,
@@ -217,7 +218,7 @@ class Importance:
 
 
 def importance(
-    question: str, measure: Measure, ranks: ArrayLike | SparseRuns, rows: Sequence[int], n_topics: int
+    question: str, measure: Measure[Linear], ranks: ArrayLike | SparseRuns, rows: Sequence[int], n_topics: int
 ) -> Importance:
     """Return what the runs' ranks say about every item.
 
@@ -247,13 +248,17 @@ def importance(
     return Importance(contrast, asked.item_sums(asked.value), average_run_design(weights))
 
 
-def _weights(measure: Measure, ranks: ArrayLike | SparseRuns, n_topics: int) -> SparseRuns:
+def _weights(measure: Measure[Linear], ranks: ArrayLike | SparseRuns, n_topics: int) -> SparseRuns:
     entries = as_ranks(ranks)
     return entries.with_values(run_weights(measure, entries.value, n_topics))
 
 
 def run_totals(
-    measure: Measure, ranks: ArrayLike | SparseRuns, rows: Sequence[int], n_topics: int, values: ArrayLike
+    measure: Measure[Linear],
+    ranks: ArrayLike | SparseRuns,
+    rows: Sequence[int],
+    n_topics: int,
+    values: ArrayLike,
 ) -> FloatArray:
     """Return sum of w * value over the items for every run in `rows`: its measure if the values were the gains."""
     weights = _weights(measure, ranks, n_topics).rows(rows)

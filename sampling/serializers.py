@@ -10,7 +10,8 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from judging.models import Campaign
-from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_linear
 from sampling.measures.spelling import MAX_CUTOFF
 from sampling.models import Audit, AuditSchedule, AuditStrategy, AuditTier, Draw
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design, QuestionRefused, question_rows
@@ -85,7 +86,7 @@ class DesignRequest(StrictSerializer):
     def validate_measure(self, name: str) -> str:
         scale = self.context["campaign"].scale
         try:
-            parsed = parse_measure(name)
+            parsed = parse_linear(name)
             grade_gains(parsed, scale.gains(), parsed.relevant_grade or scale.relevant_grade)
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from error
@@ -98,7 +99,7 @@ class DesignRequest(StrictSerializer):
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         """Return what was sent as `design`, and what else there was beside it."""
-        cutoff = parse_measure(sent["measure"]).cutoff
+        cutoff = parse_linear(sent["measure"]).last_rank
         if cutoff > sent["depth"]:
             reason = f"must be at least {cutoff}, the cutoff of {sent['measure']}: deeper ranks would never be judged"
             raise serializers.ValidationError({"depth": [reason]})

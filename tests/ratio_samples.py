@@ -3,7 +3,7 @@
 import numpy as np
 
 from analytics.estimation.pseudolabels import pseudo_labels
-from sampling.measures.families import parse_ratio
+from sampling.measures.registry import parse_ratio
 
 AP, NDCG = parse_ratio("AP"), parse_ratio("nDCG")
 

@@ -16,7 +16,8 @@ from analytics.estimation.importance import _designs, _joint_kernels, distinct_i
 from analytics.estimation.labels import integers
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratio_parts import Denominator, checked_ranks, listed, numerator
-from sampling.measures.families import RatioMeasure
+from sampling.measures.families import Measure
+from sampling.measures.kinds import Ratio
 
 
 def fixed_size_variance(error: ArrayLike, inclusion_probability: ArrayLike) -> float:
@@ -110,7 +111,7 @@ def topic_parts(
     return known + targets.totals_by_topic(drawn.surprise, topic, n_topics)
 
 
-def numerators(measure: RatioMeasure, labels: PseudoLabels, ranks: ArrayLike) -> Floats:
+def numerators(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike) -> Floats:
     """Return [run, topic], unbiased: sum of u*/log2(rank + 1), or ``sum_i (1/r_i) [u*_i + sum_{j above i} u*_i u*_j]``.
 
     The diagonal is u*, not its square: only products of *different* items keep their expectation under Poisson.
@@ -120,7 +121,7 @@ def numerators(measure: RatioMeasure, labels: PseudoLabels, ranks: ArrayLike) ->
     return np.stack([numerator(measure, labels, listed(measure, labels, row)).value for row in rank])
 
 
-def denominators(measure: RatioMeasure, labels: PseudoLabels) -> Floats:
+def denominators(measure: Measure[Ratio], labels: PseudoLabels) -> Floats:
     """Return [topic], what the mean over topics divides by: R, or the gain of the ideal ranking.
 
     R is ``max(sum u*, number found relevant, 1)``. The ideal ranking of a graded scale has stair j on its first

@@ -15,7 +15,8 @@ from analytics.estimation.estimators import Floats
 from analytics.estimation.graded_labels import topic_sums
 from analytics.estimation.labels import Ints
 from analytics.estimation.pseudolabels import PseudoLabels
-from sampling.measures.families import RatioMeasure
+from sampling.measures.families import Measure
+from sampling.measures.kinds import Ratio, sums_above
 
 
 def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
@@ -30,11 +31,6 @@ def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
     return rank.astype(np.int64, copy=False)
 
 
-def quotient(numerator: Floats, denominator: Floats) -> Floats:
-    """Return the quotient, 0 where both are 0 (nothing is relevant)."""
-    return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))
-
-
 @dataclass(frozen=True)
 class Listed:
     """One run's items within the cutoff, ordered by topic and rank."""
@@ -47,10 +43,9 @@ class Listed:
     place: Ints  # of the item among the noisy ones, -1 where its u* has no noise
 
 
-def listed(measure: RatioMeasure, labels: PseudoLabels, ranks: Ints) -> Listed:
+def listed(measure: Measure[Ratio], labels: PseudoLabels, ranks: Ints) -> Listed:
     """Return what a run lists within the cutoff; ValueError for two items at one rank."""
-    cutoff = np.iinfo(np.int64).max if measure.cutoff is None else measure.cutoff
-    item = np.flatnonzero((ranks > 0) & (ranks <= cutoff))
+    item = np.flatnonzero((ranks > 0) & (ranks <= measure.last_rank))
     item = item[np.lexsort((ranks[item], labels.topic_index[item]))]
     topic, rank = labels.topic_index[item], ranks[item]
     twice = (np.diff(topic) == 0) & (np.diff(rank) == 0)
@@ -60,19 +55,8 @@ def listed(measure: RatioMeasure, labels: PseudoLabels, ranks: Ints) -> Listed:
         )
     place = np.full(labels.topic_index.size, -1, dtype=np.int64)
     place[labels.judged[labels.noisy]] = np.arange(labels.noisy.size)
-    weight = 1 / rank if measure.family == "AP" else 1 / np.log2(rank + 1.0)
+    weight = measure.kind.numerator.weights(rank.astype(np.float64))
     return Listed(item, topic, rank, weight, labels.utility[item], place[item])
-
-
-def _before(values: Floats, topic: Ints) -> Floats:
-    """Return the sum of the values before each row within its topic; rows are sorted by topic."""
-    if topic.size == 0:
-        return values
-    total = np.cumsum(values, axis=0)
-    exclusive = total - values
-    first = np.flatnonzero(np.diff(topic, prepend=-1))
-    start = exclusive[first]
-    return np.asarray(exclusive - np.repeat(start, np.diff(first, append=topic.size), axis=0))
 
 
 def _by_topic(values: Floats, topic: Ints, n_topics: int) -> Floats:
@@ -103,22 +87,22 @@ class Numerator:
         mine = noise[self.place]
         terms = mine * self.slope[:, None]
         if self.weight is not None:
-            terms += mine * self.weight[:, None] * _before(mine, self.topic)
+            terms += mine * self.weight[:, None] * sums_above(mine, self.topic)
         return self.value[:, None] + _by_topic(terms, self.topic, self.value.size)
 
 
-def numerator(measure: RatioMeasure, labels: PseudoLabels, run: Listed) -> Numerator:
+def numerator(measure: Measure[Ratio], labels: PseudoLabels, run: Listed) -> Numerator:
     """Return the polynomial of one run."""
     noisy = run.place >= 0
     place, topic = run.place[noisy], run.topic[noisy]
     weighted = run.weight * run.utility
-    if measure.family == "nDCG":
+    if not measure.kind.numerator.has_products:
         value = topic_sums(run.topic, weighted[None], labels.n_topics)[0]
         return Numerator(value, place, topic, run.weight[noisy], None)
-    above = _before(run.utility, run.topic)
+    above = sums_above(run.utility, run.topic)
     terms = np.stack([weighted * (1 + above), weighted])
     value, total = topic_sums(run.topic, terms, labels.n_topics)
-    below = total[run.topic] - _before(weighted, run.topic) - weighted
+    below = total[run.topic] - sums_above(weighted, run.topic) - weighted
     slope = run.weight * (1 + above) + below
     return Numerator(value, place, topic, slope[noisy], run.weight[noisy])
 
@@ -126,14 +110,13 @@ def numerator(measure: RatioMeasure, labels: PseudoLabels, run: Listed) -> Numer
 class Denominator:
     """R, or the gain of the ideal ranking, per topic, from the numbers of items on the stairs."""
 
-    def __init__(self, measure: RatioMeasure, labels: PseudoLabels):
+    def __init__(self, measure: Measure[Ratio], labels: PseudoLabels):
         self.labels, self.measure = labels, measure
         noisy = labels.topic_index[labels.judged[labels.noisy]]
         self.order = np.argsort(noisy, kind="stable")
         self.topic = noisy[self.order]
         pooled = int(np.bincount(labels.topic_index, minlength=1).max(initial=1))
-        depth = pooled if measure.cutoff is None else min(measure.cutoff, max(pooled, 1))
-        self.ideal = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(1, depth + 1) + 1.0))))
+        self.depth = min(measure.last_rank, pooled)
 
     def values(
         self, stair_noise: Sequence[Floats] | None = None, found_noise: Sequence[Floats] | None = None
@@ -147,16 +130,7 @@ class Denominator:
         """
         totals = self._disturbed(self.labels.stair_total, stair_noise)
         found = self._disturbed(self.labels.stair_found, found_noise)
-        if self.measure.family == "AP":
-            whole = np.maximum(totals[0].sum(axis=0), found[0].sum(axis=0))
-            return np.maximum(np.maximum(totals[0], found[0]), 1.0), whole
-        macro, micro = np.zeros_like(totals[0]), np.zeros_like(totals[0])
-        steps = np.arange(self.ideal.size, dtype=np.float64)
-        for stair, step in enumerate(self.labels.steps):
-            count = np.maximum(totals[stair], found[stair])
-            micro += step * np.interp(count, steps, self.ideal)
-            macro += step * np.interp(np.maximum(count, 1.0) if stair == 0 else count, steps, self.ideal)
-        return macro, micro.sum(axis=0)
+        return self.measure.kind.denominator(self.labels.steps, totals, found, self.depth)
 
     def _disturbed(self, counts: Floats, noise: Sequence[Floats] | None) -> list[Floats]:
         """Return [topic, replicate] per stair: the counts with their noise."""

@@ -33,8 +33,9 @@ from analytics.estimation.estimators import (
 )
 from analytics.estimation.labels import Ints
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratio_parts import Denominator, Listed, checked_ranks, listed, numerator, quotient
-from sampling.measures.families import RatioMeasure
+from analytics.estimation.ratio_parts import Denominator, Listed, checked_ranks, listed, numerator
+from sampling.measures.families import Measure
+from sampling.measures.kinds import Ratio, quotient
 
 REPLICATES = 1000
 CHUNK_NUMBERS = 1_000_000  # of one array of replicates: 8 MB
@@ -70,7 +71,7 @@ class _Made:
 
 
 def _replicated(
-    measure: RatioMeasure, labels: PseudoLabels, runs: Sequence[Listed], replicates: int, seed: int
+    measure: Measure[Ratio], labels: PseudoLabels, runs: Sequence[Listed], replicates: int, seed: int
 ) -> _Replicated:
     numerators = [numerator(measure, labels, run) for run in runs]
     denominator = Denominator(measure, labels)
@@ -103,7 +104,7 @@ def _replicated(
 
 
 def _made(
-    measure: RatioMeasure,
+    measure: Measure[Ratio],
     labels: PseudoLabels,
     rank: Ints,
     runs: Sequence[Listed],
@@ -122,7 +123,7 @@ def _made(
 
 
 def ratio_estimates(
-    measure: RatioMeasure,
+    measure: Measure[Ratio],
     labels: PseudoLabels,
     ranks: ArrayLike,
     *,
@@ -151,8 +152,8 @@ def ratio_estimates(
 
     Parameters
     ----------
-    measure : RatioMeasure
-        Of `sampling.measures.families.parse_ratio`.
+    measure : Measure[Ratio]
+        Of `sampling.measures.registry.parse_ratio`.
     labels : PseudoLabels
         For AP of one stair of step 1: make them with gains of 0 and 1.
     ranks : int array [run, frame]
@@ -177,7 +178,7 @@ def ratio_estimates(
     made = _made(measure, labels, rank, runs, replicates, seed)
     ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
     known = rank[:, labels.judged[labels.counted]]
-    known = known * (known <= (measure.cutoff or np.iinfo(np.int64).max))
+    known = known * (known <= measure.last_rank)
     results = [
         _result(measure, labels, made, (run,), int(np.count_nonzero(known[run]))) for run in range(len(rank))
     ]
@@ -192,15 +193,17 @@ def ratio_estimates(
 
 
 def _checked_pairs(
-    measure: RatioMeasure,
+    measure: Measure[Ratio],
     labels: PseudoLabels,
     n_runs: int,
     pairs: Sequence[tuple[int, int]] | None,
     replicates: int,
 ) -> list[tuple[int, int]]:
     """Return the wanted pairs; ValueError for what `ratio_estimates` cannot do."""
-    if measure.family == "AP" and labels.steps.tolist() != [1.0]:
-        raise ValueError(f"AP needs labels of one stair of step 1, got steps {labels.steps.tolist()}")
+    if measure.binary and labels.steps.tolist() != [1.0]:
+        raise ValueError(
+            f"{measure.name} needs labels of one stair of step 1, got steps {labels.steps.tolist()}"
+        )
     if replicates < 100:
         raise ValueError(f"replicates must be at least 100, got {replicates}")
     wanted = list(combinations(range(n_runs), 2)) if pairs is None else list(pairs)
@@ -211,7 +214,7 @@ def _checked_pairs(
 
 
 def _result(
-    measure: RatioMeasure, labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio], labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the answer for a run, or for the difference of two."""
     if used < FEWEST_ITEMS and not labels.is_census:
@@ -236,7 +239,7 @@ def _result(
 
 
 def _micro(
-    measure: RatioMeasure, labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio], labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the ratio of the sums over topics, or why there is none."""
     missing = missing_for_micro(labels)

@@ -6,7 +6,7 @@ returns, within the cutoff, only what could have been drawn; else there is no es
 corrects the grades as it does everywhere in Touchstone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -21,10 +21,13 @@ from analytics.estimation.labels import JUDGE_BIAS, item_means
 from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
 from analytics.estimation.topics import over_topics
-from analytics.releases.sampled import Placed, Sampled
-from analytics.releases.scoring import Asked, Grades, Ranking, by_topic
+from analytics.releases.sampled import Placed, Ranking, Sampled
 from analytics.releases.verify_facts import Facts, Floats, Ints
-from sampling.measures.families import Measure, RatioMeasure, rank_weights
+from judging.rankings import HashedRun
+from sampling.measures.families import Measure, rank_weights
+from sampling.measures.kinds import Kind, Linear, Ratio
+from sampling.measures.registry import parse_linear, parse_ratio
+from sampling.measures.scoring import JudgedPairs, ScaledMeasure, evaluate_topics
 
 NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
 Result = Estimate | Refusal
@@ -73,23 +76,43 @@ def _as_json(result: Result) -> dict[str, Any]:
 
 
 def evaluate(
-    sampled: Sampled, about: Mapping[str, Any], measure: Asked, ranking: Ranking, grades: Grades
-) -> Evaluated:
-    """Return what the release says of the run.
+    sampled: Sampled,
+    about: Mapping[str, Any],
+    measures: Sequence[ScaledMeasure],
+    ranking: Ranking,
+    run: HashedRun,
+    judged: JudgedPairs,
+) -> list[Evaluated]:
+    """Return what the release says of the run, in each of the measures.
 
     Parameters
     ----------
     about
         What estimates.json says of each measure by name: which prediction fits which gains.
-    ranking, grades
-        The run's documents by topic, best first; the grades of qrels.txt by topic and document.
+    ranking, run
+        The run's documents by topic, best first; the same as the evaluator takes it.
+    judged
+        The grades of qrels.txt.
     """
-    values = by_topic(measure, ranking, grades)
-    mean = float(np.mean(list(values.values()))) if values else 0.0
+    scores = evaluate_topics(run, judged, measures)
+    placed = Placed.of(sampled.facts, ranking)
+    return [
+        _evaluated(sampled, about, measure, placed, dict(zip(scores.topic_ids, values.tolist(), strict=True)))
+        for measure, values in zip(measures, scores.values, strict=True)
+    ]
+
+
+def _evaluated(
+    sampled: Sampled,
+    about: Mapping[str, Any],
+    measure: ScaledMeasure,
+    placed: Placed,
+    values: Mapping[str, float],
+) -> Evaluated:
     plain = Evaluated(
         measure=measure.name,
-        ir_measures=measure.spelled,
-        qrels=mean,
+        ir_measures=measure.ir_measures,
+        qrels=float(np.mean(list(values.values()))) if values else 0.0,
         estimator="",
         estimate=NOTHING,
         corrected=NOTHING,
@@ -98,16 +121,17 @@ def evaluate(
         outside=Outside(0.0, None, None),
         by_topic={topic: {"qrels": value} for topic, value in values.items()},
     )
-    if measure.parsed is None:
+    if measure.measure is None:
         return plain
-    prediction = _prediction(sampled.facts, about, measure)
-    placed = Placed.of(sampled.facts, ranking)
-    if isinstance(measure.parsed, RatioMeasure):
-        return _ratio(plain, sampled, measure, measure.parsed, placed, prediction)
-    return _linear(plain, sampled, measure, measure.parsed, placed, prediction)
+    estimated = BY_KIND.get(type(measure.measure.kind))
+    if estimated is None:
+        return _all_refused(
+            plain, Refusal(f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it")
+        )
+    return estimated(plain, sampled, measure, placed, _prediction(sampled.facts, about, measure))
 
 
-def _prediction(facts: Facts, about: Mapping[str, Any], measure: Asked) -> Floats:
+def _prediction(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> Floats:
     """Return the predicted gain of every pair, if the release has predictions for these gains; else zeros."""
     for known in about.values():
         if known["gains"] == measure.gains.tolist() and known.get("prediction") in facts.predictions:
@@ -119,15 +143,16 @@ def _prediction(facts: Facts, about: Mapping[str, Any], measure: Asked) -> Float
 
 
 def _linear(
-    plain: Evaluated, sampled: Sampled, measure: Asked, parsed: Measure, placed: Placed, prediction: Floats
+    plain: Evaluated, sampled: Sampled, measure: ScaledMeasure, placed: Placed, prediction: Floats
 ) -> Evaluated:
     facts, n_topics = sampled.facts, len(sampled.facts.topics)
-    table = rank_weights(parsed, parsed.cutoff) / n_topics
-    near = placed.rank <= parsed.cutoff
+    parsed = parse_linear(measure.name)
+    table = rank_weights(parsed, parsed.last_rank) / n_topics
+    near = placed.rank <= parsed.last_rank
     weights = np.zeros(facts.topic.size)
     weights[placed.place[near]] = table[placed.rank[near] - 1]
     never = (facts.first_probability == 0).all(axis=0)
-    beyond = float(table[placed.outside[placed.outside <= parsed.cutoff] - 1].sum() + weights[never].sum())
+    beyond = float(table[placed.outside[placed.outside <= parsed.last_rank] - 1].sum() + weights[never].sum())
     whole = beyond + float(weights[~never].sum())
     inside = np.where(never, 0.0, weights)
     estimator, found, parts_as_given = _as_given(sampled, measure, inside, prediction)
@@ -187,7 +212,7 @@ def _not_in_frame(outside: Outside, measure: str) -> Refusal:
 
 
 def _as_given(
-    sampled: Sampled, measure: Asked, weights: Floats, prediction: Floats
+    sampled: Sampled, measure: ScaledMeasure, weights: Floats, prediction: Floats
 ) -> tuple[str, Result, Floats]:
     """Return estimator, estimate with the grades as given, and its part of every topic."""
     facts, refused = sampled.facts, sampled.refused
@@ -223,7 +248,9 @@ def _as_given(
     return name, result, _topic_parts(facts, weights, prediction, surprise)
 
 
-def _audited(sampled: Sampled, measure: Asked, weights: Floats, prediction: Floats) -> tuple[Result, Floats]:
+def _audited(
+    sampled: Sampled, measure: ScaledMeasure, weights: Floats, prediction: Floats
+) -> tuple[Result, Floats]:
     """Return the estimate corrected by the audit, and its part of every topic."""
     facts, is_open = sampled.facts, sampled.is_open
     if sampled.not_audited is not None:
@@ -268,16 +295,14 @@ def _over_topics(found: Result, parts: Floats, sources: Sequence[str]) -> Result
 def _ratio(
     plain: Evaluated,
     sampled: Sampled,
-    measure: Asked,
-    parsed: RatioMeasure,
+    measure: ScaledMeasure,
     placed: Placed,
     prediction: Floats,
 ) -> Evaluated:
     """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
-    facts = sampled.facts
-    cutoff = parsed.cutoff or np.iinfo(np.int64).max
-    n_outside = int((placed.outside <= cutoff).sum())
-    near = int((placed.rank <= cutoff).sum())
+    facts, parsed = sampled.facts, parse_ratio(measure.name)
+    n_outside = int((placed.outside <= measure.last_rank).sum())
+    near = int((placed.rank <= measure.last_rank).sum())
     none = Refusal("a ratio's interval is for these topics; there is none for the population of topics")
     plain = replace(plain, estimator="ratio", estimate_over_topics=none, corrected_over_topics=none)
     if n_outside or (facts.first_probability == 0).all(axis=0).any():
@@ -301,7 +326,7 @@ def _ratio(
 
 
 def _ratio_as_given(
-    sampled: Sampled, measure: Asked, parsed: RatioMeasure, ranks: Ints, shared: dict[str, Any]
+    sampled: Sampled, measure: ScaledMeasure, parsed: Measure[Ratio], ranks: Ints, shared: dict[str, Any]
 ) -> Result:
     facts = sampled.facts
     labels = pseudo_labels(
@@ -315,7 +340,7 @@ def _ratio_as_given(
 
 
 def _ratio_audited(
-    sampled: Sampled, measure: Asked, parsed: RatioMeasure, ranks: Ints, shared: dict[str, Any]
+    sampled: Sampled, measure: ScaledMeasure, parsed: Measure[Ratio], ranks: Ints, shared: dict[str, Any]
 ) -> Result:
     facts, is_open = sampled.facts, sampled.is_open
     labels = corrected_pseudo_labels(
@@ -329,3 +354,9 @@ def _ratio_audited(
         gains=measure.gains,
     )
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+
+
+BY_KIND: dict[type[Kind], Callable[[Evaluated, Sampled, ScaledMeasure, Placed, Floats], Evaluated]] = {
+    Linear: _linear,
+    Ratio: _ratio,
+}

@@ -1,13 +1,14 @@
 """The sample that a release holds, as evaluations need it: its chances, and where a run's documents are in it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from analytics.estimation.estimators import Refusal
-from analytics.releases.scoring import Ranking
 from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
 
+Ranking = Mapping[str, Sequence[str]]  # by topic, the documents, best first
 SEED = 20261121  # of the bootstrap, where the release names none: an evaluation gives the same numbers every time
 
 

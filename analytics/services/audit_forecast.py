@@ -20,7 +20,8 @@ from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.frames import weights_of_runs
-from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditStrategy, AuditTier, Draw
 from sampling.services.auditable import asked_runs
 from sampling.strategies import error_variance, question_influence
@@ -38,7 +39,7 @@ def store_forecasts(
     Reads the estimates, the schedule and the newest audit; everything else is in the arrays. Numbers are the same for
     the same draw and as many judgments: these are the seed.
     """
-    measure = parse_measure(arrays.draw.parameters["measure"])
+    measure = parse_linear(arrays.draw.parameters["measure"])
     chosen, half_width_now = _target(computation, arrays, measure.name)
     run, run_b = chosen
     given = {
@@ -150,7 +151,7 @@ def _read(
     members: NDArray[np.bool_],
     n_more: float,
 ) -> _NextAudit:
-    measure = parse_measure(arrays.draw.parameters["measure"])
+    measure = parse_linear(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     gains = np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
     places = arrays.judged[members]

@@ -14,7 +14,8 @@ from analytics.services.confusions import ConfusionCounts
 from judging.models import Adjudication, Campaign, Item
 from sampling.audit_plan import middle_grades
 from sampling.frames import weights_of_runs
-from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_linear
 
 MOST = 200
 
@@ -25,7 +26,7 @@ def store_disputed(
     """Store the items most in question, the worst first; those that gold or a manager has decided are left out."""
     if not arrays.judged.size:
         return []
-    parsed = parse_measure(arrays.draw.parameters["measure"])
+    parsed = parse_linear(arrays.draw.parameters["measure"])
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     shrunk = shrink(counts.together) if counts.together.size else Refusal("nobody has judged yet")
     labels = (arrays.label_item, arrays.label_assessor, arrays.label_grade)

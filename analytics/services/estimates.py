@@ -28,7 +28,9 @@ from analytics.services.ratio_estimates import ratio_results
 from analytics.services.raw_estimates import as_judged, importance
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
-from sampling.measures.families import grade_gains, measure_kind, parse_measure, parse_ratio, run_weights
+from sampling.measures.families import grade_gains, run_weights
+from sampling.measures.kinds import Ratio
+from sampling.measures.registry import parse_linear, parse_measure, parse_ratio
 from sampling.models import Draw
 
 ASK = "“May I score my run?” on the page of results says "
@@ -107,7 +109,7 @@ class Targets:
 
 
 def targets_of(basis: Basis, measure: str) -> Targets:
-    parsed, arrays, scale = parse_measure(measure), basis.arrays, basis.campaign.scale
+    parsed, arrays, scale = parse_linear(measure), basis.arrays, basis.campaign.scale
     relevant = parsed.relevant_grade or scale.relevant_grade
     weights = TargetWeights(weights_of_runs(arrays.returned, measure, arrays.n_topics))
     outside = [float(run_weights(parsed, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
@@ -162,7 +164,7 @@ def _settled(
 
 def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
     """Return the estimates of the measure: naive, corrected, matrix inverse and, if known, the true values."""
-    if measure_kind(measure) == "ratio":
+    if isinstance(parse_measure(measure).kind, Ratio):
         return _ratio_columns(basis, measure)
     targets = targets_of(basis, measure)
     found, over_topics, n_items = corrected_estimates(basis, targets)
@@ -180,7 +182,7 @@ def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
 
 def _ratio_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
     arrays = basis.arrays
-    cutoff = parse_ratio(measure).cutoff or np.iinfo(np.int64).max
+    cutoff = parse_ratio(measure).last_rank
     outside = np.array([float(np.count_nonzero(ranks <= cutoff)) for ranks in arrays.ranks_outside])
     pairs = np.triu_indices(len(arrays.runs), 1)
     n_targets = outside.size + pairs[0].size

@@ -9,7 +9,7 @@ from analytics.models import Computation, ConfusionEstimate, Method
 from analytics.planning.planner import METHODS, Plan, difference_plans
 from judging.models import Campaign
 from sampling.frames import newest_draw
-from sampling.measures.families import parse_measure
+from sampling.measures.registry import parse_linear
 
 PER_TOPIC = ("independent audits", "shared audit")
 
@@ -36,7 +36,7 @@ def papers_plans(
     cost_gold: float,
 ) -> list[PapersPlan] | str:
     """Return plans for that difference at that power, from the judges' pooled errors; or why there are none."""
-    parsed = parse_measure(measure)
+    parsed = parse_linear(measure)
     if not parsed.binary or "" in runs:
         return "the papers plan a difference of two runs in P@k"
     known = _known(campaign, computation, measure, runs)
@@ -45,7 +45,7 @@ def papers_plans(
     cost_document = cost_judgment * campaign.judgments_per_item
     given: dict[str, Any] = {**known, "cost_gold": cost_gold, "power": power}
     try:
-        by_topic = difference_plans(difference, cost_bronze=cost_document * parsed.cutoff, **given)
+        by_topic = difference_plans(difference, cost_bronze=cost_document * parsed.last_rank, **given)
         by_document = difference_plans(difference, cost_bronze=cost_document, **given)
     except ValueError as error:  # labels that say nothing, a share of 0 or 1
         return str(error)
@@ -64,7 +64,7 @@ def _known(
     pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
     if pooled is None:
         return "the judges' errors are not known yet"
-    relevant = parse_measure(measure).relevant_grade or campaign.scale.relevant_grade
+    relevant = parse_linear(measure).relevant_grade or campaign.scale.relevant_grade
     counts = np.array(pooled.counts, dtype=np.float64)
     of_relevant, of_others = counts[relevant:], counts[:relevant]
     if of_relevant.sum() <= 0 or of_others.sum() <= 0:

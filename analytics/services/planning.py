@@ -14,7 +14,8 @@ from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
-from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_linear
 
 POINTS = 25  # of a curve
 EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none
@@ -231,7 +232,7 @@ def _explained(campaign: Campaign, computation: Computation, measure: str) -> fl
     pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
     if pooled is None:
         return None
-    parsed = parse_measure(measure)
+    parsed = parse_linear(measure)
     counts = np.array(pooled.counts, dtype=np.float64)
     gains = grade_gains(
         parsed, campaign.scale.gains(), parsed.relevant_grade or campaign.scale.relevant_grade

@@ -21,7 +21,9 @@ from analytics.models import Method
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.measures.families import RatioMeasure, grade_gains, parse_ratio
+from sampling.measures.families import Measure, grade_gains
+from sampling.measures.kinds import Ratio
+from sampling.measures.registry import parse_ratio
 
 
 def ratio_results(
@@ -58,7 +60,7 @@ def ratio_results(
 
 
 def _estimated(
-    arrays: CampaignArrays, measure: RatioMeasure, labels: PseudoLabels
+    arrays: CampaignArrays, measure: Measure[Ratio], labels: PseudoLabels
 ) -> Sequence[Value | Refusal]:
     return ratio_estimates(measure, labels, arrays.ranks, seed=arrays.last_judgment_id)
 

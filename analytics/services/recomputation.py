@@ -23,12 +23,11 @@ from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions
 from judging.models import Assessor, Campaign, Judgment
 from sampling.frames import newest_draw
-from sampling.measures.families import parse_measure
+from sampling.measures.registry import reported_measures
 from sampling.models import Draw
 from touchstone import jobs
 from touchstone.models import Event
 
-MEASURES = ["P@10", "DCG@10", "RBP@20"]
 COMMIT_MAY_TAKE = timedelta(seconds=5)
 SHORTEST_PAUSE, PAUSE_FACTOR = timedelta(seconds=10), 60
 Progress = Callable[[int, int, str], None]
@@ -37,12 +36,7 @@ Progress = Callable[[int, int, str], None]
 def measures_of(campaign: Campaign) -> list[str]:
     """Return the measures that fit the campaign's pool: none may look deeper than was pooled."""
     parameters = newest_draw(campaign).parameters
-    depth = parameters["depth"]
-    asked = [parameters["measure"], *MEASURES]
-    names = list(dict.fromkeys(parse_measure(name).name for name in asked))
-    linear = [name for name in names if parse_measure(name).cutoff <= depth]
-    # AP looks as deep as was pooled: deeper ranks are not judged, and count as not relevant.
-    return [*linear, *(["nDCG@10"] if depth >= 10 else []), f"AP@{depth}"]
+    return reported_measures(parameters["measure"], parameters["depth"])
 
 
 def recompute(

@@ -19,7 +19,9 @@ from judging.models import Campaign, Run
 from judging.rankings import Rankings, read_rankings, top
 from judging.services.errors import Refused
 from sampling.frames import load_frame, mean_gains, newest_draw
-from sampling.measures.families import Measure, grade_gains, parse_measure, run_weights
+from sampling.measures.families import Measure, grade_gains, run_weights
+from sampling.measures.kinds import Linear
+from sampling.measures.registry import parse_linear
 from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior
@@ -83,7 +85,7 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
     frame = load_frame(draw)
     frame = frame.with_columns(spread=pl.Series(_spread(draw, frame) * gain))
     rankings = [_rankings(run) for run in runs]
-    table = _with_documents_of(frame, rankings, measure.cutoff, draw.parameters["topics"])
+    table = _with_documents_of(frame, rankings, measure.last_rank, draw.parameters["topics"])
     weights = _difference(measure, [table[f"rank_{n}"].to_numpy() for n in range(len(runs))], _n_topics(draw))
     if not weights.any():
         raise ReuseRefused(_no_weight(asked, measure))
@@ -121,13 +123,13 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
 # -- what is asked ------------------------------------------------------------------------------------------
 
 
-def checked(campaign: Campaign, asked: Asked) -> tuple[Draw, Measure, list[Run]]:
+def checked(campaign: Campaign, asked: Asked) -> tuple[Draw, Measure[Linear], list[Run]]:
     """Return the newest batch, the measure and the runs that are asked about."""
     draw = newest_draw(campaign)
     if draw is None:
         raise ReuseRefused("nothing was drawn in this campaign yet: there are no judgments to use")
     try:
-        measure = parse_measure(asked.measure)
+        measure = parse_linear(asked.measure)
         relevant_gain(campaign, measure)
     except ValueError as error:
         raise ReuseRefused(str(error)) from error
@@ -140,13 +142,13 @@ def checked(campaign: Campaign, asked: Asked) -> tuple[Draw, Measure, list[Run]]
     return draw, measure, [known[run_id] for run_id in asked.runs]
 
 
-def relevant_gain(campaign: Campaign, measure: Measure) -> float:
+def relevant_gain(campaign: Campaign, measure: Measure[Linear]) -> float:
     """Return the mean gain of a relevant document: what the guess of relevance is worth in the measure."""
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     return float(grade_gains(measure, campaign.scale.gains(), relevant)[relevant:].mean())
 
 
-def _no_weight(asked: Asked, measure: Measure) -> str:
+def _no_weight(asked: Asked, measure: Measure[Linear]) -> str:
     if asked.against:
         return (
             f"{asked.run} and {asked.against} rank alike inside the cutoff of {measure.name}: the difference is "
@@ -192,7 +194,7 @@ def _with_documents_of(
     return table.with_columns(pl.col("spread").fill_null(1.0)).fill_null(0)
 
 
-def _difference(measure: Measure, ranks: Sequence[np.ndarray], n_topics: int) -> Floats:
+def _difference(measure: Measure[Linear], ranks: Sequence[np.ndarray], n_topics: int) -> Floats:
     weights = [run_weights(measure, row, n_topics) for row in ranks]
     return weights[0] if len(weights) == 1 else np.asarray(weights[0] - weights[1])
 
@@ -250,7 +252,7 @@ def _number(value: float | Refusal) -> float | None:
 
 
 def _usual(
-    draw: Draw, frame: pl.DataFrame, measure: Measure, asked: Asked, campaign: Campaign
+    draw: Draw, frame: pl.DataFrame, measure: Measure[Linear], asked: Asked, campaign: Campaign
 ) -> float | None:
     """Return the median half-width that the judgments give the other runs of the draw: a sensible thing to ask for.
 
@@ -272,7 +274,7 @@ def _usual(
 
 
 def _weights_in_frame(
-    draw: Draw, frame: pl.DataFrame, measure: Measure, campaign: Campaign, run_ids: Sequence[str]
+    draw: Draw, frame: pl.DataFrame, measure: Measure[Linear], campaign: Campaign, run_ids: Sequence[str]
 ) -> dict[str, Floats]:
     """Return run -> w over the frame, of the runs that return nothing else inside the cutoff."""
     runs = list(campaign.collection.runs.filter(run_id__in=run_ids))
@@ -280,7 +282,7 @@ def _weights_in_frame(
         return {}
     topics = draw.parameters["topics"]
     found, outside = ranks_in_pairs(
-        [_rankings(run) for run in runs], frame["topic_id"], frame["doc_id"], measure.cutoff, topics
+        [_rankings(run) for run in runs], frame["topic_id"], frame["doc_id"], measure.last_rank, topics
     )
     inside = [place for place in range(len(runs)) if not outside[place].size]
     return {runs[place].run_id: run_weights(measure, found.row(place), len(topics)) for place in inside}

@@ -28,7 +28,7 @@ from judging.services.errors import ImportRefused, Refused
 from judging.services.files import import_runs
 from judging.services.sources import remove_orphans, store
 from sampling.frames import newest_draw
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import sums_among
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -211,7 +211,7 @@ def only(arrays: CampaignArrays, run_keys: list[int]) -> CampaignArrays:
 
 def _reuse(campaign: Campaign, run: Run) -> dict[str, Any] | None:
     """Return how well the judgments cover the run in the campaign's own measure, where that is a sum."""
-    measure = next(name for name in measures_of(campaign) if measure_kind(name) == "linear")
+    measure = sums_among(measures_of(campaign))[0]
     try:
         return {
             "measure": measure,

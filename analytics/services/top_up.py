@@ -73,7 +73,7 @@ def design_of(campaign: Campaign, asked: Asked, budget: int) -> Design:
         question="pair" if asked.against else "system",
         runs=asked.runs,
         measure=measure.name,
-        depth=max(draw.parameters["depth"], measure.cutoff),
+        depth=max(draw.parameters["depth"], measure.last_rank),
         budget=budget,
         other_runs_share=0.0,
         uniform_share=0.0,

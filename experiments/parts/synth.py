@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sampling.measures.families import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, run_weights
+from sampling.measures.registry import parse_linear
 
 IndexArray = NDArray[np.int64]
 GradeArray = NDArray[np.uint8]
@@ -22,7 +23,7 @@ USERS, ITEMS, GRADES = 6000, 2000, 5
 # The paper calls these the parameters of a Dirichlet distribution. Only independent grades with these
 # probabilities give its tables (docs/methods/derivations/schnabel.md, section 1.3).
 GRADE_PROBABILITIES = (0.54, 0.25, 0.175, 0.03, 0.005)
-DCG = parse_measure(f"DCG(dcg='ln')@{ITEMS}")
+DCG = parse_linear(f"DCG(dcg='ln')@{ITEMS}")
 SMALLEST_SHARE = 1e-20  # a cell with less of the users is left out; all of them together are below 1e-16
 
 

@@ -29,7 +29,8 @@ from experiments.parts.synth import (
     true_scores,
     user_scores,
 )
-from sampling.measures.families import FloatArray, parse_measure, run_weights
+from sampling.measures.families import FloatArray, run_weights
+from sampling.measures.registry import parse_linear
 
 DRAWS_PER_USER = 5  # Tables 2 to 4: n = 5 |X|
 GUESSES = ("u~", "u*")
@@ -78,7 +79,7 @@ def _trials(on: Data, system: int, design: str, stream: int) -> Trials:
 
 def shallow_pool(synth: Synth) -> FloatArray:
     """Return each system's score when only the first five of each ranking are judged."""
-    shallow = run_weights(parse_measure(f"DCG(dcg='ln')@{DRAWS_PER_USER}"), synth.ranks, n_topics=1)
+    shallow = run_weights(parse_linear(f"DCG(dcg='ln')@{DRAWS_PER_USER}"), synth.ranks, n_topics=1)
     return np.asarray((shallow * synth.share * synth.grade).sum(axis=1), dtype=np.float64)
 
 
@@ -216,7 +217,7 @@ def table3(on: Data) -> list[Row]:
 
 def _last_rank_rows(synth: Synth) -> list[Row]:
     """Return erratum 11: the guess 4 (1 - rank/2000) is 0 at rank 2000, so OPT's design never draws it."""
-    weights = run_weights(parse_measure(f"DCG(dcg='ln')@{ITEMS}"), system_ranks()[0], n_topics=1)
+    weights = run_weights(parse_linear(f"DCG(dcg='ln')@{ITEMS}"), system_ranks()[0], n_topics=1)
     guess = 4.0 * (1.0 - np.arange(1, ITEMS + 1) / ITEMS)
     never = float(unsupported_share(weights, single_design(weights, guess))[0])
     positive = single_design(synth.weights[0], 4.0 * (1.0 - (synth.ranks[0] - 1) / ITEMS))

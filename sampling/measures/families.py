@@ -1,270 +1,128 @@
-"""Measures by name: linear ones as weights, and ratios (nDCG, AP) that `analytics.estimation.ratios` estimates.
+"""What a measure is: a family with its parameters and a cutoff; and the weights and gains that follow from it.
 
-A linear measure is a sum over returned documents of lambda(rank) * gain(grade), so that a sample of judged
-documents estimates it without bias: `parse_measure`. nDCG and AP are divided by something unknown, which
-depends on documents nobody has judged: `parse_ratio`. Errors of predicted grades are in
-`experiments.papers.grade_errors`, measures of pairs of documents in `sampling.measures.pairwise`.
+A family is declared in a file of its own and listed in `sampling.measures.registry`, which reads names. Its kind
+(`sampling.measures.kinds`) says what a value is made of.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.measures.spelling import canonical, parameters, spelled
-from sampling.measures.spelling import relevant_grade as relevant_grade_of
+from sampling.measures.kinds import Kind, Linear
+from sampling.measures.spelling import read_grade
 
 FloatArray = NDArray[np.float64]
-
-_LOG_BASES = {"log2": 2.0, "ln": math.e}
-_LINEAR = {"P": {"rel"}, "Gain": set[str](), "DCG": {"dcg"}, "RBP": {"p", "rel"}}
-_RATIOS = {"nDCG": {"dcg"}, "AP": {"rel"}}
-_RATIO_ALIASES = {"NDCG": "nDCG", "MAP": "AP"}  # as ir_measures reads them
-# Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
-_NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
-_ELSEWHERE = dict.fromkeys(("MAE", "MSE"), "experiments.papers.grade_errors")
-_ELSEWHERE |= dict.fromkeys(("Swaps", "wSwaps"), "sampling.measures.pairwise")
-_EVERY_RATIO = frozenset(_RATIOS) | frozenset(_RATIO_ALIASES) | _NOT_SERVED
+KindT = TypeVar("KindT", bound=Kind, covariant=True)
+DEEPEST = 1 << 62  # the last rank of a measure without a cutoff
 
 
 @dataclass(frozen=True)
-class Measure:
-    """Return of `parse_measure`: a linear measure, U(S) = sum of lambda(rank) * gain(grade) over returned
-    documents.
+class Parameter:
+    """A parameter of a measure's name, as in ``RBP(p=0.5)@20``.
+
+    `read` gives the value of its text or raises ValueError. A value is written unless it is the default.
+    """
+
+    key: str
+    default: Any
+    read: Callable[[str], Any]
+    write: Callable[[Any], str] = str
+
+    def shown(self, value: Any) -> str:
+        return "" if value == self.default else f"{self.key}={self.write(value)}"
+
+
+RELEVANT = Parameter("rel", None, read_grade)  # the lowest relevant grade, where it is not the scale's
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of measures.
 
     Attributes
     ----------
-    name : str
-        Canonical spelling, as ir_measures prints it: parameters at their default are left out.
-    cutoff : int
-        Ranks beyond it weigh nothing.
+    key : str
+        Its name, as ir_measures spells it where it has it.
+    label, help : str
+        What it is called and what it says, for forms and documentation.
+    kind : Linear, Ratio, Complete or Pairs
+        What callers ask of it.
+    parameters : tuple of Parameter
+    aliases : tuple of str
+        Other names under which it is read.
     binary : bool
-        True when the gain is 1 from a relevant grade on and 0 below (P, RBP); False when it is the scale's
-        gain.
-    family : str
-        "P", "Gain", "DCG" or "RBP".
-    log_base : float
-        Base of DCG's logarithm: 2 (trec_eval, ir_measures) unless the name says ``dcg='ln'``.
-    persistence : float
-        RBP's p.
-    relevant_grade : int or None
-        The ``rel`` of the name; None leaves the choice to the campaign's scale.
+        The gain is 1 from the relevant grade on and 0 below; else it is the scale's gain, or the kind's own.
+    suggested : tuple of str
+        Measures of the family that a form offers.
+    reported : tuple of str
+        Those that every campaign has numbers in if its pool reaches the cutoff. ``{depth}`` is the pool's depth.
+    ir_measures : callable
+        ``(measure, gains, relevant_grade)`` to the name under which ir_measures computes the same from qrels, or an
+        empty text.
     """
 
-    name: str
-    cutoff: int
-    binary: bool
-    family: str
-    log_base: float = 2.0
-    persistence: float = 0.8
-    relevant_grade: int | None = None
-
-
-def parse_measure(name: str) -> Measure:
-    """Return the linear measure that a name means, in the spelling of ir_measures:
-    Family(parameter=value)@cutoff.
-
-    Known are ``P@k`` and ``P(rel=2)@k``; ``Gain@k`` (mean gain of the first k); ``DCG@k``, whose discount is
-    1/log2(rank + 1), and ``DCG(dcg='ln')@k`` with the natural logarithm; ``RBP(p=0.8)@k``, weights
-    (1 - p) p^(rank - 1), p = 0.8 unless given. RBP is binary here. A cutoff is required: beyond the pool
-    nothing is ever judged.
-
-    Raises
-    ------
-    ValueError
-        Unknown family or parameter, no cutoff or one outside [1, 100000], p outside (0, 1), rel below 1, or a
-        ratio measure, which no linear estimator serves without bias.
-
-    Examples
-    --------
-    >>> parse_measure("RBP(p=0.8)@100").name
-    'RBP@100'
-    >>> parse_measure("DCG@10").log_base
-    2.0
-    """
-    parts = spelled(name)
-    family, cutoff = parts.family, parts.cutoff
-    if family in _EVERY_RATIO:
-        raise ValueError(
-            f"measure {name!r} is a ratio, not linear in the judgments: choose one of {sorted(_LINEAR)} here; "
-            f"{sorted(_RATIOS)} are estimated from the same judgments (`parse_ratio`)"
-        )
-    if family in _ELSEWHERE:
-        raise ValueError(f"measure {name!r} is not a sum of gains over ranks: see {_ELSEWHERE[family]}")
-    if family not in _LINEAR:
-        raise ValueError(f"measure family must be one of {sorted(_LINEAR)}, got {family!r}")
-    if cutoff is None:
-        raise ValueError(f"measure {name!r} needs a cutoff, as in {family}@10")
-    given = parameters(parts, _LINEAR[family])
-    log_base = _log_base(given.get("dcg", "log2"))
-    persistence = _persistence(given.get("p", "0.8"))
-    relevant_grade = relevant_grade_of(given)
-    shown = []
-    if log_base != 2.0:
-        shown.append("dcg='ln'")
-    if persistence != 0.8:
-        shown.append(
-            f"p={persistence:g}" if float(f"{persistence:g}") == persistence else f"p={persistence!r}"
-        )
-    if relevant_grade is not None:
-        shown.append(f"rel={relevant_grade}")
-    return Measure(
-        name=canonical(family, shown, cutoff),
-        cutoff=cutoff,
-        binary=family in {"P", "RBP"},
-        family=family,
-        log_base=log_base,
-        persistence=persistence,
-        relevant_grade=relevant_grade,
-    )
+    key: str
+    label: str
+    help: str
+    kind: Kind
+    parameters: tuple[Parameter, ...] = ()
+    aliases: tuple[str, ...] = ()
+    binary: bool = False
+    suggested: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    ir_measures: Callable[["Measure[Any]", FloatArray, int], str] = lambda *_: ""
 
 
 @dataclass(frozen=True)
-class RatioMeasure:
-    """Return of `parse_ratio`: a measure of a topic that is a numerator divided by an unknown denominator.
+class Measure(Generic[KindT]):
+    """A measure: a family with a value for every parameter.
 
     Attributes
     ----------
     name : str
-        Canonical spelling: as ir_measures prints it, with "micro " before it for a ratio of sums.
-    family : str
-        "nDCG" or "AP".
+        Canonical spelling, as ir_measures prints it: parameters at their default are left out, and "micro " stands
+        before a ratio of sums.
+    family : Family
+    kind : Linear, Ratio, Complete or Pairs
+        The family's.
     cutoff : int or None
-        Ranks beyond it add nothing; None is the whole ranking.
+        Ranks beyond it count for nothing; None is the whole ranking.
+    parameters : mapping
+        By key, defaults included.
     averaging : "macro" or "micro"
-        Mean over topics of the ratio, or ratio of the sums over topics.
-    binary : bool
-        True for AP: the gain is 1 from the relevant grade on.
-    relevant_grade : int or None
-        The ``rel`` of the name; None leaves the choice to the campaign's scale.
+        Mean over topics of the values; or, of a ratio alone, the ratio of the sums over topics.
     """
 
     name: str
-    family: str
+    family: Family
+    kind: KindT
     cutoff: int | None
-    averaging: Literal["macro", "micro"]
-    binary: bool
-    relevant_grade: int | None = None
+    parameters: Mapping[str, Any]
+    averaging: Literal["macro", "micro"] = "macro"
+
+    @property
+    def binary(self) -> bool:
+        return self.family.binary
+
+    @property
+    def last_rank(self) -> int:
+        """Return the last rank that counts."""
+        return DEEPEST if self.cutoff is None else self.cutoff
+
+    @property
+    def relevant_grade(self) -> int | None:
+        """Return the ``rel`` of the name; None leaves the choice to the scale."""
+        grade: int | None = self.parameters.get(RELEVANT.key)
+        return grade
 
 
-def parse_ratio(name: str) -> RatioMeasure:
-    """Return the ratio measure that a name means: ``nDCG@10``, ``AP``, ``AP@20``, ``AP(rel=2)@20``.
-
-    These spell the mean over topics of the ratio (macro), as every tool computes it. ``micro nDCG@10`` is the
-    ratio of the sums over topics, which needs far fewer judgments; the word is Touchstone's own. Without a
-    cutoff the whole ranking counts, as far as it was pooled. AP is divided by the number of relevant
-    documents, not by the smaller of it and the cutoff (trec_eval's ``map_cut``).
-
-    Gains belong to the campaign's scale, hence ``dcg='exp-log2'`` and ``gains=`` are refused: give the scale
-    the gains 2^grade - 1 instead. ``judged_only`` is refused because a sample leaves most documents unjudged.
-    The logarithm's base cancels out of nDCG, so ``dcg='ln'`` is the same measure.
-
-    Raises
-    ------
-    ValueError
-        A linear measure, another family or parameter, a cutoff outside [1, 100000], rel below 1.
-
-    Examples
-    --------
-    >>> parse_ratio("micro nDCG@10").averaging, parse_ratio("MAP(rel=2)@20").name
-    ('micro', 'AP(rel=2)@20')
-    """
-    prefix, space, rest = name.partition(" ")
-    micro = prefix == "micro" and bool(space)
-    parts = spelled(rest.lstrip() if micro or (prefix == "macro" and space) else name)
-    family = _RATIO_ALIASES.get(parts.family, parts.family)
-    if family in _LINEAR:
-        raise ValueError(
-            f"measure {name!r} is linear: parse_ratio takes one of {sorted(_RATIOS)}, parse_measure one of "
-            f"{sorted(_LINEAR)}"
-        )
-    if family not in _RATIOS:
-        raise ValueError(f"ratio measure must be one of {sorted(_RATIOS)}, got {family!r}")
-    if any(word in (parts.parameters or "") for word in ("exp-", "gains")):
-        raise ValueError(
-            f"gains belong to the scale, not to the measure: give the scale the gains, got {name!r}"
-        )
-    given = parameters(parts, _RATIOS[family])
-    _log_base(given.get("dcg", "log2"))
-    relevant_grade = relevant_grade_of(given)
-    shown = [] if relevant_grade is None else [f"rel={relevant_grade}"]
-    plain = canonical(family, shown, parts.cutoff)
-    return RatioMeasure(
-        name=f"micro {plain}" if micro else plain,
-        family=family,
-        cutoff=parts.cutoff,
-        averaging="micro" if micro else "macro",
-        binary=family == "AP",
-        relevant_grade=relevant_grade,
-    )
-
-
-def measure_kind(name: str) -> Literal["linear", "ratio"]:
-    """Return which of `parse_measure` and `parse_ratio` reads the name; ValueError if neither does.
-
-    >>> measure_kind("RBP@100"), measure_kind("micro AP")
-    ('linear', 'ratio')
-    """
-    prefixed = name.startswith(("micro ", "macro "))
-    if prefixed or spelled(name).family in {*_RATIOS, *_RATIO_ALIASES}:
-        parse_ratio(name)
-        return "ratio"
-    parse_measure(name)
-    return "linear"
-
-
-def _log_base(text: str) -> float:
-    """Return the base of the discount's logarithm."""
-    if text not in _LOG_BASES:
-        # exp-log2 changes the gain, not the discount; here gains belong to the scale.
-        raise ValueError(f"dcg must be one of {sorted(_LOG_BASES)}, got {text!r}")
-    return _LOG_BASES[text]
-
-
-def _persistence(text: str) -> float:
-    """Return RBP's p."""
-    try:
-        persistence = float(text)
-    except ValueError:
-        raise ValueError(f"p must be a number within (0, 1), got {text!r}") from None
-    if not 0.0 < persistence < 1.0:
-        raise ValueError(f"p must be within (0, 1), got {text}")
-    return persistence
-
-
-def _flat_weights(measure: Measure, rank: FloatArray) -> FloatArray:
-    return np.full(rank.shape, 1.0 / measure.cutoff)
-
-
-def _log_weights(measure: Measure, rank: FloatArray) -> FloatArray:
-    # log2 is exact at powers of two; dividing natural logarithms is not.
-    if measure.log_base == 2.0:
-        return np.asarray(1.0 / np.log2(rank + 1.0), dtype=np.float64)
-    return np.asarray(math.log(measure.log_base) / np.log(rank + 1.0), dtype=np.float64)
-
-
-def _geometric_weights(measure: Measure, rank: FloatArray) -> FloatArray:
-    # Table 1 of Schnabel et al. prints (1 - p)/p^rank, which diverges; Moffat and Zobel's weight is this one.
-    p = measure.persistence
-    return np.asarray((1.0 - p) * p ** (rank - 1.0), dtype=np.float64)
-
-
-_RANK_WEIGHTS: dict[str, Callable[[Measure, FloatArray], FloatArray]] = {
-    "P": _flat_weights,
-    "Gain": _flat_weights,
-    "DCG": _log_weights,
-    "RBP": _geometric_weights,
-}
-
-
-def rank_weights(measure: Measure, depth: int) -> FloatArray:
+def rank_weights(measure: Measure[Linear], depth: int) -> FloatArray:
     """Return lambda(rank) for rank 1 to depth: what a gain of 1 at that rank adds to the measure of one
     topic.
 
-    P and Gain: 1/cutoff. DCG: 1/log_b(rank + 1), b = 2, or e under ``dcg='ln'``. RBP: (1 - p) p^(rank - 1).
     Zero beyond the cutoff. The weights are not normalised: RBP's sum to 1 - p^cutoff, and a short ranking
     simply scores less. A weight below the smallest normal double (RBP deep down) is 0.
 
@@ -278,21 +136,22 @@ def rank_weights(measure: Measure, depth: int) -> FloatArray:
 
     Examples
     --------
-    >>> rank_weights(parse_measure("P@2"), 3).tolist()
+    >>> from sampling.measures.registry import parse_linear
+    >>> rank_weights(parse_linear("P@2"), 3).tolist()
     [0.5, 0.5, 0.0]
     """
     if not 1 <= depth <= 10_000_000:
         raise ValueError(f"depth must be within [1, 10000000], got {depth}")
     rank = np.arange(1, depth + 1, dtype=np.float64)
     weights = np.zeros(depth)
-    inside = rank <= measure.cutoff
-    weights[inside] = _RANK_WEIGHTS[measure.family](measure, rank[inside])
+    inside = rank <= measure.last_rank
+    weights[inside] = measure.kind.weights(measure, rank[inside])
     weights[weights < np.finfo(np.float64).tiny] = 0.0
     return weights
 
 
-def grade_gains(measure: Measure | RatioMeasure, scale_gains: ArrayLike, relevant_grade: int) -> FloatArray:
-    """Return the gain of every grade: 0 or 1 for a binary measure, the scale's own gains otherwise.
+def grade_gains(measure: Measure[Kind], scale_gains: ArrayLike, relevant_grade: int) -> FloatArray:
+    """Return the gain of every grade: 0 or 1 for a binary measure, otherwise the scale's or the measure's own.
 
     Parameters
     ----------
@@ -309,6 +168,7 @@ def grade_gains(measure: Measure | RatioMeasure, scale_gains: ArrayLike, relevan
 
     Examples
     --------
+    >>> from sampling.measures.registry import parse_measure
     >>> grade_gains(parse_measure("P@10"), [0, 1, 3], 1).tolist()
     [0.0, 1.0, 1.0]
     """
@@ -318,14 +178,14 @@ def grade_gains(measure: Measure | RatioMeasure, scale_gains: ArrayLike, relevan
     if not np.all(np.isfinite(gains)) or np.any(gains < 0):
         raise ValueError(f"scale_gains must be finite and not negative, got {gains.tolist()}")
     if not measure.binary:
-        return gains
+        return measure.kind.grade_gains(gains)
     threshold = relevant_grade if measure.relevant_grade is None else measure.relevant_grade
     if not 1 <= threshold <= gains.size - 1:
         raise ValueError(f"relevant grade must be within [1, {gains.size - 1}], got {threshold}")
     return np.asarray(np.arange(gains.size) >= threshold, dtype=np.float64)
 
 
-def run_weights(measure: Measure, ranks: ArrayLike, n_topics: int) -> FloatArray:
+def run_weights(measure: Measure[Linear], ranks: ArrayLike, n_topics: int) -> FloatArray:
     """Return w = lambda(rank)/n_topics for every item of a frame: U(S) = sum of w * gain is the mean over
     topics.
 
@@ -346,7 +206,8 @@ def run_weights(measure: Measure, ranks: ArrayLike, n_topics: int) -> FloatArray
 
     Examples
     --------
-    >>> run_weights(parse_measure("P@2"), [1, 0, 2, 3], n_topics=2).tolist()
+    >>> from sampling.measures.registry import parse_linear
+    >>> run_weights(parse_linear("P@2"), [1, 0, 2, 3], n_topics=2).tolist()
     [0.25, 0.0, 0.25, 0.0]
     """
     rank = np.asarray(ranks)
@@ -356,5 +217,6 @@ def run_weights(measure: Measure, ranks: ArrayLike, n_topics: int) -> FloatArray
         raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
     if n_topics < 1:
         raise ValueError(f"n_topics must be at least 1, got {n_topics}")
-    table = np.concatenate(([0.0], rank_weights(measure, measure.cutoff), [0.0])) / n_topics
-    return np.asarray(table[np.minimum(rank, measure.cutoff + 1)], dtype=np.float64)
+    deepest = measure.last_rank
+    table = np.concatenate(([0.0], rank_weights(measure, deepest), [0.0])) / n_topics
+    return np.asarray(table[np.minimum(rank, deepest + 1)], dtype=np.float64)

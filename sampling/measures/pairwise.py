@@ -15,51 +15,65 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.measures.families import FloatArray
-from sampling.measures.spelling import canonical, parameters, relevant_grade, spelled
+from sampling.measures.families import Family, FloatArray, Measure
+from sampling.measures.kinds import MAX_PAIRS, Pairs
 
-MAX_PAIRS = 20_000_000
-_ALLOWED = {"Swaps": set[str](), "wSwaps": set[str](), "AP": {"rel"}}
+
+def swap_weights(upper: FloatArray, lower: FloatArray, returned: FloatArray, _: FloatArray) -> FloatArray:
+    """Return 1 / number of pairs of documents that the run returns."""
+    return np.asarray(2 / (returned * (returned - 1.0)))
+
+
+def weighted_swap_weights(
+    upper: FloatArray, lower: FloatArray, returned: FloatArray, relevant: FloatArray
+) -> FloatArray:
+    """Return the weight of a swap divided by the ranks of both documents."""
+    return swap_weights(upper, lower, returned, relevant) / (upper * lower)
+
+
+def precision_weights(
+    upper: FloatArray, lower: FloatArray, returned: FloatArray, relevant: FloatArray
+) -> FloatArray:
+    """Return 1/(R rank of the lower document), R the number of relevant documents."""
+    return np.asarray(1 / (relevant * lower))
+
+
+def is_swapped(gain_above: FloatArray, gain_below: FloatArray) -> FloatArray:
+    """Return 1 where the lower document deserves the higher place; equal gains are no swap."""
+    return np.asarray(gain_below > gain_above, dtype=np.float64)
+
+
+def are_relevant(gain_above: FloatArray, gain_below: FloatArray) -> FloatArray:
+    """Return 1 where both documents are relevant; ValueError for gains other than 0 and 1."""
+    both = np.stack([gain_above, gain_below])
+    if ((both != 0) & (both != 1)).any():
+        raise ValueError(f"AP needs gains of 0 and 1, got {both[(both != 0) & (both != 1)][0]}")
+    return np.asarray(gain_above * gain_below)
+
+
+SWAPS = Family(
+    key="Swaps",
+    label="Swaps",
+    help="The share of pairs of returned documents that stand in the wrong order.",
+    kind=Pairs(swap_weights, is_swapped),
+)
+WEIGHTED_SWAPS = Family(
+    key="wSwaps",
+    label="Weighted swaps",
+    help="Swaps, each divided by the ranks of its two documents.",
+    kind=Pairs(weighted_swap_weights, is_swapped),
+)
+PRECISION_PAIRS = Pairs(
+    precision_weights, are_relevant, has_itself=True, by_relevant=True
+)  # average precision
 
 
 @dataclass(frozen=True)
-class PairMeasure:
-    """Return of `parse_pair_measure`. `cutoff` None is the whole ranking; `relevant_grade` is AP's ``rel``."""
-
-    name: str
-    family: str
-    cutoff: int | None
-    relevant_grade: int | None = None
-
-
-@dataclass(frozen=True)
-class Pairs:
+class RankedPairs:
     """Ordered pairs of frame items of one topic, sorted: `above` is ranked above `below` by some run."""
 
     above: NDArray[np.int64]
     below: NDArray[np.int64]
-
-
-def parse_pair_measure(name: str) -> PairMeasure:
-    """Return the pairwise measure of a name: ``Swaps@k``, ``wSwaps@k``, ``AP@k`` or ``AP(rel=2)@k``, or without
-    a cutoff.
-
-    Raises
-    ------
-    ValueError
-        Another family or parameter, a cutoff outside [1, 100000], rel below 1.
-
-    Examples
-    --------
-    >>> parse_pair_measure("wSwaps@10").family
-    'wSwaps'
-    """
-    parts = spelled(name)
-    if parts.family not in _ALLOWED:
-        raise ValueError(f"pairwise measure must be one of {sorted(_ALLOWED)}, got {parts.family!r}")
-    relevant = relevant_grade(parameters(parts, _ALLOWED[parts.family]))
-    shown = [] if relevant is None else [f"rel={relevant}"]
-    return PairMeasure(canonical(parts.family, shown, parts.cutoff), parts.family, parts.cutoff, relevant)
 
 
 def _checked(ranks: ArrayLike, topic_index: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -74,11 +88,11 @@ def _checked(ranks: ArrayLike, topic_index: ArrayLike) -> tuple[NDArray[np.int64
     return rank.astype(np.int64, copy=False), topic.astype(np.int64, copy=False)
 
 
-def _inside(measure: PairMeasure, rank: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return (rank > 0) & (rank <= (measure.cutoff or np.iinfo(np.int64).max))
+def _inside(measure: Measure[Pairs], rank: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return (rank > 0) & (rank <= measure.last_rank)
 
 
-def ranked_pairs(measure: PairMeasure, ranks: ArrayLike, topic_index: ArrayLike) -> Pairs:
+def ranked_pairs(measure: Measure[Pairs], ranks: ArrayLike, topic_index: ArrayLike) -> RankedPairs:
     """Return every pair that at least one run ranks within the cutoff: the frame that pairs are drawn from.
 
     For AP a document is also paired with itself. A ranking of k documents has k (k - 1)/2 pairs (AP: k (k + 1)/2).
@@ -96,11 +110,12 @@ def ranked_pairs(measure: PairMeasure, ranks: ArrayLike, topic_index: ArrayLike)
 
     Examples
     --------
-    >>> ranked_pairs(parse_pair_measure("Swaps"), [[1, 2, 0], [0, 2, 1]], [0, 0, 0])
-    Pairs(above=array([0, 2]), below=array([1, 1]))
+    >>> from sampling.measures.registry import parse_pairs
+    >>> ranked_pairs(parse_pairs("Swaps"), [[1, 2, 0], [0, 2, 1]], [0, 0, 0])
+    RankedPairs(above=array([0, 2]), below=array([1, 1]))
     """
     rank, topic = _checked(ranks, topic_index)
-    apart = 0 if measure.family == "AP" else 1
+    apart = 0 if measure.kind.has_itself else 1
     keys: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     count = 0
     for row in rank:
@@ -116,14 +131,14 @@ def ranked_pairs(measure: PairMeasure, ranks: ArrayLike, topic_index: ArrayLike)
             keys.append(listed[first] * topic.size + listed[second])
     key = np.unique(np.concatenate(keys))
     above, below = np.divmod(key, max(1, topic.size))
-    return Pairs(above, below)
+    return RankedPairs(above, below)
 
 
 def pair_weights(
-    measure: PairMeasure,
+    measure: Measure[Pairs],
     ranks: ArrayLike,
     topic_index: ArrayLike,
-    pairs: Pairs,
+    pairs: RankedPairs,
     n_topics: int,
     *,
     relevant_by_topic: ArrayLike | None = None,
@@ -144,7 +159,8 @@ def pair_weights(
 
     Examples
     --------
-    >>> swaps = parse_pair_measure("Swaps")
+    >>> from sampling.measures.registry import parse_pairs
+    >>> swaps = parse_pairs("Swaps")
     >>> runs = [[1, 2, 0], [0, 2, 1]]
     >>> pair_weights(swaps, runs, [0, 0, 0], ranked_pairs(swaps, runs, [0, 0, 0]), 1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -152,7 +168,7 @@ def pair_weights(
     rank, topic = _checked(ranks, topic_index)
     if n_topics < 1 or (topic.size and int(topic.max()) >= n_topics):
         raise ValueError(f"n_topics must be at least 1 and above every topic_index, got {n_topics}")
-    if relevant_by_topic is not None and measure.family != "AP":
+    if relevant_by_topic is not None and not measure.kind.by_relevant:
         raise ValueError(f"relevant_by_topic belongs to AP, got it for {measure.name}")
     relevant = np.ones(n_topics) if relevant_by_topic is None else np.asarray(relevant_by_topic, dtype=float)
     if relevant.shape != (n_topics,) or not np.all((relevant >= 1) & np.isfinite(relevant)):
@@ -165,17 +181,13 @@ def pair_weights(
         upper, lower = row[pairs.above], row[pairs.below]
         used = within[pairs.above] & within[pairs.below] & (upper <= lower)
         here = topic[pairs.above[used]]
-        if measure.family == "AP":
-            weight[used] = 1 / (relevant[here] * lower[used])
-            continue
-        returned = np.bincount(topic[within], minlength=n_topics)[here]
-        weight[used] = 2 / (returned * (returned - 1.0))
-        if measure.family == "wSwaps":
-            weight[used] /= upper[used] * lower[used].astype(np.float64)
+        returned = np.bincount(topic[within], minlength=n_topics)[here].astype(np.float64)
+        ranks_of_pair = upper[used].astype(np.float64), lower[used].astype(np.float64)
+        weight[used] = measure.kind.weights(*ranks_of_pair, returned, relevant[here])
     return weights / n_topics
 
 
-def pair_utility(measure: PairMeasure, gain_above: ArrayLike, gain_below: ArrayLike) -> FloatArray:
+def pair_utility(measure: Measure[Pairs], gain_above: ArrayLike, gain_below: ArrayLike) -> FloatArray:
     """Return the utility of pairs from the gains of their two documents: 1 or 0.
 
     Swaps and wSwaps: 1 where the lower document deserves the higher place; equal gains are no swap. AP: 1 where
@@ -189,15 +201,11 @@ def pair_utility(measure: PairMeasure, gain_above: ArrayLike, gain_below: ArrayL
 
     Examples
     --------
-    >>> pair_utility(parse_pair_measure("Swaps"), [0, 1, 2], [1, 1, 0]).tolist()
+    >>> from sampling.measures.registry import parse_pairs
+    >>> pair_utility(parse_pairs("Swaps"), [0, 1, 2], [1, 1, 0]).tolist()
     [1.0, 0.0, 0.0]
     """
     above, below = np.asarray(gain_above, dtype=np.float64), np.asarray(gain_below, dtype=np.float64)
     if above.shape != below.shape or not (np.isfinite(above).all() and np.isfinite(below).all()):
         raise ValueError(f"gains must be finite and of one shape, got {above.shape} and {below.shape}")
-    if measure.family != "AP":
-        return np.asarray(below > above, dtype=np.float64)
-    both = np.stack([above, below])
-    if ((both != 0) & (both != 1)).any():
-        raise ValueError(f"AP needs gains of 0 and 1, got {both[(both != 0) & (both != 1)][0]}")
-    return np.asarray(above * below)
+    return measure.kind.utility(above, below)

@@ -61,15 +61,12 @@ def parameters(measure: Spelled, allowed: Collection[str]) -> dict[str, str]:
     return given
 
 
-def relevant_grade(given: dict[str, str]) -> int | None:
-    """Return the lowest relevant grade that the parameters name, None if they name none.
+def read_grade(text: str) -> int:
+    """Return the lowest relevant grade that a parameter names.
 
-    >>> relevant_grade({"rel": "2"})
+    >>> read_grade("2")
     2
     """
-    text = given.get("rel")
-    if text is None:
-        return None
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise ValueError(f"rel must be a grade within [1, 1000], got {text!r}")
     return int(text)

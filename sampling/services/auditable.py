@@ -10,7 +10,8 @@ from django.db.models import Count, Exists, OuterRef, Q
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.frames import item_probabilities, newest_draw, ranks_in_frame, weights_of_runs
-from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_linear
 from sampling.models import Audit, AuditEntry, Draw, DrawEntry
 from sampling.services.population import DrawRefused
 from sampling.strategies import error_variance, question_influence
@@ -108,7 +109,7 @@ def _error_variance(campaign: Campaign, newest: Draw, bronze_grade: np.ndarray) 
     for true, given, n in _query(CHECK_COUNTS, campaign):
         if 0 <= true < n_grades:  # a gold answer may be off this campaign's scale
             counts[true, given] += n
-    measure = parse_measure(newest.parameters["measure"])
+    measure = parse_linear(newest.parameters["measure"])
     gains = grade_gains(
         measure, campaign.scale.gains(), measure.relevant_grade or campaign.scale.relevant_grade
     )

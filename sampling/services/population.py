@@ -10,7 +10,9 @@ import polars as pl
 from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
 from sampling.frames import FrameRefused, collection_pool
-from sampling.measures.families import FloatArray, Measure, grade_gains, parse_measure
+from sampling.measures.families import FloatArray, Measure, grade_gains
+from sampling.measures.kinds import Linear
+from sampling.measures.registry import parse_linear
 from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
 from sampling.questions import (
@@ -42,7 +44,7 @@ class Population:
     runs: list[Run]
     rows: list[int]  # the question's runs
     topics: list[str]  # all topics of the collection, sorted
-    measure: Measure
+    measure: Measure[Linear]
     pooled: Pool
     says: Importance
     prior: FloatArray
@@ -70,10 +72,10 @@ def population(campaign: Campaign, design: Design) -> Population:
     topics = sorted(campaign.collection.topics.values_list("topic_id", flat=True))
     try:
         rows = question_rows(design, [run.run_id for run in runs])
-        measure = parse_measure(design.measure)
-        if measure.cutoff > design.depth:
+        measure = parse_linear(design.measure)
+        if measure.last_rank > design.depth:
             raise DrawRefused(
-                f"the pool depth must be at least {measure.cutoff}, the cutoff of {measure.name}: "
+                f"the pool depth must be at least {measure.last_rank}, the cutoff of {measure.name}: "
                 "deeper ranks would never be judged"
             )
         relevant = measure.relevant_grade or campaign.scale.relevant_grade

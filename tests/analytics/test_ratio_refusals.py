@@ -9,7 +9,7 @@ from ratio_samples import AP, GAINS, NDCG, sampled
 from analytics.estimation.estimators import Estimate, Refusal
 from analytics.estimation.pseudolabels import census, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
-from sampling.measures.families import parse_ratio
+from sampling.measures.registry import parse_ratio
 
 
 def test_a_mean_over_topics_from_few_judgments_is_refused_with_the_ratio_of_sums_instead():

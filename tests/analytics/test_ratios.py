@@ -19,7 +19,7 @@ from analytics.estimation.pseudolabels import (
 )
 from analytics.estimation.ratio_parts import listed, numerator
 from analytics.estimation.ratios import ratio_estimates
-from sampling.measures.families import parse_ratio
+from sampling.measures.registry import parse_ratio
 
 
 def random_runs(rng, n_topics=6, n_items=30, n_runs=3, n_grades=3):
@@ -182,7 +182,7 @@ def direct(measure, ranks, topic, utility, n_topics):
     sums = np.zeros(n_topics)
     for i in np.flatnonzero((ranks > 0) & (ranks <= cutoff)):
         above = (topic == topic[i]) & (ranks > 0) & (ranks < ranks[i])
-        if measure.family == "AP":
+        if measure.binary:
             sums[topic[i]] += (utility[i] + utility[i] * utility[above].sum()) / ranks[i]
         else:
             sums[topic[i]] += utility[i] / np.log2(ranks[i] + 1)

@@ -31,7 +31,8 @@ from analytics.services.recomputation import recompute
 from judging.services.campaigns import create_campaign, open_campaign
 from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame, newest_draw
-from sampling.measures.families import parse_measure, run_weights
+from sampling.measures.families import run_weights
+from sampling.measures.registry import parse_linear
 from sampling.models import Draw
 from sampling.pooling import prior_utility
 from sampling.prediction import cross_fitted, folds
@@ -290,7 +291,7 @@ def test_the_forecast_of_the_papers_design_without_replacement_is_that_of_its_ow
     tables = [returned(run) for run in range(len(RUNS))]
     pairs = sorted(set().union(*tables))
     ranks = np.array([[table.get(pair, 0) for pair in pairs] for table in tables])
-    w = run_weights(parse_measure("DCG@10"), ranks, 3)
+    w = run_weights(parse_linear("DCG@10"), ranks, 3)
     contrast = np.abs(w[0] - w[2])
     size = contrast * prior_utility(ranks[[0, 2]], DEPTH)
     low, high = 0.0, 1e6  # c of pi = min(1, c size), by bisection

@@ -4,19 +4,22 @@ import ir_measures
 import numpy as np
 import pytest
 
-from sampling.measures.families import (
-    grade_gains,
-    measure_kind,
+from sampling.measures.families import grade_gains, rank_weights, run_weights
+from sampling.measures.registry import (
+    FAMILIES,
+    WrongKind,
+    parse_linear,
     parse_measure,
+    parse_pairs,
     parse_ratio,
-    rank_weights,
-    run_weights,
+    reported_measures,
+    sums_among,
 )
 
 
 @pytest.mark.parametrize("name", ["P@10", "P(rel=2)@5", "RBP@100", "RBP(p=0.5)@20", "RBP(p=0.95,rel=2)@7"])
 def test_a_name_is_spelled_as_ir_measures_spells_it(name):
-    assert parse_measure(name).name == str(ir_measures.parse_measure(name))
+    assert parse_linear(name).name == str(ir_measures.parse_measure(name))
 
 
 @pytest.mark.parametrize(
@@ -30,21 +33,16 @@ def test_a_name_is_spelled_as_ir_measures_spells_it(name):
     ],
 )
 def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure(written, canonical):
-    assert parse_measure(written).name == canonical
-    assert parse_measure(canonical) == parse_measure(written)
+    assert parse_linear(written).name == canonical
+    assert parse_linear(canonical) == parse_linear(written)
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
         ("nDCG@10", "ratio"),
-        (
-            "AP",
-            r"choose one of \['DCG', 'Gain', 'P', 'RBP'\] here; \['AP', 'nDCG'\] are estimated",
-        ),
         ("Recall@10", "ratio"),
-        ("MAE", "see experiments.papers.grade_errors"),
-        ("wSwaps@5", "see sampling.measures.pairwise"),
+        ("MAE", "family must be one of"),
         ("DCG", "needs a cutoff"),
         ("P@0", r"cutoff must be within \[1, 100000\], got 0"),
         ("P@9999999", "cutoff must be within"),
@@ -54,9 +52,9 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
         ("P(rel=0)@10", "rel must be a grade"),
         ("P(p=0.5)@10", "takes the parameters"),
         ("P(rel=1,rel=2)@10", "given twice"),
-        ("DCG(dcg='exp-log2')@10", "parameter must be spelled"),
+        ("DCG(dcg='exp-log2')@10", "gains belong to the scale"),
         ("DCG(dcg='log10')@10", "dcg must be one of"),
-        ("ERR@10", "family must be one of"),
+        ("Nothing@10", "family must be one of"),
         ("P()@10", "parameter must be spelled"),
         ("", "must be spelled"),
         ("P@10 or 1=1", "must be spelled"),
@@ -64,32 +62,32 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
 )
 def test_a_measure_that_is_not_linear_or_not_spelled_right_is_refused_with_its_reason(name, reason):
     with pytest.raises(ValueError, match=reason):
-        parse_measure(name)
+        parse_linear(name)
 
 
 def test_precision_and_gain_weigh_every_rank_alike_up_to_the_cutoff():
-    assert rank_weights(parse_measure("P@4"), 5).tolist() == [0.25, 0.25, 0.25, 0.25, 0]
-    assert rank_weights(parse_measure("Gain@4"), 2).tolist() == [0.25, 0.25]
+    assert rank_weights(parse_linear("P@4"), 5).tolist() == [0.25, 0.25, 0.25, 0.25, 0]
+    assert rank_weights(parse_linear("Gain@4"), 2).tolist() == [0.25, 0.25]
 
 
 def test_dcg_discounts_by_the_binary_logarithm_unless_told_otherwise():
-    assert rank_weights(parse_measure("DCG@3"), 4) == pytest.approx([1, 1 / math.log2(3), 0.5, 0])
-    assert rank_weights(parse_measure("DCG(dcg='ln')@1"), 1) == pytest.approx([1 / math.log(2)])
+    assert rank_weights(parse_linear("DCG@3"), 4) == pytest.approx([1, 1 / math.log2(3), 0.5, 0])
+    assert rank_weights(parse_linear("DCG(dcg='ln')@1"), 1) == pytest.approx([1 / math.log(2)])
 
 
 def test_discounts_to_rank_2000_sum_to_the_constants_of_the_verified_method():
-    assert rank_weights(parse_measure("DCG(dcg='ln')@2000"), 2000).sum() == pytest.approx(314.7633, abs=5e-5)
-    assert rank_weights(parse_measure("DCG@2000"), 2000).sum() == pytest.approx(218.1773, abs=5e-5)
+    assert rank_weights(parse_linear("DCG(dcg='ln')@2000"), 2000).sum() == pytest.approx(314.7633, abs=5e-5)
+    assert rank_weights(parse_linear("DCG@2000"), 2000).sum() == pytest.approx(218.1773, abs=5e-5)
 
 
 def test_rbp_starts_at_one_minus_p_and_sums_to_one_minus_p_to_the_depth():
-    weights = rank_weights(parse_measure("RBP(p=0.8)@100"), 100)
+    weights = rank_weights(parse_linear("RBP(p=0.8)@100"), 100)
     assert weights[:3] == pytest.approx([0.2, 0.16, 0.128])
     assert weights.sum() == pytest.approx(1 - 0.8**100, rel=1e-12)
 
 
 def test_rbp_far_down_is_zero_and_does_not_warn():
-    weights = rank_weights(parse_measure("RBP(p=0.01)@100000"), 100000)
+    weights = rank_weights(parse_linear("RBP(p=0.01)@100000"), 100000)
     assert weights[-1] == 0
     assert np.all(weights >= 0)
 
@@ -100,7 +98,7 @@ def test_weights_times_gains_is_what_trec_eval_prints():
     run = {"1": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}, "2": {"c": 3.0, "b": 2.0, "a": 1.0}}
     ranks = np.array([1, 2, 3, 4, 3, 2, 1, 0])
     grades = np.array([2, 0, 1, 3, 0, 1, 0, 0])
-    precision, dcg = parse_measure("P@3"), parse_measure("DCG@3")
+    precision, dcg = parse_linear("P@3"), parse_linear("DCG@3")
     reference = {
         (metric.query_id, str(metric.measure)): metric.value
         for metric in ir_measures.iter_calc([ir_measures.P @ 3, ir_measures.nDCG @ 3], qrels, run)
@@ -115,13 +113,13 @@ def test_weights_times_gains_is_what_trec_eval_prints():
 
 
 def test_binary_gains_follow_the_relevant_grade_and_the_rel_of_the_name_goes_before_it():
-    assert grade_gains(parse_measure("P@10"), [0, 1, 2], 2).tolist() == [0, 0, 1]
-    assert grade_gains(parse_measure("RBP(rel=1)@10"), [0, 1, 2], 2).tolist() == [0, 1, 1]
+    assert grade_gains(parse_linear("P@10"), [0, 1, 2], 2).tolist() == [0, 0, 1]
+    assert grade_gains(parse_linear("RBP(rel=1)@10"), [0, 1, 2], 2).tolist() == [0, 1, 1]
 
 
 def test_gains_are_a_copy_of_the_scale():
     scale = np.array([0.0, 1.0, 7.0])
-    grade_gains(parse_measure("DCG@10"), scale, 1)[2] = 0
+    grade_gains(parse_linear("DCG@10"), scale, 1)[2] = 0
     assert scale[2] == 7
 
 
@@ -138,15 +136,15 @@ def test_gains_are_a_copy_of_the_scale():
 )
 def test_impossible_gains_and_grades_are_refused(gains, relevant, reason):
     with pytest.raises(ValueError, match=reason):
-        grade_gains(parse_measure("P@10"), gains, relevant)
+        grade_gains(parse_linear("P@10"), gains, relevant)
 
 
 def test_an_empty_ranking_weighs_nothing_and_divides_by_nothing():
-    assert run_weights(parse_measure("RBP@10"), np.zeros(4, dtype=int), 2).tolist() == [0, 0, 0, 0]
+    assert run_weights(parse_linear("RBP@10"), np.zeros(4, dtype=int), 2).tolist() == [0, 0, 0, 0]
 
 
 def test_a_rank_beyond_the_cutoff_weighs_nothing():
-    assert run_weights(parse_measure("P@2"), [2, 3, 10**9], 1).tolist() == [0.5, 0, 0]
+    assert run_weights(parse_linear("P@2"), [2, 3, 10**9], 1).tolist() == [0.5, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -155,12 +153,12 @@ def test_a_rank_beyond_the_cutoff_weighs_nothing():
 )
 def test_impossible_ranks_are_refused(ranks, n_topics, reason):
     with pytest.raises(ValueError, match=reason):
-        run_weights(parse_measure("P@2"), ranks, n_topics)
+        run_weights(parse_linear("P@2"), ranks, n_topics)
 
 
 def test_a_depth_below_one_is_refused():
     with pytest.raises(ValueError, match="depth must be within"):
-        rank_weights(parse_measure("P@2"), 0)
+        rank_weights(parse_linear("P@2"), 0)
 
 
 @pytest.mark.parametrize(
@@ -196,10 +194,10 @@ def test_the_base_of_the_logarithm_cancels_out_of_ndcg():
         ("AP(p=0.5)", r"AP takes the parameters \['rel'\]"),
         ("AP(rel=0)", "rel must be a grade"),
         ("AP@0", r"cutoff must be within \[1, 100000\], got 0"),
-        ("P@10", "is linear: parse_ratio takes one of"),
-        ("micro P@10", "is linear"),
-        ("Recall@10", r"ratio measure must be one of \['AP', 'nDCG'\], got 'Recall'"),
-        ("Rprec", "ratio measure must be one of"),
+        ("P@10", "is a sum over documents, not a ratio"),
+        ("micro P@10", "is a sum over documents: only a ratio"),
+        ("Recall@10", "is a ratio that is not served: choose one of"),
+        ("Rprec", "not served"),
         ("micro", "got 'micro'"),
         ("micro micro AP", "must be spelled"),
         ("", "must be spelled"),
@@ -210,21 +208,55 @@ def test_a_ratio_that_is_not_served_is_refused_with_its_reason(name, reason):
         parse_ratio(name)
 
 
-def test_the_kind_of_a_measure_says_who_reads_its_name():
-    assert [measure_kind(name) for name in ("P@10", "DCG(dcg='ln')@5", "AP", "micro nDCG@10")] == [
-        "linear",
-        "linear",
-        "ratio",
-        "ratio",
-    ]
+def test_the_kind_of_a_measure_says_what_its_value_is_made_of():
+    names = ("P@10", "DCG(dcg='ln')@5", "AP", "micro nDCG@10", "Swaps")
+    assert [parse_measure(name).kind.key for name in names] == ["linear", "linear", "ratio", "ratio", "pairs"]
+    assert sums_among(names) == ["P@10", "DCG(dcg='ln')@5"]
     for name, reason in [
-        ("Recall@10", "ratio"),
-        ("ERR@10", "family"),
-        ("micro P@10", "linear"),
+        ("Recall@10", "ratio that is not served"),
+        ("Nothing@10", r"family must be one of \['AP', 'DCG', "),
+        ("micro P@10", "is a sum over documents: only a ratio has a micro average"),
         ("?", "spelled"),
     ]:
         with pytest.raises(ValueError, match=reason):
-            measure_kind(name)
+            parse_measure(name)
+
+
+@pytest.mark.parametrize(
+    ("parse", "name", "words"),
+    [
+        (
+            parse_linear,
+            "AP",
+            r"is a ratio, not a sum over documents: choose one of \['DCG', 'Gain', 'P', 'RBP'\]",
+        ),
+        (parse_linear, "Swaps@5", "is a sum over pairs of documents, not a sum over documents"),
+        (parse_ratio, "P@10", r"is a sum over documents, not a ratio: choose one of \['AP', 'nDCG'\]"),
+        (parse_pairs, "P@10", r"not a sum over pairs of documents: choose one of \['Swaps', 'wSwaps'\]"),
+    ],
+)
+def test_a_measure_of_another_kind_is_refused_by_the_name_of_its_kind(parse, name, words):
+    with pytest.raises(WrongKind, match=words):
+        parse(name)
+
+
+def test_a_campaign_has_the_measure_it_was_drawn_for_and_the_usual_ones_that_its_pool_reaches():
+    assert reported_measures("DCG@10", 10) == ["DCG@10", "P@10", "nDCG@10", "AP@10"]
+    assert reported_measures("RBP(p=0.5)@5", 20) == [
+        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP@20", "nDCG@10", "AP@20",
+    ]  # fmt: skip
+    assert reported_measures("P@3", 5) == ["P@3", "AP@5"]
+
+
+def test_every_family_has_words_and_measures_that_read_back():
+    for family in FAMILIES:
+        assert family.label
+        assert family.help.endswith(".")
+        for name in (*family.suggested, *(one.format(depth=20) for one in family.reported)):
+            assert parse_measure(name).name == name
+            assert parse_measure(name).family is family
+    keys = [key for family in FAMILIES for key in (family.key, *family.aliases)]
+    assert len(set(keys)) == len(keys)
 
 
 def test_ap_has_gains_of_0_and_1_and_ndcg_those_of_the_scale():

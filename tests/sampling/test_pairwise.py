@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import kendalltau
 
 from analytics.estimation.estimators import difference_estimator
-from sampling.measures.families import grade_gains, parse_ratio
-from sampling.measures.pairwise import MAX_PAIRS, pair_utility, pair_weights, parse_pair_measure, ranked_pairs
+from sampling.measures.families import grade_gains
+from sampling.measures.pairwise import MAX_PAIRS, pair_utility, pair_weights, ranked_pairs
+from sampling.measures.registry import parse_pairs, parse_ratio
 
-SWAPS, WEIGHTED, PRECISION = (parse_pair_measure(name) for name in ("Swaps", "wSwaps", "AP"))
+SWAPS, WEIGHTED, PRECISION = (parse_pairs(name) for name in ("Swaps", "wSwaps", "AP"))
 
 
 def values(measure, ranks, topic, gains, n_topics, **given):
@@ -59,7 +60,7 @@ def test_ap_with_known_r_is_what_trec_eval_prints():
     for name in ("AP", "AP@4"):
         reference = ir_measures.calc_aggregate([ir_measures.parse_measure(name)], qrels, run)
         found = values(
-            parse_pair_measure(name),
+            parse_pairs(name),
             ranks,
             topic,
             grade,
@@ -97,9 +98,9 @@ def test_a_sample_of_pairs_estimates_the_difference_of_two_runs_without_bias(mea
 
 
 def test_pairs_are_found_within_the_cutoff_only_and_runs_share_them():
-    pairs = ranked_pairs(parse_pair_measure("Swaps@2"), [[1, 2, 3], [1, 2, 3], [2, 1, 0]], [0, 0, 0])
+    pairs = ranked_pairs(parse_pairs("Swaps@2"), [[1, 2, 3], [1, 2, 3], [2, 1, 0]], [0, 0, 0])
     assert list(zip(pairs.above, pairs.below, strict=True)) == [(0, 1), (1, 0)]
-    weights = pair_weights(parse_pair_measure("Swaps@2"), [[1, 2, 3], [2, 1, 0]], [0, 0, 0], pairs, 1)
+    weights = pair_weights(parse_pairs("Swaps@2"), [[1, 2, 3], [2, 1, 0]], [0, 0, 0], pairs, 1)
     assert weights.tolist() == [[1, 0], [0, 1]]
 
 
@@ -118,7 +119,7 @@ def test_aps_gains_are_those_of_the_binary_measure():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nDCG", "must be one of"),
+        ("nDCG", "is a ratio, not a sum over pairs of documents"),
         ("Swaps(rel=1)", "takes the parameters"),
         ("AP(rel=0)", "rel must"),
         ("x y", "spelled"),
@@ -126,7 +127,7 @@ def test_aps_gains_are_those_of_the_binary_measure():
 )
 def test_a_name_that_is_not_a_pairwise_measure_is_refused(name, reason):
     with pytest.raises(ValueError, match=reason):
-        parse_pair_measure(name)
+        parse_pairs(name)
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,15 @@ def digests(seed):
         uniform_design,
     )
     from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
-    from sampling.measures.families import parse_measure, run_weights
+    from sampling.measures.families import run_weights
+    from sampling.measures.registry import parse_linear
     from sampling.pooling import pool_of_rankings, prior_utility
     from sampling.prediction import cross_fitted, folds, rank_features
     from sampling.strata import stratified_pareto_draw, stratified_probabilities
 
     pooled = pool_of_rankings(stored_runs(), 300)
     topic_ids = pooled.topic_ids[pooled.topic_index]
-    weights = pooled.returned.with_values(run_weights(parse_measure("DCG@300"), pooled.returned.value, 6))
+    weights = pooled.returned.with_values(run_weights(parse_linear("DCG@300"), pooled.returned.value, 6))
     prior = prior_utility(pooled.returned, 300)
     sizes = normalised(design_sizes(ranking_contrast(weights), binary_spread(prior)))
     sizes = mixture(sizes, [average_run_design(weights), uniform_design(sizes.size)], [0.15, 0.05])

@@ -26,10 +26,11 @@ from experiments.papers.forecasts import design_variance, poisson_variance
 from experiments.papers.inverse import label_noise
 from experiments.papers.sizes import corrected_second_moments
 from sampling.designs import inclusion_probabilities, mixture, normalised, uniform_design
-from sampling.measures.families import grade_gains, parse_measure, rank_weights, run_weights
+from sampling.measures.families import grade_gains, rank_weights, run_weights
+from sampling.measures.registry import parse_linear
 from sampling.pooling import prior_utility
 
-MEASURE = parse_measure("DCG(dcg='ln')@3")
+MEASURE = parse_linear("DCG(dcg='ln')@3")
 #                    1a 1b 1c 1d 2a 2b 2c 2d
 RANKS = np.array([[1, 2, 3, 0, 1, 2, 3, 0], [2, 1, 0, 3, 1, 2, 0, 3], [2, 3, 1, 0, 2, 3, 0, 1]])
 U = np.array([2.0, 1, 0, 3, 1, 0, 2, 4])

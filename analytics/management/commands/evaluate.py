@@ -10,10 +10,10 @@ from analytics.estimation.estimators import Estimate, Refusal
 from analytics.releases.evaluating import Evaluated, evaluate
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
 from analytics.releases.sampled import Sampled
-from analytics.releases.scoring import asked
 from analytics.releases.verify_facts import Facts, read_facts
-from judging.runs import read_run
+from judging.runs import read_columns
 from judging.textfiles import TrecFormatError
+from sampling.measures.scoring import RankedRun, index_qrels, measure_on_scale, ranked_run
 
 FACTS = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
 COLUMNS = ("measure", "qrels", "estimate, 95 % interval", "corrected, 95 % interval", "topics as a sample")
@@ -21,10 +21,11 @@ COLUMNS = ("measure", "qrels", "estimate, 95 % interval", "corrected, 95 % inter
 
 @dataclass(frozen=True)
 class Run:
-    """A run file: its tag, and by topic its documents, best first."""
+    """A run file: its tag, by topic its documents, best first, and the same as the evaluator takes it."""
 
     tag: str
     ranking: dict[str, list[str]]
+    ranked: RankedRun
 
 
 class Command(BaseCommand):
@@ -94,13 +95,15 @@ def _opened(name: str) -> OpenRelease:
 def _read(path: Path) -> Run:
     """Return the run. TrecFormatError says where it is wrong."""
     try:
-        rows = read_run(path, str(path))
+        columns = read_columns(path, str(path))
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
-    ranking: dict[str, list[str]] = {}
-    for topic, document in zip(rows["topic_id"].to_list(), rows["doc_id"].to_list(), strict=True):
-        ranking.setdefault(topic, []).append(document)
-    return Run(str(rows["run_tag"][0]), ranking)
+    documents, offsets = columns.doc_ids.to_list(), columns.offsets.tolist()
+    ranking = {
+        topic: documents[start:stop]
+        for topic, start, stop in zip(columns.topic_ids, offsets, offsets[1:], strict=False)
+    }
+    return Run(columns.run_tag, ranking, ranked_run(columns))
 
 
 def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
@@ -113,7 +116,7 @@ def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
         scale = estimates["scale"]
         gains = [grade["gain"] for grade in scale["grades"]]
         try:
-            wanted = [asked(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)]
+            wanted = [measure_on_scale(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)]
         except ValueError as error:
             raise UnknownMeasure(str(error)) from error
         sampled = Sampled.of(_facts(release, estimates), estimates.get("seed"))
@@ -121,10 +124,11 @@ def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
         raise ReleaseUnreadable(
             f"{release.path}: the release is damaged ({type(error).__name__}: {error})"
         ) from error
-    grades: dict[str, dict[str, int]] = {}
-    for line in release.qrels():
-        grades.setdefault(line.topic_id, {})[line.doc_id] = line.grade
-    results = [evaluate(sampled, estimates["measures"], one, run.ranking, grades) for one in wanted]
+    try:
+        judged = index_qrels(release.qrels())
+    except ValueError as error:
+        raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
+    results = evaluate(sampled, estimates["measures"], wanted, run.ranking, run.ranked, judged)
     return _Found(run.tag, len(sampled.facts.topics), results)
 
 

@@ -18,7 +18,8 @@ from analytics.services.estimate_rows import AUDITS_PLANNED
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.measures.families import grade_gains, measure_kind, parse_measure, parse_ratio
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_measure
 from sampling.models import Draw
 
 NUMBERS = (
@@ -78,32 +79,24 @@ def _predictions(
     columns: list[np.ndarray] = []
     measures: dict[str, Any] = {}
     for name in names:
-        if measure_kind(name) == "ratio":
-            ratio = parse_ratio(name)
-            gains = grade_gains(ratio, scale.gains(), scale.relevant_grade)
-            measures[name] = {
-                "kind": "ratio",
-                "family": ratio.family,
-                "cutoff": ratio.cutoff,
-                "gains": gains.tolist(),
-            }
+        measure = parse_measure(name)
+        relevant = measure.relevant_grade or scale.relevant_grade
+        gains = grade_gains(measure, scale.gains(), relevant)
+        told = {"kind": measure.kind.key, "family": measure.family.key, "cutoff": measure.cutoff}
+        measures[name] = told
+        if not measure.kind.is_sum:
+            told["gains"] = gains.tolist()
             continue
-        parsed = parse_measure(name)
-        relevant = parsed.relevant_grade or scale.relevant_grade
-        gains = grade_gains(parsed, scale.gains(), relevant)
         key = tuple(gains.tolist())
         if key not in known:
             known[key] = len(columns)
             columns.append(predictions.of_gains(gains, relevant))
-        measures[name] = {
-            "kind": "linear",
-            "family": parsed.family,
-            "cutoff": parsed.cutoff,
-            "log_base": parsed.log_base,
-            "persistence": parsed.persistence,
-            "gains": gains.tolist(),
-            "prediction": f"prediction_{known[key]}",
+        # of every sum, also where its weights have no such parameter: the file's form
+        told |= {
+            "log_base": measure.parameters.get("dcg", 2.0),
+            "persistence": measure.parameters.get("p", 0.8),
         }
+        told |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
     return measures, columns
 
 

@@ -16,7 +16,8 @@ from analytics.frames import CampaignArrays, Ints
 from analytics.services.analyses.request import AnalysisRefused, Wanted
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
-from sampling.measures.families import grade_gains, measure_kind, parse_measure, run_weights
+from sampling.measures.families import grade_gains, run_weights
+from sampling.measures.registry import parse_linear, parse_measure
 
 FEWEST_TOPICS = 2
 
@@ -87,9 +88,10 @@ class Case:
 
 def case(campaign: Campaign, arrays: CampaignArrays, wanted: Wanted) -> Case:
     """Return the pair of runs as the formulas take it, or raise `AnalysisRefused`."""
-    if measure_kind(wanted.measure) != "linear":
+    measure = parse_measure(wanted.measure)
+    if not measure.kind.is_sum:
         raise AnalysisRefused(
-            f"{wanted.measure} is a ratio: the papers correct P@k and DCG@k; ask about one of these"
+            f"{wanted.measure} is {measure.kind.noun}: the papers correct P@k and DCG@k; ask about one of these"
         )
     everything = np.ones(arrays.judged.size, dtype=bool)
     uncovered = arrays.not_covered(everything, "judgment")
@@ -99,7 +101,7 @@ def case(campaign: Campaign, arrays: CampaignArrays, wanted: Wanted) -> Case:
         raise AnalysisRefused(
             f"{arrays.n_topics} topic says nothing about others; at least {FEWEST_TOPICS} are needed"
         )
-    parsed = parse_measure(wanted.measure)
+    parsed = parse_linear(wanted.measure)
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     gains = grade_gains(parsed, campaign.scale.gains(), relevant)
     joined = np.arange(arrays.n_grades) >= relevant if parsed.binary else np.arange(arrays.n_grades)
@@ -142,7 +144,7 @@ def _side(
     place = next((place for place, run in enumerate(arrays.runs) if run.run_id == run_id), None)
     if place is None:
         raise AnalysisRefused(f"the collection has no run {run_id!r}")
-    if run_weights(parse_measure(measure), arrays.ranks_outside[place], arrays.n_topics).sum() > 0:
+    if run_weights(parse_linear(measure), arrays.ranks_outside[place], arrays.n_topics).sum() > 0:
         raise AnalysisRefused(
             f"{run_id} returns documents that could not be drawn, inside the cutoff of {measure}"
         )

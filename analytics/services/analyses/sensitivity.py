@@ -30,7 +30,7 @@ from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
 from judging.services.exports import pseudonym
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import parse_measure
 
 MOST_ASSESSORS = 50  # left out one by one: those with most labels
 SHOWN_CHANGES = 20
@@ -109,7 +109,7 @@ def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
     naive = Variant(
         "tier", "all grades as given", Method.NAIVE.value, lambda: numbers(basis, measure, Method.NAIVE)
     )
-    if measure_kind(measure) == "ratio":
+    if not parse_measure(measure).kind.is_sum:
         yield naive
         return
     for tier in tiers_of(basis.arrays)[:2]:

@@ -25,7 +25,7 @@ from analytics.services.predictions import Predictions
 from analytics.services.raw_estimates import as_judged
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import parse_measure
 from sampling.sparse import SparseRuns
 
 MOST_TOPICS = 2000
@@ -35,9 +35,10 @@ def topics(
     campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Return for every topic the difference of two runs and the mean of all runs, corrected (else as judged)."""
-    if measure_kind(wanted.measure) != "linear":
+    kind = parse_measure(wanted.measure).kind
+    if not kind.is_sum:
         raise AnalysisRefused(
-            f"{wanted.measure} is a ratio, estimated over all topics together; ask about a sum such as DCG or P"
+            f"{wanted.measure} is {kind.noun}, estimated over all topics together; ask about a sum such as DCG or P"
         )
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     if basis.not_judged is not None:

@@ -19,7 +19,7 @@ from analytics.services.estimates import (
     targets_of,
 )
 from analytics.services.verdicts import SURE
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import parse_measure
 
 NOT_ESTIMABLE = 9
 
@@ -46,7 +46,7 @@ class Numbers:
 
 def numbers(basis: Basis, measure: str, method: Method) -> Numbers:
     """Return the naive or the corrected numbers of a measure."""
-    if measure_kind(measure) == "ratio":
+    if not parse_measure(measure).kind.is_sum:
         found = next(table for table in estimate_columns(basis, measure) if table.method == method)
         return _told(found)
     targets = targets_of(basis, measure)

@@ -35,7 +35,7 @@ from console.api.serializers.results import (
 from console.researcher.prose import always_words, variance_words
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import parse_measure
 from sampling.serializers import LONGEST_MEASURE
 
 MEASURE = serializers.CharField(max_length=LONGEST_MEASURE)
@@ -53,7 +53,8 @@ class MeasuresView(APIView):
         body = {
             "campaign": row.pk,
             "measures": [
-                {"name": name, "kind": measure_kind(name), "is_usual": name == names[0]} for name in names
+                {"name": name, "kind": parse_measure(name).kind.key, "is_usual": name == names[0]}
+                for name in names
             ],
             "computation": latest_computation(campaign=row),
         }

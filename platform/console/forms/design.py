@@ -9,7 +9,8 @@ from django.http import QueryDict
 from django.utils.html import format_html
 
 from judging.models import Campaign
-from sampling.measures.families import grade_gains, parse_measure
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import WrongKind, parse_linear, parse_measure
 from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused
 from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
@@ -177,16 +178,17 @@ class DesignForm(forms.Form):
 
     def clean_measure(self) -> str:
         try:
-            parsed = parse_measure(self.cleaned_data["measure"])
+            parsed = parse_linear(self.cleaned_data["measure"])
             relevant = parsed.relevant_grade or self.campaign.scale.relevant_grade
             grade_gains(parsed, self.campaign.scale.gains(), relevant)  # refuses a grade off the scale
             return parsed.name
+        except WrongKind as error:
+            noun = parse_measure(self.cleaned_data["measure"]).kind.noun
+            raise forms.ValidationError(
+                f"is {noun}: a design is made for a sum over documents. Draw for DCG@10, for example; the other "
+                "measures are estimated from the same judgments"
+            ) from error
         except ValueError as error:
-            if "ratio" in str(error):
-                raise forms.ValidationError(
-                    "divides by something unknown, so that no design is made for it. Draw for DCG@10, for example: "
-                    "nDCG and AP are estimated from the same judgments"
-                ) from error
             raise forms.ValidationError(str(error)) from error
 
     def clean_depth(self) -> int:
@@ -202,7 +204,7 @@ class DesignForm(forms.Form):
         self._check_runs(cleaned)
         self._check_expert_choices(cleaned)
         if "measure" in cleaned and "depth" in cleaned:
-            cutoff = parse_measure(cleaned["measure"]).cutoff
+            cutoff = parse_linear(cleaned["measure"]).last_rank
             if cutoff > cleaned["depth"]:
                 self.add_error(
                     "depth",

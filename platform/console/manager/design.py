@@ -21,6 +21,8 @@ from console.researcher.plots import plot_answer
 from judging.models import Campaign
 from judging.services.access import managers_only
 from sampling.frames import newest_draw
+from sampling.measures.kinds import Linear
+from sampling.measures.registry import suggested_measures
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.services.forecasting import Preview
@@ -28,7 +30,6 @@ from sampling.services.layout import missing_topics, queue_parts
 from touchstone import jobs
 from touchstone.models import Job, user_of
 
-SUGGESTED_MEASURES = ("DCG@10", "P@10", "RBP@20", "DCG@20", "Gain@10")
 NAMES = {
     "default": "The default",
     "paper": "The paper's Q*",
@@ -71,7 +72,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "forecast": found,
         "preview": preview,
         "runs": len(form.run_ids),
-        "suggested_measures": SUGGESTED_MEASURES,
+        "suggested_measures": suggested_measures((Linear,)),
         **(rail_of(row.pk, "design") if row.state == Campaign.State.DRAFT and not request.htmx else {}),
     }
     return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)

@@ -32,7 +32,7 @@ from console.api.serializers.schema import AnalysisAnswer, ConditionsAnswer
 from console.researcher.plots import plot_answer
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly, managers_only, researchers_only
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import sums_among
 from touchstone.models import User, user_of
 
 PAGES = {
@@ -49,7 +49,7 @@ FIELDS = ("measure", "run", "against")
 def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the papers' methods say of a pair of runs, and which of them may be believed."""
     row = drawn_campaign(campaign_id)
-    measures = [name for name in measures_of(row) if measure_kind(name) == "linear"]
+    measures = sums_among(measures_of(row))
     context = {"campaign": row, "measures": measures, "all_runs": row.collection.runs.all()}
     context |= _answered(request, row, "papers")
     if context.get("result"):

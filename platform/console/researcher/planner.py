@@ -22,7 +22,7 @@ from console.researcher.analyses import drawn_campaign
 from console.researcher.plots import plot_answer
 from console.researcher.prose import variance_words
 from judging.services.access import ResearchersOnly, researchers_only
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import sums_among
 
 FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
 LINES = ("Best split", "Gold labels alone", "Judgments alone")
@@ -38,7 +38,7 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     measures = measures_of(row)
     context: dict[str, Any] = {
         "campaign": row,
-        "measures": [name for name in measures if measure_kind(name) == "linear"],
+        "measures": sums_among(measures),
         "runs": row.collection.runs.all(),
         "costs_are_known": costs_of(row)[2],
     }

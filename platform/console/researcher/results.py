@@ -27,7 +27,7 @@ from judging.models import Run as RunRow
 from judging.services.access import researchers_only
 from judging.services.exports import export_prels, export_qrels, export_qrels_jg
 from sampling.frames import item_probabilities, newest_draw
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import parse_measure
 from touchstone.models import user_of
 
 RUNS_PER_PAGE = 25
@@ -86,7 +86,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "has_values": any(estimate.value is not None for estimate in estimates),
         "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
         "has_importance": any(estimate.method == Method.IMPORTANCE for estimate in estimates),
-        "measure_is_linear": measure_kind(found.measure) == "linear",
+        "measure_is_linear": parse_measure(found.measure).kind.is_sum,
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(found.computation),
     }
@@ -143,7 +143,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
         "assumption": assumption_words(computation),
-        "measure_is_linear": measure_kind(measure) == "linear",
+        "measure_is_linear": parse_measure(measure).kind.is_sum,
         **conditions_context(row),
     }
     return render(request, "console/researcher/pair.html", context)

@@ -26,7 +26,7 @@ from console.manager.design import what_stops
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly, managers_only, researchers_only
 from sampling.frames import FrameRefused, newest_draw
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import sums_among
 from sampling.services.queueing import DrawRunning, queue_draw
 from touchstone.models import User
 
@@ -44,7 +44,7 @@ def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "draw": newest_draw(row),
         "given": given,
         "runs": row.collection.runs.all(),
-        "measures": [name for name in measures_of(row) if _is_linear(name)],
+        "measures": sums_among(measures_of(row)),
     }
     if given["run"]:
         sent = ReuseRequest(data=_not_empty(given), context={"campaign": row})
@@ -196,10 +196,6 @@ def _campaign(campaign_id: uuid.UUID) -> Campaign:
 
 def _not_empty(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
-
-
-def _is_linear(measure: str) -> bool:
-    return measure_kind(measure) == "linear"
 
 
 def _person(user: Any) -> User | None:

@@ -14,7 +14,7 @@ from analytics.services.analyses import Wanted, find
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import Asked, asked, page_of, runs_in_order
 from judging.services.access import researchers_only
-from sampling.measures.families import measure_kind
+from sampling.measures.registry import parse_measure
 
 TOPICS_PER_PAGE = 50
 TOPICS_PLOTTED = 40
@@ -35,9 +35,9 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "run_ids": runs,
         "run": run,
         "against": against,
-        "is_linear": measure_kind(found.measure) == "linear",
+        "is_sum": parse_measure(found.measure).kind.is_sum,
     }
-    if not run or not context["is_linear"]:
+    if not run or not context["is_sum"]:
         return render(request, "console/researcher/topics.html", context)
     wanted = Wanted("topics", found.measure, run, against)
     known = find(campaign=found.campaign, wanted=wanted)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.models import Campaign
-from sampling.measures.families import parse_measure
+from sampling.measures.registry import parse_linear
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw
@@ -83,7 +83,7 @@ def find_campaign(wanted: str) -> Campaign:
 
 
 def _design(options: dict[str, Any]) -> Design:
-    measure = parse_measure(options["measure"]).name
+    measure = parse_linear(options["measure"]).name
     names = ("question", "runs", "depth", "budget", "method", "selection", "prior", "scores")
     shares = ("sensitivity", "specificity", "other_runs_share", "uniform_share")
     return Design(measure=measure, **{name: options[name] for name in (*names, *shares)})

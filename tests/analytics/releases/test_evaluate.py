@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from run_samples import ranked_documents
 from small_campaign import TOPICS, doc_id, true_grade
 from small_release import made_once, unpacked
 
 from analytics.estimation.estimators import Estimate, Refusal
 from analytics.releases.evaluating import evaluate
 from analytics.releases.sampled import Sampled
-from analytics.releases.scoring import asked, by_topic
 from analytics.releases.verify_facts import read_facts
+from judging.trec import QrelRecord
+from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale
 
 pytestmark = pytest.mark.django_db
 REPOSITORY = Path(__file__).parents[3]
@@ -59,8 +61,23 @@ def run_of(folder, run_id):
     return found
 
 
+def judged_of(grades):
+    return index_qrels(
+        QrelRecord(topic, document, grade)
+        for topic, found in grades.items()
+        for document, grade in found.items()
+    )
+
+
 def said(folder, sampled, name, ranking):
-    return evaluate(*sampled, asked(name, GAINS, RELEVANT), ranking, grades_of(folder))
+    measure, judged = measure_on_scale(name, GAINS, RELEVANT), judged_of(grades_of(folder))
+    return evaluate(*sampled, [measure], ranking, ranked_documents(ranking), judged)[0]
+
+
+def mean_of(name, ranking, grades):
+    """Return the mean over the topics of the grades."""
+    measure = measure_on_scale(name, GAINS, RELEVANT)
+    return evaluate_topics(ranked_documents(ranking), judged_of(grades), [measure]).values.mean()
 
 
 def write_run(path, ranking, tag="mine"):
@@ -144,7 +161,7 @@ def test_a_new_run_has_its_true_value_where_everything_was_drawn_and_audited(mea
     folder = unpacked(made_once(budget=42, audited=42), tmp_path)
     ranking = new_run()
     true = {topic: {d: true_grade(topic, d) for d in documents} for topic, documents in ranking.items()}
-    expected = np.mean(list(by_topic(asked(measure, GAINS, RELEVANT), ranking, true).values()))
+    expected = mean_of(measure, ranking, true)
     found = said(folder, sampled_of(folder), measure, ranking)
     assert found.corrected.value == pytest.approx(expected, abs=1e-12)
     assert found.corrected.standard_error < 1e-6 or found.corrected.low <= expected <= found.corrected.high
@@ -155,7 +172,7 @@ def test_a_new_run_has_its_true_value_where_everything_was_drawn_and_audited(mea
 def test_a_new_run_is_estimated_and_its_interval_holds_the_truth(measure, backwards, release, sampled):
     ranking = new_run(backwards=backwards)
     true = {topic: {d: true_grade(topic, d) for d in documents} for topic, documents in ranking.items()}
-    expected = np.mean(list(by_topic(asked(measure, GAINS, RELEVANT), ranking, true).values()))
+    expected = mean_of(measure, ranking, true)
     found = said(release, sampled, measure, ranking)
     assert isinstance(found.corrected, Estimate)
     assert found.corrected.low < expected < found.corrected.high
@@ -214,7 +231,7 @@ def test_an_empty_run_and_a_release_without_audits_are_told_apart(release, sampl
     ],
 )
 def test_every_measure_knows_under_which_name_ir_measures_has_the_same(name, spelled):
-    assert asked(name, [0, 1, 3], 2).spelled == spelled
+    assert measure_on_scale(name, [0, 1, 3], 2).ir_measures == spelled
 
 
 # -- the command -------------------------------------------------------------------------------------------------
@@ -318,7 +335,7 @@ def test_a_bad_run_is_refused_with_file_line_and_column(release, tmp_path, line,
     ("measure", "words"),
     [
         ("P@ten", "spelled Family"),
-        ("ERR@10", "'ERR'"),
+        ("Nothing@10", "'Nothing'"),
         ("P", "needs a cutoff"),
         ("P(rel=9)@10", "relevant grade must be within"),
         ("R@10", "ratio"),

@@ -19,9 +19,8 @@ from small_release import VERSION, made_once, unpacked
 
 import analytics.ir_datasets_provider as provider
 from analytics.releases.reading import open_release
-from analytics.releases.scoring import asked, by_topic
-from judging.rankings import evaluate_topics, index_qrels, read_rankings, write_rankings
-from judging.runs import read_run
+from judging.runs import read_columns
+from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale, ranked_run
 
 pytestmark = pytest.mark.django_db
 GAINS = [0.0, 1.0, 2.0, 3.0]
@@ -42,9 +41,8 @@ def ours(release, run_id, measure):
     """Return the measure of every topic as the product computes it from the release's files."""
     with open_release(release) as opened:
         qrels = index_qrels(opened.qrels())
-    path = release.parent / f"{run_id}.rankings"
-    write_rankings(read_run(run_file(release, run_id), run_id), path)
-    found = evaluate_topics(read_rankings(path), qrels, [measure])
+    run = ranked_run(read_columns(run_file(release, run_id), run_id))
+    found = evaluate_topics(run, qrels, [measure_on_scale(measure, GAINS, 1)])
     return dict(zip(found.topic_ids, found.values[0].tolist(), strict=True))
 
 
@@ -64,27 +62,20 @@ def test_pytrec_eval_says_what_we_say(release, run_id):
     for measure, name in (("P@10", "P_10"), ("nDCG@10", "ndcg_cut_10")):
         expected = {topic: values[name] for topic, values in theirs.items()}
         assert ours(release, run_id, measure) == pytest.approx(expected, abs=1e-9)
-        ranking = {topic: sorted(scores, key=lambda d: (-scores[d], d)) for topic, scores in run.items()}
-        assert by_topic(asked(measure, GAINS, 1), ranking, qrels) == pytest.approx(expected, abs=1e-9)
     assert len(theirs) == 3
     assert any(values["P_10"] not in (0, 1) for values in theirs.values())
 
 
 @pytest.mark.parametrize("name", ["P@10", "nDCG@10", "AP", "AP@5", "P(rel=2)@5", "Judged@10"])
 def test_ir_measures_reads_the_files_and_says_what_evaluate_says(release, name):
-    measure = asked(name, GAINS, 1)
+    measure = measure_on_scale(name, GAINS, 1)
     unpacked_run = release.parent / "run1.run"
     unpacked_run.write_bytes(gzip.decompress(run_file(release, "run1").read_bytes()))
     qrels = list(ir_measures.read_trec_qrels(str(release / "qrels.txt")))
     run = list(ir_measures.read_trec_run(str(unpacked_run)))
-    parsed = ir_measures.parse_measure(measure.spelled)
+    parsed = ir_measures.parse_measure(measure.ir_measures)
     theirs = {row.query_id: row.value for row in ir_measures.iter_calc([parsed], qrels, run)}
-    ranking, grades = {}, {}
-    for row in sorted(run, key=lambda row: -row.score):
-        ranking.setdefault(row.query_id, []).append(row.doc_id)
-    for row in qrels:
-        grades.setdefault(row.query_id, {})[row.doc_id] = row.relevance
-    assert by_topic(measure, ranking, grades) == pytest.approx(theirs, abs=1e-9)
+    assert ours(release, "run1", name) == pytest.approx(theirs, abs=1e-9)
     assert set(theirs) == set(TOPICS)
 
 

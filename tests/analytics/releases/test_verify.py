@@ -15,8 +15,8 @@ from small_release import SEEDS, made_once, unpacked
 from analytics.releases.verify import merkle_root, verify
 from analytics.releases.verify_estimates import poisson, rank_weights
 from analytics.releases.verify_quantiles import beta_quantile, t_quantile, t_tail
-from sampling.measures.families import parse_measure
 from sampling.measures.families import rank_weights as weights_of_measure
+from sampling.measures.registry import parse_linear
 
 SCRIPTS = sorted((Path(__file__).parents[3] / "analytics" / "releases").glob("verify*.py"))
 KINDS = {
@@ -324,7 +324,7 @@ def test_quantiles_of_beta_are_those_of_scipy(a, b, share):
     "name", ["P@7", "P(rel=2)@10", "Gain@5", "DCG@10", "DCG(dcg='ln')@8", "RBP@20", "RBP(p=0.5,rel=2)@12"]
 )
 def test_weights_of_ranks_are_those_of_the_measures(name):
-    parsed = parse_measure(name)
+    parsed = parse_linear(name)
     expected = weights_of_measure(parsed, parsed.cutoff)
     assert rank_weights(parsed.name) == pytest.approx(expected, rel=1e-14)
 

@@ -15,7 +15,7 @@ from analytics.services.reuse import Answer, Asked
 from analytics.services.top_up import Found
 from judging.models import Campaign
 from sampling.frames import newest_draw
-from sampling.measures.families import measure_kind, parse_measure
+from sampling.measures.registry import WrongKind, parse_linear, parse_measure, sums_among
 from sampling.serializers import LONGEST_MEASURE, MOST_ITEMS, Finite, StrictSerializer, Word
 
 
@@ -44,10 +44,11 @@ class ReuseRequest(StrictSerializer):
             draw = newest_draw(self.context["campaign"])
             return str(draw.parameters["measure"]) if draw else "DCG@10"
         try:
-            if measure_kind(name) == "ratio":
-                reason = f"{name} is a ratio; ask about DCG or P with its cutoff: the same documents decide"
-                raise serializers.ValidationError(reason)
-            return parse_measure(name).name
+            return parse_linear(name).name
+        except WrongKind as error:
+            noun = parse_measure(name).kind.noun
+            reason = f"{name} is {noun}; ask about DCG or P with its cutoff: the same documents decide"
+            raise serializers.ValidationError(reason) from error
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from error
 
@@ -153,7 +154,7 @@ class PlannerRequest(StrictSerializer):
 
     def validate_measure(self, name: str) -> str:
         measures = self.context.get("measures") or measures_of(self.context["campaign"])
-        known = [known for known in measures if measure_kind(known) == "linear"]
+        known = sums_among(measures)
         if name and name not in known:
             raise serializers.ValidationError(f"a plan is made for {', '.join(known)}; got {name!r}")
         return name or known[0]

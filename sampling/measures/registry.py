@@ -1,0 +1,172 @@
+"""All measures, and the reading of their names: Family(parameter=value)@cutoff, as in ir_measures.
+
+A new family is a file with its `Family` and an entry in FAMILIES. Forms, API, commands, charts, documentation and
+releases read FAMILIES; what they do with a measure follows from its kind.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from sampling.measures.ap import AP
+from sampling.measures.dcg import DCG
+from sampling.measures.families import Family, Measure
+from sampling.measures.kinds import KINDS, Kind, Linear, Pairs, Ratio
+from sampling.measures.ndcg import NDCG
+from sampling.measures.pairwise import SWAPS, WEIGHTED_SWAPS
+from sampling.measures.precision import MEAN_GAIN, PRECISION
+from sampling.measures.rbp import RBP
+from sampling.measures.spelling import Spelled, canonical, parameters, spelled
+
+FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, SWAPS, WEIGHTED_SWAPS)
+
+# Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
+NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
+_KEYS = sorted(family.key for family in FAMILIES)
+_BY_NAME = {name: family for family in FAMILIES for name in (family.key, *family.aliases)}
+_KindT = TypeVar("_KindT", bound=Kind)
+
+
+class WrongKind(ValueError):
+    """The measure is of a kind that is not served here."""
+
+
+def keys_of(kind: type[Kind]) -> list[str]:
+    """Return the families of a kind, in the order of their names.
+
+    >>> keys_of(Ratio)
+    ['AP', 'nDCG']
+    """
+    return sorted(family.key for family in FAMILIES if isinstance(family.kind, kind))
+
+
+def parse_measure(name: str) -> Measure[Kind]:
+    """Return the measure that a name means.
+
+    A sum over documents needs a cutoff: beyond the pool nothing is ever judged. A ratio may have "micro " before its
+    name: the ratio of the sums over topics, which needs far fewer judgments than the mean over topics of the ratio.
+
+    Gains belong to the scale, hence ``dcg='exp-log2'`` and ``gains=`` are refused: give the scale the gains
+    2^grade - 1 instead. ``judged_only`` is refused because a sample leaves most documents unjudged.
+
+    Raises
+    ------
+    ValueError
+        Unknown family or parameter, no cutoff or one outside [1, 100000], a parameter outside its range.
+
+    Examples
+    --------
+    >>> parse_measure("RBP(p=0.8)@100").name
+    'RBP@100'
+    >>> parse_measure("micro MAP(rel=2)@20").name
+    'micro AP(rel=2)@20'
+    """
+    averaging, space, rest = name.partition(" ")
+    is_averaged = averaging in ("micro", "macro") and bool(space)
+    parts = spelled(rest.lstrip() if is_averaged else name)
+    family = _family(parts, name)
+    if is_averaged and not isinstance(family.kind, Ratio):
+        raise ValueError(f"measure {name!r} is {family.kind.noun}: only a ratio has a {averaging} average")
+    cutoff = parts.cutoff
+    if cutoff is None and family.kind.needs_cutoff:
+        raise ValueError(f"measure {name!r} needs a cutoff, as in {parts.family}@10")
+    values = _values(parts, family)
+    shown = filter(None, (one.shown(values[one.key]) for one in family.parameters))
+    plain = canonical(family.key, list(shown), cutoff)
+    if is_averaged and averaging == "micro":
+        return Measure(f"micro {plain}", family, family.kind, cutoff, values, "micro")
+    return Measure(plain, family, family.kind, cutoff, values)
+
+
+def _family(parts: Spelled, name: str) -> Family:
+    if parts.family in NOT_SERVED:
+        raise ValueError(f"measure {name!r} is a ratio that is not served: choose one of {_KEYS}")
+    if parts.family not in _BY_NAME:
+        raise ValueError(f"measure family must be one of {_KEYS}, got {parts.family!r}")
+    return _BY_NAME[parts.family]
+
+
+def _values(parts: Spelled, family: Family) -> dict[str, Any]:
+    """Return the value of every parameter."""
+    if any(word in (parts.parameters or "") for word in ("exp-", "gains")):
+        raise ValueError(
+            f"gains belong to the scale, not to the measure: give the scale the gains, got {parts.name!r}"
+        )
+    given = parameters(parts, {one.key for one in family.parameters})
+    return {
+        one.key: one.read(given[one.key]) if one.key in given else one.default for one in family.parameters
+    }
+
+
+def _of_kind(measure: Measure[Kind], kind: type[_KindT]) -> Measure[_KindT]:
+    if isinstance(measure.kind, kind):
+        return measure  # type: ignore[return-value]  # its kind was just looked at
+    raise WrongKind(
+        f"measure {measure.name!r} is {measure.kind.noun}, not {kind.noun}: choose one of {keys_of(kind)} here"
+    )
+
+
+def parse_linear(name: str) -> Measure[Linear]:
+    """Return the measure of a name, a sum over documents; `WrongKind` for any other.
+
+    Examples
+    --------
+    >>> parse_linear("DCG@10").parameters
+    {'dcg': 2.0}
+    """
+    return _of_kind(parse_measure(name), Linear)
+
+
+def parse_ratio(name: str) -> Measure[Ratio]:
+    """Return the measure of a name, a ratio; `WrongKind` for any other.
+
+    Examples
+    --------
+    >>> parse_ratio("micro nDCG@10").averaging
+    'micro'
+    """
+    return _of_kind(parse_measure(name), Ratio)
+
+
+def parse_pairs(name: str) -> Measure[Pairs]:
+    """Return the measure of a name, a sum over pairs of documents; AP is one too. `WrongKind` for any other.
+
+    Examples
+    --------
+    >>> parse_pairs("wSwaps@10").family.label
+    'Weighted swaps'
+    """
+    measure = parse_measure(name)
+    if isinstance(measure.kind, Ratio) and measure.kind.pairs is not None:
+        return Measure(measure.name, measure.family, measure.kind.pairs, measure.cutoff, measure.parameters)
+    return _of_kind(measure, Pairs)
+
+
+def sums_among(names: Iterable[str]) -> list[str]:
+    """Return the measures that are sums over documents: those that a design is made for.
+
+    >>> sums_among(["nDCG@10", "P@10"])
+    ['P@10']
+    """
+    return [name for name in names if parse_measure(name).kind.is_sum]
+
+
+def reported_measures(drawn_for: str, depth: int) -> list[str]:
+    """Return the measures that a campaign has numbers in: the one that it was drawn for, then the usual ones.
+
+    None may look deeper than was pooled: deeper ranks are not judged, and count as not relevant.
+
+    >>> reported_measures("DCG@5", 9)
+    ['DCG@5', 'AP@9']
+    """
+    usual = (name.format(depth=depth) for family in FAMILIES for name in family.reported)
+    names = dict.fromkeys(parse_measure(name).name for name in (drawn_for, *usual))
+    return [name for name in names if parse_measure(name).last_rank <= depth]
+
+
+def suggested_measures(kinds: tuple[type[Kind], ...] = KINDS) -> list[str]:
+    """Return the measures of these kinds that a form offers.
+
+    >>> suggested_measures((Linear,))
+    ['P@10', 'Gain@10', 'DCG@10', 'DCG@20', 'RBP@20']
+    """
+    return [name for family in FAMILIES if isinstance(family.kind, kinds) for name in family.suggested]

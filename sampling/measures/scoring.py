@@ -1,0 +1,201 @@
+"""The one evaluator: every measure of a run, topic by topic, from complete judgments.
+
+What trec_eval, ir_measures and their like compute from qrels and a run: a document without a grade counts as not
+relevant. Nothing here knows of samples or errors.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from judging.rankings import HashedRun, find_ranks
+from judging.runs import Hashes, RunColumns, hash_pairs
+from judging.trec import QrelRecord
+from sampling.measures.families import FloatArray, Measure, grade_gains
+from sampling.measures.kinds import Ints, Kind, RankedGains
+from sampling.measures.registry import parse_measure, suggested_measures
+
+JUDGED = re.compile(r"Judged@([1-9][0-9]{0,5})")
+KNOWN = ", ".join([*suggested_measures(), "Judged@10"])
+
+
+# -- measures on a scale --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScaledMeasure:
+    """A measure on a scale.
+
+    Attributes
+    ----------
+    name : str
+    ir_measures : str
+        The name under which ir_measures computes the same from qrels; empty where it has none.
+    measure : Measure or None
+        None for ``Judged@k``, the share of judged documents among the first k that are returned.
+    gains : array [grade]
+        What it gives for a grade.
+    last_rank : int
+    """
+
+    name: str
+    ir_measures: str
+    measure: Measure[Kind] | None
+    gains: FloatArray
+    last_rank: int
+
+
+def measure_on_scale(name: str, scale_gains: ArrayLike, relevant_grade: int) -> ScaledMeasure:
+    """Return the measure of that name. ValueError, which names those that are known, for any other.
+
+    >>> measure_on_scale("P@10", [0, 1, 3], 2).ir_measures, measure_on_scale("nDCG@5", [0, 1, 3], 2).ir_measures
+    ('P(rel=2)@10', 'nDCG(gains={0:0,1:1,2:3})@5')
+    """
+    gains = np.asarray(scale_gains, dtype=np.float64)
+    judged = JUDGED.fullmatch(name)
+    if judged:
+        return ScaledMeasure(name, name, None, np.ones(gains.size), int(judged[1]))
+    try:
+        measure = parse_measure(name)
+        of_grades = grade_gains(measure, gains, relevant_grade)
+    except ValueError as error:
+        raise ValueError(f"{error} (known here: {KNOWN})") from error
+    elsewhere = measure.family.ir_measures(measure, gains, relevant_grade)
+    return ScaledMeasure(measure.name, elsewhere, measure, of_grades, measure.last_rank)
+
+
+# -- judgments and runs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """Qrels ready for evaluation: all their topics (ascending), and the judged pairs, hashes ascending.
+
+    Those of a grade above 0 stand apart: most measures look at no others.
+    """
+
+    topic_ids: tuple[str, ...]
+    topic: Ints
+    grade: Ints
+    hashes: Hashes
+    other_topic: Ints
+    other_hashes: Hashes
+
+
+def index_qrels(qrels: Iterable[QrelRecord]) -> JudgedPairs:
+    """Return qrels ready for `evaluate_topics`. A grade below 0 is taken for 0, as in trec_eval."""
+    records = list(qrels)
+    topics = [record.topic_id for record in records]
+    topic_ids = tuple(sorted(set(topics)))
+    place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
+    hashes = hash_pairs(topics, [record.doc_id for record in records])
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    if np.any(hashes[1:] == hashes[:-1]):
+        raise ValueError("a (topic, document) is there twice in the qrels")
+    topic = np.array([place[topic_id] for topic_id in topics], dtype=np.int64)[order]
+    grade = np.array([record.grade for record in records], dtype=np.int64)[order]
+    above = grade > 0
+    return JudgedPairs(topic_ids, topic[above], grade[above], hashes[above], topic[~above], hashes[~above])
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """A run in memory, as the evaluator takes it; a stored one (`judging.rankings.Rankings`) serves as it is."""
+
+    topic_ids: tuple[str, ...]
+    topic_offsets: Ints
+    hashes: Hashes
+    positions: NDArray[np.uint32]
+
+
+def ranked_run(columns: RunColumns) -> RankedRun:
+    """Return a run that was just read."""
+    order = np.argsort(columns.pair_hashes, kind="stable")
+    return RankedRun(columns.topic_ids, columns.offsets, columns.pair_hashes[order], order.astype(np.uint32))
+
+
+# -- evaluation -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TopicValues:
+    """``values[measure, topic]``; ``returned[topic]``: the run has at least one document for the topic."""
+
+    measures: tuple[str, ...]
+    topic_ids: tuple[str, ...]
+    values: FloatArray
+    returned: NDArray[np.bool_]
+
+
+def evaluate_topics(run: HashedRun, judged: JudgedPairs, measures: Sequence[ScaledMeasure]) -> TopicValues:
+    """Return every measure for every topic of the qrels.
+
+    Complete judgments assumed: an unjudged document counts as grade 0. 0 for topics without relevant documents, and
+    for topics that the run does not return. Equal to trec_eval, where the gain is the grade.
+    """
+    seen = _Seen(run, judged)
+    values = [seen.values(one) for one in measures]
+    return TopicValues(
+        measures=tuple(one.name for one in measures),
+        topic_ids=judged.topic_ids,
+        values=np.array(values).reshape(len(measures), len(judged.topic_ids)),
+        returned=seen.n_returned > 0,
+    )
+
+
+class _Seen:
+    """Where a run returns judged documents; found once for all measures."""
+
+    def __init__(self, run: HashedRun, judged: JudgedPairs) -> None:
+        self.run, self.judged, self.n_topics = run, judged, len(judged.topic_ids)
+        sizes = dict(zip(run.topic_ids, np.diff(run.topic_offsets).tolist(), strict=True))
+        self.n_returned = np.array([sizes.get(topic_id, 0) for topic_id in judged.topic_ids], dtype=np.int64)
+        ranks = find_ranks(run, judged.topic_ids, judged.topic, judged.hashes)
+        hits = np.flatnonzero(ranks)
+        self.hits = hits[np.lexsort((ranks[hits], judged.topic[hits]))]
+        self.rank = ranks[self.hits]
+
+    def values(self, one: ScaledMeasure) -> FloatArray:
+        """Return the measure's value of every topic."""
+        if one.measure is None:
+            return self._judged_share(one)
+        gains = self._gains(one.gains) if one.gains[0] == 0 else self._gains_of_all(one.gains)
+        return one.measure.kind.by_topic(one.measure, gains.to_rank(one.last_rank))
+
+    def _gains(self, gains: FloatArray) -> RankedGains:
+        judged_gain = gains[self.judged.grade]
+        topic = self.judged.topic[self.hits]
+        return RankedGains(
+            self.n_topics,
+            topic,
+            self.rank,
+            judged_gain[self.hits],
+            self.n_returned,
+            self.judged.topic,
+            judged_gain,
+        )
+
+    def _gains_of_all(self, gains: FloatArray) -> RankedGains:
+        """Return the gains on a scale whose grade 0 has a gain: then every document returned has one."""
+        topic = np.repeat(np.arange(self.n_topics), self.n_returned)
+        start = np.cumsum(self.n_returned) - self.n_returned
+        gain = np.full(topic.size, gains[0])
+        gain[start[self.judged.topic[self.hits]] + self.rank - 1] = gains[self.judged.grade[self.hits]]
+        judged_topic = np.concatenate([self.judged.topic, self.judged.other_topic])
+        others = np.full(self.judged.other_topic.size, gains[0])
+        judged_gain = np.concatenate([gains[self.judged.grade], others])
+        rank = np.arange(topic.size) - start[topic] + 1
+        return RankedGains(self.n_topics, topic, rank, gain, self.n_returned, judged_topic, judged_gain)
+
+    def _judged_share(self, one: ScaledMeasure) -> FloatArray:
+        """Return the share of judged documents among the first that are returned, 0 where none is."""
+        judged = self.judged
+        ranks = find_ranks(self.run, judged.topic_ids, judged.other_topic, judged.other_hashes)
+        topic = np.concatenate([judged.topic[self.hits], judged.other_topic[ranks > 0]])
+        rank = np.concatenate([self.rank, ranks[ranks > 0]])
+        count = np.bincount(topic[rank <= one.last_rank], minlength=self.n_topics)
+        return np.asarray(count / np.maximum(np.minimum(self.n_returned, one.last_rank), 1))
