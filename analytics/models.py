@@ -202,7 +202,7 @@ class AuditForecast(models.Model):
     """
 
     computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="audit_forecasts")
-    strategy = models.CharField(max_length=10)
+    strategy = models.CharField(max_length=40)
     n_more = models.FloatField()  # expected gold labels of the audit
     run = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")
     run_b = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")

@@ -35,7 +35,7 @@ from experiments.parts.bailey import (
     scores,
 )
 from experiments.parts.rows import Report, Row, as_json, as_text, failures, row
-from sampling.label_samples import label_counts, label_probabilities, label_shares
+from sampling.label_samples import effort_probabilities, label_counts, label_shares
 
 HEADINGS = {
     "table1": "Table 1: the study's size, and the name of its kappa",
@@ -112,7 +112,7 @@ def table2(seed: int) -> list[Row]:
     topic = label_counts(POOL, POOL.sum(axis=1) / 10, label_shares(3))
     made = _cells("topic-based", TOPIC_BASED, topic) + _margin("topic-based", TOPIC_BASED, topic)
     cell = np.repeat(np.arange(6), POOL.ravel())
-    expected = np.bincount(cell, label_probabilities("effort", cell // 3, cell % 3, 3, 30.0)).reshape(2, 3)
+    expected = np.bincount(cell, effort_probabilities(cell // 3, cell % 3, 3, 30.0)).reshape(2, 3)
     made += _margin("effort-based", EFFORT_BASED, expected)
     for name, printed, right, cells in zip("AB", EFFORT_TOTALS, EFFORT_RIGHT, EFFORT_BASED, strict=True):
         note = "misprint: its cells sum to 13, and 13 + 17 = 30" if printed != right else ""

@@ -26,7 +26,7 @@ from sampling.designs import inclusion_probabilities
 from sampling.draws import poisson_draw
 from sampling.measures.families import FloatArray, run_weights
 from sampling.measures.registry import parse_linear
-from sampling.strategies import STRATEGIES, question_influence, strategy_probabilities
+from sampling.strategies import Judged, question_influence, strategy_keys, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"
 QUESTIONS = {
@@ -53,19 +53,19 @@ def standard_errors(seed: int) -> dict[str, dict[str, float]]:
     variance = (GOLD_GIVEN_BRONZE @ gain**2 - (GOLD_GIVEN_BRONZE @ gain) ** 2)[grade]
     relevant = GOLD_GIVEN_BRONZE[:, 1:].sum(axis=1)[grade]
     pair = [RUNS // 2, RUNS // 2 + 1]
-    audits = {name: (name, w) for name in STRATEGIES}
+    audits = {name: (name, w) for name in strategy_keys()}
     audits |= {f"{name}, for the pair": (name, w[pair]) for name in ("influence", "risk")}
     made = {}
     for name, (strategy, asked) in audits.items():
-        alpha = strategy_probabilities(
-            strategy,
-            expected_count=AUDITED,
+        judged = Judged(
             influence=question_influence(asked, chance),
             inclusion_probability=chance,
             topic_index=pools.topic[drawn],
             bronze_grade=grade,
             error_variance=variance,
+            n_grades=GRADES,
         )
+        alpha = strategy_probabilities(strategy, judged, expected_count=AUDITED)
         each = (1 / alpha - 1) / chance**2
         made[name] = {
             "pair": float(np.sqrt((each * variance) @ (w[pair[0]] - w[pair[1]]) ** 2)),

@@ -11,26 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from sampling.measures.families import FloatArray
-from sampling.strategies import strategy_probabilities
+from sampling.strategies import Judged, strategy_probabilities
 
 CLOSE_ENOUGH = 1e-6  # of an item
 
 
 @dataclass(frozen=True)
 class Auditable:
-    """Completely judged items with all that a strategy goes by; arrays have one entry an item.
+    """What an audit can select: the judged items, and what earlier audits of the same tier gave them.
 
-    `influence` is divided by the draw's probability; `earlier` is the largest probability that an audit of the same
-    tier has given the item, 0 for none.
+    `earlier` has one entry an item: the largest probability of these audits, 0 for none.
     """
 
-    influence: FloatArray
-    inclusion_probability: FloatArray
-    topic_index: NDArray[np.int64]
-    bronze_grade: NDArray[np.int64]
-    error_variance: FloatArray
+    judged: Judged
     earlier: FloatArray
-    n_grades: int
 
     def probabilities(self, strategy: str, n_more: float, tolerance: float = CLOSE_ENOUGH) -> FloatArray:
         """Return each item's probability after one more audit that adds n_more expected items, at most all.
@@ -48,8 +42,8 @@ class Auditable:
 
         Examples
         --------
-        >>> rest = [np.ones(4), np.ones(4), np.zeros(4, int), np.zeros(4, int), np.ones(4)]
-        >>> Auditable(*rest, np.array([1.0, 0.5, 0.0, 0.0]), 2).probabilities("simple", 1).round(6).tolist()
+        >>> judged = Judged(np.ones(4), np.ones(4), np.zeros(4, int), np.zeros(4, int), np.ones(4), n_grades=2)
+        >>> Auditable(judged, np.array([1.0, 0.5, 0.0, 0.0])).probabilities("simple", 1).round(6).tolist()
         [1.0, 0.5, 0.5, 0.5]
         """
         if not 0.0 < n_more < np.inf:
@@ -69,16 +63,7 @@ class Auditable:
         return self._together(strategy, found)
 
     def _together(self, strategy: str, expected_count: float) -> FloatArray:
-        own = strategy_probabilities(
-            strategy,
-            expected_count=expected_count,
-            influence=self.influence,
-            inclusion_probability=self.inclusion_probability,
-            topic_index=self.topic_index,
-            bronze_grade=self.bronze_grade,
-            error_variance=self.error_variance,
-            n_grades=self.n_grades,
-        )
+        own = strategy_probabilities(strategy, self.judged, expected_count=expected_count)
         return np.maximum(own, self.earlier)
 
 

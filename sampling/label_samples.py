@@ -4,6 +4,8 @@ Bailey et al. (2008) had three labels and exact counts. Here any number of grade
 (`sampling.strategies`), and whole counts with nested random samples for those who want the paper's own.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -85,29 +87,39 @@ def label_counts(available: ArrayLike, count: ArrayLike, shares: ArrayLike) -> F
     return np.asarray(first + np.clip(lacking - above, 0.0, room)[..., ::-1], dtype=np.float64)
 
 
-def label_probabilities(
-    strategy: str, topic: IndexArray, grade: IndexArray, n_grades: int, count: float
-) -> FloatArray:
-    """Return each item's probability under a "topic", "effort" or "full" sample of `count` expected items.
-
-    topic: of every topic the same share of its items, split by `label_counts`. effort: `label_counts` over the pool
-    of all topics, each item of a grade alike. full: the larger of the two, cell by cell, of one size for both.
+def topic_probabilities(topic: IndexArray, grade: IndexArray, n_grades: int, count: float) -> FloatArray:
+    """Return each item's probability: of every topic the same share of its items, split by `label_counts`.
 
     Examples
     --------
-    >>> label_probabilities("topic", np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 2, 2.0).round(6).tolist()
+    >>> topic_probabilities(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 2, 2.0).round(6).tolist()
     [0.25, 0.25, 1.0, 0.5]
     """
+    return _of_items(_topic_rates, topic, grade, n_grades, count)
+
+
+def effort_probabilities(topic: IndexArray, grade: IndexArray, n_grades: int, count: float) -> FloatArray:
+    """Return each item's probability: `label_counts` over the pool of all topics, each item of a grade alike."""
+    return _of_items(_effort_rates, topic, grade, n_grades, count)
+
+
+def full_probabilities(topic: IndexArray, grade: IndexArray, n_grades: int, count: float) -> FloatArray:
+    """Return each item's probability: the larger of a topic and an effort sample of one size, cell by cell."""
+    return _of_items(_full_rates, topic, grade, n_grades, count)
+
+
+def _of_items(
+    rates: Callable[[IndexArray, FloatArray, float], FloatArray],
+    topic: IndexArray,
+    grade: IndexArray,
+    n_grades: int,
+    count: float,
+) -> FloatArray:
+    """Return the rate of every item's cell, a topic and a grade, in a sample of `count` expected items."""
     _, topic = np.unique(topic, return_inverse=True)
     cell = topic * n_grades + grade
     there = np.bincount(cell, minlength=(int(topic.max()) + 1) * n_grades).reshape(-1, n_grades)
-    shares = label_shares(n_grades)
-    if strategy == "topic":
-        rate = _topic_rates(there, shares, count)
-    elif strategy == "effort":
-        rate = _effort_rates(there, shares, count)
-    else:
-        rate = _full_rates(there, shares, count)
+    rate = rates(there, label_shares(n_grades), count)
     return np.asarray(np.minimum(rate, 1.0).ravel()[cell], dtype=np.float64)
 
 

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from judging.models import Campaign, Item
+from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 
 
 class Draw(models.Model):
@@ -103,19 +104,6 @@ class DrawEntry(models.Model):
         return f"{self.item_id} {self.inclusion_probability}"
 
 
-class AuditStrategy(models.TextChoices):
-    """Which judged items an audit prefers; what each is good for is said in docs/methods/tiers.md."""
-
-    INFLUENCE = "influence", "Influence: what moves the question most"
-    RISK = "risk", "Influence times error: what moves the question and is easily misjudged"
-    NEYMAN = "neyman", "Neyman: more of the grades that err more"
-    RARE = "rare", "Lowest inclusion probability: what stands for most others"
-    SIMPLE = "simple", "Simple: every judged item alike"
-    TOPIC = "topic", "By topic: every topic alike"
-    EFFORT = "effort", "By effort: mostly what was judged relevant"
-    FULL = "full", "Full: by topic and by effort, whichever is more"
-
-
 class AuditTier(models.TextChoices):
     GOLD = "gold", "Gold tier: the standard that numbers are corrected to"
     SILVER = "silver", "Silver tier: a second opinion, for agreement between tiers"
@@ -129,7 +117,7 @@ class AuditSchedule(models.Model):
     crontab = models.CharField(
         max_length=60, blank=True
     )  # minute hour day month weekday; goes before seconds
-    strategy = models.CharField(max_length=10, choices=AuditStrategy, default=AuditStrategy.INFLUENCE)
+    strategy = models.CharField(max_length=40, choices=strategy_choices, default=DEFAULT_STRATEGY)
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     items_each_time = models.PositiveIntegerField(default=50)
     items_in_total = models.PositiveIntegerField(default=200)
@@ -142,9 +130,6 @@ class AuditSchedule(models.Model):
                 name="sampling_auditschedule_sizes",
                 condition=Q(every_seconds__gte=1, items_each_time__gte=1, items_in_total__gte=1),
                 violation_error_message="Seconds, items each time and items in total are at least 1.",
-            ),
-            models.CheckConstraint(
-                name="sampling_auditschedule_strategy", condition=Q(strategy__in=AuditStrategy.values)
             ),
             models.CheckConstraint(
                 name="sampling_auditschedule_tier", condition=Q(tier__in=AuditTier.values)
@@ -166,7 +151,7 @@ class Audit(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="audits")
     sequence = models.PositiveIntegerField()
-    strategy = models.CharField(max_length=10, choices=AuditStrategy, default=AuditStrategy.INFLUENCE)
+    strategy = models.CharField(max_length=40, choices=strategy_choices, default=DEFAULT_STRATEGY)
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     seed = models.BigIntegerField()
     expected_in_total = models.FloatField()
@@ -178,9 +163,6 @@ class Audit(models.Model):
         ordering = ["sequence"]
         constraints = [
             models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"]),
-            models.CheckConstraint(
-                name="sampling_audit_strategy", condition=Q(strategy__in=AuditStrategy.values)
-            ),
             models.CheckConstraint(name="sampling_audit_tier", condition=Q(tier__in=AuditTier.values)),
         ]
 

@@ -10,14 +10,16 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from judging.models import Campaign
+from judging.serializers.strict import TableChoice
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
 from sampling.measures.spelling import MAX_CUTOFF
-from sampling.models import Audit, AuditSchedule, AuditStrategy, AuditTier, Draw
+from sampling.models import Audit, AuditSchedule, AuditTier, Draw
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design, QuestionRefused, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.services.audit_schedules import next_due_time, schedule_words
 from sampling.services.layout import missing_topics
+from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 from touchstone.models import Job
 
 MOST_RUNS = 1000  # named in one request; no run named means all where the question allows it
@@ -125,7 +127,7 @@ class AuditRequest(StrictSerializer):
 
     items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
     total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, default=MOST_ITEMS)
-    strategy = serializers.ChoiceField(AuditStrategy.choices, default=AuditStrategy.INFLUENCE)
+    strategy = TableChoice(strategy_choices, default=DEFAULT_STRATEGY)
     tier = serializers.ChoiceField(AuditTier.choices, default=AuditTier.GOLD)
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
@@ -143,7 +145,7 @@ class ScheduleRequest(StrictSerializer):
     crontab = Word(max_length=LONGEST_LINE, allow_blank=True, required=False)
     items_each_time = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, required=False)
     items_in_total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, required=False)
-    strategy = serializers.ChoiceField(AuditStrategy.choices, required=False)
+    strategy = TableChoice(strategy_choices, required=False)
     tier = serializers.ChoiceField(AuditTier.choices, required=False)
     is_active = serializers.BooleanField(required=False)
 

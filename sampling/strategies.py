@@ -9,11 +9,20 @@ A probability may depend on bronze grades and on gold checks, never on a grade t
 strategy gives every item a probability above 0, so that one estimator serves them all.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.designs import inclusion_probabilities, normalised
-from sampling.label_samples import IndexArray, as_indices, label_probabilities
+from sampling.label_samples import (
+    IndexArray,
+    as_indices,
+    effort_probabilities,
+    full_probabilities,
+    topic_probabilities,
+)
 from sampling.measures.families import FloatArray
 from sampling.sizes import (
     as_distribution,
@@ -26,104 +35,228 @@ from sampling.sizes import (
 )
 from sampling.sparse import SparseRuns
 
-STRATEGIES = {
-    "influence": "where an error would move the comparison most",
-    "risk": "where an error would move the comparison and is likely",
-    "neyman": "more where the bronze grade tells less about the gold grade",
-    "rare": "the least likely drawn first: each stands for many others",
-    "simple": "every item alike",
-    "topic": "the same share of every topic, mostly of high bronze grades",
-    "effort": "high bronze grades first, whatever the topic",
-    "full": "topic and effort together",
-}
 EVEN_SHARE = 0.2
 SMALLEST_PROBABILITY = 1e-90  # below it a quotient would leave the doubles
 STEPS = 100
 
 
-def strategy_probabilities(
-    strategy: str,
-    *,
-    expected_count: float,
-    influence: ArrayLike,
-    inclusion_probability: ArrayLike,
-    topic_index: ArrayLike,
-    bronze_grade: ArrayLike,
-    error_variance: ArrayLike,
-    even_share: float = EVEN_SHARE,
-    n_grades: int | None = None,
-) -> FloatArray:
-    """Return each judged item's chance to be audited: above 0, at most 1, sum = min(expected_count, items).
+@dataclass(frozen=True)
+class Judged:
+    """Completely judged items with all that a strategy goes by; arrays have one entry an item, at least one.
 
-    even_share of the count is spread evenly, the rest as the strategy says:
-
-    influence, risk: proportional to the influence, and to it times the root of the error variance (Neyman's
-    allocation for the difference estimator, with equal and with unequal variances). neyman: to the root of the
-    error variance alone, so n_l is proportional to N_l S_l. rare: to 1/inclusion probability. simple: evenly.
-    topic: of every topic the same share, split over bronze grades as `label_samples.label_shares` says. effort:
-    the same split, over the pool of all topics. full: the union of a topic and an effort audit of one size, the
-    larger probability cell by cell. Where a strategy has nothing to go by (no influence, no variance) it is `simple`.
-
-    Source: Bailey et al. (2008), section 4.2, for topic, effort and full, there with exact counts; Neyman (1934).
-
-    Parameters
+    Attributes
     ----------
-    strategy : str
-        A key of STRATEGIES.
-    expected_count : float
-        Audited items wanted, above 0; need not be a whole number.
-    influence : array, shape (n_items,)
+    influence : array
         Not negative, already divided by the draw's probability: see `question_influence`.
-    inclusion_probability : array, shape (n_items,)
+    inclusion_probability : array
         The draw's, within (0, 1]; ones where every item of the frame is judged.
-    topic_index, bronze_grade : int arrays, shape (n_items,)
+    topic_index, bronze_grade : int arrays
         From 0.
-    error_variance : array, shape (n_items,)
+    error_variance : array
         Not negative: see the function of this name.
-    even_share : float
-        Within (0, 1].
     n_grades : int
-        Grades on the scale; by default the largest bronze grade and one. Labels of a grade nobody gave lend their
-        share to the others.
+        Grades on the scale, more than the largest bronze grade. Labels of a grade nobody gave lend their share to the
+        others.
 
     Raises
     ------
     ValueError
-        An unknown strategy; input out of bounds or of different lengths.
+        Input out of bounds or of different lengths.
+    """
+
+    influence: FloatArray
+    inclusion_probability: FloatArray
+    topic_index: IndexArray
+    bronze_grade: IndexArray
+    error_variance: FloatArray
+    n_grades: int
+
+    def __post_init__(self) -> None:
+        influence = as_nonnegative("influence", self.influence, 1)
+        variance = as_nonnegative("error_variance", self.error_variance, 1)
+        require_same_items("error_variance", variance, influence.size)
+        grade = as_indices("bronze_grade", self.bronze_grade, influence.size)
+        if self.n_grades <= grade.max():
+            raise ValueError(f"n_grades must be above every bronze grade, {grade.max()}, got {self.n_grades}")
+        arrays = {
+            "influence": influence,
+            "inclusion_probability": _drawn_probabilities(self.inclusion_probability, influence.size),
+            "topic_index": as_indices("topic_index", self.topic_index, influence.size),
+            "bronze_grade": grade,
+            "error_variance": variance,
+        }
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+
+
+Sizes = Callable[[Judged, float], FloatArray]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to spread an audit over the judged items.
+
+    Attributes
+    ----------
+    key : str
+        As stored, and as the API and the commands spell it; at most 40 characters.
+    label, help : str
+        Its name on the screen, and a sentence on what it is good for.
+    sizes : callable
+        From the judged items and the expected number of items that the even share leaves: sizes of the items, not
+        negative. Only their proportions count; where all are 0 the audit is even.
+    """
+
+    key: str
+    label: str
+    help: str
+    sizes: Sizes
+
+
+def _influence(judged: Judged, count: float) -> FloatArray:
+    return judged.influence
+
+
+def _risk(judged: Judged, count: float) -> FloatArray:
+    """Neyman's allocation for the difference estimator with unequal variances; `_influence` is it with equal ones."""
+    return _scaled(judged.influence) * np.sqrt(_scaled(judged.error_variance))
+
+
+def _neyman(judged: Judged, count: float) -> FloatArray:
+    """The root of the error variance alone, so n_l is proportional to N_l S_l. Source: Neyman (1934)."""
+    return np.sqrt(judged.error_variance)
+
+
+def _rare(judged: Judged, count: float) -> FloatArray:
+    return 1.0 / judged.inclusion_probability
+
+
+def _simple(judged: Judged, count: float) -> FloatArray:
+    return np.ones(judged.influence.size)
+
+
+def _topic(judged: Judged, count: float) -> FloatArray:
+    return topic_probabilities(judged.topic_index, judged.bronze_grade, judged.n_grades, count)
+
+
+def _effort(judged: Judged, count: float) -> FloatArray:
+    return effort_probabilities(judged.topic_index, judged.bronze_grade, judged.n_grades, count)
+
+
+def _full(judged: Judged, count: float) -> FloatArray:
+    return full_probabilities(judged.topic_index, judged.bronze_grade, judged.n_grades, count)
+
+
+# The first is the default. Source of the last three: Bailey et al. (2008), section 4.2, there with exact counts.
+STRATEGIES = (
+    Strategy(
+        "influence",
+        "Influence",
+        "What moves the answer to the campaign's question most. Take it unless you need another.",
+        _influence,
+    ),
+    Strategy(
+        "risk",
+        "Influence times error",
+        "The same, and more where gold checks show that the grade given is often wrong.",
+        _risk,
+    ),
+    Strategy(
+        "neyman",
+        "Neyman",
+        "More of the grades that tell little about the true one: good for every run alike.",
+        _neyman,
+    ),
+    Strategy(
+        "rare",
+        "Lowest inclusion probability",
+        "Documents that few draws would have taken: each stands for many others.",
+        _rare,
+    ),
+    Strategy(
+        "simple",
+        "Simple",
+        "Every judged document alike: good for confusion matrices and questions not asked yet.",
+        _simple,
+    ),
+    Strategy(
+        "topic",
+        "By topic",
+        "The same share of every topic, mostly high grades: good for scores topic by topic.",
+        _topic,
+    ),
+    Strategy(
+        "effort",
+        "By effort",
+        "High grades first, whatever the topic: good for finding what is wrongly taken for relevant.",
+        _effort,
+    ),
+    Strategy("full", "Full", "By topic and by effort together, whichever gives more.", _full),
+)
+DEFAULT_STRATEGY = STRATEGIES[0].key
+
+
+def strategy_keys() -> list[str]:
+    return [strategy.key for strategy in STRATEGIES]
+
+
+def strategy_choices() -> list[tuple[str, str]]:
+    """Return keys and labels, as the model's migrations name them."""
+    return [(strategy.key, strategy.label) for strategy in STRATEGIES]
+
+
+def strategy_of(key: str) -> Strategy:
+    """Return the strategy of a key; ValueError where there is none.
+
+    >>> strategy_of("rare").label
+    'Lowest inclusion probability'
+    """
+    for strategy in STRATEGIES:
+        if strategy.key == key:
+            return strategy
+    raise ValueError(f"strategy must be one of {sorted(strategy_keys())}, got {key!r}")
+
+
+def strategy_probabilities(
+    key: str, judged: Judged, *, expected_count: float, even_share: float = EVEN_SHARE
+) -> FloatArray:
+    """Return each judged item's chance to be audited: above 0, at most 1, sum = min(expected_count, items).
+
+    even_share of the count is spread evenly, the rest in proportion to the strategy's sizes; evenly too where these
+    are all 0 (no influence, no variance).
+
+    Parameters
+    ----------
+    key : str
+        Of a strategy in STRATEGIES.
+    expected_count : float
+        Audited items wanted, above 0; need not be a whole number.
+    even_share : float
+        Within (0, 1].
+
+    Raises
+    ------
+    ValueError
+        An unknown strategy; a count or share out of bounds.
 
     Examples
     --------
-    >>> known = dict(inclusion_probability=[1, 1, 1, 1], topic_index=[0, 0, 0, 1], bronze_grade=[2, 1, 0, 0])
-    >>> more = dict(expected_count=1, influence=[4, 2, 1, 1], error_variance=[0, 1, 0, 0], even_share=0.5)
-    >>> strategy_probabilities("influence", **known, **more).round(6).tolist()
+    >>> arrays = [np.array([4, 2, 1, 1]), np.ones(4), np.array([0, 0, 0, 1]), np.array([2, 1, 0, 0])]
+    >>> judged = Judged(*arrays, error_variance=np.array([0, 1, 0, 0]), n_grades=3)
+    >>> strategy_probabilities("influence", judged, expected_count=1, even_share=0.5).round(6).tolist()
     [0.375, 0.25, 0.1875, 0.1875]
-    >>> strategy_probabilities("risk", **known, **more).round(6).tolist()
+    >>> strategy_probabilities("risk", judged, expected_count=1, even_share=0.5).round(6).tolist()
     [0.125, 0.625, 0.125, 0.125]
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f"strategy must be one of {sorted(STRATEGIES)}, got {strategy!r}")
-    moved = as_nonnegative("influence", influence, 1)
-    variance = as_nonnegative("error_variance", error_variance, 1)
-    require_same_items("error_variance", variance, moved.size)
-    drawn = _drawn_probabilities(inclusion_probability, moved.size)
-    topic = as_indices("topic_index", topic_index, moved.size)
-    grade = as_indices("bronze_grade", bronze_grade, moved.size)
-    n_labels = _n_grades(grade, n_grades)
+    strategy = strategy_of(key)
     if not 0.0 < expected_count < np.inf:
         raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
     if not 0.0 < even_share <= 1.0:
         raise ValueError(f"even_share must be within (0, 1], got {even_share}")
 
-    count, even = min(float(expected_count), float(moved.size)), np.ones(moved.size)
-    sizes = {
-        "influence": moved,
-        "risk": _scaled(moved) * np.sqrt(_scaled(variance)),
-        "neyman": np.sqrt(variance),
-        "rare": 1.0 / drawn,
-        "simple": even,
-    }.get(strategy)
-    if sizes is None:
-        sizes = label_probabilities(strategy, topic, grade, n_labels, (1.0 - even_share) * count)
+    n_items = judged.influence.size
+    count, even = min(float(expected_count), float(n_items)), np.ones(n_items)
+    sizes = strategy.sizes(judged, (1.0 - even_share) * count)
     # What certain items cannot use goes to the others, in proportion: no item falls below its even part.
     part = normalised(sizes) if np.any(sizes > 0.0) else normalised(even)
     return inclusion_probabilities(even_share * normalised(even) + (1.0 - even_share) * part, count)
@@ -233,12 +366,3 @@ def _drawn_probabilities(inclusion_probability: ArrayLike, n_items: int) -> Floa
     if not np.all(drawn > 0.0):
         raise ValueError(f"inclusion_probability of a judged item must be above 0, got {drawn.min()}")
     return np.maximum(drawn, SMALLEST_PROBABILITY)
-
-
-def _n_grades(grade: IndexArray, n_grades: int | None) -> int:
-    largest = int(grade.max())
-    if n_grades is None:
-        return largest + 1
-    if n_grades <= largest:
-        raise ValueError(f"n_grades must be above every bronze grade, {largest}, got {n_grades}")
-    return n_grades

@@ -22,9 +22,9 @@ from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.frames import weights_of_runs
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
-from sampling.models import AuditSchedule, AuditStrategy, AuditTier, Draw
+from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.services.auditable import asked_runs
-from sampling.strategies import error_variance, question_influence
+from sampling.strategies import Judged, error_variance, question_influence, strategy_keys
 
 ITEMS_WITHOUT_A_SCHEDULE = 50
 ACCURACY = 0.01  # of the number of items: for a forecast close enough
@@ -52,7 +52,7 @@ def store_forecasts(
     found = _next_audit(arrays, campaign, predictions, chosen)
     rows = []
     seed = (arrays.draw.seed, arrays.n_judgments)
-    for strategy in AuditStrategy.values:
+    for strategy in strategy_keys():
         result = found if isinstance(found, Refusal) else found.forecast(strategy, seed)
         row = AuditForecast(
             **given, strategy=strategy, n_more=0.0 if isinstance(found, Refusal) else found.n_more
@@ -167,13 +167,15 @@ def _read(
         n_more=n_more,
         check_counts=checks,
         auditable=Auditable(
-            influence=question_influence(weights.rows(asked), drawn),
-            inclusion_probability=drawn,
-            topic_index=arrays.topic_index[places],
-            bronze_grade=bronze,
-            error_variance=error_variance(bronze, checks, gains),
+            Judged(
+                influence=question_influence(weights.rows(asked), drawn),
+                inclusion_probability=drawn,
+                topic_index=arrays.topic_index[places],
+                bronze_grade=bronze,
+                error_variance=error_variance(bronze, checks, gains),
+                n_grades=arrays.n_grades,
+            ),
             earlier=arrays.audit_probability[members],
-            n_grades=arrays.n_grades,
         ),
         target=AuditedTarget(
             weight=weights.row(run) - (0.0 if run_b is None else weights.row(run_b)),

@@ -27,7 +27,7 @@ from experiments.papers.designs import pair_design
 from experiments.papers.labels import naive
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
-from sampling.strategies import question_influence, strategy_probabilities
+from sampling.strategies import Judged, question_influence, strategy_probabilities
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -158,15 +158,9 @@ def estimate_all(
     labels = collect(frame, drawn, matrices, rng)
 
     nothing = np.zeros(w.size, dtype=np.int64)  # this design goes by influence alone
-    audit_pi = strategy_probabilities(
-        "influence",
-        expected_count=AUDITED,
-        influence=question_influence(np.stack([a[drawn], b[drawn]]), pi_drawn),
-        inclusion_probability=pi_drawn,
-        topic_index=nothing,
-        bronze_grade=nothing,
-        error_variance=np.zeros(w.size),
-    )
+    influence = question_influence(np.stack([a[drawn], b[drawn]]), pi_drawn)
+    judged = Judged(influence, pi_drawn, nothing, nothing, np.zeros(w.size), n_grades=1)
+    audit_pi = strategy_probabilities("influence", judged, expected_count=AUDITED)
     audited = np.zeros(drawn.size, dtype=bool)
     audited[poisson_draw(audit_pi, rng.uniform(1e-12, 1, drawn.size))] = True
     by_topic = np.bincount(frame.topic, weights=g * guess, minlength=N_TOPICS)

@@ -4,7 +4,7 @@ Forms of several parts (uploads) can only send text; there numbers and truth val
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import models
@@ -97,6 +97,13 @@ class Choice(serializers.ChoiceField):
             raise serializers.ValidationError("must be one of the words")
         word: str = super().to_internal_value(data)
         return word
+
+
+class TableChoice(Choice):
+    """One of the keys of a table, which is read anew by each serializer."""
+
+    def __init__(self, choices: Callable[[], list[tuple[str, str]]], **named: Any) -> None:
+        super().__init__(choices(), **named)
 
 
 class Strict(StrictMixin, serializers.Serializer[Any]):

@@ -14,7 +14,7 @@ from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
 from sampling.models import Audit, AuditEntry, Draw, DrawEntry
 from sampling.services.population import DrawRefused
-from sampling.strategies import error_variance, question_influence
+from sampling.strategies import Judged, error_variance, question_influence
 
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"
 # The newest grade of every assessor and item, as it stands now.
@@ -63,15 +63,15 @@ def auditable(campaign: Campaign, items: list[Item], tier: str) -> Auditable:
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
     grade = bronze_grades(campaign, place)
-    return Auditable(
+    judged = Judged(
         influence=question_influence(_weights(campaign, newest, items), probability),
         inclusion_probability=probability,
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
         bronze_grade=grade,
         error_variance=_error_variance(campaign, newest, grade),
-        earlier=_earlier_probabilities(campaign, tier, place),
         n_grades=len(campaign.scale.values()),
     )
+    return Auditable(judged, _earlier_probabilities(campaign, tier, place))
 
 
 def asked_runs(draw: Draw, run_ids: list[str]) -> list[int]:

@@ -10,11 +10,12 @@ from judging.models import Campaign, Slot
 from judging.services.campaigns import open_slots
 from sampling.audit_plan import items_of_next_audit
 from sampling.draws import permanent_random_numbers
-from sampling.models import Audit, AuditEntry, AuditSchedule, AuditStrategy, AuditTier
+from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
 from sampling.services.audit_schedules import has_ended, last_due_time
 from sampling.services.auditable import NOT_DRAWN, auditable, judged_items
 from sampling.services.layout import BATCH
 from sampling.services.population import DrawRefused
+from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 from touchstone import jobs
 from touchstone.models import Job, User, record
 
@@ -31,7 +32,7 @@ def audit(
     campaign: Campaign,
     items_each_time: float,
     items_in_total: float,
-    strategy: str = AuditStrategy.INFLUENCE,
+    strategy: str = DEFAULT_STRATEGY,
     tier: str = AuditTier.GOLD,
     seed: int | None = None,
     user: User | None = None,
@@ -42,6 +43,8 @@ def audit(
     their strategies. Probabilities rest on bronze grades and gold checks, never on an audit's grades. Whoever audits
     sees no earlier grade. `seed` is of the tier's first audit; later ones keep it.
     """
+    if strategy not in strategy_keys():
+        raise AuditRefused(f"strategy must be one of {strategy_keys()}, got {strategy!r}")
     with transaction.atomic():
         with connection.cursor() as cursor:  # one audit of a campaign at a time
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])

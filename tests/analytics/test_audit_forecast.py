@@ -12,9 +12,9 @@ from analytics.planning.audit_outlook import AuditedTarget, Outlook, gold_given_
 from analytics.services.audit_forecast import asked_targets
 from analytics.services.recomputation import recompute
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
-from sampling.models import AuditSchedule, AuditStrategy, Draw
+from sampling.models import AuditSchedule, Draw
 from sampling.services.auditing import audit
-from sampling.strategies import question_influence
+from sampling.strategies import Judged, question_influence, strategy_keys
 
 GAINS = np.array([0.0, 1.0, 2.0])
 NO_CHECKS = np.zeros((3, 3))
@@ -48,9 +48,8 @@ def play(seed, strategy, n_first, n_more, *, change=lambda target: target, check
     weights, topic, gold, bronze = world(rng)
     n = gold.size
     drawn = np.full(n, DRAWN)
-    items = Auditable(
-        question_influence(weights, drawn), drawn, topic, bronze, np.ones(n), np.zeros(n), GAINS.size
-    )
+    judged = Judged(question_influence(weights, drawn), drawn, topic, bronze, np.ones(n), GAINS.size)
+    items = Auditable(judged, np.zeros(n))
     numbers = rng.random(n)
     first = items.probabilities(strategy, n_first) if n_first else np.zeros(n)
     target = AuditedTarget(
@@ -222,19 +221,19 @@ def test_impossible_sizes_are_named():
         items_of_next_audit(already=0, each_time=1, in_total=1, n_judged=5, n_drawn=4)
 
 
-@pytest.mark.parametrize("strategy", AuditStrategy.values)
+@pytest.mark.parametrize("strategy", strategy_keys())
 def test_nested_probabilities_add_exactly_as_many_items_as_wanted(strategy):
     rng = np.random.default_rng(8)
     n = 300
-    items = Auditable(
+    judged = Judged(
         influence=rng.gamma(0.3, size=n),
         inclusion_probability=rng.uniform(0.1, 1, n),
         topic_index=rng.integers(0, 12, n),
         bronze_grade=rng.integers(0, 3, n),
         error_variance=rng.uniform(0, 1, n),
-        earlier=np.where(rng.random(n) < 0.5, rng.uniform(0, 0.6, n), 0.0),
         n_grades=3,
     )
+    items = Auditable(judged, np.where(rng.random(n) < 0.5, rng.uniform(0, 0.6, n), 0.0))
     for n_more in (1, 20, 90):
         pi = items.probabilities(strategy, n_more)
         assert (pi >= items.earlier).all()
@@ -276,7 +275,7 @@ def test_after_a_recomputation_every_strategy_has_a_forecast_for_the_question_s_
     campaign = make_campaign(tmp_path, kind="pair")
     judge_all(campaign, [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")], a_bit_wrong)
     _, rows = computed(campaign)
-    assert set(rows) == set(AuditStrategy.values)
+    assert set(rows) == set(strategy_keys())
     assert {row.refusal for row in rows.values()} == {
         "neither an audit nor a gold check has told yet how the grades err"
     }

@@ -14,9 +14,10 @@ from judging.services.assign import claim, submit
 from judging.services.campaigns import close_campaign
 from judging.services.exports import export_qrels, export_qrels_jg
 from judging.services.leases import requeue
-from sampling.models import AuditEntry, AuditSchedule, AuditStrategy
+from sampling.models import AuditEntry, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import AuditRefused, audit, run_audit, start_due_audits
+from sampling.strategies import strategy_keys
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -92,7 +93,7 @@ def judge_tier(assessor, purpose):
         give(assessor, slot, truth_of(slot))
 
 
-@pytest.mark.parametrize("strategy", AuditStrategy.values)
+@pytest.mark.parametrize("strategy", strategy_keys())
 def test_every_strategy_gives_every_item_a_chance_and_expects_as_many_as_wanted(campaign, people, strategy):
     judge_all(campaign, people)
     made = audit(campaign=campaign, items_each_time=10, items_in_total=42, strategy=strategy, seed=5)
@@ -102,6 +103,15 @@ def test_every_strategy_gives_every_item_a_chance_and_expects_as_many_as_wanted(
     assert min(pi.values()) > 0
     assert sum(pi.values()) == pytest.approx(10)
     assert made.n_selected == len(selected(made)) == len(slots(campaign, "audit"))
+
+
+def test_a_strategy_that_nobody_knows_is_refused(campaign, people):
+    judge_all(campaign, people)
+    with pytest.raises(AuditRefused, match=r"strategy must be one of .*'simple'.*, got 'best'"):
+        audit(campaign=campaign, items_each_time=10, items_in_total=42, strategy="best")
+    with pytest.raises(ValidationError, match="'best' is not a valid choice"):
+        save_schedule(campaign=campaign, actor=None, strategy="best")
+    assert not campaign.audits.exists()
 
 
 def test_a_later_audit_of_another_strategy_contains_the_earlier_one_and_adds_as_many_as_wanted(

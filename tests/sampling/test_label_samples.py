@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.papers.label_samples import nested_sample, whole_counts
-from sampling.label_samples import label_counts, label_probabilities, label_shares
+from sampling.label_samples import (
+    effort_probabilities,
+    full_probabilities,
+    label_counts,
+    label_shares,
+    topic_probabilities,
+)
 
 # Bailey et al. (2008), Table 2, with "not" (grade 0) first: topics A and B
 POOL = np.array([[70, 20, 10], [100, 50, 50]])
@@ -30,13 +36,13 @@ def test_the_topic_based_sample_of_table_2_comes_out():
     counts = label_counts(POOL, [10, 20], SHARES)
     assert counts == pytest.approx(np.array([[1, 3, 6], [2, 6, 12]]))
     items = np.repeat(np.arange(6), POOL.ravel())
-    pi = label_probabilities("topic", items // 3, items % 3, 3, 30.0)
+    pi = topic_probabilities(items // 3, items % 3, 3, 30.0)
     assert np.bincount(items, pi) == pytest.approx([1, 3, 6, 2, 6, 12])
 
 
 def test_the_effort_based_sample_of_table_2_has_the_papers_margins_and_one_rate_a_label():
     items = np.repeat(np.arange(6), POOL.ravel())
-    pi = label_probabilities("effort", items // 3, items % 3, 3, 30.0)
+    pi = effort_probabilities(items // 3, items % 3, 3, 30.0)
     assert np.bincount(items % 3, pi) == pytest.approx([3, 9, 18])
     assert pi[items % 3 == 2] == pytest.approx(18 / 60)
     # docs/methods/derivations/bailey.md, section 3, erratum 3: 3 of topic A's ten highly relevant are expected
@@ -63,9 +69,11 @@ def test_the_full_sample_of_nested_samples_is_the_cellwise_larger_and_of_separat
 def test_the_full_strategy_is_the_larger_of_a_topic_and_an_effort_audit_of_one_size():
     items = np.repeat(np.arange(6), POOL.ravel())
     topic, grade = items // 3, items % 3
-    full = label_probabilities("full", topic, grade, 3, 30.0)
+    full = full_probabilities(topic, grade, 3, 30.0)
     # No cell runs out, so both parts are proportional to their size.
-    larger = np.maximum(*(label_probabilities(one, topic, grade, 3, 30.0) for one in ("topic", "effort")))
+    larger = np.maximum(
+        topic_probabilities(topic, grade, 3, 30.0), effort_probabilities(topic, grade, 3, 30.0)
+    )
     assert full == pytest.approx(larger * 30 / larger.sum())
     assert full.sum() == pytest.approx(30)
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.strategies import (
-    STRATEGIES,
+    Judged,
     error_variance,
     question_influence,
+    strategy_keys,
     strategy_probabilities,
 )
 
@@ -20,17 +21,19 @@ KNOWN = {
     "topic_index": np.array([0, 0, 0, 0, 1, 1]),
     "bronze_grade": np.array([2, 0, 0, 1, 0, 1]),
     "error_variance": np.array([0.1, 0.04, 0.04, 0.25, 0.04, 0.25]),
+    "n_grades": 3,
 }
 
 
-def probabilities(strategy, count, **changed):
-    return strategy_probabilities(strategy, expected_count=count, **{**KNOWN, **changed})
+def probabilities(strategy, count, even_share=0.2, **changed):
+    judged = Judged(**{**KNOWN, **changed})
+    return strategy_probabilities(strategy, judged, expected_count=count, even_share=even_share)
 
 
 # ---- all strategies -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategy_keys())
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(
@@ -45,22 +48,14 @@ def probabilities(strategy, count, **changed):
 )
 def test_probabilities_sum_to_the_count_and_leave_nobody_out(strategy, items, count, even):
     influence, drawn, topic, grade, variance = (np.array(column) for column in zip(*items, strict=True))
-    pi = strategy_probabilities(
-        strategy,
-        expected_count=count,
-        influence=influence,
-        inclusion_probability=drawn,
-        topic_index=topic,
-        bronze_grade=grade,
-        error_variance=variance,
-        even_share=even,
-    )
+    judged = Judged(influence, drawn, topic, grade, variance, n_grades=4)
+    pi = strategy_probabilities(strategy, judged, expected_count=count, even_share=even)
     assert pi.sum() == pytest.approx(min(count, len(items)), rel=1e-9)
     assert np.all(pi <= 1)
     assert np.all(pi >= min(1.0, even * min(count, len(items)) / len(items)) * (1 - 1e-9))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategy_keys())
 def test_over_all_audits_of_a_strategy_the_errors_sum_without_bias(strategy):
     error = KNOWN["influence"] * np.array([1.0, -1.0, 1.0, 0.0, 1.0, -1.0]) + 0.3
     pi = probabilities(strategy, 2.5)
@@ -96,20 +91,21 @@ def test_a_later_audit_must_not_learn_from_what_an_earlier_one_found(learns_from
     assert (abs(mean - 1) > 0.1) == is_biased
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategy_keys())
 def test_a_larger_audit_leaves_nobody_with_less(strategy):
     rng = np.random.default_rng(5)
     grade = rng.choice(4, 80, p=[0.6, 0.2, 0.15, 0.05])
-    known = {
-        "influence": rng.pareto(0.7, 80) * (rng.random(80) < 0.5),
-        "inclusion_probability": rng.uniform(0.01, 1, 80),
-        "topic_index": rng.integers(0, 6, 80),
-        "bronze_grade": grade,
-        "error_variance": rng.random(4)[grade],
-    }
+    judged = Judged(
+        influence=rng.pareto(0.7, 80) * (rng.random(80) < 0.5),
+        inclusion_probability=rng.uniform(0.01, 1, 80),
+        topic_index=rng.integers(0, 6, 80),
+        bronze_grade=grade,
+        error_variance=rng.random(4)[grade],
+        n_grades=4,
+    )
     before = np.zeros(80)
     for count in np.linspace(0.5, 80, 20):
-        now = strategy_probabilities(strategy, expected_count=float(count), **known)
+        now = strategy_probabilities(strategy, judged, expected_count=float(count))
         assert np.all(now >= before - 1e-9)
         before = now
     assert before == pytest.approx(1)
@@ -119,17 +115,13 @@ def test_a_larger_audit_leaves_nobody_with_less(strategy):
 def test_each_optimal_strategy_has_the_least_variance_under_its_own_assumption(best, spread_of_influence):
     rng = np.random.default_rng(3)
     n = 60
-    arrays = {
-        "influence": 1 + spread_of_influence * rng.pareto(1.5, n),
-        "inclusion_probability": rng.uniform(0.1, 1, n),
-        "topic_index": rng.integers(0, 5, n),
-        "bronze_grade": rng.integers(0, 3, n),
-    }
-    arrays["error_variance"] = np.array([0.02, 0.3, 0.1])[arrays["bronze_grade"]]
+    influence, drawn = 1 + spread_of_influence * rng.pareto(1.5, n), rng.uniform(0.1, 1, n)
+    topic, grade = rng.integers(0, 5, n), rng.integers(0, 3, n)
+    judged = Judged(influence, drawn, topic, grade, np.array([0.02, 0.3, 0.1])[grade], n_grades=3)
     variance = {}
-    for strategy in STRATEGIES:
-        pi = strategy_probabilities(strategy, expected_count=20, even_share=0.01, **arrays)
-        terms = (1 / pi - 1) * arrays["influence"] ** 2 * arrays["error_variance"]
+    for strategy in strategy_keys():
+        pi = strategy_probabilities(strategy, judged, expected_count=20, even_share=0.01)
+        terms = (1 / pi - 1) * judged.influence**2 * judged.error_variance
         variance[strategy] = terms.sum()
     others = min(value for strategy, value in variance.items() if strategy not in ("risk", "neyman"))
     assert variance[best] < others

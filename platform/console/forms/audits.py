@@ -1,28 +1,20 @@
 """The manager's forms about audits: when, how many, by which strategy, who judges; what judgments cost."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.utils.html import format_html
 
 from judging.models import Campaign
-from sampling.models import AuditSchedule, AuditStrategy, AuditTier
+from sampling import strategies
+from sampling.models import AuditSchedule, AuditTier
 from sampling.schedules import LONGEST_LINE, parse_crontab
 
 MOST = 2_000_000_000
 UNITS = [(1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days")]
 INTERVAL, CRONTAB = "interval", "crontab"
 ITEMS, MONEY = "items", "money"
-STRATEGIES = {
-    AuditStrategy.INFLUENCE: "What moves the answer to the campaign's question most. Take it unless you need another.",
-    AuditStrategy.RISK: "The same, and more where gold checks show that the grade given is often wrong.",
-    AuditStrategy.NEYMAN: "More of the grades that tell little about the true one: good for every run alike.",
-    AuditStrategy.RARE: "Documents that few draws would have taken: each stands for many others.",
-    AuditStrategy.SIMPLE: "Every judged document alike: good for confusion matrices and questions not asked yet.",
-    AuditStrategy.TOPIC: "The same share of every topic, mostly high grades: good for scores topic by topic.",
-    AuditStrategy.EFFORT: "High grades first, whatever the topic: good for finding what is wrongly taken for relevant.",
-    AuditStrategy.FULL: "By topic and by effort together, whichever gives more.",
-}
 TIERS = {
     AuditTier.GOLD: ("Gold tier", "The standard. Only these audits correct the numbers."),
     AuditTier.SILVER: (
@@ -50,13 +42,8 @@ def _choices(rows: dict[Any, tuple[str, str]]) -> Choices:
     ]
 
 
-def strategy_name(code: str) -> str:
-    """Return what a strategy is called in a table.
-
-    >>> strategy_name("rare")
-    'Lowest inclusion probability'
-    """
-    return AuditStrategy(code).label.partition(":")[0]
+def _strategies() -> Choices:
+    return _choices({one.key: (one.label, one.help) for one in strategies.STRATEGIES})
 
 
 class Radios(forms.ChoiceField):
@@ -64,7 +51,7 @@ class Radios(forms.ChoiceField):
 
     widget = forms.RadioSelect
 
-    def __init__(self, choices: Choices, label: str) -> None:
+    def __init__(self, choices: Choices | Callable[[], Choices], label: str) -> None:
         super().__init__(choices=choices, label=label, required=False)
 
 
@@ -79,10 +66,7 @@ class AuditPlanForm(forms.Form):
     crontab = forms.CharField(
         max_length=LONGEST_LINE, label="Minute, hour, day, month, weekday (UTC)", required=False
     )
-    strategy = Radios(
-        _choices({code: (strategy_name(code), words) for code, words in STRATEGIES.items()}),
-        "Which documents",
-    )
+    strategy = Radios(_strategies, "Which documents")
     tier = Radios(_choices(TIERS), "Who judges")
     size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Size in")
     items_each_time = forms.FloatField(min_value=0, max_value=MOST, label="Each time, about")

@@ -18,13 +18,14 @@ from django.views.decorators.http import require_POST
 
 from analytics.models import AuditForecast, Computation, Estimate, Method
 from analytics.services.recomputation import latest_computation, queue_recomputation
-from console.forms.audits import AuditPlanForm, ScoreForm, strategy_name
+from console.forms.audits import AuditPlanForm, ScoreForm
 from judging.models import Assessor, Campaign, Slot
 from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
+from sampling.strategies import strategy_of
 from touchstone.models import user_of
 
 SHOWN_AUDITS = 20
@@ -154,7 +155,7 @@ def _forecasts(row: Campaign, computation: Computation | None) -> list[dict[str,
     return [
         {
             "row": one,
-            "name": strategy_name(one.strategy),
+            "name": strategy_of(one.strategy).label,
             **_widths(one),
             "cost": one.n_more * row.cost_per_gold if row.cost_per_gold else None,
             "is_best": one is least,
@@ -244,7 +245,7 @@ def _shown(
     forecast = forecasts.get((audit.before, audit.strategy)) if audit.tier == AuditTier.GOLD else None
     shown = {
         "row": audit,
-        "strategy": strategy_name(audit.strategy),
+        "strategy": strategy_of(audit.strategy).label,
         "n_judged": audit.n_selected - n_waiting,
         "is_complete": not n_waiting,
         "forecast": forecast,

@@ -5,9 +5,10 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from judging.models import Campaign
 from sampling.management.commands.draw import find_campaign, one_error
-from sampling.models import Audit, AuditStrategy, AuditTier
+from sampling.models import Audit, AuditTier
 from sampling.serializers import audit_json
 from sampling.services.auditing import audit
+from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 
 
 class Command(BaseCommand):
@@ -19,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--total", type=int, help="items in all audits of the tier, at most (default: no limit)"
         )
-        parser.add_argument("--strategy", choices=AuditStrategy.values, default=AuditStrategy.INFLUENCE)
+        parser.add_argument("--strategy", choices=strategy_keys(), default=DEFAULT_STRATEGY)
         parser.add_argument("--tier", choices=AuditTier.values, default=AuditTier.GOLD)
         parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
         parser.add_argument("--output", choices=["table", "json"], default="table")
