@@ -6,10 +6,10 @@ VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
   then echo "Installing $(notdir $(PYTHON))-venv ..." && apt-get update -qq && apt-get install -y -qq $(notdir $(PYTHON))-venv >/dev/null; \
   else echo "Python's venv module is missing: as root, 'apt-get install $(notdir $(PYTHON))-venv', then try again"; exit 1; fi
 BIN := .venv/bin
-.PHONY: help demo run test nightly lint docs bench lock clean
+.PHONY: help demo run test test-fast nightly lint docs bench lock clean
 
 help: ## list what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: .venv/runtime ## start everything with a real collection; prints the address and one login per role
 	@$(BIN)/python manage.py demo $(if $(COLLECTION),--collection "$(COLLECTION)")
@@ -19,6 +19,9 @@ run: .venv/runtime ## start everything on what is already in var/
 
 test: .venv/dev ## every test, on a real PostgreSQL and a real Redis
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: .venv/dev ## the tests that need no server and no browser, under a minute
+	$(BIN)/python -m pytest --fast -n 2
 
 nightly: .venv/dev ## the judging contract against its model, 2,000 runs of 50 steps (half an hour)
 	NIGHTLY=1 $(BIN)/python -m pytest -n 2 tests/judging/test_state_machine.py

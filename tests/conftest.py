@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Before Django reads its settings (pyproject.toml names none, so that pytest-django does not read them earlier):
 # tests never touch a stack that runs on this machine, nor its data.
@@ -27,18 +28,45 @@ import django  # noqa: E402
 import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
+from serverless import needs_server  # noqa: E402
 
 django.setup()
 # A test process of xdist inherits this one's environment: named there, the settings would be read before this file.
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
-from touchstone import embedded  # noqa: E402
 from touchstone.celery import app  # noqa: E402
 from touchstone.settings import database_from_url  # noqa: E402
 
+if TYPE_CHECKING:
+    from touchstone.embedded import Servers
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="only the files that need no server and no browser, without slow tests",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Under `--fast`, leave out every file that needs a server, before it is imported."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if config.getoption("fast") and is_test and needs_server(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("fast"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
+
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[embedded.Servers]:
+def servers() -> Iterator["Servers"]:
+    # Imported late: `--fast` runs where the embedded servers are not installed.
+    from touchstone import embedded
+
     running = embedded.Servers(_FOLDER / "servers")
     running.start()
     try:
@@ -49,7 +77,7 @@ def servers() -> Iterator[embedded.Servers]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(servers: embedded.Servers) -> None:
+def django_db_modify_db_settings(servers: "Servers") -> None:
     """Point Django and Celery at the throw-away servers before pytest-django makes the test database."""
     from django.db import connections
 
@@ -66,7 +94,7 @@ def static_files(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def child_environment(servers: embedded.Servers, django_db_setup: None) -> dict[str, str]:
+def child_environment(servers: "Servers", django_db_setup: None) -> dict[str, str]:
     """The environment in which a child process (web, worker, a command) uses the tests' database and Redis.
 
     A child sees only what is committed: its test needs `django_db(transaction=True)`.
