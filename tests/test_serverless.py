@@ -9,7 +9,7 @@ from serverless import TESTS, needs_server
 
 
 def files(folder: Path, **sources: str) -> Path:
-    """Write the sources, a file each ("app__conftest" is app/conftest.py); return the one named test_it.py."""
+    """Write the sources, a file each ("app__conftest" is app/conftest.py); return the path of test_it."""
     for name, source in sources.items():
         path = folder / f"{name.replace('__', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)

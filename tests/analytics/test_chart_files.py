@@ -188,6 +188,7 @@ def test_naming_the_charts_imports_neither_altair_nor_the_renderer():
     assert child.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_picture_is_the_same_to_the_byte_in_another_process_with_another_hash_seed():
     program = (
         "from analytics.charts import *; "

@@ -126,6 +126,7 @@ def test_scores_that_are_equal_as_32_bit_floats_are_tied_as_in_trec_eval():
     assert _frame(b"1 Q0 A 1 0.0 t\n1 Q0 B 2 -0.0 t\n")["doc_id"].to_list() == ["B", "A"]
 
 
+@pytest.mark.slow
 def test_a_run_of_many_blocks_with_scattered_topics_is_sorted_like_a_small_one(tmp_path):
     generator = random.Random(7)
     rows = [(str(i % 37), f"clueweb09-en{i:07d}", generator.randrange(500)) for i in range(300_000)]

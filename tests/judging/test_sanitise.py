@@ -120,6 +120,7 @@ def test_what_others_stumble_over_is_read_in_time(name):
     assert len(result.html) <= len(FAST[name]) * 8 + 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_a_page_that_eats_cpu_is_shown_as_its_source_and_the_next_page_is_safe(name):
     before = time.monotonic()
@@ -136,6 +137,7 @@ def test_a_page_that_eats_memory_is_shown_as_its_source():
     assert (result.text, result.html, result.fell_back) == (page, "", True)
 
 
+@pytest.mark.slow
 def test_a_page_that_grows_without_measure_is_shown_as_its_source():
     """Every paragraph opens anew all the <b> that the one before left open: 13 kB become megabytes."""
     page = "<p>" + "".join(f"<b a{number}>" for number in range(1_000)) + "<p>x" * 1_000
@@ -143,6 +145,7 @@ def test_a_page_that_grows_without_measure_is_shown_as_its_source():
     assert (result.text, result.html, result.fell_back) == (page, "", True)
 
 
+@pytest.mark.slow
 def test_hostile_pages_use_up_the_allowance_and_later_text_pays_for_itself():
     """After one page that dies the allowance of 1 s is overdrawn; each million characters give 10 s back."""
     allowance = Allowance(cpu_seconds=2, total_seconds=1, seconds_per_character=1e-5)

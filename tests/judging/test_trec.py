@@ -144,6 +144,7 @@ def test_a_stream_that_gives_one_byte_at_a_time_is_read_too():
     assert [line.text for line in open_text(Slow(gzip.compress(b"a\nb")), "x")] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_bomb_of_short_lines_is_refused_by_its_ratio():
     bomb = gzip.compress(b"a\n" * 4_000_000)
     limits = Limits(ratio_from=1 << 20, max_ratio=200)

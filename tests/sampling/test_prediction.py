@@ -273,6 +273,7 @@ print(hashlib.sha256(f.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_the_bits_are_the_same_under_another_number_of_threads():
     digests = set()
     for threads in ("1", "2"):

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SEED, ANOTHER = 20260101, 20260102
 

@@ -104,6 +104,7 @@ def values_of(text, least, most):
     return np.array(allowed, dtype=np.int8)
 
 
+@pytest.mark.slow
 @given(LINES, st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_due_times_of_random_lines_are_those_of_ten_years_of_minutes(line, seed):

@@ -17,6 +17,8 @@ from touchstone.demo.simulated import (
 )
 from touchstone.demo.systems import rankings, terms
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(demo.__file__).parent
 
 
