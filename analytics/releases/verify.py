@@ -24,6 +24,7 @@ if __package__:
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
+    from analytics.releases.verify_measures import MEASURES, parts_of
     from analytics.releases.verify_ratios import RatioMethod
     from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
@@ -31,6 +32,7 @@ else:  # in a release, the files lie beside each other
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
+    from verify_measures import MEASURES, parts_of  # type: ignore
     from verify_ratios import RatioMethod  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
 
@@ -249,6 +251,8 @@ def check_estimates(facts: Facts, estimates: Row, report: Report) -> None:
 def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer | str:
     """Return the method's numbers of any run or pair, or why they are not computed again."""
     about, known = estimates["measures"][measure], estimates["measures"].values()
+    if parts_of(measure).family not in MEASURES.get(about["kind"], {}):
+        return f"estimates of {measure}, which this verifier does not know"
     same_gains = (
         one["prediction"] for one in known if one["gains"] == about["gains"] and one.get("prediction")
     )

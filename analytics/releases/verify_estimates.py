@@ -6,7 +6,6 @@ weight w = lambda(rank) / number of topics, so that the measure is the sum of w 
 """
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,11 @@ from numpy.typing import NDArray
 
 if __package__:
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
+    from analytics.releases.verify_measures import grade_gains, rank_weights
     from analytics.releases.verify_quantiles import t95, t_quantile, t_tail
 else:  # in a release, the files lie beside each other
     from verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered  # type: ignore
+    from verify_measures import grade_gains, rank_weights  # type: ignore
     from verify_quantiles import t95, t_quantile, t_tail  # type: ignore
 
 Row = dict[str, Any]
@@ -26,34 +27,6 @@ ROUNDING = 1e-12  # what rounding leaves of a value that is 0
 LEAST = 10  # items (or audited items) with weight below which there is no interval
 LEAST_WATCHED = 20  # audited items below which there is no always-valid interval
 NORMAL_FROM = 100  # audited items from which the normal distribution takes the place of t
-
-
-# -- weights -----------------------------------------------------------------------------------------------------
-
-
-def rank_weights(measure: str) -> Floats:
-    """Return lambda of rank 1 to the cutoff: P and Gain 1/k, DCG 1/log(rank + 1), RBP (1 - p) p^(rank - 1)."""
-    parts = re.fullmatch(r"(P|Gain|DCG|RBP)(?:\((.*)\))?@(\d+)", measure)
-    if parts is None:
-        raise ValueError(f"{measure} is not a linear measure")
-    family, inside, cutoff = parts.groups()
-    given = dict(part.strip().split("=") for part in (inside or "").split(",") if part)
-    rank = np.arange(1, int(cutoff) + 1, dtype=np.float64)
-    if family == "DCG":
-        return np.asarray(1 / np.log(rank + 1) if "ln" in given.get("dcg", "") else 1 / np.log2(rank + 1))
-    if family == "RBP":
-        p = float(given.get("p", "0.8"))
-        return np.asarray((1 - p) * p ** (rank - 1))
-    return np.full(rank.size, 1 / rank.size)
-
-
-def grade_gains(measure: str, facts: Facts) -> Floats:
-    """Return the gain of every grade: P and RBP count relevant documents, the others the scale's own gains."""
-    if not measure.startswith(("P", "RBP")):
-        return facts.gains
-    named = re.search(r"rel=(\d+)", measure)
-    relevant = int(named[1]) if named else facts.relevant_grade
-    return np.asarray(np.arange(facts.gains.size) >= relevant, dtype=np.float64)
 
 
 # -- what all methods share --------------------------------------------------------------------------------------
@@ -96,7 +69,7 @@ class Weighed:
         f, topic = facts.predictions[prediction][weighed], facts.topic[weighed]
         known = [np.bincount(topic, f * row, len(facts.topics)) for row in weight]
         outside = [bool((rank <= table.size).any()) for rank in facts.outside]
-        gains = grade_gains(measure, facts)
+        gains = grade_gains(measure, facts.gains, facts.relevant_grade)
         return cls(facts, gains, weighed, weight, f, np.array(known), np.array(outside, dtype=bool))
 
     def target(self, run: int, run_b: int | None) -> Target:

@@ -24,6 +24,7 @@ if __package__:
         merged_classes,
     )
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered
+    from analytics.releases.verify_measures import RATIOS, Quotient
 else:  # in a release, the files lie beside each other
     from verify_estimates import (  # type: ignore
         LEAST,
@@ -35,6 +36,7 @@ else:  # in a release, the files lie beside each other
         merged_classes,
     )
     from verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered  # type: ignore
+    from verify_measures import RATIOS, Quotient  # type: ignore
 
 REPLICATES = 1000
 NUMBERS_AT_ONCE = 1_000_000
@@ -184,12 +186,12 @@ LABELS = {"naive": naive_labels, "corrected": corrected_labels, "true": true_lab
 # -- ratios ------------------------------------------------------------------------------------------------------
 
 
-def numerator(labels: Labels, family: str, order: Ints, rank: Ints, utility: Floats) -> Floats:
+def numerator(labels: Labels, ratio: Quotient, order: Ints, rank: Ints, utility: Floats) -> Floats:
     """Return [topic, ...] of utilities [listed, ...]: sum u/log2(r + 1), or ``sum (1/r) u (1 + sum of u above)``."""
-    weight = (1 / rank if family == "AP" else 1 / np.log2(rank + 1.0))[:, None]
+    weight = ratio.weights(rank)[:, None]
     terms, topic = weight * utility, labels.topic[order]
     first = np.flatnonzero(np.diff(topic, prepend=-1))
-    if family == "AP" and order.size:
+    if ratio.has_products and order.size:
         above = np.cumsum(utility, axis=0) - utility
         terms = terms * (1 + above - np.repeat(above[first], np.diff(first, append=topic.size), axis=0))
     sums = np.zeros((labels.n_topics, utility.shape[1]))
@@ -198,14 +200,14 @@ def numerator(labels: Labels, family: str, order: Ints, rank: Ints, utility: Flo
     return sums
 
 
-def denominator(labels: Labels, family: str, cutoff: int, total: Floats, found: Floats) -> Floats:
+def denominator(labels: Labels, ratio: Quotient, cutoff: int, total: Floats, found: Floats) -> Floats:
     """Return [topic, ...]: how many are relevant, or the ideal ranking's gain; at least what was found, and one."""
     count = np.maximum(total, found)
     count[0] = np.maximum(count[0], 1.0)
-    if family == "AP":
+    if ratio.ideal is None:
         return np.asarray(count[0])
     pooled = int(np.bincount(labels.topic).max())
-    ideal = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, min(cutoff, pooled) + 2)))])
+    ideal = ratio.ideal(min(cutoff, pooled))
     gained: Floats = np.zeros(count[0].shape)
     for step, one in zip(labels.steps, count, strict=True):
         gained += step * np.interp(one, np.arange(ideal.size), ideal)
@@ -213,16 +215,16 @@ def denominator(labels: Labels, family: str, cutoff: int, total: Floats, found: 
 
 
 def ratios(
-    labels: Labels, family: str, cutoff: int, listed: list[tuple[Ints, Ints]], seed: int
+    labels: Labels, ratio: Quotient, cutoff: int, listed: list[tuple[Ints, Ints]], seed: int
 ) -> tuple[Floats, Floats]:
     """Return the mean over topics of every run's ratio, and its replicates [run, replicate]."""
     noisy, n = labels.noisy, labels.noisy.size
     place = np.full(labels.topic.size, -1)
     place[labels.item[noisy]] = np.arange(n)
     utility = [labels.utility[order][:, None] for order, _ in listed]
-    whole = denominator(labels, family, cutoff, labels.total[:, :, None].copy(), labels.found[:, :, None])
+    whole = denominator(labels, ratio, cutoff, labels.total[:, :, None].copy(), labels.found[:, :, None])
     value = [
-        float((numerator(labels, family, order, rank, u) / whole).mean())
+        float((numerator(labels, ratio, order, rank, u) / whole).mean())
         for (order, rank), u in zip(listed, utility, strict=True)
     ]
     made = np.zeros((len(listed), REPLICATES))
@@ -242,12 +244,12 @@ def ratios(
             counts[:, :, None] + member @ noise
             for counts, noise in zip((labels.total, labels.found), noises, strict=True)
         )
-        below = denominator(labels, family, cutoff, total, found)
+        below = denominator(labels, ratio, cutoff, total, found)
         gained = np.concatenate(
             [np.tensordot(labels.steps, noises[0], 1), np.zeros((1, stop - start))]
         )  # -1: no noise
         for run, ((order, rank), u) in enumerate(zip(listed, utility, strict=True)):
-            above = numerator(labels, family, order, rank, u + gained[place[order]])
+            above = numerator(labels, ratio, order, rank, u + gained[place[order]])
             made[run, start:stop] = (above / below).mean(axis=0)
     return np.array(value), made
 
@@ -283,7 +285,9 @@ class RatioMethod:
             self.listed.append((place[near], rank[near]))
         if self.labels is not None:
             kinds = (self.labels, self.labels.cautious())
-            self.made = [ratios(kind, measure["family"], self.cutoff, self.listed, seed) for kind in kinds]
+            self.made = [
+                ratios(kind, RATIOS[measure["family"]], self.cutoff, self.listed, seed) for kind in kinds
+            ]
 
     def __call__(self, run: int, run_b: int | None) -> Row:
         """Return twice the ratio less the bootstrap's mean, with the larger of its two variances."""

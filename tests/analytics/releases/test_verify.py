@@ -13,8 +13,10 @@ from scipy import stats
 from small_release import SEEDS, made_once, unpacked
 
 from analytics.releases.verify import merkle_root, verify
-from analytics.releases.verify_estimates import poisson, rank_weights
+from analytics.releases.verify_estimates import poisson
+from analytics.releases.verify_measures import grade_gains, rank_weights
 from analytics.releases.verify_quantiles import beta_quantile, t_quantile, t_tail
+from sampling.measures.families import grade_gains as gains_of_measure
 from sampling.measures.families import rank_weights as weights_of_measure
 from sampling.measures.registry import parse_linear
 
@@ -135,6 +137,20 @@ def test_what_is_not_computed_again_is_told_and_not_counted_as_right(db, tmp_pat
     assert whole.same["numbers of estimates"] > report.same["numbers of estimates"]
 
 
+def test_a_measure_that_the_verifier_does_not_know_is_told_and_not_taken_for_one_that_begins_alike(release):
+    def rename(told):
+        told["measures"]["Pleasure@10"] = {**told["measures"].pop("P@10"), "family": "Pleasure"}
+        for row in told["estimates"]:
+            if row["measure"] == "P@10":
+                row["measure"] = "Pleasure@10"
+
+    change_lines(release, "estimates.json", rename)
+    report = verify(release)
+    assert report.different == []
+    # three runs and three pairs, by two methods at least
+    assert report.not_recomputed["estimates of Pleasure@10, which this verifier does not know"] >= 12
+
+
 def test_the_script_alone_says_so_and_leaves_nothing_behind(release):
     before = sorted(release.rglob("*"))
     found = run_verify(release)
@@ -159,7 +175,7 @@ def test_the_scripts_need_numpy_and_the_standard_library_alone(path):
         "analytics"
     }  # the package, when it is not run as a script
     assert names - beside - set(sys.stdlib_module_names) <= {"numpy"}
-    assert len(SCRIPTS) == 7
+    assert len(SCRIPTS) == 8
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------
@@ -327,6 +343,8 @@ def test_weights_of_ranks_are_those_of_the_measures(name):
     parsed = parse_linear(name)
     expected = weights_of_measure(parsed, parsed.cutoff)
     assert rank_weights(parsed.name) == pytest.approx(expected, rel=1e-14)
+    scale = np.array([0.0, 1.0, 3.0])
+    assert grade_gains(parsed.name, scale, 1).tolist() == gains_of_measure(parsed, scale, 1).tolist()
 
 
 def test_the_variance_of_a_poisson_draw_by_hand():

@@ -1,0 +1,112 @@
+"""The measures of a release: what a rank weighs, what divides a ratio, what a grade gives.
+
+A table of the verifier's own. Part of every release, beside verify.py, which calls it; NumPy is all it needs.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+NAME = re.compile(r"(?:micro )?([A-Za-z]+)(?:\((.*)\))?(?:@(\d+))?")
+
+
+@dataclass(frozen=True)
+class Name:
+    """The parts of a measure's name, as in RBP(p=0.5,rel=2)@20."""
+
+    family: str
+    parameters: dict[str, str]
+    cutoff: int
+
+
+def parts_of(measure: str) -> Name:
+    found = NAME.fullmatch(measure)
+    if found is None:
+        raise ValueError(f"{measure} is not the name of a measure")
+    inside = (part.strip().split("=") for part in (found[2] or "").split(",") if part)
+    return Name(found[1], {key: value.strip("'\"") for key, value in inside}, int(found[3] or 0))
+
+
+# -- sums: lambda of every rank ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The weight of every rank; binary where relevant documents are counted, whatever the scale's gains are."""
+
+    weights: Callable[[Floats, Name], Floats]
+    binary: bool = False
+
+
+def equal(rank: Floats, name: Name) -> Floats:
+    return np.full(rank.size, 1 / rank.size)
+
+
+def logarithmic(rank: Floats, name: Name) -> Floats:
+    logarithm = np.log if name.parameters.get("dcg") == "ln" else np.log2
+    return np.asarray(1 / logarithm(rank + 1))
+
+
+def geometric(rank: Floats, name: Name) -> Floats:
+    p = float(name.parameters.get("p", "0.8"))
+    return np.asarray((1 - p) * p ** (rank - 1))
+
+
+SUMS = {
+    "P": Sum(equal, binary=True),
+    "Gain": Sum(equal),
+    "DCG": Sum(logarithmic),
+    "RBP": Sum(geometric, binary=True),
+}
+
+
+def rank_weights(measure: str) -> Floats:
+    """Return lambda of rank 1 to the cutoff: P and Gain 1/k, DCG 1/log(rank + 1), RBP (1 - p) p^(rank - 1)."""
+    name = parts_of(measure)
+    return SUMS[name.family].weights(np.arange(1, name.cutoff + 1, dtype=np.float64), name)
+
+
+def grade_gains(measure: str, scale_gains: Floats, relevant_grade: int) -> Floats:
+    """Return the gain of every grade: P and RBP count relevant documents, the others the scale's own gains."""
+    name = parts_of(measure)
+    if not SUMS[name.family].binary:
+        return scale_gains
+    relevant = int(name.parameters.get("rel", relevant_grade))
+    return np.asarray(np.arange(scale_gains.size) >= relevant, dtype=np.float64)
+
+
+# -- ratios ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """The weight of every rank in the numerator, whether utilities above multiply, and what is divided by.
+
+    `ideal(ranks)` is what the first so many ranks can give at most; None: the number of relevant documents.
+    """
+
+    weights: Callable[[Floats], Floats]
+    has_products: bool = False
+    ideal: Callable[[int], Floats] | None = None
+
+
+def discount(rank: Floats) -> Floats:
+    return np.asarray(1 / np.log2(rank + 1.0))
+
+
+def ideal_discounts(ranks: int) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(discount(np.arange(1, ranks + 1)))])
+
+
+RATIOS = {
+    "nDCG": Quotient(discount, ideal=ideal_discounts),
+    "AP": Quotient(lambda rank: np.asarray(1 / rank), has_products=True),
+}
+MEASURES: dict[str, dict[str, Sum] | dict[str, Quotient]] = {
+    "linear": SUMS,
+    "ratio": RATIOS,
+}  # by kind, by family
