@@ -219,9 +219,8 @@ def top(rankings: Rankings, depth: int) -> pl.DataFrame:
     sizes = np.minimum(np.diff(rankings.topic_offsets), depth)
     rank = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = np.repeat(rankings.topic_offsets[:-1], sizes) + rank
-    return rankings.columns("topic_id", "doc_id", "score")[rows].insert_column(
-        2, pl.Series("rank", rank + 1, dtype=pl.UInt32)
-    )
+    columns: pl.DataFrame = rankings.columns("topic_id", "doc_id", "score")[rows]
+    return columns.insert_column(2, pl.Series("rank", rank + 1, dtype=pl.UInt32))
 
 
 class HashedRun(Protocol):

@@ -13,6 +13,7 @@ from judging.textfiles import (
     MEGABYTE,
     Limits,
     Line,
+    Readable,
     Source,
     TrecFormatError,
     check_id,
@@ -220,7 +221,7 @@ def _sniff(start: str) -> str:
 
 
 def read_documents(
-    source: Source,
+    source: Source | Readable,
     name: str,
     *,
     is_html: bool = False,

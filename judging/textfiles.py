@@ -12,9 +12,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import BinaryIO, NamedTuple, NoReturn, Protocol, TypeVar
+
+
+class Readable(Protocol):
+    """What gives bytes, once, from where it stands."""
+
+    def read(self, size: int = ..., /) -> bytes: ...
+
 
 Source = str | os.PathLike[str] | BinaryIO
+Stream = TypeVar("Stream", bound=Readable)
 
 MEGABYTE = 1_000_000
 MAX_ID_BYTES = 512  # longest topic, document, assessor id or run tag; database indexes need a bound
@@ -69,7 +77,7 @@ class Line(NamedTuple):
 
 
 @contextmanager
-def binary(source: Source) -> Iterator[BinaryIO]:
+def binary(source: str | os.PathLike[str] | Stream) -> Iterator[BinaryIO | Stream]:
     """Return the source as a binary stream; only a stream opened here is closed here."""
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as stream:
@@ -78,7 +86,7 @@ def binary(source: Source) -> Iterator[BinaryIO]:
         yield source
 
 
-def _raw(stream: BinaryIO) -> Iterator[bytes]:
+def _raw(stream: Readable) -> Iterator[bytes]:
     while piece := stream.read(READ_SIZE):
         yield piece
 
@@ -137,7 +145,7 @@ def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
     yield from blocks
 
 
-def read_blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
+def read_blocks(stream: Readable, limits: Limits) -> Iterator[bytes]:
     """Return the uncompressed bytes of a plain or gzip stream, without byte order mark, within limits.
 
     The content decides whether it is gzip, never the name. Raises `BrokenFileError`.
@@ -212,7 +220,7 @@ def _short(data: bytes, limits: Limits) -> bool:
     return max(map(len, data.split(b"\n"))) <= limits.max_line
 
 
-def open_text(source: Source, name: str, limits: Limits | None = None) -> Iterator[Line]:
+def open_text(source: Source | Readable, name: str, limits: Limits | None = None) -> Iterator[Line]:
     """Return the lines of a text file, plain or gzip, LF or CRLF, with or without byte order mark.
 
     Refused with file, line and column: invalid UTF-8, NUL bytes, lone carriage returns, lines longer than

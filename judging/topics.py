@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
-from judging.textfiles import Limits, Line, Source, TrecFormatError, check_id, head_of, open_text
+from judging.textfiles import Limits, Line, Readable, Source, TrecFormatError, check_id, head_of, open_text
 
 LIMITS = Limits(max_bytes=256 << 20)
 MAX_TOPIC = 1_000_000  # characters
@@ -269,7 +269,9 @@ def _sniff(start: str, name: str, line: int) -> str:
     return "tsv"
 
 
-def read_topics(source: Source, name: str, file_format: str | None = None) -> Iterator[TopicRecord]:
+def read_topics(
+    source: Source | Readable, name: str, file_format: str | None = None
+) -> Iterator[TopicRecord]:
     """Return the topics of a file, in its order; the format is sniffed from the first line with text.
 
     ``file_format`` is one of sgml, xml, tsv, jsonl, cranfield. Cranfield is never guessed, because its

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
@@ -138,9 +139,9 @@ def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
     return frame.group_by("topic_id", "doc_id").agg(pl.col("value").mean()).sort("topic_id", "doc_id")
 
 
-def item_probabilities(campaign: Campaign) -> dict[int, float]:
+def item_probabilities(campaign: Campaign) -> dict[uuid.UUID, float]:
     """Return by item the chance that some batch drew it: of one seed the largest, with replacement 1 - prod(1 - pi)."""
-    known: dict[int, float] = {}
+    known: dict[uuid.UUID, float] = {}
     rows = DrawEntry.objects.filter(draw__campaign=campaign).values_list(
         "item_id", "inclusion_probability", "draw__selection"
     )

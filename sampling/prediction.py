@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
@@ -37,7 +38,12 @@ _FARTHEST = 30.0  # beyond this logit a probability rounds to 1
 # ---- folds and features: from the frame alone ------------------------------------------------------
 
 
-def folds(topic_ids: Sequence[str], doc_ids: Sequence[str], seed: int, n_folds: int = N_FOLDS) -> IndexArray:
+def folds(
+    topic_ids: Sequence[str] | pl.Series,
+    doc_ids: Sequence[str] | pl.Series,
+    seed: int,
+    n_folds: int = N_FOLDS,
+) -> IndexArray:
     """Return the fold, 0 to n_folds - 1, of each (topic, document): a function of the two ids and the seed only.
 
     The hash has a seed derived from `seed`, so that folds and the numbers that decide the draw of the same seed

@@ -332,7 +332,7 @@ def schedule_json(schedule: AuditSchedule | None) -> dict[str, Any] | None:
         return None
     due = next_due_time(schedule, timezone.now()) if schedule.is_active else None
     return {
-        **{name: getattr(schedule, name) for name in ScheduleRequest().fields},
+        **{name: getattr(schedule, name) for name in ScheduleRequest().get_fields()},
         "words": schedule_words(schedule),
         "next_due": due.isoformat() if due else None,
     }

@@ -1,4 +1,4 @@
-"""List the pure modules: text and arithmetic, importable without Django and Celery. `make lint` feeds them to mypy."""
+"""List the pure modules: text and arithmetic, importable without Django and Celery."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -50,7 +50,3 @@ def module_name(path: PurePath) -> str:
     if parts[0] == "platform":
         parts = parts[1:]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-if __name__ == "__main__":
-    print(*pure_modules(), sep="\n")

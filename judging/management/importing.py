@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TextIO
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import transaction
 
 from judging.models import Collection
@@ -63,7 +63,7 @@ def source_of(path: str, stack: ExitStack) -> tuple[Source, str]:
 
 
 @contextmanager
-def progress_bar(stream: TextIO) -> Iterator[Progress | None]:
+def progress_bar(stream: TextIO | OutputWrapper) -> Iterator[Progress | None]:
     """Give a progress function that draws a bar on a terminal, None elsewhere."""
     if not stream.isatty():
         yield None

@@ -281,4 +281,4 @@ def wait_before(turn: int, retry_after: float | None) -> float:
     """
     if retry_after is not None:
         return retry_after * random.uniform(1.0, 1.1)
-    return min(LAST_WAIT, FIRST_WAIT * 2**turn) * random.uniform(0.5, 1.0)
+    return min(LAST_WAIT, FIRST_WAIT * 2.0**turn) * random.uniform(0.5, 1.0)

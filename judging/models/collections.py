@@ -104,6 +104,8 @@ class Document(models.Model):
 class Run(models.Model):
     """One system's ranked lists; they live in one Parquet file (judging/rankings.py), not here."""
 
+    unknown_topics: list[str]  # no column: those the collection lacks, known to the import that made the run
+
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
     run_id = models.CharField(max_length=200)
     description = models.TextField(blank=True)
@@ -126,6 +128,8 @@ class ScoreList(models.Model):
 
     It is in no pool and no comparison. The scores live in one Parquet file, like a run's rankings.
     """
+
+    unknown_topics: list[str]  # no column: those the collection lacks, known to the import that made the list
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="score_lists")
     name = models.CharField(max_length=200)

@@ -119,7 +119,7 @@ class ManagersChange(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         if not _known(request):
             return False
-        user = request.user
+        user = user_of(request)
         may = user.may_research if request.method in SAFE_METHODS else user.may_manage
         return _exists_for(may and sees(user, view.kwargs))
 

@@ -187,7 +187,8 @@ def _rows(sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _cursor() -> Any:
     connection.ensure_connection()
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    # Any: the stubs do not know that Django wraps the driver's own cursors.
+    wrap: Any = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
     return wrap(Cursor(connection.connection, row_factory=dict_row))
 
 

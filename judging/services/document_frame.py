@@ -50,7 +50,7 @@ def document_response(
 def _shown(document: Document, shows_html: bool) -> tuple[str, str, int]:
     """Return the text, cut, the HTML if it is to be shown, and the text's length. Cut in the database."""
     fits = When(n_html__lte=SHOWN_CHARACTERS if shows_html else 0, then=F("html"))
-    return (
+    shown: tuple[str, str, int] = (
         Document.objects.annotate(n_html=Length("html"))
         .values_list(
             Left("text", SHOWN_CHARACTERS),
@@ -59,3 +59,4 @@ def _shown(document: Document, shows_html: bool) -> tuple[str, str, int]:
         )
         .get(pk=document.pk)
     )
+    return shown

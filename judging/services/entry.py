@@ -7,10 +7,9 @@ import hashlib
 import secrets
 import uuid
 from datetime import timedelta
-from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -89,7 +88,7 @@ def usable_invitation(*, token: uuid.UUID) -> Invitation:
     return found
 
 
-def _usable(token: uuid.UUID) -> Any:
+def _usable(token: uuid.UUID) -> QuerySet[Invitation]:
     return Invitation.objects.filter(
         token=token,
         revoked_at=None,

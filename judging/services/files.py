@@ -1,6 +1,7 @@
 """Files in: topics, documents, runs, judgments. All of a file or nothing; a refusal says `file:line:column: reason`."""
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections import deque
@@ -19,7 +20,8 @@ from judging.rankings import RunSummary, convert_runs
 from judging.records import DocumentRecord, read_documents
 from judging.sanitise import ALLOWANCE, Allowance, sanitise_documents
 from judging.services.errors import ImportRefused
-from judging.services.judgment_files import import_judgments, parse_grade_map
+from judging.services.judgment_files import import_judgments
+from judging.services.judgment_formats import parse_grade_map
 from judging.services.sources import (
     Progress,
     Watched,
@@ -295,7 +297,7 @@ def import_runs(
 
 def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
     """Return the run as a path: a stream is copied to a temporary file."""
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | os.PathLike):
         copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="run-"))  # noqa: SIM115 (the stack closes it)
         shutil.copyfileobj(source, copy)
         copy.flush()

@@ -332,7 +332,7 @@ UPDATE judging_assessor a SET n_judged = n_judged + w.n
 def _add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
     """Turn the copied lines into items, filled slots, leases and judgments."""
     k = campaign.judgments_per_item
-    parameters = {"campaign": campaign.pk, "k": k}
+    parameters: dict[str, Any] = {"campaign": campaign.pk, "k": k}
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
         for sql in (ADD_ITEMS, "ANALYZE judging_item", WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):

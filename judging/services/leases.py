@@ -34,6 +34,9 @@ def lock_requests(assessor: Assessor) -> None:
         cursor.execute(statements.LOCK, {"kind": ASSESSOR_LOCK, "user": assessor.user_id})
 
 
+_IS_OVER = Q(lease_until__lte=Func(function="clock_timestamp", output_field=DateTimeField()))
+
+
 def held_leases(*, campaign: Campaign) -> QuerySet[Slot]:
     """Return the leased slots with whom and what they are about, the oldest lease first."""
     leased = Slot.objects.filter(campaign=campaign, state=Slot.State.LEASED)
@@ -44,13 +47,12 @@ def held_leases(*, campaign: Campaign) -> QuerySet[Slot]:
 
 def with_expiry(held: QuerySet[Slot]) -> QuerySet[Slot]:
     """Add whether the lease is over, by the clock that leases go by: the database's."""
-    now = Func(function="clock_timestamp", output_field=DateTimeField())
-    return held.annotate(is_expired=ExpressionWrapper(Q(lease_until__lte=now), BooleanField()))
+    return held.annotate(is_expired=ExpressionWrapper(_IS_OVER, BooleanField()))
 
 
 def release_expired(*, campaign: Campaign, actor: User | None) -> int:
     """Take back all leases that are over; return how many."""
-    expired = list(with_expiry(held_leases(campaign=campaign)).filter(is_expired=True))
+    expired = list(held_leases(campaign=campaign).filter(_IS_OVER))
     return sum(release(slot=slot, actor=actor) for slot in expired)
 
 

@@ -15,7 +15,7 @@ from judging.prompts import DEFAULT_PROMPT
 from judging.services import assign
 from judging.services.claims import Claim
 from judging.services.errors import NotAMachine, Refused, UserNameTaken
-from judging.services.leases import OPEN
+from judging.services.leases import ASSESSOR_LOCK, OPEN
 from touchstone.models import User, record
 
 MOST_AT_ONCE = assign.MOST_AHEAD
@@ -102,9 +102,7 @@ def _save(assessor: Assessor, submission: Mapping[str, Any], calls: Sequence[Cal
         with transaction.atomic():
             # The same request may be under way a second time: of the two, one finds the judgment there.
             with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_advisory_xact_lock(%s, %s)", [assign.ASSESSOR_LOCK, assessor.user_id]
-                )
+                cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ASSESSOR_LOCK, assessor.user_id])
             is_new = not Judgment.objects.filter(client_token=submission["client_token"]).exists()
             judgment = assign.submit(assessor=assessor, **submission)
             if is_new:

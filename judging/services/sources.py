@@ -95,7 +95,7 @@ def counted(
 
 def longest(model: type[models.Model], name: str) -> int:
     """Return how many characters the column takes: fewer than the readers let pass."""
-    return int(model._meta.get_field(name).max_length or 0)
+    return int(getattr(model._meta.get_field(name), "max_length", None) or 0)
 
 
 # -- transactions ---------------------------------------------------------------------------------------------

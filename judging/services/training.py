@@ -5,8 +5,9 @@ An attempt is a pass through all training items. The order of the second attempt
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
@@ -271,7 +272,7 @@ class Trainee:
 
 def trainees(*, campaign: Campaign) -> list[Trainee]:
     """Return everybody who has to pass the training, in three queries; who needs the manager comes first."""
-    people = (
+    people: Iterable[Any] = (  # Any: an assessor, and the count that is annotated
         campaign.assessors.filter(kind=Assessor.Kind.HUMAN)
         .exclude(tier=Assessor.Tier.GOLD)
         .select_related("user", "campaign")

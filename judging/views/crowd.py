@@ -91,7 +91,7 @@ def _framed(response: HttpResponse, origins: list[str]) -> HttpResponse:
         f"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
         f"form-action {sites}; frame-ancestors {sites}"
     )
-    response.xframe_options_exempt = True  # type: ignore[attr-defined]
+    response.xframe_options_exempt = True
     return _without_names(response)
 
 

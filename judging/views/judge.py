@@ -67,7 +67,6 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     gate = next_gate(assessor)
     if gate is not None:
         return redirect(gate, campaign_id=campaign_id)
-    campaign.guidelines_html = mark_safe(guidelines_html(campaign.guidelines))  # noqa: S308 (sanitised)
     addresses = ("claim", "submit", "revise", "history", "heartbeat")
     state = {
         **{f"{name}_url": reverse(f"judging:{name}", args=[campaign_id]) for name in addresses},
@@ -82,6 +81,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     }
     context = {
         "campaign": campaign,
+        "guidelines": mark_safe(guidelines_html(campaign.guidelines)),  # noqa: S308 (sanitised)
         "grades": campaign.scale.grades.all(),
         "state": state,
         "letters": letters.unread(user=user_of(request), campaign=campaign),
@@ -124,7 +124,7 @@ def _harmless(text: str) -> str:
 def claim(request: Request, campaign_id: uuid.UUID) -> Response:
     """Lease what to judge next: up to n items, the one to judge now first."""
     wanted = _valid(ClaimRequest, request)
-    claimed = assign.claim_as(user_id=request.user.pk, campaign_id=campaign_id, n=wanted["n"])
+    claimed = assign.claim_as(user_id=user_of(request).pk, campaign_id=campaign_id, n=wanted["n"])
     answer = claim_json(claimed)
     if wanted["with_text"]:
         texts = dict(
@@ -142,8 +142,7 @@ def claim(request: Request, campaign_id: uuid.UUID) -> Response:
 def submit(request: Request, campaign_id: uuid.UUID) -> Response:
     """Store a judgment and answer with what comes next: one request a judgment."""
     sent = _valid(SubmissionAndClaim, request)
-    whose = {"user_id": request.user.pk, "campaign_id": campaign_id}
-    judgment, claimed = assign.submit_and_claim(**whose, **sent)
+    judgment, claimed = assign.submit_and_claim(user_id=user_of(request).pk, campaign_id=campaign_id, **sent)
     return Response({"saved": saved_json(judgment), **claim_json(claimed)})
 
 
@@ -176,14 +175,14 @@ def _assessor(request: HttpRequest | Request, campaign_id: uuid.UUID) -> Assesso
 
 
 @functools.cache
-def _validator(serializer: type[serializers.Serializer]) -> serializers.Serializer:
+def _validator(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer:
     """Return one instance for all requests: validating changes nothing in it, making one copies every field."""
     return serializer()
 
 
-def _valid(serializer: type[serializers.Serializer], request: Request) -> dict[str, Any]:
+def _valid(serializer: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
     return dict(_validator(serializer).run_validation(request.data))
 
 
 for _view in (claim, submit, revise, heartbeat, history):
-    _view.cls.scope = "judge"
+    _view.cls.scope = "judge"  # type: ignore[attr-defined]  # the permissions of our API read it

@@ -31,7 +31,7 @@ class CallRow(serializers.Serializer[Any]):
     detail = serializers.CharField(max_length=2000, allow_blank=True, default="", trim_whitespace=False)
     prompt_tokens = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
     completion_tokens = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
-    cost = serializers.DecimalField(max_digits=14, decimal_places=8, min_value=0, default=0)
+    cost = serializers.DecimalField(max_digits=14, decimal_places=8, min_value=0, default=0)  # type: ignore[arg-type]  # the description shows it so
     milliseconds = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
 
 
@@ -84,13 +84,15 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response(answer)
 
 
-def _checked(serializer: type[serializers.Serializer], body: Any) -> serializers.Serializer:
+def _checked(serializer: type[serializers.Serializer[Any]], body: Any) -> serializers.Serializer:
     checked = serializer(data={} if body is None else body)  # None would mean "no data were given"
     checked.is_valid()
     return checked
 
 
-def _in_order(entries: list[serializers.Serializer], answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _in_order(
+    entries: list[serializers.Serializer[Any]], answers: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return for each entry its token with the next answer if it is valid, with its faults if not."""
     following = iter(answers)
     return [
@@ -120,4 +122,4 @@ def _outcome_json(outcome: Judgment | Refused) -> dict[str, Any]:
 
 
 for _view in (instructions, batch):
-    _view.cls.scope = "judge"
+    _view.cls.scope = "judge"  # type: ignore[attr-defined]  # the permissions of our API read it

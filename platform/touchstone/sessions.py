@@ -18,9 +18,7 @@ SELECT session_key, session_data, expire_date FROM django_session
  WHERE session_key = %s AND expire_date > clock_timestamp()
 """
 _FIELDS = User._meta.concrete_fields
-USER = (
-    f"SELECT {', '.join(field.column for field in _FIELDS)} FROM {User._meta.db_table} WHERE id = %s::bigint"  # noqa: S608
-)
+USER = f"SELECT {', '.join(str(field.column) for field in _FIELDS)} FROM {User._meta.db_table} WHERE id = %s::bigint"  # noqa: S608
 _NAMES = [field.attname for field in _FIELDS]
 
 
@@ -29,7 +27,7 @@ def _row(sql: str, key: Any) -> tuple[Any, ...] | None:
     answers; that saves asking the old one beforehand whether it still lives (Django's health check).
     """
     connection.ensure_connection()
-    connection.health_check_done = True
+    connection.health_check_done = True  # type: ignore[attr-defined]  # Django has it, its stubs do not
     try:
         return _asked(sql, key)
     except (OperationalError, InterfaceError):
@@ -41,7 +39,8 @@ def _row(sql: str, key: Any) -> tuple[Any, ...] | None:
 
 
 def _asked(sql: str, key: Any) -> tuple[Any, ...] | None:
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    # Any: the stubs do not know that Django wraps the driver's own cursors.
+    wrap: Any = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
     with wrap(Cursor(connection.connection)) as cursor:
         cursor.execute(sql, [key])
         row: tuple[Any, ...] | None = cursor.fetchone()
@@ -56,7 +55,8 @@ class SessionStore(DatabaseSessionStore):
         if row is None:
             self._session_key = None
             return None
-        return self.model(*row)
+        key, data, expires_at = row
+        return self.model(session_key=key, session_data=data, expire_date=expires_at)
 
 
 class Backend(ModelBackend):

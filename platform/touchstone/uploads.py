@@ -3,6 +3,7 @@
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -42,7 +43,7 @@ class Gate(FileUploadHandler):
         input_data: Any,
         META: dict[str, Any],
         content_length: int,
-        boundary: bytes,
+        boundary: Any,
         encoding: Any = None,
     ) -> None:
         if content_length <= SMALL:
@@ -82,7 +83,9 @@ class LimitedJSONParser(JSONParser):
             raise ParseError("The JSON is nested too deeply") from None
 
 
-def early_refusals(get_response: Any) -> Any:
+def early_refusals(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware: no NUL, which PostgreSQL cannot store nor compare; no long body for the API."""
 
     def middleware(request: HttpRequest) -> HttpResponse:

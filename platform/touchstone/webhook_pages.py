@@ -50,10 +50,11 @@ def webhooks(request: HttpRequest) -> HttpResponse:
                 form.add_error("url", f"{refusal.title}{detail}.")
             else:
                 context["form"], status = WebhookForm(), 201
-    mine = list(Webhook.objects.filter(user=user_of(request)).order_by("-is_active", "-created_at")[:SHOWN])
-    for webhook in mine:
-        webhook.shown = webhook.deliveries.select_related("event").order_by("-id")[:DELIVERIES_SHOWN]
-    context["webhooks"] = mine
+    webhooks = Webhook.objects.filter(user=user_of(request)).order_by("-is_active", "-created_at")[:SHOWN]
+    context["webhooks"] = [
+        (webhook, webhook.deliveries.select_related("event").order_by("-id")[:DELIVERIES_SHOWN])
+        for webhook in webhooks
+    ]
     return render(request, "account_webhooks.html", context, status=status)
 
 

@@ -128,4 +128,5 @@ def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int])
 def _query(sql: str, campaign: Campaign) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [campaign.pk])
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

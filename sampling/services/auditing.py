@@ -1,6 +1,7 @@
 """Audits: which judged items a higher tier judges again, at random, by a recorded strategy."""
 
 import secrets
+from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
@@ -139,7 +140,7 @@ def start_due_audits() -> None:
             )
 
 
-def run_audit(*, campaign_id: str, user: User | None = None, **wanted: int | str) -> Audit | None:
+def run_audit(*, campaign_id: str, user: User | None = None, **wanted: Any) -> Audit | None:
     """Audit as a job asks: with the sizes, strategy and tier given, else with the schedule's."""
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=campaign_id)
     if not campaign.draws.exists():

@@ -132,7 +132,7 @@ def _learned_from(campaign: Campaign, earlier: Draw | None, design: Design) -> i
         return None
     learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
     if learned is not None:
-        return int(learned.learned_from)
+        return learned.learned_from
     return earlier.batch if design.prior == "judgments" else None
 
 
@@ -177,7 +177,11 @@ def _columns(
     topic_ids, doc_ids = found.pairs["topic_id"], found.pairs["doc_id"]
     numbers = permanent_random_numbers(topic_ids, doc_ids, seed)
     fold = folds(topic_ids, doc_ids, seed)
-    columns = {"prior": found.prior, "fold": fold.astype(np.uint8), "random_number": numbers}
+    columns: dict[str, np.ndarray] = {
+        "prior": found.prior,
+        "fold": fold.astype(np.uint8),
+        "random_number": numbers,
+    }
     if found.score is not None:
         columns["score"] = found.score
     columns |= before.columns

@@ -109,7 +109,7 @@ def deliver(budget: float = BUDGET_SECONDS) -> int:
 
 def _take() -> WebhookDelivery | None:
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, [TAKEN])
+        cursor.execute(TAKE, list[Any]([TAKEN]))
         row = cursor.fetchone()
     if row is None:
         return None

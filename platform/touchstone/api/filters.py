@@ -71,15 +71,18 @@ class ListedOrder(BaseFilterBackend):
         ]
 
 
-def filters_of(view: Any, model: Any) -> dict[str, tuple[str, serializers.Field[Any, Any, Any, Any]]]:
-    found: dict[str, tuple[str, serializers.Field[Any, Any, Any, Any]]] = {}
+AnyField = serializers.Field[Any, Any, Any, Any]
+
+
+def filters_of(view: Any, model: Any) -> dict[str, tuple[str, AnyField]]:
+    found: dict[str, tuple[str, AnyField]] = {}
     for name, wanted in getattr(view, "filter_fields", {}).items():
         path, field = wanted if isinstance(wanted, tuple) else (wanted, None)
         found[name] = (path, field or field_of(model, path))
     return found
 
 
-def field_of(model: Any, path: str) -> serializers.Field[Any, Any, Any, Any]:
+def field_of(model: Any, path: str) -> AnyField:
     """Return what may be sent for a path: the kind of its column, or of its lookup."""
     *parts, last = path.split("__")
     lookup = last if last in LOOKUPS else "exact"
@@ -87,7 +90,8 @@ def field_of(model: Any, path: str) -> serializers.Field[Any, Any, Any, Any]:
         parts.append(last)
     if lookup == "isnull":
         return serializers.BooleanField()
-    options, column = model._meta, None
+    options: Any = model._meta
+    column: Any = None
     for part in parts:
         try:
             column = options.pk if part == "pk" else options.get_field(part)
@@ -102,10 +106,10 @@ def field_of(model: Any, path: str) -> serializers.Field[Any, Any, Any, Any]:
     return _CommaList(child=field) if lookup == "in" else field
 
 
-def _field_of_column(column: Any) -> serializers.Field[Any, Any, Any, Any]:
+def _field_of_column(column: Any) -> AnyField:
     if column.choices:
         return serializers.ChoiceField([value for value, _ in column.flatchoices])
-    kinds: tuple[tuple[Any, serializers.Field[Any, Any, Any, Any]], ...] = (
+    kinds: tuple[tuple[Any, AnyField], ...] = (
         (models.UUIDField, serializers.UUIDField()),
         (models.BooleanField, serializers.BooleanField()),
         (models.IntegerField, serializers.IntegerField(min_value=-(2**63), max_value=2**63 - 1)),
@@ -119,8 +123,8 @@ def _field_of_column(column: Any) -> serializers.Field[Any, Any, Any, Any]:
     return serializers.CharField(max_length=LONGEST)
 
 
-class _CommaList(serializers.Field[Any, Any, Any, Any]):
-    def __init__(self, child: serializers.Field[Any, Any, Any, Any]) -> None:
+class _CommaList(AnyField):
+    def __init__(self, child: AnyField) -> None:
         super().__init__()
         self.child = child
 
@@ -131,21 +135,21 @@ class _CommaList(serializers.Field[Any, Any, Any, Any]):
         return [self.child.run_validation(value) for value in given]
 
 
-def _schema_of(field: serializers.Field[Any, Any, Any, Any]) -> dict[str, Any]:
+def _schema_of(field: AnyField) -> dict[str, Any]:
     if isinstance(field, serializers.ChoiceField):
         return {"type": "string", "enum": list(field.choices)}
     if isinstance(field, serializers.IntegerField | serializers.FloatField):
         kind = "integer" if isinstance(field, serializers.IntegerField) else "number"
         bounds = {"minimum": field.min_value, "maximum": field.max_value}
         return {"type": kind, **{name: bound for name, bound in bounds.items() if bound is not None}}
-    formats = {
+    formats: dict[type[AnyField], dict[str, Any]] = {
         serializers.UUIDField: {"type": "string", "format": "uuid"},
         serializers.BooleanField: {"type": "boolean"},
         serializers.DateTimeField: {"type": "string", "format": "date-time"},
         serializers.DateField: {"type": "string", "format": "date"},
     }
-    for kind, described in formats.items():
-        if isinstance(field, kind):
+    for kind_of_field, described in formats.items():
+        if isinstance(field, kind_of_field):
             return described
     longest = getattr(field, "max_length", None)
     return {"type": "string", "minLength": 1, **({"maxLength": longest} if longest else {})}

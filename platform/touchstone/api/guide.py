@@ -106,7 +106,7 @@ def _kind(described: dict[str, Any], schema: dict[str, Any]) -> str:
         if several in schema:
             return " or ".join(dict.fromkeys(_kind(described, part) for part in schema[several]))
     if "$ref" in schema:
-        return schema["$ref"].rpartition("/")[2]
+        return str(schema["$ref"]).rpartition("/")[2]
     kinds = schema.get("type", "any value")
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     if "enum" in schema:

@@ -125,7 +125,7 @@ def _given_again(known: IdempotentRequest) -> Response:
 def _fingerprint(request: Request) -> str:
     """Return the SHA-256 of what is asked: method, address and body; of files, of their bytes."""
     digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
-    data = request.data
+    data: Any = request.data
     if request.FILES:
         for name, files in sorted(request.FILES.lists()):
             for file in files:
@@ -145,6 +145,6 @@ def prune_requests() -> int:
         cursor.execute(
             "DELETE FROM touchstone_idempotentrequest WHERE id IN (SELECT id FROM touchstone_idempotentrequest"
             " WHERE created_at < now() - %s LIMIT %s)",
-            [KEPT, PRUNED_AT_ONCE],
+            list[Any]([KEPT, PRUNED_AT_ONCE]),
         )
         return int(cursor.rowcount)

@@ -68,7 +68,7 @@ class Schema(AutoSchema):
 
     def _map_serializer(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> Any:
         """Answers have just the fields that are described; requests too, where the serializer refuses others."""
-        described = super()._map_serializer(serializer, direction, bypass_extensions)
+        described = super()._map_serializer(serializer, direction, bypass_extensions)  # type: ignore[no-untyped-call]  # of drf_spectacular
         is_closed = direction == "response" or getattr(serializer, "is_strict", False)
         if is_closed and described.get("type") == "object":
             described.setdefault("additionalProperties", False)
@@ -80,7 +80,7 @@ class Schema(AutoSchema):
 
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Any:
         """Say of answers what can really stand in them: a column that may be empty may be so, whatever its kind."""
-        described = super()._map_serializer_field(field, direction, bypass_extensions)
+        described = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]  # of drf_spectacular
         if direction != "response":
             return described
         if (
@@ -155,4 +155,5 @@ def _without_marks(part: Any) -> Any:
 def description() -> dict[str, Any]:
     """Return the description; it is the same for everybody, and as long as this process lives."""
     made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return json.loads(json.dumps(made, default=str))
+    described: dict[str, Any] = json.loads(json.dumps(made, default=str))
+    return described

@@ -67,7 +67,9 @@ def subject_of(event: Event) -> Subject:
 
 def _models() -> dict[str, Any]:
     return {
-        model._meta.model_name: model for label in OURS for model in apps.get_app_config(label).get_models()
+        str(model._meta.model_name): model
+        for label in OURS
+        for model in apps.get_app_config(label).get_models()
     }
 
 

@@ -15,7 +15,10 @@ from judging.services.access import ResearchersOnly
 from touchstone.api.webhooks import MOST_VERBS, change_webhook, make_webhook, test_webhook
 from touchstone.models import Webhook, WebhookDelivery, user_of
 
-VERBS = {"max_length": MOST_VERBS, "help_text": "Only events of these verbs; empty: all that you may see"}
+VERBS: dict[str, Any] = {
+    "max_length": MOST_VERBS,
+    "help_text": "Only events of these verbs; empty: all that you may see",
+}
 
 
 class WebhookRequest(Strict):
@@ -33,8 +36,8 @@ class WebhookAnswer(serializers.ModelSerializer[Webhook]):
 
     class Meta:
         model = Webhook
-        fields = ("id", "url", "verbs", "is_active", "created_at")
-        read_only_fields = fields
+        fields: tuple[str, ...] = ("id", "url", "verbs", "is_active", "created_at")
+        read_only_fields: tuple[str, ...] = fields
 
 
 class NewWebhookAnswer(WebhookAnswer):

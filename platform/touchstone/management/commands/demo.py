@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from touchstone.embedded import Program
 from touchstone.management.commands.stack import MANAGE, run_stack
+from touchstone.processes import Program
 from touchstone.views import DEMO_LOGINS
 
 

@@ -169,8 +169,8 @@ class Command(BaseCommand):
         return made
 
     def _compute_runs(self, made: Collection, folder: Path) -> None:
-        documents = list(made.documents.order_by("doc_id").values("doc_id", "title", "text"))
-        topics = list(made.topics.order_by("topic_id").values("topic_id", "title", "description"))
+        documents: list[Any] = list(made.documents.order_by("doc_id").values("doc_id", "title", "text"))
+        topics: list[Any] = list(made.topics.order_by("topic_id").values("topic_id", "title", "description"))
         sources = []
         for tag, rows in systems.rankings(documents, topics).items():
             path = folder / f"{tag}.run"

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from touchstone import embedded
-from touchstone.embedded import Program
+from touchstone.processes import Program, StackError
 
 # docker-compose.yml runs the same three; a test compares them.
 WEB = [
@@ -62,12 +62,12 @@ class Web(Program):
         for _ in range(PORTS_TRIED):
             try:
                 return embedded.answers(f"{self.address}livez", self.stack, self._lives)()
-            except embedded.StackError:
+            except StackError:
                 if self._lives() or embedded.is_free(self.port):
                     raise
                 self._bind(embedded.free_port())
                 self.start(settings.VAR / "log")
-        raise embedded.StackError(f"{PORTS_TRIED} ports were taken, one after the other")
+        raise StackError(f"{PORTS_TRIED} ports were taken, one after the other")
 
 
 def run_stack(
@@ -89,7 +89,7 @@ def run_stack(
             embedded.supervise(root, servers, [web, *_background(), *more], say, lambda: welcome(web.address))
     except embedded.Stop:
         say(f"Stopped. Your data stay in {root}.")
-    except embedded.StackError as error:
+    except StackError as error:
         raise CommandError(str(error)) from error
 
 
@@ -97,7 +97,7 @@ def _prepare(arguments: Sequence[str]) -> None:
     """Run `manage.py prepare` in a process of its own, which reads the addresses of the servers just started."""
     result = subprocess.run([sys.executable, MANAGE, "prepare", *arguments])
     if result.returncode:
-        raise embedded.StackError("the database could not be prepared; the reason stands above")
+        raise StackError("the database could not be prepared; the reason stands above")
 
 
 def _module(command: list[str], *more: str) -> list[str]:
