@@ -29,6 +29,7 @@ AUDIENCE: dict[str, set[str]] = {
     "home": EVERYBODY,
     "login": EVERYBODY,
     "logout": EVERYBODY,
+    "language": EVERYBODY,
     "livez": EVERYBODY,
     "readyz": EVERYBODY,
     "api-guide": EVERYBODY,

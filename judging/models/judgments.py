@@ -5,6 +5,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from judging.models.campaigns import Assessor, Campaign
 from judging.models.collections import Document, Topic
@@ -128,11 +129,11 @@ class Judgment(models.Model):
     """
 
     class Obstacle(models.TextChoices):
-        UNREADABLE = "unreadable", "The document cannot be read"
-        LANGUAGE = "language", "I do not understand its language"
-        TOPIC = "topic", "The topic is unclear"
-        HARMFUL = "harmful", "The content is disturbing"
-        OTHER = "other", "Another reason"
+        UNREADABLE = "unreadable", _("The document cannot be read")
+        LANGUAGE = "language", _("I do not understand its language")
+        TOPIC = "topic", _("The topic is unclear")
+        HARMFUL = "harmful", _("The content is disturbing")
+        OTHER = "other", _("Another reason")
         FAILED = "failed", "The machine gave no usable answer"
 
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="judgments", db_index=False)

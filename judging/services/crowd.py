@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from judging.models import Assessor, Campaign, Participant, Slot
 from judging.services import assign
@@ -35,6 +36,17 @@ SPELLINGS = {
     "study": ("STUDY_ID", "study"),
     "session": ("SESSION_ID", "session"),
 }
+# Somebody who tests a link reads which of its parts is wrong.
+MISSING = {
+    "participant": _("The link does not say which participant this is."),
+    "study": _("The link does not say which study this is."),
+    "session": _("The link does not say which session this is."),
+}
+MALFORMED = {
+    "participant": _("What the link says about the participant is not a name that markets give."),
+    "study": _("What the link says about the study is not a name that markets give."),
+    "session": _("What the link says about the session is not a name that markets give."),
+}
 
 
 @dataclass(frozen=True)
@@ -51,11 +63,9 @@ def visitor(*, participant: str, study: str, session: str) -> Visitor:
     values = {"participant": participant, "study": study, "session": session}
     for kind, value in values.items():
         if not value:
-            raise EntryParametersUnclear(f"The link does not say which {kind} this is.")
+            raise EntryParametersUnclear(MISSING[kind])
         if not NAME.fullmatch(value):
-            raise EntryParametersUnclear(
-                f"What the link says about the {kind} is not a name that markets give."
-            )
+            raise EntryParametersUnclear(MALFORMED[kind])
     return Visitor(**values)
 
 
@@ -141,21 +151,23 @@ class Completion:
     code: str = ""
     url: str = ""
     obstacle: str = ""
+    refusal: str = ""  # the type of the refusal whose title is the obstacle
 
 
 def completion(*, assessor: Assessor) -> Completion:
     """Return the code if the work is done: the quota reached, or nothing left to judge and something judged."""
     participant = Participant.objects.filter(assessor=assessor).first()
     assessor.refresh_from_db(fields=["n_judged", "quota", "status"])
-    campaign, obstacle = assessor.campaign, ""
+    campaign, obstacle, refusal = assessor.campaign, "", ""
     is_done = participant is not None and participant.completed_at is not None
     if not is_done:
-        is_done, obstacle = _is_done(assessor)
+        is_done, obstacle, refusal = _is_done(assessor)
     if is_done and participant is not None and participant.completed_at is None:
         _complete(participant)
     progress: dict[str, Any] = {"n_judged": assessor.n_judged, "quota": assessor.quota, "is_done": is_done}
     if participant is None or not is_done:
-        return Completion(**progress, is_participant=participant is not None, obstacle=obstacle)
+        reason = {"obstacle": obstacle, "refusal": refusal}
+        return Completion(**progress, **reason, is_participant=participant is not None)
     if campaign.entry != Campaign.Entry.HIT and campaign.completion_code:
         return Completion(
             **progress, is_participant=True, code=campaign.completion_code, url=campaign.completion_url
@@ -163,21 +175,23 @@ def completion(*, assessor: Assessor) -> Completion:
     return Completion(**progress, is_participant=True, code=own_code(campaign, assessor.pk))
 
 
-def _is_done(assessor: Assessor) -> tuple[bool, str]:
-    """Return whether the work is done, else why it cannot go on. Whether work is left, only a claim can tell."""
+def _is_done(assessor: Assessor) -> tuple[bool, str, str]:
+    """Return whether the work is done, else why it cannot go on: in words, and as the type of a refusal.
+
+    Whether work is left, only a claim can tell.
+    """
     if assessor.quota is not None and assessor.n_judged >= assessor.quota:
-        return True, ""
+        return True, "", ""
     try:
         reason = assign.claim(assessor=assessor).reason
     except (ConsentMissing, TrainingMissing):
-        return False, ""
+        return False, "", ""
     except AssessorSuspended as refusal:
-        return False, refusal.title
-    except (
-        CampaignNotOpen
-    ) as refusal:  # a closed campaign has no work left; what was judged by then is to be paid
-        return assessor.n_judged > 0, refusal.title
-    return reason in ("no work", "quota") and assessor.n_judged > 0, "no work" if reason else ""
+        return False, refusal.title, type(refusal).__name__
+    except CampaignNotOpen as refusal:
+        # A closed campaign has no work left; what was judged by then is to be paid.
+        return assessor.n_judged > 0, refusal.title, type(refusal).__name__
+    return reason in ("no work", "quota") and assessor.n_judged > 0, "no work" if reason else "", ""
 
 
 def _complete(participant: Participant) -> None:

@@ -15,6 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from judging.guidelines import guidelines_html
@@ -23,17 +25,24 @@ from judging.services import assign, crowd
 from judging.services.crowd import Visitor
 from judging.services.entry import next_gate
 from judging.services.errors import CampaignNotOpen, EntryParametersUnclear, NoPlaceLeft, Refused
+from judging.views.refusal_texts import TEXTS, texts_of
 
 NOT_ACCEPTED_YET = "ASSIGNMENT_ID_NOT_AVAILABLE"
 START_SECONDS = 12 * 3600  # as long as a worker may leave the market's page open before starting
 # What is to be done about a refusal, for somebody who knows nothing of campaigns.
-ADVICE: dict[type[Refused], str] = {
-    CampaignNotOpen: "It is not open yet, or it is finished. Please give the task back on the market, "
-    "so that nobody waits for you. Nothing was stored about you.",
-    NoPlaceLeft: "Every document has been judged or is being judged right now. Please give the task back on the "
-    "market. Nothing was stored about you.",
-    EntryParametersUnclear: "Please open the task once more from the market's page. If this page comes again, tell "
-    "whoever published the task. Nothing was stored.",
+ADVICE: dict[type[Refused], Any] = {
+    CampaignNotOpen: _(
+        "It has not opened yet, or it is finished. Please return the task on the market, so that nobody waits for "
+        "you. Nothing was stored about you."
+    ),
+    NoPlaceLeft: _(
+        "Every document has been judged or is being judged right now. Please return the task on the market. Nothing "
+        "was stored about you."
+    ),
+    EntryParametersUnclear: _(
+        "Please open the task once more from the market's page. If you see this page again, tell whoever published "
+        "the task. Nothing was stored."
+    ),
 }
 
 
@@ -52,7 +61,7 @@ def hit(request: HttpRequest, entry_key: uuid.UUID) -> HttpResponse:
         try:
             context |= _accepted(campaign, asked)
         except (CampaignNotOpen, NoPlaceLeft, EntryParametersUnclear) as refusal:
-            context["refusal"], context["advice"] = refusal, ADVICE[type(refusal)]
+            context |= _texts(refusal)
             status = refusal.status
     return _framed(
         render(request, "judging/hit.html", context, status=status), crowd.market_origins(campaign)
@@ -70,7 +79,7 @@ def _accepted(campaign: Campaign, asked: Any) -> dict[str, Any]:
     submit_to = asked.get("turkSubmitTo", "").removesuffix("/")
     if submit_to not in crowd.market_origins(campaign):
         raise EntryParametersUnclear(
-            "The link does not lead back to the market that this campaign works with."
+            gettext("The link does not lead back to the market that this campaign works with.")
         )
     crowd.check_entry(campaign=campaign, visitor=visitor)
     signed = signing.dumps(
@@ -113,7 +122,7 @@ def hit_start(request: HttpRequest, entry_key: uuid.UUID) -> HttpResponse:
     try:
         names = signing.loads(signed, salt=_salt(campaign), max_age=START_SECONDS)
     except signing.BadSignature:
-        return _refused(request, EntryParametersUnclear("The link is too old, or was changed on its way."))
+        return _refused(request, EntryParametersUnclear(gettext("The link has expired or was changed.")))
     return _confirm(request, campaign, Visitor(*names), {"visitor": signed})
 
 
@@ -159,6 +168,7 @@ def complete(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     context = {
         "campaign": assessor.campaign,
         "completion": found,
+        "refusal": TEXTS.get(found.refusal),
         "is_hit": assessor.campaign.entry == Campaign.Entry.HIT,
         "back_url": found.url if found.url.startswith("https://") else "",
     }
@@ -175,5 +185,12 @@ def _salt(campaign: Campaign) -> str:
 
 
 def _refused(request: HttpRequest, refusal: Refused) -> HttpResponse:
-    context = {"title": refusal.title, "detail": str(refusal), "advice": ADVICE[type(refusal)]}
-    return _without_names(render(request, "judging/entry_refused.html", context, status=refusal.status))
+    return _without_names(
+        render(request, "judging/entry_refused.html", _texts(refusal), status=refusal.status)
+    )
+
+
+def _texts(refusal: Refused) -> dict[str, Any]:
+    """Return what happened and what to do, in the reader's language; a detail says which part of a link is wrong."""
+    title, _advice = texts_of(refusal)
+    return {"title": title, "detail": str(refusal), "advice": ADVICE[type(refusal)]}

@@ -12,32 +12,35 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from judging.guidelines import guidelines_html
 from judging.models import Assessor, Campaign
 from judging.services import assign, entry
 from judging.services.errors import InvitationUnusable, UserNameTaken
+from judging.views.refusal_texts import texts_of
 from touchstone.models import User
 
 
 class NewAccountForm(forms.Form):
     username = forms.RegexField(
         r"^[\w.@+-]{1,150}$",
-        label="User name",
+        label=_("User name"),
         max_length=150,
-        error_messages={"invalid": "letters, digits and . @ + - _ only"},
+        error_messages={"invalid": _("Use only letters, digits and . @ + - _")},
         widget=forms.TextInput(
             attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
         ),
     )
     password = forms.CharField(
-        label="Password",
+        label=_("Password"),
         max_length=200,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     repeated = forms.CharField(
-        label="The password again",
+        label=_("Repeat the password"),
         max_length=200,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
@@ -52,7 +55,7 @@ class NewAccountForm(forms.Form):
             except ValidationError as error:
                 self.add_error("password", error)
             if "repeated" in cleaned and cleaned["repeated"] != password:
-                self.add_error("repeated", "is not the same as the password above")
+                self.add_error("repeated", gettext("This is not the same as the password above."))
         return cleaned
 
 
@@ -62,7 +65,9 @@ def join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     try:
         return _join(request, token)
     except InvitationUnusable as refusal:
-        return render(request, "judging/entry_gone.html", {"title": refusal.title}, status=refusal.status)
+        return render(
+            request, "judging/entry_gone.html", {"title": texts_of(refusal)[0]}, status=refusal.status
+        )
 
 
 def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
@@ -86,8 +91,9 @@ def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
             assessor = entry.join_as_new_user(
                 token=token, username=form.cleaned_data["username"], password=form.cleaned_data["password"]
             )
-        except UserNameTaken as refusal:
-            form.add_error("username", f"{refusal.title}. Free is, for example, {entry.propose_username()}.")
+        except UserNameTaken:
+            taken = gettext("Somebody already has this user name. You could use %(name)s.")
+            form.add_error("username", taken % {"name": entry.propose_username()})
         else:
             login(request, assessor.user)
             return _joined(request, assessor)
@@ -97,7 +103,8 @@ def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
 def _joined(request: HttpRequest, assessor: Assessor) -> HttpResponse:
     name = assessor.campaign.name
     if assessor.campaign.state != Campaign.State.OPEN:
-        messages.success(request, f"You are in. {name} is not open yet; it will stand here when it is.")
+        joined = gettext("You have joined %(name)s. It is not open yet; it appears here when it is.")
+        messages.success(request, joined % {"name": name})
         return redirect("judging:home")
     return redirect(entry.next_gate(assessor) or "judging:judge", campaign_id=assessor.campaign_id)
 

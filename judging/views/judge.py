@@ -33,6 +33,7 @@ from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnsw
 from judging.services import assign, leases
 from judging.services import messages as letters
 from judging.services.entry import next_gate
+from judging.views.screen_texts import screen_texts
 from touchstone.models import user_of
 
 LONGEST_TEXT = 200_000  # characters of a document for a program; as many as the screen shows
@@ -73,7 +74,9 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "home_url": reverse("judging:home"),
         "csrf_token": get_token(request),
         "obstacles": [
-            [value, label] for value, label in Judgment.Obstacle.choices if value != Judgment.Obstacle.FAILED
+            [value, str(label)]
+            for value, label in Judgment.Obstacle.choices
+            if value != Judgment.Obstacle.FAILED
         ],
         "break_minutes": campaign.break_minutes,
         "highlights_terms": campaign.highlights_terms,
@@ -84,6 +87,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "guidelines": mark_safe(guidelines_html(campaign.guidelines)),  # noqa: S308 (sanitised)
         "grades": campaign.scale.grades.all(),
         "state": state,
+        "texts": screen_texts(),
         "letters": letters.unread(user=user_of(request), campaign=campaign),
     }
     return render(request, "judging/judge.html", context)

@@ -29,6 +29,8 @@ class User(AbstractUser):
         MANAGER = "manager"
 
     role = models.CharField(max_length=10, choices=Role, default=Role.ASSESSOR)
+    # Chosen for the assessors' pages. Without choices: a language added to the settings makes no migration.
+    language = models.CharField(max_length=20, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [

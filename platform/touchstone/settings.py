@@ -116,6 +116,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     # Before CsrfViewMiddleware, which has uploads written: touchstone.uploads.Gate asks who it is.
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    # Behind the user, who may have chosen, and before whatever may answer with a page.
+    "touchstone.languages.assessors_language",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -137,6 +139,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
                 "touchstone.views.worker_state",
+                "touchstone.languages.offered",
             ]
         },
     }
@@ -157,8 +160,9 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True
-# Every text is marked for translation; a language is added here with its folder in platform/touchstone/locale/.
-LANGUAGES = [("en", "English")]
+# Of the assessors' pages (touchstone/languages.py), each by its own name; docs/languages.md says how to add one.
+LANGUAGES = [("en", "English"), ("es", "Español"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
+LANGUAGE_COOKIE_NAME = "language"
 LOCALE_PATHS = [REPOSITORY / "platform" / "touchstone" / "locale"]
 
 STATIC_URL = "/static/"

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import FileUploadHandler
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
@@ -50,7 +51,7 @@ class Gate(FileUploadHandler):
             return
         user = getattr(self.request, "user", None)
         if not getattr(user, "may_research", False):
-            raise UploadRefused("Only managers and researchers upload files.")
+            raise UploadRefused(gettext("Only managers and researchers upload files."))
         largest = LARGEST if getattr(user, "may_manage", False) else LARGEST_OF_RESEARCHER
         if content_length > largest:
             raise UploadRefused(

@@ -3,12 +3,13 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from touchstone import account, logins, views, webhook_pages
+from touchstone import account, languages, logins, views, webhook_pages
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("login/", logins.Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("language/", languages.choose, name="language"),
     path("account/tokens/", account.tokens, name="account-tokens"),
     path("account/tokens/<int:token_id>/revoke/", account.revoke, name="account-token-revoke"),
     path("account/webhooks/", webhook_pages.webhooks, name="account-webhooks"),

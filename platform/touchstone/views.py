@@ -18,6 +18,8 @@ from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -25,7 +27,9 @@ from rest_framework.response import Response
 from judging.models import Assessor
 from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
+from judging.services.refusal_texts import texts_of
 from touchstone import jobs
+from touchstone.languages import is_for_assessors
 from touchstone.models import User
 from touchstone.uploads import UploadRefused
 
@@ -33,12 +37,13 @@ logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
 # What to do about an error whose page says nothing more, by its status.
 NEXT = {
-    400: "Go back, check what you entered, and try again.",
-    404: "Look at the address again. What it names may have been deleted, or may belong to people you do not "
-    "work with: then ask a manager.",
-    409: "Load the page again: it may have changed meanwhile.",
-    413: "Send a smaller file, or the same in several.",
-    429: "Wait a moment, then try again.",
+    400: _("Go back, check what you entered, and try again."),
+    404: _(
+        "Check the address. The page may have been deleted, or you may not have access to it: then ask a manager."
+    ),
+    409: _("Load the page again: it may have changed."),
+    413: _("Send a smaller file, or split it into several."),
+    429: _("Wait a moment, then try again."),
 }
 DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 
@@ -150,20 +155,27 @@ def refusals_become_pages(get_response: Any) -> Any:
         if answer.status_code != 405 or answer.content or request.path.startswith("/api/"):
             return answer
         page = _error(
-            request, 405, "This address is no page", "A form sends to it; go to the page of that form."
+            request,
+            405,
+            gettext("This address is not a page"),
+            gettext("A form sends to it: go to the page of that form."),
         )
         page["Allow"] = answer["Allow"]
         return page
 
     def process_exception(request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return _error(request, error.status, error.title, str(error)) if isinstance(error, Refused) else None
+        if not isinstance(error, Refused):
+            return None
+        title, detail = texts_of(error) if is_for_assessors(request.path) else (error.title, str(error))
+        return _error(request, error.status, title, detail)
 
     middleware.process_exception = process_exception  # type: ignore[attr-defined]
     return middleware
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    title, detail = "The database cannot answer now", "Nothing was lost. Please try again in a few seconds."
+    title = gettext("The database cannot answer now")
+    detail = gettext("Nothing was lost. Please try again in a few seconds.")
     if request.path.startswith("/api/"):
         body = {"type": "/problems/Unavailable", "title": title, "status": 503, "detail": detail}
         response: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
@@ -195,31 +207,36 @@ def _error_without_database(status: int, title: str, detail: str, refresh: int =
         page = get_template("error.html").render(context)
     except Exception:  # the fault may be in the templates, or in the files they name
         logger.exception("the error page could not be made")
-        page = f"<!doctype html><html lang=en><title>{title}</title><h1>{title}</h1><p>{detail}</p>"
+        language = get_language() or settings.LANGUAGE_CODE
+        page = f"<!doctype html><html lang={language}><title>{title}</title><h1>{title}</h1><p>{detail}</p>"
     return HttpResponse(page, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig):
         detail = str(exception) if isinstance(exception, UploadRefused) else ""
-        return _error(request, 413, "This is more than is accepted here", detail)
-    return _error(request, 400, "The request could not be understood")
+        return _error(request, 413, gettext("The request is too large"), detail)
+    return _error(request, 400, gettext("The request could not be understood"))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 403, "You may not do this", "Ask a manager if you think you should.")
+    return _error(
+        request, 403, gettext("You may not do this"), gettext("Ask a manager if you think you should.")
+    )
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if request.path.startswith("/api/"):
         body = {"type": "/problems/Forbidden", "title": "The page has expired; load it again", "status": 403}
         return JsonResponse(body, status=403, content_type="application/problem+json")
-    return _error(request, 403, "The page has expired", "Load it again, then repeat what you did.")
+    return _error(
+        request, 403, gettext("The page has expired"), gettext("Load it again, then repeat what you did.")
+    )
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    what = "thing" if request.path.startswith("/api/") else "page"
-    return _error(request, 404, f"There is no such {what}")
+    is_api = request.path.startswith("/api/")
+    return _error(request, 404, "There is no such thing" if is_api else gettext("There is no such page"))
 
 
 def fault(request: HttpRequest) -> HttpResponse:
@@ -228,12 +245,14 @@ def fault(request: HttpRequest) -> HttpResponse:
     if isinstance(error, DATABASE_IS_AWAY):
         connection.close()
         return unavailable(request)
-    title = "Something went wrong on our side"
+    title = gettext("Something went wrong on the server")
     if request.path.startswith("/api/"):
         body = {"type": "/problems/Fault", "title": title, "status": 500, "detail": "It was logged."}
         return JsonResponse(body, status=500, content_type="application/problem+json")
     now = timezone.now().strftime("%Y-%m-%d %H:%M:%S UTC")
-    detail = f"It was logged. Try again; if it happens again, tell who runs this server that it was at {now}."
+    detail = gettext(
+        "The error was logged. Try again; if it happens again, tell the operator of this server that it was at %(now)s."
+    ) % {"now": now}
     return _error_without_database(500, title, detail)
 
 

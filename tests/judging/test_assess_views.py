@@ -67,7 +67,7 @@ def test_the_home_page_does_not_tell_a_gold_check_from_an_ordinary_item(client, 
         seen.append(facts(client))
     purposes = list(Judgment.objects.order_by("id").values_list("slot__purpose", flat=True))
     assert sorted(purposes) == ["check", "judge", "judge", "judge"]
-    assert seen == [{"Judged by you": str(n), "Your time": "0 minutes"} for n in range(5)]
+    assert seen == [{"Judged by you": str(n), "Your time": "0 min"} for n in range(5)]
 
 
 def test_the_home_page_does_not_even_look_at_the_slots(client, bob):

@@ -13,11 +13,11 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   const words = button.textContent;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
-    button.textContent = "Copied";
-    if (status) status.textContent = "Copied";
+    button.textContent = status.dataset.copied;
+    status.textContent = status.dataset.copied;
     setTimeout(() => {
       button.textContent = words;
-      if (status) status.textContent = "";
+      status.textContent = "";
     }, 2000);
   });
 }

@@ -14,7 +14,7 @@ touchstone.openFrames = (place, { queryOf, isOffline }) => {
   function make(item) {
     const frame = document.createElement("iframe");
     frame.setAttribute("sandbox", "");
-    frame.title = "Document";
+    frame.title = touchstone.say("document");
     frame.dataset.token = item.token;
     frame.className = "loading";
     frame.addEventListener("load", () => frame.classList.remove("loading"));

@@ -14,7 +14,6 @@
   const obstacles = new Map(state.obstacles || []);
 
   const SETTLE_MS = 200; // the second half of a double tap must not grade the next document
-  const LOOKING = "Looking for your next document …";
   const KEYS_SETTING = "touchstone-single-keys";
   const MARKS_SETTING = "touchstone-marks";
 
@@ -61,7 +60,7 @@
     outbox,
     ask,
     urls: state,
-    screen: { takesItems, takesBack, isStored, isConnected, waits, stops, changes: show },
+    screen: { takesItems, takesBack, isStored, isConnected, waits, stops, ends, changes: show },
   });
   const heartbeat = touchstone.openHeartbeat({
     clock,
@@ -88,18 +87,20 @@
     const item = review.item();
     byId("review-note").hidden = !item;
     if (!item) return;
-    const given = item.obstacle ? `could not judge it: ${obstacles.get(item.obstacle) || item.obstacle}` : `gave ${labels.get(item.grade) || item.grade}`;
-    const change = comments.isChanged() ? "Choose a grade to store the new comment with it." : "Choose again to change it.";
-    byId("review-text").textContent = `${review.steps()} back. You ${given}. ${change}`;
+    const answer = item.obstacle
+      ? touchstone.say("you could not judge", { reason: obstacles.get(item.obstacle) || item.obstacle })
+      : touchstone.say("you gave", { grade: labels.get(item.grade) || item.grade });
+    const change = touchstone.say(comments.isChanged() ? "choose for the comment" : "choose again");
+    byId("review-text").textContent = `${touchstone.count("back", review.steps())} ${answer} ${change}`;
     byId("review-comment").hidden = !item.comment;
-    byId("review-comment").textContent = item.comment ? `Your comment: ${item.comment}` : "";
+    byId("review-comment").textContent = item.comment ? touchstone.say("your comment", { comment: item.comment }) : "";
   }
 
   function showComment() {
     const has = Boolean(shownItem()) && comments.value() !== "";
     byId("open-comment").setAttribute("aria-expanded", String(comments.isOpen()));
     byId("open-comment").classList.toggle("has", has);
-    byId("comment-word").textContent = has ? "Comment added" : "Comment";
+    byId("comment-word").textContent = touchstone.say(has ? "comment added" : "comment");
     showReview();
   }
 
@@ -145,20 +146,21 @@
     notices.say("");
     const isNew = show.topic !== item.topic.title;
     show.topic = item.topic.title;
-    notices.announce(`${isNew ? `New topic: ${item.topic.title}. ` : ""}Document${item.document.title ? `: ${item.document.title}` : ""}`);
+    const topic = isNew ? touchstone.say("new topic", { title: item.topic.title }) : "";
+    const titled = item.document.title ? "document titled" : "document";
+    notices.announce(`${topic} ${touchstone.say(titled, { title: item.document.title })}`.trim());
   }
 
   // ---- what sending tells us ---------------------------------------------------------------
-  const ENDS = {
-    "no work": ["No more work for you right now", "Thank you. New documents may come later."],
-    "quota": ["That was your share", "Thank you. You have judged all documents that were meant for you."],
-    "This campaign is not open": ["This campaign is not open", "Its manager has paused or closed it. Everything you judged is kept."],
-  };
-
-  function showEnd(reason) {
-    const [title, text] = ENDS[reason] || ["No more work for you right now", reason];
+  function showEnd(title, text, mayRetry = true) {
     summary.atTheEnd();
-    notices.empty(title, text, { mayRetry: reason !== "quota", isEnd: true });
+    notices.empty(title, text, { mayRetry, isEnd: true });
+  }
+
+  // The judgment is stored, but there is no next document: the campaign is closed, or a manager paused the judging.
+  function ends({ title, detail }) {
+    [queue, late] = [[], ""];
+    showEnd(title, detail);
   }
 
   // What the server has for us. The document on the screen stays, whatever it says: somebody is reading it.
@@ -166,14 +168,13 @@
     clock.count(false);
     notices.progress(data.progress);
     const items = data.items.filter((item) => !isJudged(item.token));
-    const mayStay = !data.reason || data.reason in { "no work": 0, "quota": 0 };
-    const reading = mayStay && current() && !isJudged(current().token) ? current() : null;
+    const reading = current() && !isJudged(current().token) ? current() : null;
     const again = reading && items.find((item) => item.token === reading.token);
     queue = again ? [again, ...items.filter((item) => item !== again)] : items;
     late = "";
     if (reading && !again) becomesLate(reading);
-    if (!queue.length && data.reason) showEnd(data.reason);
-    else if (!queue.length) notices.empty(LOOKING, "", { mayRetry: true });
+    if (!queue.length && data.reason) showEnd(touchstone.say(data.reason), touchstone.say(`${data.reason} text`), data.reason !== "quota");
+    else if (!queue.length) notices.empty(touchstone.say("looking"), "", { mayRetry: true });
     if (current()) heartbeat.renewed(current().lease_seconds);
   }
 
@@ -210,15 +211,14 @@
 
   function showSetAside(detail) {
     const n = outbox.setAside().length;
-    const what = n === 1 ? "A judgment could not be stored; it is" : `${n} judgments could not be stored; they are`;
-    if (n) notices.problem({ kind: "aside", title: `${what} kept in this browser.`, detail });
+    if (n) notices.problem({ kind: "aside", title: touchstone.count("set aside", n), detail });
   }
 
   // Without the server there is no further document; say so instead of seeming stuck.
   function waits(status) {
     const n = outbox.waiting().length;
-    const safe = n ? `${n === 1 ? "Your judgment is" : `Your ${n} judgments are`} safe in this browser. ` : "";
-    if (!current()) notices.empty(status ? "The server is busy …" : "Waiting for the connection …", `${safe}It will go on by itself.`);
+    const safe = n ? touchstone.count("safe", n) : "";
+    if (!current()) notices.empty(touchstone.say(status ? "busy" : "waiting"), `${safe} ${touchstone.say("goes on by itself")}`.trim());
   }
 
   function stops(problem) {
@@ -249,7 +249,7 @@
     review.leave();
     notices.problem(null);
     show();
-    if (isElsewhere) notices.say("You have judged that document in another tab.");
+    if (isElsewhere) notices.say(touchstone.say("judged in another tab"));
     if (isRevision) sending.work();
     else sending.refresh();
     summary.remind();
@@ -263,11 +263,11 @@
 
   function dropJudged() {
     queue = queue.filter((item) => !isJudged(item.token));
-    if (!current()) notices.empty(LOOKING, "");
+    if (!current()) notices.empty(touchstone.say("looking"), "");
   }
 
   function grade(value) {
-    if (!labels.has(value)) return notices.say(`There is no grade ${value}.`);
+    if (!labels.has(value)) return notices.say(touchstone.say("no such grade", { grade: value }));
     judge({ grade: value });
   }
 
@@ -288,7 +288,7 @@
     const { problem, isEnd } = await review.back(isWaiting);
     isGoingBack = false;
     if (problem) notices.problem(problem);
-    else if (isEnd) notices.say(before ? "This is the first judgment that can be shown." : "There is no judgment of yours to go back to.");
+    else if (isEnd) notices.say(touchstone.say(before ? "nothing further back" : "nothing to go back to"));
     show();
   }
 
@@ -306,7 +306,7 @@
     setting(MARKS_SETTING, hasMarks ? "on" : "off");
     frames.renewAll();
     show();
-    notices.announce(`The topic's words are ${hasMarks ? "" : "not "}highlighted.`);
+    notices.announce(touchstone.say(hasMarks ? "highlighted" : "not highlighted"));
   }
 
   const open = (id) => () => byId(id).showModal();

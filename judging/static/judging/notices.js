@@ -45,19 +45,19 @@ touchstone.openNotices = () => {
       saved.classList.toggle("waiting", waiting > 0 && (willRetry || !isSending));
       saved.classList.toggle("done", waiting === 0);
       if (!isSending) clearTimeout(slowTimer), slowTimer = 0;
-      if (waiting && willRetry) write(`${isBusy ? "The server is busy;" : "Offline:"} ${waiting} waiting, will be sent`);
+      if (waiting && willRetry) write(touchstone.count(isBusy ? "server busy" : "offline", waiting));
       else if (waiting && isSending) {
-        if (!slowTimer) write("Saving…");
-        slowTimer ||= setTimeout(() => write("Still saving…"), SLOW_MS);
-      } else if (waiting) write(`Not saved: ${waiting} kept here`);
-      else write(judged === undefined ? "" : `Saved ${judged}`);
+        if (!slowTimer) write(touchstone.say("saving"));
+        slowTimer ||= setTimeout(() => write(touchstone.say("still saving")), SLOW_MS);
+      } else if (waiting) write(touchstone.count("not saved", waiting));
+      else write(judged === undefined ? "" : touchstone.count("saved", judged));
     },
 
     progress(progress) {
       if (!progress) return;
       judged = progress.judged;
       const goal = progress.goal;
-      byId("progress-text").textContent = goal ? `${judged} of ${goal} judged` : `${judged} judged`;
+      byId("progress-text").textContent = goal ? touchstone.count("judged of", judged, { goal }) : touchstone.count("judged", judged);
       byId("progress-bar").hidden = !goal;
       if (!goal) return;
       byId("progress-bar").max = goal;

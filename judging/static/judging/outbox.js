@@ -1,8 +1,7 @@
 // What judge.js stands on: the outbox in localStorage, and the requests with what their answers allow.
-// Loaded before judge.js; both are plain scripts, so this name is the only one they share.
 "use strict";
 
-const touchstone = (() => {
+(() => {
   const SET_ASIDE = ":set-aside";
 
   function newToken() {
@@ -111,12 +110,13 @@ const touchstone = (() => {
   }
 
   // ---- talking to the server ---------------------------------------------------------------
-  const LOGGED_OUT = {
+  const loggedOut = () => ({
     kind: "login",
+    type: "NotAuthenticated",
     status: 403,
-    title: "You are logged out.",
-    detail: "Log in again in another tab, or load this page; nothing is lost.",
-  };
+    title: touchstone.say("logged out"),
+    detail: touchstone.say("logged out text"),
+  });
 
   // Without a session the API answers 403, and so it does when a new login has made this page's CSRF token old.
   function isLoggedOut(status, type, title) {
@@ -137,7 +137,7 @@ const touchstone = (() => {
     return "stop";
   }
 
-  // Answers { data } or { problem: { kind, status, title, detail } }.
+  // Answers { data } or { problem: { kind, type, status, title, detail } }: title and detail are for the reader.
   async function ask(csrfToken, url, body) {
     const post = body !== undefined;
     let response;
@@ -152,24 +152,24 @@ const touchstone = (() => {
         signal: AbortSignal.timeout(20000),
       });
     } catch {
-      return { problem: { kind: "later", status: 0, title: "No connection.", detail: "" } };
+      return { problem: { kind: "later", type: "", status: 0, title: touchstone.say("no connection"), detail: "" } };
     }
     let data = null;
     try {
       data = await response.json();
     } catch { /* not JSON: told apart by the status below */ }
     if (response.ok && data) return { data };
-    const [type, title, detail] = ["type", "title", "detail"].map((name) => String((data && data[name]) || ""));
-    if (response.type === "opaqueredirect" || isLoggedOut(response.status, type, title)) return { problem: LOGGED_OUT };
+    const [type, title] = ["type", "title"].map((name) => String((data && data[name]) || ""));
+    if (response.type === "opaqueredirect" || isLoggedOut(response.status, type, title)) return { problem: loggedOut() };
     return {
       problem: {
         kind: kindOf(response, type),
+        type: type.split("/").pop(),
         status: response.ok ? 0 : response.status, // 200 without JSON: a hotel's network answered, not the server
-        title: title || `The server answered ${response.status}.`,
-        detail,
+        ...touchstone.refusal(type, response.status),
       },
     };
   }
 
-  return { openOutbox, ask };
+  Object.assign(touchstone, { openOutbox, ask });
 })();

@@ -3,6 +3,8 @@
 "use strict";
 
 touchstone.openSending = ({ outbox, ask, urls, screen }) => {
+  // Any other reason is the English title of a refusal: a claim is refused for it with a type, which has our own words.
+  const KNOWN_REASONS = new Set(["no work", "quota"]);
   const AT_HAND = 2; // the document on the screen and the next one
   const LONGEST_WAIT_S = 30;
   const MOST_FAULTS = 3; // an entry the server fails on this often is set aside: it must not keep the others waiting
@@ -12,6 +14,7 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
   let retryTimer = 0;
   let retryStatus = 0; // why we wait: the server's status, or 0 if it did not answer
   let waitSeconds = 1;
+  let isOver = false; // the last judgment was stored, and the server said that it has nothing more for us
 
   function tryLater(status) {
     clearTimeout(retryTimer);
@@ -24,6 +27,11 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
 
   function stopAt(problem) {
     screen.stops(problem);
+    return "halt";
+  }
+
+  function endAt(problem) {
+    screen.ends(problem);
     return "halt";
   }
 
@@ -61,7 +69,8 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
     outbox.forget(entry.body.token);
     screen.isStored(entry, data.progress);
     if (data.reason === "busy") return "busy";
-    took(data, asked);
+    isOver = Boolean(data.reason) && !KNOWN_REASONS.has(data.reason);
+    if (!isOver) took(data, asked);
     return "sent";
   }
 
@@ -69,8 +78,9 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
     const asked = wanted;
     const { data, problem } = await ask(urls.claim_url, { n: AT_HAND });
     if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem.status);
-    if (problem) return stopAt(problem);
+    if (problem) return isOver && problem.kind !== "login" ? endAt(problem) : stopAt(problem);
     if (data.reason === "busy") return tryLater(503);
+    isOver = false;
     answered();
     took(data, asked);
     return "claimed";

@@ -5,22 +5,22 @@ touchstone.openSummary = ({ clock, waiting, breakMinutes, completion }) => {
   const byId = (id) => document.getElementById(id);
 
   function duration(minutes) {
-    if (minutes < 1) return "less than a minute";
-    const whole = Math.floor(minutes);
-    return whole === 1 ? "1 minute" : `${whole} minutes`;
+    return minutes < 1 ? touchstone.say("less than a minute") : touchstone.count("minutes", Math.floor(minutes));
   }
+
+  const rounded = (seconds) => (seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds));
 
   function facts() {
     clock.count(false);
     const { judged, minutes, seconds } = clock.summary();
     const rows = [
-      ["Judged in this session", String(judged)],
-      ["Active time", duration(minutes)],
-      ["Usual time for one", seconds === null ? "none yet" : `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} seconds`],
+      ["session judged", String(judged)],
+      ["session time", duration(minutes)],
+      ["session median", seconds === null ? touchstone.say("none yet") : touchstone.count("seconds", rounded(seconds))],
     ];
     const n = waiting();
-    if (n) rows.push(["Still to be sent", `${n}, kept in this browser`]);
-    return rows;
+    if (n) rows.push(["session unsent", touchstone.count("unsent", n)]);
+    return rows.map(([name, value]) => [touchstone.say(name), value]);
   }
 
   function fill(list) {
@@ -46,7 +46,7 @@ touchstone.openSummary = ({ clock, waiting, breakMinutes, completion }) => {
     remind() {
       clock.count(false);
       if (!clock.isTimeForBreak(breakMinutes)) return;
-      byId("break-text").textContent = `You have judged for ${duration(clock.summary().minutes)}. Rested eyes judge better.`;
+      byId("break-text").textContent = touchstone.say("break", { duration: duration(clock.summary().minutes) });
       byId("break-note").hidden = false;
     },
   };

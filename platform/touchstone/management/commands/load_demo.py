@@ -14,6 +14,7 @@ import polars as pl
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
+from django.utils.translation import gettext_noop
 
 from analytics.services.recomputation import recompute
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
@@ -36,10 +37,10 @@ from touchstone.views import DEMO_LOGINS
 
 DATA = Path(docstrings.__file__).parent
 PEOPLE = [
-    ("mara", User.Role.MANAGER, "manager"),
-    ("rhea", User.Role.RESEARCHER, "researcher"),
-    ("bob", User.Role.ASSESSOR, "assessor"),
-    ("greta", User.Role.ASSESSOR, "gold assessor"),
+    ("mara", User.Role.MANAGER, gettext_noop("manager")),
+    ("rhea", User.Role.RESEARCHER, gettext_noop("researcher")),
+    ("bob", User.Role.ASSESSOR, gettext_noop("assessor")),
+    ("greta", User.Role.ASSESSOR, gettext_noop("gold assessor")),
 ]
 GUIDELINES = """Read the topic, then the document. Grade what the document itself offers for the need:
 
