@@ -50,7 +50,7 @@ def messages_of_product() -> dict[Message, str]:
 
 
 def messages_of_python(source: str) -> Iterator[Message]:
-    """Find calls of gettext's functions by name; their arguments are literals, or xgettext would not find them either."""
+    """Find calls of gettext's functions by name; their arguments are literals, which xgettext asks for, too."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in GETTEXT:
             texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]

@@ -109,7 +109,7 @@ def test_a_worker_goes_from_the_markets_frame_through_the_work_and_back(context,
     page.goto(market.site)
     frame = page.frame_locator("#hit")
     with context.expect_page() as opened:
-        frame.get_by_text("Open the judging").click()
+        frame.get_by_text("Start judging").click()
     tab = opened.value
     tab.get_by_role("button", name="Start").click()
     tab.get_by_role("button", name="I agree").click()
@@ -141,7 +141,7 @@ def test_no_other_site_can_frame_the_hit(context, market, hit):
     page.goto(market.elsewhere)
     page.wait_for_timeout(500)
     assert any("frame-ancestors" in refusal for refusal in refusals)
-    assert page.frame_locator("#hit").get_by_text("Open the judging").count() == 0
+    assert page.frame_locator("#hit").get_by_text("Start judging").count() == 0
 
 
 def test_the_training_is_done_with_digits_and_enter_and_no_key_acts_while_somebody_types(

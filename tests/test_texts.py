@@ -16,7 +16,9 @@ MARKED = [
 ]  # fmt: skip
 TRANSLATED = re.compile(r"\{%\s*blocktranslate\b.*?endblocktranslate\s*%\}", re.DOTALL)
 NO_TEXT = re.compile(
-    r"\{%.*?%\}|\{#.*?#\}|\{\{.*?\}\}|<!--.*?-->|<(script|style|kbd|code)\b.*?</\1>|&[a-z]+;", re.DOTALL
+    r"\{% block body_class %\}\w*\{% endblock %\}|\{%.*?%\}|\{#.*?#\}|\{\{.*?\}\}|<!--.*?-->|"
+    r"<(script|style|kbd|code)\b.*?</\1>|&[a-z]+;",
+    re.DOTALL,
 )
 ATTRIBUTE = re.compile(r'\b(?:aria-label|title|placeholder|alt)="([^"]*)"')
 WORD = re.compile(r"[^\W\d_]{2,}")

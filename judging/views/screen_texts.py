@@ -63,7 +63,7 @@ def _plain() -> dict[str, str]:
         "still saving": gettext("Still saving…"),
         "no connection": gettext("No connection."),
         "logged out": gettext("You are logged out."),
-        "logged out text": gettext("Log in again in another tab, or load this page again; nothing is lost."),
+        "logged out text": gettext("Log in again in another tab, or load this page; nothing is lost."),
         "answered": gettext("The server answered with status %(status)s."),
         "session judged": gettext("Judged in this session"),
         "session time": gettext("Active time"),

@@ -22,7 +22,7 @@ def test_a_fault_of_ours_has_a_page_of_the_product_and_tells_nothing_of_the_faul
     answer = _after(ZeroDivisionError("the secret cause"))
     text = answer.content.decode()
     assert answer.status_code == 500
-    assert "Something went wrong on our side" in text
+    assert "Something went wrong on the server" in text
     assert "touchstone/style" in text
     assert "Try again" in text
     assert "secret cause" not in text
@@ -67,7 +67,7 @@ def test_an_address_that_only_a_form_sends_to_has_words_for_who_opens_it():
     answer = client.get(reverse("logout"))
     assert answer.status_code == 405
     assert "POST" in answer["Allow"]
-    assert "This address is no page" in answer.content.decode()
+    assert "This address is not a page" in answer.content.decode()
 
 
 @pytest.mark.django_db

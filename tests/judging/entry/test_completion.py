@@ -273,5 +273,5 @@ def test_a_crowd_worker_meets_the_consent_text_first(hit_campaign):
     Campaign.objects.update(consent="Do you agree?")
     client, answer = come_in(hit_campaign)
     assert answer.url == reverse("judging:consent", args=[hit_campaign.pk])
-    assert "give the task back" in text_of(client.get(answer.url))
+    assert "return the task" in text_of(client.get(answer.url))
     assert "Not done yet" in text_of(completed(client, hit_campaign))

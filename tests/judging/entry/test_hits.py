@@ -115,7 +115,7 @@ def test_the_way_to_the_judging_is_signed_limited_in_time_and_for_one_campaign(
     there = reverse("judging:hit-start", args=[other.entry_key])
     assert Client().post(there, {"visitor": signed}).status_code == 400
     monkeypatch.setattr("judging.views.crowd.START_SECONDS", -1)
-    assert "too old" in text_of(Client().get(path, {"visitor": signed}))
+    assert "has expired" in text_of(Client().get(path, {"visitor": signed}))
     assert User.objects.count() == 0
 
 

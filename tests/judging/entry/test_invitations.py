@@ -125,7 +125,7 @@ def test_used_up_expired_revoked_closed_and_never_made_look_the_same(campaign, a
     Campaign.objects.update(state="closed")
     answers.append(Client().get(join_path(entry.create_invitation(campaign=campaign, user=alice).token)))
     assert {(answer.status_code, answer.content) for answer in answers} == {(404, answers[0].content)}
-    assert "ask the person who sent it" in text_of(answers[0])
+    assert "ask the person who sent you the link" in text_of(answers[0])
     assert set(User.objects.values_list("username", flat=True)) == {"alice"}
 
 
@@ -135,8 +135,8 @@ def test_a_weak_password_a_taken_name_and_a_slip_are_told_and_make_no_account(cl
         "not the same": account(repeated="something else"),
         "too common": account(password="password1", repeated="password1"),
         "too short": account(password="x7$k", repeated="x7$k"),
-        "Somebody has this user name already": account(username="taken"),
-        "letters, digits": account(username="two words"),
+        "Somebody already has this user name": account(username="taken"),
+        "Use only letters, digits": account(username="two words"),
         "too similar": account(username="longenough1", password="longenough1", repeated="longenough1"),
     }
     for words, body in faults.items():

@@ -90,7 +90,7 @@ def test_a_campaign_that_is_not_open_says_so_kindly_and_makes_nobody(client, stu
         client.post(study_path(study_campaign), BOTH_SPELLINGS[0]),
     ):
         assert answer.status_code == 409
-        assert "give the task back" in text_of(answer)
+        assert "return the task" in text_of(answer)
     set_entry(study_campaign, "hit")
     framed = hit_page(study_campaign)
     assert framed.status_code == 409

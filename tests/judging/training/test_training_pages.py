@@ -69,7 +69,7 @@ def test_failing_leads_to_another_attempt_and_then_to_the_manager(bob, web, mana
     go_through(bob, n_right=1)
     page = text_of(web.get(path(bob)))
     assert "Not passed yet" in page
-    assert "One attempt is left." in page
+    assert "1 attempt is left." in page
     assert "attempt 2" in text_of(web.get(path(bob), {"again": "1"}))
     go_through(bob, n_right=1)
     assert "Please ask the manager" in text_of(web.get(path(bob)))
