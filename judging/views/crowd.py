@@ -25,7 +25,7 @@ from judging.services import assign, crowd
 from judging.services.crowd import Visitor
 from judging.services.entry import next_gate
 from judging.services.errors import CampaignNotOpen, EntryParametersUnclear, NoPlaceLeft, Refused
-from judging.views.refusal_texts import TEXTS, texts_of
+from judging.services.refusal_texts import TEXTS, texts_of
 
 NOT_ACCEPTED_YET = "ASSIGNMENT_ID_NOT_AVAILABLE"
 START_SECONDS = 12 * 3600  # as long as a worker may leave the market's page open before starting

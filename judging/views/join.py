@@ -19,7 +19,7 @@ from judging.guidelines import guidelines_html
 from judging.models import Assessor, Campaign
 from judging.services import assign, entry
 from judging.services.errors import InvitationUnusable, UserNameTaken
-from judging.views.refusal_texts import texts_of
+from judging.services.refusal_texts import texts_of
 from touchstone.models import User
 
 

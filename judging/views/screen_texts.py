@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import get_language, gettext, ngettext
 
-from judging.views.refusal_texts import TEXTS
+from judging.services.refusal_texts import TEXTS
 
 # Whatever distinguishes the forms of a language shows in the numbers up to here.
 NUMBERS = 111
