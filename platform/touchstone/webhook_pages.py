@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -22,14 +21,14 @@ SHOWN, DELIVERIES_SHOWN = 20, 10
 
 class WebhookForm(forms.Form):
     url = forms.CharField(
-        label=_("Address"), max_length=500, widget=forms.URLInput(attrs={"autocomplete": "off"})
+        label="Address", max_length=500, widget=forms.URLInput(attrs={"autocomplete": "off"})
     )
-    verbs = forms.CharField(label=_("Only these events"), max_length=2000, required=False)
+    verbs = forms.CharField(label="Only these events", max_length=2000, required=False)
 
     def clean_verbs(self) -> list[str]:
         verbs = [verb.strip() for verb in self.cleaned_data["verbs"].split(",") if verb.strip()]
         if len(verbs) > MOST_VERBS or any(len(verb) > 50 for verb in verbs):
-            raise ValidationError(_("Up to %(n)d events, each of up to 50 characters.") % {"n": MOST_VERBS})
+            raise ValidationError(f"Up to {MOST_VERBS} events, each of up to 50 characters.")
         return verbs
 
 
@@ -65,7 +64,7 @@ def switch(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
     if on not in ("yes", "no"):
         raise Http404
     _told(request, lambda webhook: change_webhook(webhook=webhook, actor=user_of(request), is_active=on == "yes"),
-          webhook_id, _("It is on.") if on == "yes" else _("It is off."))  # fmt: skip
+          webhook_id, "It is on." if on == "yes" else "It is off.")  # fmt: skip
     return redirect("account-webhooks")
 
 
@@ -73,7 +72,7 @@ def switch(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
 @researchers_only
 def test(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
     _told(request, lambda webhook: test_webhook(webhook=webhook, actor=user_of(request)), webhook_id,
-          _("A test event is on its way; load this page again in a few seconds."))  # fmt: skip
+          "A test event is on its way; load this page again in a few seconds.")  # fmt: skip
     return redirect("account-webhooks")
 
 

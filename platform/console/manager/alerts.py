@@ -5,8 +5,6 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from judging.models import Campaign
 
@@ -24,15 +22,15 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     computation = shown["computation"]
     if computation is not None and computation.n_flags:
         n = computation.n_flags
-        said = ngettext("One assessor is flagged.", "%(n)d assessors are flagged.", n) % {"n": n}
-        words = _("They are surely more often wrong than right: look at the evidence before you act.")
+        said = "One assessor is flagged." if n == 1 else f"{n} assessors are flagged."
+        words = "They are surely more often wrong than right: look at the evidence before you act."
         found.append(
             _need(
                 "warn",
                 said,
                 words,
                 f"{reverse('console:assessors', args=[row.pk])}?only=flagged",
-                _("Look at them"),
+                "Look at them",
             )
         )
     order = {"error": 0, "next": 1, "warn": 2, "info": 3}
@@ -48,27 +46,22 @@ def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
     design, here = reverse("console:design", args=[row.pk]), reverse("console:campaign", args=[row.pk])
     found = []
     if job is not None and job.is_active:
-        title = _("More items are being drawn.") if draw else _("The items are being drawn.")
-        words = _("This page shows them as soon as that is done.")
-        found.append(
-            _need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", _("Watch it"))
-        )
+        title = "More items are being drawn." if draw else "The items are being drawn."
+        words = "This page shows them as soon as that is done."
+        found.append(_need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", "Watch it"))
     elif job is not None and job.state == "failed":
-        found.append(_need("error", _("The last draw failed:"), job.error, design, _("To the design")))
+        found.append(_need("error", "The last draw failed:", job.error, design, "To the design"))
     if draw is None and not (job is not None and job.is_active):
-        words = _(
+        words = (
             "Choose a design: it decides which documents are judged, and shows what the judgments will tell before any "
             "is spent."
         )
-        found.append(_need("next", _("No draw yet."), words, design, _("Choose a design")))
+        found.append(_need("next", "No draw yet.", words, design, "Choose a design"))
     elif draw is not None and not layout["is_complete"]:
-        title = _("The items are being made ready:") if layout["job"] else _("Not all items are ready:")
-        words = _("%(laid)s of %(all)s topics are laid out.") % {
-            "laid": layout["n_laid"],
-            "all": layout["n_topics"],
-        }
+        title = "The items are being made ready:" if layout["job"] else "Not all items are ready:"
+        words = f"{layout['n_laid']} of {layout['n_topics']} topics are laid out."
         level = "info" if layout["job"] else "error"
-        found.append(_need(level, title, words, "#draw", _("See") if layout["job"] else _("Continue")))
+        found.append(_need(level, title, words, "#draw", "See" if layout["job"] else "Continue"))
     return found
 
 
@@ -77,16 +70,16 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
         return []
     tiers, people = set(row.tiers or ()), f"{reverse('console:assessors', args=[row.pk])}#add"
     if not tiers & JUDGES:
-        words = _("The items are drawn; add at least one bronze assessor.")
-        return [_need("error", _("Nobody can judge yet."), words, people, _("Add an assessor"))]
+        words = "The items are drawn; add at least one bronze assessor."
+        return [_need("error", "Nobody can judge yet.", words, people, "Add an assessor")]
     if row.state == Campaign.State.DRAFT:
-        words = _("Items are drawn and assessors are there: open the campaign for judging.")
+        words = "Items are drawn and assessors are there: open the campaign for judging."
         setup = reverse("console:setup", args=[row.pk])
-        return [_need("next", _("Ready."), words, setup, _("Look it over"))]
+        return [_need("next", "Ready.", words, setup, "Look it over")]
     if "gold" not in tiers:
-        words = _("Audits are judged by the gold tier; without it no number can be corrected for errors.")
+        words = "Audits are judged by the gold tier; without it no number can be corrected for errors."
         level = "error" if shown["progress"]["audits_left"] else "next"
-        return [_need(level, _("No gold assessor."), words, people, _("Add a gold assessor"))]
+        return [_need(level, "No gold assessor.", words, people, "Add a gold assessor")]
     return []
 
 
@@ -97,9 +90,9 @@ def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
     planned = audits["schedule"] is not None and audits["schedule"].is_active
     if audits["n"] or planned:
         return []
-    words = _("Let the gold tier judge a random sample again: that is what the corrected numbers rest on.")
+    words = "Let the gold tier judge a random sample again: that is what the corrected numbers rest on."
     url = f"{reverse('console:audits', args=[row.pk])}#plan"
-    return [_need("next", _("No audit is planned."), words, url, _("Plan audits"))]
+    return [_need("next", "No audit is planned.", words, url, "Plan audits")]
 
 
 def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
@@ -107,29 +100,24 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
     found, now, done = [], timezone.now(), shown["progress"]
     if done["expired"]:
         n = done["expired"]
-        said = ngettext(
-            "One document is held longer than agreed.", "%(n)d documents are held longer than agreed.", n
+        said = (
+            "One document is held longer than agreed."
+            if n == 1
+            else f"{n} documents are held longer than agreed."
         )
-        words = _("They go to whoever asks next; you may release them at once.")
-        found.append(
-            _need(
-                "info", said % {"n": n}, words, reverse("console:manage-leases", args=[row.pk]), _("See them")
-            )
-        )
+        words = "They go to whoever asks next; you may release them at once."
+        found.append(_need("info", said, words, reverse("console:manage-leases", args=[row.pk]), "See them"))
     computation, activity = shown["computation"], shown["activity"]
     hours = activity.get("hours", {})
     if done["left"] and hours and not done["leased"]:
         newest = timezone.datetime.fromisoformat(f"{max(hours)}:59:59+00:00")
         if now - newest > SILENT_AFTER:
-            words = _("The last judgment came on %(day)s, and %(n)s are wanted still.") % {
-                "day": f"{newest:%Y-%m-%d}",
-                "n": f"{done['left']:,}",
-            }
+            words = f"The last judgment came on {newest:%Y-%m-%d}, and {done['left']:,} are wanted still."
             url = reverse("console:assessors", args=[row.pk])
-            found.append(_need("warn", _("Nobody has judged for a day."), words, url, _("Who could")))
+            found.append(_need("warn", "Nobody has judged for a day.", words, url, "Who could"))
     n_counted = sum(pair[0] for pair in activity.get("series", {}).values())
     is_behind = (row.n_stored or 0) > n_counted and activity
     if computation is not None and is_behind and now - computation.created_at > BEHIND_AFTER:
-        words = _("Judgments came since, and nothing was computed: is a worker running?")
-        found.append(_need("warn", _("The numbers are behind."), words, "#draw", _("Compute them")))
+        words = "Judgments came since, and nothing was computed: is a worker running?"
+        found.append(_need("warn", "The numbers are behind.", words, "#draw", "Compute them"))
     return found

@@ -6,21 +6,19 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Run, Topic
 from sampling.models import Audit, AuditSchedule, Draw
 
 NAMES = {
-    "collection": gettext_lazy("Collection"),
-    "documents": gettext_lazy("Topics and documents"),
-    "runs": gettext_lazy("Runs and gold answers"),
-    "scale": gettext_lazy("Scale and guidelines"),
-    "design": gettext_lazy("Design"),
-    "people": gettext_lazy("People"),
-    "gold": gettext_lazy("Gold checks and audits"),
-    "open": gettext_lazy("Open"),
+    "collection": "Collection",
+    "documents": "Topics and documents",
+    "runs": "Runs and gold answers",
+    "scale": "Scale and guidelines",
+    "design": "Design",
+    "people": "People",
+    "gold": "Gold checks and audits",
+    "open": "Open",
 }
 OF_COLLECTION = ("collection", "documents", "runs", "scale")
 OF_CAMPAIGN = tuple(NAMES)
@@ -83,27 +81,23 @@ def steps(collection: Any, campaign: Any) -> list[Step]:
 
 def _of_collection(row: Any) -> list[tuple[str, bool, bool, str]]:
     if row is None:
-        first = _("Make a collection, or choose one that is there.")
-        wait = _("A collection comes first.")
+        first = "Make a collection, or choose one that is there."
+        wait = "A collection comes first."
         return [
             ("collection", True, False, first),
             ("documents", False, False, wait),
             ("runs", False, False, wait),
         ]
     lacking = [
-        *([_("topics")] if not row.n_topics else []),
-        *([_("documents")] if not row.has_documents else []),
+        *(["topics"] if not row.n_topics else []),
+        *(["documents"] if not row.has_documents else []),
     ]
-    texts = (
-        _("Missing: %s.") % ", ".join(lacking)
-        if lacking
-        else _("%s topics and their documents.") % row.n_topics
-    )
-    runs = ngettext("%d run.", "%d runs.", row.n_runs) % row.n_runs
+    texts = f"Missing: {', '.join(lacking)}." if lacking else f"{row.n_topics} topics and their documents."
+    runs = "1 run." if row.n_runs == 1 else f"{row.n_runs} runs."
     if row.n_runs < 2:
-        runs += " " + _("Two at least are compared.")
+        runs += " Two at least are compared."
     if not row.has_gold:
-        runs += " " + _("No gold answers: then there are no gold checks.")
+        runs += " No gold answers: then there are no gold checks."
     return [
         ("collection", True, True, row.name),
         ("documents", True, not lacking, texts),
@@ -114,27 +108,23 @@ def _of_collection(row: Any) -> list[tuple[str, bool, bool, str]]:
 def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]:
     can_make = collection is not None and bool(collection.n_topics) and collection.has_documents
     if row is None:
-        make = (
-            _("Grades, and what assessors are told.") if can_make else _("Topics and documents come first.")
-        )
-        wait = _("The campaign is made in step 4.")
+        make = "Grades, and what assessors are told." if can_make else "Topics and documents come first."
+        wait = "The campaign is made in step 4."
         rest = [(key, False, False, wait) for key in ("design", "people", "gold", "open")]
         return [("scale", can_make, False, make), *rest]
-    design = _("Items are drawn.") if row.has_draw else _("Nothing is drawn yet.")
+    design = "Items are drawn." if row.has_draw else "Nothing is drawn yet."
     people = (
-        ngettext("%d assessor", "%d assessors", row.n_judges) % row.n_judges
-        + ", "
-        + _("%d gold.") % row.n_gold
+        ("1 assessor" if row.n_judges == 1 else f"{row.n_judges} assessors") + ", " + f"{row.n_gold} gold."
     )
     if not row.n_judges:
-        people = _("Nobody can judge yet: add a bronze assessor.")
-    audits = _("Audits are planned.") if row.has_schedule else _("Audited.")
+        people = "Nobody can judge yet: add a bronze assessor."
+    audits = "Audits are planned." if row.has_schedule else "Audited."
     if not (row.has_schedule or row.has_audit):
-        audits = _("No audit is planned: the numbers would stay uncorrected.")
+        audits = "No audit is planned: the numbers would stay uncorrected."
     state = {
-        Campaign.State.OPEN: _("Open: its assessors can judge."),
-        Campaign.State.CLOSED: _("Closed. It can be opened again."),
-        Campaign.State.DRAFT: _("Not open yet."),
+        Campaign.State.OPEN: "Open: its assessors can judge.",
+        Campaign.State.CLOSED: "Closed. It can be opened again.",
+        Campaign.State.DRAFT: "Not open yet.",
     }
     return [
         ("scale", True, True, row.name),

@@ -11,8 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _now
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analytics.models import Release
@@ -28,10 +26,10 @@ from touchstone.models import Job, user_of
 RELEASES_PER_PAGE = 25
 FILES_PER_PAGE = 100
 CHANGES = {
-    "added": _("grades that are new"),
-    "changed": _("grades that are another now"),
-    "removed": _("grades that are gone"),
-    "same": _("grades that are the same"),
+    "added": "grades that are new",
+    "changed": "grades that are another now",
+    "removed": "grades that are gone",
+    "same": "grades that are the same",
 }
 ENDED = (Job.State.FAILED, Job.State.CANCELLED)
 VERSION = r"^[0-9]+(\.[0-9]+){0,2}$"
@@ -39,46 +37,46 @@ VERSION = r"^[0-9]+(\.[0-9]+){0,2}$"
 
 class ReleaseForm(forms.Form):
     version = forms.CharField(
-        label=_("Version"),
+        label="Version",
         max_length=20,
-        validators=[RegexValidator(VERSION, _("Numbers with dots, for example 1 or 1.2."))],
-        help_text=_("It can be given once: a release that is ready never changes."),
+        validators=[RegexValidator(VERSION, "Numbers with dots, for example 1 or 1.2.")],
+        help_text="It can be given once: a release that is ready never changes.",
     )
-    title = forms.CharField(label=_("Title"), max_length=200, help_text=_("As it will be cited."))
+    title = forms.CharField(label="Title", max_length=200, help_text="As it will be cited.")
     authors = forms.CharField(
-        label=_("Authors"),
+        label="Authors",
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("One a line, as they will be cited."),
+        help_text="One a line, as they will be cited.",
     )
     licence = forms.CharField(
-        label=_("License"),
+        label="License",
         required=False,
         max_length=200,
-        help_text=_("What others may do with the judgments, for example CC BY 4.0."),
+        help_text="What others may do with the judgments, for example CC BY 4.0.",
     )
     aggregation = forms.ChoiceField(
-        label=_("One grade for each document, from several judgments"),
+        label="One grade for each document, from several judgments",
         choices=Release.Aggregation.choices,
         initial=Release.Aggregation.MEDIAN,
         widget=forms.RadioSelect,
     )
     prefers_gold = forms.BooleanField(
-        label=_("A grade of the gold audit or of an adjudication stands before all others"),
+        label="A grade of the gold audit or of an adjudication stands before all others",
         required=False,
         initial=True,
     )
     includes_runs = forms.BooleanField(
-        label=_("With the runs that may be published"), required=False, initial=True
+        label="With the runs that may be published", required=False, initial=True
     )
-    includes_documents = forms.BooleanField(label=_("With the documents' texts"), required=False)
+    includes_documents = forms.BooleanField(label="With the documents' texts", required=False)
     notes = forms.CharField(
-        label=_("What is new"),
+        label="What is new",
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=_("In your words (Markdown). The counts of what changed are added by themselves."),
+        help_text="In your words (Markdown). The counts of what changed are added by themselves.",
     )
 
     def __init__(self, *arguments: Any, may_publish_documents: bool, **named: Any) -> None:
@@ -216,7 +214,7 @@ def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) 
     found = _release(row, release_id)
     if found.job is not None and found.job.is_active and _may_cancel(request, found.job):
         jobs.cancel(found.job)
-        messages.info(request, _now("The making of this release was asked to stop."))
+        messages.info(request, "The making of this release was asked to stop.")
     return redirect("console:release", row.pk, found.pk)
 
 
@@ -228,10 +226,10 @@ def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID
     found = _release(row, release_id)
     reason = request.POST.get("reason", "").strip()[:2000]
     if not reason:
-        messages.error(request, _now("Say why it is withdrawn: the reason stands on its page."))
+        messages.error(request, "Say why it is withdrawn: the reason stands on its page.")
         return redirect(_page(row, found) + "#withdraw")
     releasing.withdraw(release=found, reason=reason, actor=user_of(request))
-    messages.success(request, _now("The release was withdrawn."))
+    messages.success(request, "The release was withdrawn.")
     return redirect(_page(row, found))
 
 
@@ -242,10 +240,10 @@ def forget_key(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UU
     row = _campaign(campaign_id)
     found = _release(row, release_id)
     if request.POST.get("confirmation", "").strip() != found.version:
-        messages.error(request, _now("Nothing was changed: what you typed is not the release's version."))
+        messages.error(request, "Nothing was changed: what you typed is not the release's version.")
         return redirect(_page(row, found) + "#forget")
     releasing.forget_key(release=found, actor=user_of(request))
-    messages.success(request, _now("The key was forgotten: nobody can tell any more who was who."))
+    messages.success(request, "The key was forgotten: nobody can tell any more who was who.")
     return redirect(_page(row, found))
 
 

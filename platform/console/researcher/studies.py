@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, ForestRow, forest, topic_differences
@@ -59,9 +58,23 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             "sort": sort if sort in SORTS else SORTS[0],
             "differences": differences_chart(made, rows),
             "hardest": hardest_chart(made),
-            "n_plotted": min(TOPICS_PLOTTED, len(rows)),
+            **_captions(made, min(TOPICS_PLOTTED, len(rows))),
         }
     return render(request, "console/researcher/topics.html", context)
+
+
+def _captions(made: dict[str, Any], n_plotted: int) -> dict[str, str]:
+    return {
+        "differences_caption": (
+            f"The {n_plotted} topics that differ most, of {made['n_topics']:,}. A point with a line has a 95 % "
+            f"interval ({made['n_with_interval']:,} topics); a point alone has too few audited documents for one: "
+            "its grades are taken as they mean on average in the whole audit."
+        ),
+        "hardest_caption": (
+            f"The mean of {made['n_runs']:,} runs, the lowest first. A topic that is hard for all may have few "
+            "relevant documents, or words that no run understands."
+        ),
+    }
 
 
 def _pair(request: HttpRequest, found: Asked, runs: list[str]) -> tuple[str, str]:
@@ -145,10 +158,10 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 GROUPS = {
-    "tier": _("Who is believed"),
-    "rule": _("How several grades become one"),
-    "drift": _("When it was judged"),
-    "assessor": _("Without one assessor"),
+    "tier": "Who is believed",
+    "rule": "How several grades become one",
+    "drift": "When it was judged",
+    "assessor": "Without one assessor",
 }
 
 

@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from analytics.models import Estimate
@@ -25,30 +24,30 @@ MOST_SHOWN = 10
 
 class RunUploadForm(forms.Form):
     file = forms.FileField(
-        label=_("Run file (TREC, .gz is fine)"),
-        help_text=_("Six columns: topic, Q0, document, rank, score, tag. The tag names the run."),
+        label="Run file (TREC, .gz is fine)",
+        help_text="Six columns: topic, Q0, document, rank, score, tag. The tag names the run.",
         allow_empty_file=False,
     )
     description = forms.CharField(
-        label=_("What is this run?"),
+        label="What is this run?",
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     against = forms.ChoiceField(
-        label=_("Compare it with"),
+        label="Compare it with",
         required=False,
-        help_text=_("Decide before you look at the numbers."),
+        help_text="Decide before you look at the numbers.",
     )
     may_publish = forms.BooleanField(
-        label=_("Releases may contain this run"),
+        label="Releases may contain this run",
         required=False,
-        help_text=_("Say so only if it is yours to publish."),
+        help_text="Say so only if it is yours to publish.",
     )
 
     def __init__(self, *arguments: Any, runs: list[str], **named: Any) -> None:
         super().__init__(*arguments, **named)
-        choices = [("", _("the best run so far")), *((run, run) for run in runs)]
+        choices = [("", "the best run so far"), *((run, run) for run in runs)]
         self.fields["against"].choices = choices  # type: ignore[attr-defined]
 
 
