@@ -12,7 +12,7 @@ MARKED = [
         "assessor_home", "complete", "consent", "entry_gone", "entry_other_user", "entry_refused", "hit", "join",
         "judge", "study", "training", "training_result",
     )),
-    *(ROOF / f"{name}.html" for name in ("base", "error", "home", "job", "job_part", "login", "no_worker")),
+    *(ROOF / f"{name}.html" for name in ("base", "error", "home", "login")),
 ]  # fmt: skip
 TRANSLATED = re.compile(r"\{%\s*blocktranslate\b.*?endblocktranslate\s*%\}", re.DOTALL)
 NO_TEXT = re.compile(

@@ -49,7 +49,7 @@ def test_the_page_tells_the_reference_and_the_reason_after_the_answer_and_not_be
         assert f"Reason number {item.position}" in text_of(told)
         labels = {grade.value: str(grade) for grade in bob.campaign.scale.grades.all()}
         if number == 1:
-            assert f"You said {labels[wrong]}; the reference is {labels[item.grade]}." in text_of(told)
+            assert f"You gave {labels[wrong]}; the reference grade is {labels[item.grade]}." in text_of(told)
         else:
             assert "Right." in text_of(told)
     result = text_of(web.get(path(bob)))
