@@ -15,6 +15,7 @@ from test_architecture import missing_migrations
 from analytics.models import AuditForecast
 from analytics.services.recomputation import recompute
 from sampling import strategies
+from sampling.measures import registry
 from sampling.models import Audit
 from sampling.strategies import Strategy
 from touchstone.api.schema import description
@@ -43,6 +44,14 @@ def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
         call_command(command, "--help")
     return capsys.readouterr().out
+
+
+# -- measures -------------------------------------------------------------------------------------------------
+
+
+def test_the_manual_has_the_table_of_measures() -> None:
+    rows = rows_below("methods/measures.md", "family | name | kind | value of a topic")
+    assert rows == [[f"`{one.key}`", one.label, one.kind.noun, one.help] for one in registry.FAMILIES]
 
 
 # -- strategies -----------------------------------------------------------------------------------------------

@@ -21,8 +21,6 @@ FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, SWAPS,
 
 # Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
 NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
-_KEYS = sorted(family.key for family in FAMILIES)
-_BY_NAME = {name: family for family in FAMILIES for name in (family.key, *family.aliases)}
 _KindT = TypeVar("_KindT", bound=Kind)
 
 
@@ -78,11 +76,13 @@ def parse_measure(name: str) -> Measure[Kind]:
 
 
 def _family(parts: Spelled, name: str) -> Family:
+    for family in FAMILIES:
+        if parts.family == family.key or parts.family in family.aliases:
+            return family
+    keys = sorted(family.key for family in FAMILIES)
     if parts.family in NOT_SERVED:
-        raise ValueError(f"measure {name!r} is a ratio that is not served: choose one of {_KEYS}")
-    if parts.family not in _BY_NAME:
-        raise ValueError(f"measure family must be one of {_KEYS}, got {parts.family!r}")
-    return _BY_NAME[parts.family]
+        raise ValueError(f"measure {name!r} is a ratio that is not served: choose one of {keys}")
+    raise ValueError(f"measure family must be one of {keys}, got {parts.family!r}")
 
 
 def _values(parts: Spelled, family: Family) -> dict[str, Any]:
@@ -170,3 +170,13 @@ def suggested_measures(kinds: tuple[type[Kind], ...] = KINDS) -> list[str]:
     ['P@10', 'Gain@10', 'DCG@10', 'DCG@20', 'RBP@20']
     """
     return [name for family in FAMILIES if isinstance(family.kind, kinds) for name in family.suggested]
+
+
+def reported_kinds() -> list[tuple[str, str]]:
+    """Return key and noun of the kinds that a campaign's measures can have.
+
+    >>> reported_kinds()[0]
+    ('linear', 'a sum over documents')
+    """
+    kinds = {type(family.kind) for family in FAMILIES if family.reported}
+    return [(kind.key, kind.noun) for kind in KINDS if kind in kinds]

@@ -7,6 +7,7 @@ relevant. Nothing here knows of samples or errors.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,6 @@ from sampling.measures.kinds import Ints, Kind, RankedGains
 from sampling.measures.registry import parse_measure, suggested_measures
 
 JUDGED = re.compile(r"Judged@([1-9][0-9]{0,5})")
-KNOWN = ", ".join([*suggested_measures(), "Judged@10"])
 
 
 # -- measures on a scale --------------------------------------------------------------------------------------
@@ -48,6 +48,11 @@ class ScaledMeasure:
     last_rank: int
 
 
+def known_measures() -> list[str]:
+    """Return an example of every measure that can be evaluated."""
+    return [*suggested_measures(), "Judged@10"]
+
+
 def measure_on_scale(name: str, scale_gains: ArrayLike, relevant_grade: int) -> ScaledMeasure:
     """Return the measure of that name. ValueError, which names those that are known, for any other.
 
@@ -62,7 +67,7 @@ def measure_on_scale(name: str, scale_gains: ArrayLike, relevant_grade: int) -> 
         measure = parse_measure(name)
         of_grades = grade_gains(measure, gains, relevant_grade)
     except ValueError as error:
-        raise ValueError(f"{error} (known here: {KNOWN})") from error
+        raise ValueError(f"{error} (known here: {', '.join(known_measures())})") from error
     elsewhere = measure.family.ir_measures(measure, gains, relevant_grade)
     return ScaledMeasure(measure.name, elsewhere, measure, of_grades, measure.last_rank)
 
@@ -137,7 +142,8 @@ def evaluate_topics(run: HashedRun, judged: JudgedPairs, measures: Sequence[Scal
     Complete judgments assumed: an unjudged document counts as grade 0. 0 for topics without relevant documents, and
     for topics that the run does not return. Equal to trec_eval, where the gain is the grade.
     """
-    seen = _Seen(run, judged)
+    deepest = max((one.last_rank for one in measures if one.measure is not None), default=0)
+    seen = _Seen(run, judged, deepest)
     values = [seen.values(one) for one in measures]
     return TopicValues(
         measures=tuple(one.name for one in measures),
@@ -148,16 +154,40 @@ def evaluate_topics(run: HashedRun, judged: JudgedPairs, measures: Sequence[Scal
 
 
 class _Seen:
-    """Where a run returns judged documents; found once for all measures."""
+    """Where a run returns judged documents, down to a rank; looked up once for all measures."""
 
-    def __init__(self, run: HashedRun, judged: JudgedPairs) -> None:
+    def __init__(self, run: HashedRun, judged: JudgedPairs, deepest: int) -> None:
         self.run, self.judged, self.n_topics = run, judged, len(judged.topic_ids)
-        sizes = dict(zip(run.topic_ids, np.diff(run.topic_offsets).tolist(), strict=True))
-        self.n_returned = np.array([sizes.get(topic_id, 0) for topic_id in judged.topic_ids], dtype=np.int64)
-        ranks = find_ranks(run, judged.topic_ids, judged.topic, judged.hashes)
-        hits = np.flatnonzero(ranks)
-        self.hits = hits[np.lexsort((ranks[hits], judged.topic[hits]))]
-        self.rank = ranks[self.hits]
+        edges = zip(
+            run.topic_ids, run.topic_offsets[:-1].tolist(), run.topic_offsets[1:].tolist(), strict=True
+        )
+        by_topic = {topic_id: (start, stop - start) for topic_id, start, stop in edges}
+        rows = [by_topic.get(topic_id, (0, 0)) for topic_id in judged.topic_ids]
+        self.start, self.n_returned = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        self.hits, self.rank = self._matches(judged.topic, judged.hashes, deepest)
+
+    @cached_property
+    def hash_of_row(self) -> Hashes:
+        hashes = np.empty_like(self.run.hashes)
+        hashes[self.run.positions] = self.run.hashes
+        return hashes
+
+    def _matches(self, topic: Ints, hashes: Hashes, last_rank: int) -> tuple[Ints, Ints]:
+        """Return which of the pairs the run returns down to the rank, and at which; ordered by topic and rank.
+
+        The fewer are looked up among the more: the first rows of the run, or the pairs.
+        """
+        sizes = np.minimum(self.n_returned, last_rank)
+        if sizes.sum() < hashes.size:
+            rank = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            asked = self.hash_of_row[np.repeat(self.start, sizes) + rank]
+            place = np.minimum(np.searchsorted(hashes, asked), hashes.size - 1)
+            same = hashes[place] == asked
+            return place[same], rank[same] + 1
+        ranks = find_ranks(self.run, self.judged.topic_ids, topic, hashes)
+        hits = np.flatnonzero((ranks > 0) & (ranks <= last_rank))
+        hits = hits[np.lexsort((ranks[hits], topic[hits]))]
+        return hits, ranks[hits]
 
     def values(self, one: ScaledMeasure) -> FloatArray:
         """Return the measure's value of every topic."""
@@ -193,9 +223,9 @@ class _Seen:
 
     def _judged_share(self, one: ScaledMeasure) -> FloatArray:
         """Return the share of judged documents among the first that are returned, 0 where none is."""
-        judged = self.judged
-        ranks = find_ranks(self.run, judged.topic_ids, judged.other_topic, judged.other_hashes)
-        topic = np.concatenate([judged.topic[self.hits], judged.other_topic[ranks > 0]])
-        rank = np.concatenate([self.rank, ranks[ranks > 0]])
-        count = np.bincount(topic[rank <= one.last_rank], minlength=self.n_topics)
+        count = np.zeros(self.n_topics)
+        pairs = (self.judged.topic, self.judged.hashes), (self.judged.other_topic, self.judged.other_hashes)
+        for topic, hashes in pairs:
+            hits, _ = self._matches(topic, hashes, one.last_rank)
+            count += np.bincount(topic[hits], minlength=self.n_topics)
         return np.asarray(count / np.maximum(np.minimum(self.n_returned, one.last_rank), 1))

@@ -13,7 +13,7 @@ from analytics.releases.sampled import Sampled
 from analytics.releases.verify_facts import Facts, read_facts
 from judging.runs import read_columns
 from judging.textfiles import TrecFormatError
-from sampling.measures.scoring import RankedRun, index_qrels, measure_on_scale, ranked_run
+from sampling.measures.scoring import RankedRun, index_qrels, known_measures, measure_on_scale, ranked_run
 
 FACTS = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
 COLUMNS = ("measure", "qrels", "estimate, 95 % interval", "corrected, 95 % interval", "topics as a sample")
@@ -39,7 +39,10 @@ class Command(BaseCommand):
         parser.add_argument("release", help="a release: its zip, its folder, or <campaign>/<version>")
         parser.add_argument("run", help="a run file, plain or gzip: topic Q0 document rank score tag")
         parser.add_argument(
-            "measures", nargs="+", metavar="measure", help="as ir_measures spells it: P@10 nDCG@10 AP"
+            "measures",
+            nargs="+",
+            metavar="measure",
+            help=f"as ir_measures spells it: {' '.join(known_measures())}",
         )
         parser.add_argument("-q", "--by-topic", action="store_true", help="the values of every topic as well")
         parser.add_argument("-n", "--no-summary", action="store_true", help="with -q: only those")

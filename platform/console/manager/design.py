@@ -22,7 +22,7 @@ from judging.models import Campaign
 from judging.services.access import managers_only
 from sampling.frames import newest_draw
 from sampling.measures.kinds import Linear
-from sampling.measures.registry import suggested_measures
+from sampling.measures.registry import keys_of, suggested_measures
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.services.forecasting import Preview
@@ -73,6 +73,8 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "preview": preview,
         "runs": len(form.run_ids),
         "suggested_measures": suggested_measures((Linear,)),
+        "measure_help": f"A sum over documents: {', '.join(keys_of(Linear))}, each with @ and its cutoff. The other "
+        "measures are estimated from the same judgments; no design is made for them.",
         **(rail_of(row.pk, "design") if row.state == Campaign.State.DRAFT and not request.htmx else {}),
     }
     return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)

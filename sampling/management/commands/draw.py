@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.models import Campaign
-from sampling.measures.registry import parse_linear
+from sampling.measures.kinds import Linear
+from sampling.measures.registry import parse_linear, suggested_measures
 from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw
@@ -26,7 +27,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--runs", nargs="*", default=[], metavar="RUN", help="the runs, in the question's order"
         )
-        parser.add_argument("--measure", required=True, metavar="DCG@10", help="P@k, DCG@k, RBP@k, ...")
+        examples = ", ".join(suggested_measures((Linear,)))
+        parser.add_argument("--measure", required=True, metavar="DCG@10", help=f"a sum: {examples}, ...")
         parser.add_argument("--depth", type=int, required=True, help="ranks of each run that are pooled")
         parser.add_argument(
             "--budget", type=int, required=True, help="items in all, earlier batches included"

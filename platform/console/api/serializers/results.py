@@ -16,6 +16,8 @@ from analytics.models import (
     Release,
 )
 from analytics.services.verdicts import Pair
+from judging.serializers.strict import TableChoice
+from sampling.measures.registry import reported_kinds
 from touchstone.models import Job
 
 
@@ -40,7 +42,7 @@ class ComputationAnswer(serializers.ModelSerializer[Computation]):
 
 class MeasureAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    kind = serializers.ChoiceField(["linear", "ratio"])
+    kind = TableChoice(reported_kinds)
     is_usual = serializers.BooleanField(help_text="Drawn for; taken where a request names none")
 
 
