@@ -123,7 +123,7 @@ class Product:
         return f"{module}.{name}" if f"{module}.{name}" in self.modules else None
 
     def resolve_path(self, text: str) -> Name | None:
-        """Return the definition that a string like "judging.apps.Judging" or "package.module:name" names."""
+        """Return the definition that a string like "judging.apps.JudgingConfig" or "package.module:name" names."""
         module, _, name = text.replace(":", ".").rpartition(".")
         definition = self.resolve(module, name) if module in self.modules else None
         return definition if isinstance(definition, tuple) else None
