@@ -1,10 +1,8 @@
-"""What the views share: which campaign and which computation is meant, and the answer about a job."""
+"""What the views share: which computation is meant, and the answer about a job."""
 
-import uuid
 from typing import Any
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
@@ -14,28 +12,14 @@ from rest_framework.response import Response
 from analytics.models import Computation
 from analytics.services.recomputation import latest_computation, measures_of
 from console.api.jobs import JobAnswer
+from console.campaigns import campaign_of
 from judging.models import Campaign, Run
 from judging.services.access import ResearchersOnly
 from sampling.serializers import LONGEST_MEASURE, StrictSerializer, Word
-from touchstone.models import Job, User
+from touchstone.models import Job
 
 LARGEST_KEY = 2**63 - 1
 COMPUTATION_HELP = "A number of the list of computations; unnamed, the newest"
-
-
-def campaign_of(campaign_id: uuid.UUID) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
-
-
-def drawn_campaign(campaign_id: uuid.UUID) -> Campaign:
-    """Return a campaign that was drawn; of another there are no numbers, and nothing to find here."""
-    drawn = Campaign.objects.select_related("collection", "scale").filter(draws__batch=1)
-    return get_object_or_404(drawn, pk=campaign_id)
-
-
-def person(request: Request) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 (the permission let nobody else in)
-    return request.user
 
 
 class ComputationKey(serializers.IntegerField):

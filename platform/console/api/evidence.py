@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from analytics.models import AuditForecast, Computation, ConfusionEstimate, DisputedItem, Flag
 from analytics.services.job_queue import newest_job
 from analytics.services.recomputation import queue_recomputation
-from console.api.common import ComputationKey, OfComputation, drawn_campaign, person, queued
+from console.api.common import ComputationKey, OfComputation, queued
 from console.api.jobs import JobAnswer
 from console.api.serializers.results import (
     ComputationAnswer,
@@ -24,7 +24,9 @@ from console.api.serializers.results import (
     FlagAnswer,
     ForecastAnswer,
 )
+from console.campaigns import drawn_campaign
 from judging.services.access import ManagersOnly, ResearchersOnly
+from touchstone.models import user_of
 
 
 class ComputationsView(ListAPIView[Computation]):
@@ -45,7 +47,7 @@ class ComputationsView(ListAPIView[Computation]):
 
     @extend_schema(operation_id="computations_create", request=None, responses={202: JobAnswer})
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        if not person(request).may_manage:
+        if not user_of(request).may_manage:
             raise Http404
         row = drawn_campaign(campaign_id)
         queue_recomputation(campaign=row)
@@ -80,7 +82,7 @@ class ConfusionsView(OfComputation):
 
     def get_queryset(self) -> QuerySet[Any]:
         rows = super().get_queryset()
-        return rows if person(self.request).may_manage else rows.filter(assessor=None)
+        return rows if user_of(self.request).may_manage else rows.filter(assessor=None)
 
     @extend_schema(operation_id="confusions_list")
     def get(self, request: Request, *arguments: Any, **named: Any) -> Response:

@@ -18,8 +18,9 @@ from analytics.models import Computation
 from analytics.services.analyses import Wanted, find
 from analytics.services.plot_data import pair_forest, pair_matrix, rank_picture, run_forest
 from analytics.services.recomputation import latest_computation
-from console.api.common import MeasureRequest, PairRequest, asked, drawn_campaign
+from console.api.common import MeasureRequest, PairRequest, asked
 from console.api.serializers.results import PicturesAnswer
+from console.campaigns import drawn_campaign
 from console.researcher import studies
 from console.researcher.plots import THEMES, TYPES
 from judging.models import Campaign, Run

@@ -17,11 +17,12 @@ from rest_framework.views import APIView
 
 from analytics.models import Release
 from analytics.releases.services import releasing
-from console.api.common import campaign_of, person
 from console.api.serializers.results import ChangesAnswer, CitationAnswer, ReleaseAnswer
+from console.campaigns import campaign_of
 from console.researcher.downloads import release_file
 from judging.serializers.strict import Choice, Flag, LongWord, Strict, Word
 from judging.services.access import ManagersOnly, ResearchersOnly
+from touchstone.models import user_of
 
 
 class ReleaseRequest(Strict):
@@ -77,7 +78,7 @@ class ReleasesView(ListAPIView[Release]):
         sent = ReleaseRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         made = releasing.make_release(
-            campaign=campaign_of(campaign_id), actor=person(request), **sent.validated_data
+            campaign=campaign_of(campaign_id), actor=user_of(request), **sent.validated_data
         )
         answer = Response(ReleaseAnswer(made).data, status=202)
         answer["Location"] = reverse("console:api-release", args=[campaign_id, made.pk])
@@ -145,7 +146,7 @@ class WithdrawView(APIView):
         release = _release(campaign_id, release_id)
         sent = WithdrawRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        releasing.withdraw(release=release, reason=sent.validated_data["reason"], actor=person(request))
+        releasing.withdraw(release=release, reason=sent.validated_data["reason"], actor=user_of(request))
         return Response(ReleaseAnswer(_release(campaign_id, release_id)).data)
 
 
@@ -156,7 +157,7 @@ class ForgetKeyView(APIView):
 
     @extend_schema(operation_id="releases_forget_key", request=None, responses={200: ReleaseAnswer})
     def post(self, request: Request, campaign_id: uuid.UUID, release_id: uuid.UUID) -> Response:
-        releasing.forget_key(release=_release(campaign_id, release_id), actor=person(request))
+        releasing.forget_key(release=_release(campaign_id, release_id), actor=user_of(request))
         return Response(ReleaseAnswer(_release(campaign_id, release_id)).data)
 
 

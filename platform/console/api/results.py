@@ -16,15 +16,7 @@ from analytics.services.assumptions import newest_answers, what_forbids
 from analytics.services.ranking import RANKED, ranking_of
 from analytics.services.recomputation import latest_computation, measures_of
 from analytics.services.verdicts import Pair, adjusted_p_values, judged_pair, pair_estimates, verdict
-from console.api.common import (
-    ComputationKey,
-    Inverted,
-    MeasureRequest,
-    OfComputation,
-    PairRequest,
-    asked,
-    drawn_campaign,
-)
+from console.api.common import ComputationKey, Inverted, MeasureRequest, OfComputation, PairRequest, asked
 from console.api.serializers.results import (
     ComparisonAnswer,
     EstimateAnswer,
@@ -32,6 +24,7 @@ from console.api.serializers.results import (
     PairAnswer,
     RankingAnswer,
 )
+from console.campaigns import drawn_campaign
 from console.researcher.prose import always_words, variance_words
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly

@@ -12,13 +12,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics.services.run_upload import find_estimates, queue_upload
-from console.api.common import MeasureRequest, asked, drawn_campaign, person, queued
+from console.api.common import MeasureRequest, asked, queued
 from console.api.jobs import JobAnswer
 from console.api.serializers.results import RunEstimateAnswer
+from console.campaigns import drawn_campaign
 from judging.models import Run
 from judging.serializers.strict import Flag, LongWord, Strict
 from judging.services.access import ResearchersOnly
 from sampling.serializers import Word
+from touchstone.models import user_of
 
 LONGEST_DESCRIPTION = 2000
 
@@ -60,7 +62,7 @@ class UploadView(APIView):
         row = drawn_campaign(campaign_id)
         sent = UploadRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        return queued(queue_upload(campaign=row, user=person(request), **dict(sent.validated_data)))
+        return queued(queue_upload(campaign=row, user=user_of(request), **dict(sent.validated_data)))
 
 
 class RunEstimateView(APIView):

@@ -4,7 +4,9 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from console.api import (
+    analyses,
     assessors,
+    audits,
     campaigns,
     collections,
     contents,
@@ -14,13 +16,14 @@ from console.api import (
     jobs,
     judgments,
     me,
+    planner,
     plots,
     releases,
     results,
+    reuse,
     runs,
     training,
 )
-from console.researcher import analyses, planner, reuse
 
 
 class Picture(StringConverter):
@@ -110,13 +113,17 @@ urlpatterns = [
     path(f"{MINE}/completion", me.MyCompletion.as_view(), name="api-my-completion"),
     path("me/messages", me.MyMessages.as_view(), name="api-my-messages"),
     path("me/messages/<int:message_id>/read", me.MyMessageRead.as_view(), name="api-my-message-read"),
-    path(f"{CAMPAIGN}/forecast", draws.forecast, name="api-forecast"),
-    path(f"{CAMPAIGN}/draws", draws.draws, name="api-draws"),
-    path(f"{CAMPAIGN}/draws/<int:batch>/frame", draws.frame, name="api-frame"),
-    path(f"{CAMPAIGN}/audits", draws.audits, name="api-audits"),
-    path(f"{CAMPAIGN}/audits/schedule", draws.audit_schedule, name="api-audit-schedule"),
-    path(f"{CAMPAIGN}/audits/<int:sequence>/sample.csv", draws.audit_sample, name="api-audit-sample"),
-    path(f"{CAMPAIGN}/draws/jobs/<uuid:job_id>", draws.job, name="api-campaign-job"),
+    path(f"{CAMPAIGN}/forecast", draws.ForecastView.as_view(), name="api-forecast"),
+    path(f"{CAMPAIGN}/draws", draws.DrawsView.as_view(), name="api-draws"),
+    path(f"{CAMPAIGN}/draws/<int:batch>/frame", draws.FrameView.as_view(), name="api-frame"),
+    path(f"{CAMPAIGN}/audits", audits.AuditsView.as_view(), name="api-audits"),
+    path(f"{CAMPAIGN}/audits/schedule", audits.AuditScheduleView.as_view(), name="api-audit-schedule"),
+    path(
+        f"{CAMPAIGN}/audits/<int:sequence>/sample.csv",
+        audits.AuditSampleView.as_view(),
+        name="api-audit-sample",
+    ),
+    path(f"{CAMPAIGN}/draws/jobs/<uuid:job_id>", draws.CampaignJobView.as_view(), name="api-campaign-job"),
     path(f"{CAMPAIGN}/measures", results.MeasuresView.as_view(), name="api-measures"),
     path(f"{CAMPAIGN}/estimates", results.EstimatesView.as_view(), name="api-estimates"),
     path(f"{CAMPAIGN}/comparisons", results.ComparisonsView.as_view(), name="api-comparisons"),
@@ -143,8 +150,8 @@ urlpatterns = [
     path(f"{RELEASE}/changes", releases.ChangesView.as_view(), name="api-release-changes"),
     path(f"{RELEASE}/withdraw", releases.WithdrawView.as_view(), name="api-release-withdraw"),
     path(f"{RELEASE}/forget-key", releases.ForgetKeyView.as_view(), name="api-release-forget-key"),
-    path(f"{CAMPAIGN}/analyses", analyses.api_analyses, name="api-analyses"),
-    path(f"{CAMPAIGN}/conditions", analyses.api_conditions, name="api-conditions"),
-    path(f"{CAMPAIGN}/planner", planner.api_planner, name="api-planner"),
-    path(f"{CAMPAIGN}/reuse", reuse.api_reuse, name="api-reuse"),
+    path(f"{CAMPAIGN}/analyses", analyses.AnalysesView.as_view(), name="api-analyses"),
+    path(f"{CAMPAIGN}/conditions", analyses.ConditionsView.as_view(), name="api-conditions"),
+    path(f"{CAMPAIGN}/planner", planner.PlannerView.as_view(), name="api-planner"),
+    path(f"{CAMPAIGN}/reuse", reuse.ReuseView.as_view(), name="api-reuse"),
 ]

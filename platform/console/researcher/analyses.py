@@ -1,4 +1,4 @@
-"""What the papers' methods say of a pair, how far the tiers agree, what every comparison assumes: pages and API."""
+"""What the papers' methods say of a pair, how far the tiers agree, and what every comparison assumes."""
 
 import uuid
 from collections.abc import Mapping
@@ -7,15 +7,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
-from drf_spectacular.utils import extend_schema
-from rest_framework.decorators import api_view, permission_classes
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analytics.charts import Chart, histogram
 from analytics.services.analyses import Wanted, ask, find
@@ -24,16 +20,13 @@ from analytics.services.assumptions import QUESTIONS, answer_questions, newest_a
 from analytics.services.recomputation import measures_of
 from console.api.serializers.analyses import (
     AnalysisRequest,
-    ConditionsRequest,
-    analysis_json,
-    conditions_json,
 )
-from console.api.serializers.schema import AnalysisAnswer, ConditionsAnswer
+from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
 from judging.models import Campaign
-from judging.services.access import ResearchersOnly, managers_only, researchers_only
+from judging.services.access import managers_only, researchers_only
 from sampling.measures.registry import sums_among
-from touchstone.models import User, user_of
+from touchstone.models import user_of
 
 PAGES = {
     "papers": "console:methods",
@@ -93,7 +86,7 @@ def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResp
     if not sent.is_valid():
         raise BadRequest(str(sent.errors))
     wanted = sent.validated_data["wanted"]
-    job = ask(campaign=row, wanted=wanted, user=_person(request.user))
+    job = ask(campaign=row, wanted=wanted, user=user_of(request))
     return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': _page_of(row, wanted)})}")
 
 
@@ -106,57 +99,11 @@ def conditions(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     back = f"{reverse('console:pair', args=[row.pk])}?{request.POST.get('query', '')}#conditions"
     if set(given.values()) <= {"yes", "no"}:
         answers = {name: value == "yes" for name, value in given.items()}
-        answer_questions(campaign=row, user=_person(request.user), **answers)
+        answer_questions(campaign=row, user=user_of(request), **answers)
         messages.success(request, "The answers were recorded.")
     else:
         messages.error(request, "Answer all three questions with yes or no.")
     return redirect(back)
-
-
-@extend_schema(methods=["GET"], operation_id="analyses_retrieve", responses=AnalysisAnswer)
-@extend_schema(
-    methods=["POST"], operation_id="analyses_create", request=AnalysisRequest, responses={202: AnalysisAnswer}
-)
-@api_view(["GET", "POST"])
-@permission_classes([ResearchersOnly])
-def api_analyses(request: Request, campaign_id: uuid.UUID) -> Response:
-    """GET: the newest result, if one was made. POST: have it made (202), then GET it."""
-    row = drawn_campaign(campaign_id)
-    asked = request.query_params.dict() if request.method == "GET" else request.data
-    sent = AnalysisRequest(data=asked, context={"campaign": row})
-    sent.is_valid(raise_exception=True)
-    wanted = sent.validated_data["wanted"]
-    if request.method == "POST":
-        ask(campaign=row, wanted=wanted, user=_person(request.user))
-    found = find(campaign=row, wanted=wanted)
-    made = Response(analysis_json(row, wanted, found), status=202 if request.method == "POST" else 200)
-    if found.active is not None:
-        made["Retry-After"] = "2"
-    return made
-
-
-api_analyses.cls.query_serializer = AnalysisRequest
-
-
-@extend_schema(methods=["GET"], operation_id="conditions_retrieve", responses=ConditionsAnswer)
-@extend_schema(
-    methods=["POST"],
-    operation_id="conditions_create",
-    request=ConditionsRequest,
-    responses={201: ConditionsAnswer},
-)
-@api_view(["GET", "POST"])
-@permission_classes([ResearchersOnly])
-def api_conditions(request: Request, campaign_id: uuid.UUID) -> Response:
-    """GET: the three questions with the newest answers. POST, by a manager: answer all three."""
-    row = drawn_campaign(campaign_id)
-    if request.method == "POST":
-        if not user_of(request).may_manage:
-            raise Http404
-        sent = ConditionsRequest(data=request.data)
-        sent.is_valid(raise_exception=True)
-        answer_questions(campaign=row, user=_person(request.user), **sent.validated_data)
-    return Response(conditions_json(row), status=201 if request.method == "POST" else 200)
 
 
 def _answered(request: HttpRequest, row: Campaign, what: str) -> dict[str, Any]:
@@ -230,14 +177,3 @@ def _page_of(row: Campaign, wanted: Wanted) -> str:
     given = {"measure": wanted.measure, "run": wanted.run, "against": wanted.against}
     query = urlencode({name: value for name, value in given.items() if value})
     return f"{reverse(PAGES[wanted.what], args=[row.pk])}?{query}"
-
-
-def drawn_campaign(campaign_id: uuid.UUID) -> Campaign:
-    """Return a campaign that was drawn; of another there is nothing to analyse, and no such page."""
-    return get_object_or_404(
-        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
-    )
-
-
-def _person(user: Any) -> User | None:
-    return user if isinstance(user, User) else None

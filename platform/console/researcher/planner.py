@@ -6,22 +6,17 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
-from drf_spectacular.utils import extend_schema
-from rest_framework.decorators import api_view, permission_classes
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analytics.charts import Chart, curve
 from analytics.estimation.estimators import Refusal
 from analytics.planning.planner import Purchase
-from analytics.services.planning import Plan, costs_of, plan, plan_json
+from analytics.services.planning import Plan, costs_of, plan
 from analytics.services.recomputation import measures_of
 from console.api.serializers.analyses import PlannerRequest
-from console.api.serializers.schema import PlannerAnswer
-from console.researcher.analyses import drawn_campaign
+from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
 from console.researcher.prose import variance_words
-from judging.services.access import ResearchersOnly, researchers_only
+from judging.services.access import researchers_only
 from sampling.measures.registry import sums_among
 
 FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
@@ -57,22 +52,6 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(
         request, "console/researcher/planner.html", context, status=400 if "errors" in context else 200
     )
-
-
-@extend_schema(operation_id="planner_retrieve", responses=PlannerAnswer)
-@api_view(["GET"])
-@permission_classes([ResearchersOnly])
-def api_planner(request: Request, campaign_id: uuid.UUID) -> Response:
-    """The same as JSON."""
-    row = drawn_campaign(campaign_id)
-    sent = PlannerRequest(data=request.query_params.dict(), context={"campaign": row})
-    sent.is_valid(raise_exception=True)
-    return Response(
-        {"campaign": str(row.pk), **plan_json(plan(campaign=row, terms=sent.validated_data["terms"]))}
-    )
-
-
-api_planner.cls.query_serializer = PlannerRequest
 
 
 def _shown_terms(given: dict[str, str], found: Plan) -> dict[str, str]:

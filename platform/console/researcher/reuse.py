@@ -1,4 +1,4 @@
-"""May a run be scored with a campaign's judgments? The page for researchers, its button for managers, and the API."""
+"""May a run be scored with a campaign's judgments? The page for researchers, and its button for managers."""
 
 import json
 import uuid
@@ -8,27 +8,23 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
-from drf_spectacular.utils import extend_schema
-from rest_framework.decorators import api_view, permission_classes
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
 from analytics.services.top_up import Found, design_of, lacking_for
-from console.api.serializers.analyses import ReuseDraw, ReuseRequest, reuse_json
-from console.api.serializers.schema import ReuseAnswer
+from console.api.serializers.analyses import ReuseDraw, ReuseRequest
+from console.campaigns import drawn_campaign
 from console.manager.design import what_stops
 from judging.models import Campaign
-from judging.services.access import ResearchersOnly, managers_only, researchers_only
+from judging.services.access import managers_only, researchers_only
 from sampling.frames import FrameRefused, newest_draw
 from sampling.measures.registry import sums_among
 from sampling.services.queueing import DrawRunning, queue_draw
-from touchstone.models import User
+from touchstone.models import user_of
 
 FIELDS = ("run", "against", "measure", "half_width")
 
@@ -37,7 +33,7 @@ FIELDS = ("run", "against", "measure", "half_width")
 @researchers_only
 def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the judgments say of the run that is asked about, and what it lacks."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     given = {name: request.GET.get(name, "").strip() for name in FIELDS}
     context: dict[str, Any] = {
         "campaign": row,
@@ -64,7 +60,7 @@ def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, An
     except (ReuseRefused, FrameRefused) as refusal:
         return {"asked": asked, "refusal": str(refusal)}
     wanted, found = lacking_for(
-        campaign=row, asked=asked, said=said, half_width=sent["half_width"], user=_person(user)
+        campaign=row, asked=asked, said=said, half_width=sent["half_width"], user=user
     )
     design = found.lacking.design if found.lacking else None
     return {
@@ -145,7 +141,7 @@ def _percent(share: float) -> str:
 @managers_only
 def draw(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Draw the top-up that was shown."""
-    row = _campaign(campaign_id)
+    row = drawn_campaign(campaign_id)
     sent = ReuseDraw(
         data=_not_empty({name: request.POST.get(name, "") for name in (*FIELDS, "budget")}),
         context={"campaign": row},
@@ -156,47 +152,12 @@ def draw(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     back = f"{reverse('console:reuse', args=[row.pk])}?{urlencode(given)}"
     try:
         design = design_of(row, sent.validated_data["asked"], sent.validated_data["budget"])
-        job = queue_draw(campaign=row, design=design, seed=None, user=_person(request.user))
+        job = queue_draw(campaign=row, design=design, seed=None, user=user_of(request))
     except (ReuseRefused, DrawRunning) as refusal:
         messages.error(request, f"{refusal.title}: {refusal}.")
         return redirect(back)
     return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': back})}")
 
 
-@extend_schema(operation_id="reuse_retrieve", responses=ReuseAnswer)
-@api_view(["GET"])
-@permission_classes([ResearchersOnly])
-def api_reuse(request: Request, campaign_id: uuid.UUID) -> Response:
-    """The same as JSON; `lacking.design` can be sent to the campaign's draws as it is."""
-    row = _campaign(campaign_id)
-    sent = ReuseRequest(data=request.query_params.dict(), context={"campaign": row})
-    sent.is_valid(raise_exception=True)
-    asked, half_width = sent.validated_data["asked"], sent.validated_data["half_width"]
-    try:
-        said = answer(campaign=row, asked=asked)
-    except FrameRefused as refusal:
-        raise ReuseRefused(str(refusal)) from refusal
-    person = _person(request.user)
-    wanted, found = lacking_for(campaign=row, asked=asked, said=said, half_width=half_width, user=person)
-    made = Response(reuse_json(row, asked, said, wanted, found))
-    if found.job is not None:
-        made["Retry-After"] = "2"
-    return made
-
-
-api_reuse.cls.query_serializer = ReuseRequest
-
-
-def _campaign(campaign_id: uuid.UUID) -> Campaign:
-    """Return a campaign that was drawn; of another there is nothing to reuse, and no such page."""
-    return get_object_or_404(
-        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
-    )
-
-
 def _not_empty(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
-
-
-def _person(user: Any) -> User | None:
-    return user if isinstance(user, User) else None
