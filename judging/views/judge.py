@@ -179,7 +179,7 @@ def _assessor(request: HttpRequest | Request, campaign_id: uuid.UUID) -> Assesso
 
 
 @functools.cache
-def _validator(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer:
+def _validator(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
     """Return one instance for all requests: validating changes nothing in it, making one copies every field."""
     return serializer()
 

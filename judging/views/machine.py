@@ -84,7 +84,7 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response(answer)
 
 
-def _checked(serializer: type[serializers.Serializer[Any]], body: Any) -> serializers.Serializer:
+def _checked(serializer: type[serializers.Serializer[Any]], body: Any) -> serializers.Serializer[Any]:
     checked = serializer(data={} if body is None else body)  # None would mean "no data were given"
     checked.is_valid()
     return checked
