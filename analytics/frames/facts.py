@@ -170,7 +170,7 @@ def fingerprint(campaign: Campaign) -> tuple[Any, ...]:
 
 def read_facts(campaign: Campaign) -> Facts:
     """Return the facts of a drawn campaign. Audits are read first: they can then only look less complete."""
-    keys = {"campaign": campaign.pk, "collection": campaign.collection_id}
+    keys: dict[str, Any] = {"campaign": campaign.pk, "collection": campaign.collection_id}
     entries = _entries(keys)
     draw = newest_draw(campaign)
     if draw is None:
@@ -187,7 +187,7 @@ def read_facts(campaign: Campaign) -> Facts:
         items = _items(keys, frame)
         shown = _shown_before_they_were_drawn(campaign, draw, items, drawn_in)
         values = campaign.scale.values()
-        keys |= {"top": max(values)}
+        keys["top"] = max(values)
         gold_grade = _gold_grades(keys, frame)
         answer = _answers(keys, items, shown)
         audits = _audits(entries, items)
@@ -250,7 +250,7 @@ def _gold_grades(keys: dict[str, Any], frame: pl.DataFrame) -> Ints:
 def _n_learned(campaign: Campaign, draw: Draw) -> int:
     """Return from how many batches predictions may learn; fitted on more they would bias what learned batches drew."""
     learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
-    return draw.batch if learned is None else int(learned.learned_from)
+    return int(learned.learned_from) if learned and learned.learned_from else draw.batch
 
 
 def _shown_before_they_were_drawn(

@@ -65,8 +65,10 @@ def one(sql: str, keys: Mapping[str, Any]) -> tuple[Any, ...]:
     connection.ensure_connection()
     with ClientCursor(connection.connection) as binding, Cursor(connection.connection) as cursor:
         cursor.execute(binding.mogrify(sql, keys).encode(), binary=True, prepare=False)
-        found: tuple[Any, ...] = cursor.fetchone()
-    return found
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    if row is None:
+        raise ValueError("the statement has no row")
+    return row
 
 
 def seconds(microseconds: NDArray[Any]) -> NDArray[np.float64]:

@@ -101,7 +101,7 @@ def to_parquet(lines: Path, target: Path, schema: Mapping[str, Any]) -> None:
 
     def parts(columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
         for text in _texts(lines):
-            rows = pl.read_ndjson(text, schema=read).cast(dict(schema))
+            rows = pl.read_ndjson(text, schema=read).cast(pl.Schema(schema))
             yield rows if columns is None else rows.select(columns)
 
     # Polars' own reader of JSON Lines takes a third of a gigabyte for a million rows, whatever its batches.

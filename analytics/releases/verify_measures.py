@@ -99,7 +99,7 @@ def discount(rank: Floats) -> Floats:
 
 
 def ideal_discounts(ranks: int) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(discount(np.arange(1, ranks + 1)))])
+    return np.concatenate([[0.0], np.cumsum(discount(np.arange(1.0, ranks + 1)))])
 
 
 RATIOS = {

@@ -188,7 +188,7 @@ LABELS = {"naive": naive_labels, "corrected": corrected_labels, "true": true_lab
 
 def numerator(labels: Labels, ratio: Quotient, order: Ints, rank: Ints, utility: Floats) -> Floats:
     """Return [topic, ...] of utilities [listed, ...]: sum u/log2(r + 1), or ``sum (1/r) u (1 + sum of u above)``."""
-    weight = ratio.weights(rank)[:, None]
+    weight = ratio.weights(rank.astype(np.float64))[:, None]
     terms, topic = weight * utility, labels.topic[order]
     first = np.flatnonzero(np.diff(topic, prepend=-1))
     if ratio.has_products and order.size:

@@ -4,8 +4,10 @@ The question is the newest draw's: the pair it asks about, or, of several pairs 
 half-width. The audit is the schedule's next one, by the gold tier.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +84,8 @@ def _target(computation: Computation, arrays: CampaignArrays, measure: str) -> t
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     rows = computation.estimates.filter(measure=measure, method=Method.CORRECTED, value__isnull=False)
     widths: dict[Target, float] = {}
-    for run, run_b, low, high in rows.values_list("run_id", "run_b_id", "low", "high"):
+    ends: Iterable[tuple[Any, ...]] = rows.values_list("run_id", "run_b_id", "low", "high")
+    for run, run_b, low, high in ends:
         widths[place[run], None if run_b is None else place[run_b]] = (high - low) / 2
     known = sorted((widths[target], target) for target in asked if widths.get(target))
     if not known:

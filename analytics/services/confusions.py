@@ -42,7 +42,7 @@ class ConfusionCounts:
 
     @property
     def together(self) -> np.ndarray:
-        return self.checks + self.audits
+        return np.asarray(self.checks + self.audits)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,8 @@ def _shared_counts(shares: np.ndarray, gold: Ints, probability: np.ndarray) -> n
     np.add.at(weighted, gold, shares / probability[:, None])
     squares = np.bincount(gold, 1 / probability**2, n_grades)
     totals = weighted.sum(axis=1)
-    return weighted * np.divide(totals, squares, out=np.zeros(n_grades), where=squares > 0)[:, None]
+    size = np.divide(totals, squares, out=np.zeros(n_grades), where=squares > 0)
+    return np.asarray(weighted * size[:, None])
 
 
 # -- the papers' assumption ----------------------------------------------------------------------------------
@@ -272,20 +273,17 @@ def _rows(computation: Computation, group: _Group) -> list[ConfusionEstimate]:
 
 def _accuracy(share: Confusion) -> dict[str, float]:
     """Return the share of exactly right grades with its Jeffreys interval: a two-cell confusion row."""
-    ends = (share.matrix[0], share.low[0], share.high[0])
-    if ends[0] is None:
+    value, low, high = share.matrix[0], share.low[0], share.high[0]
+    if value is None or low is None or high is None:
         return {}
-    return {
-        name: row[0] for name, row in zip(("accuracy", "accuracy_low", "accuracy_high"), ends, strict=True)
-    }
+    return {"accuracy": value[0], "accuracy_low": low[0], "accuracy_high": high[0]}
 
 
 def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
     """Store the evidence against assessors: mostly wrong, or not erring alike all the time."""
     tested = [row for row in rows if row.drift_p_value is not None]
-    adjusted = dict(
-        zip(map(id, tested), holm([row.drift_p_value for row in tested]) if tested else [], strict=True)
-    )
+    p_values = [row.drift_p_value for row in tested if row.drift_p_value is not None]
+    adjusted = dict(zip(map(id, tested), holm(p_values) if tested else [], strict=True))
     flags = []
     for row in rows:
         evidence = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, stdtr
@@ -111,7 +112,7 @@ def _words(refusal: Refusal | None) -> str:
 def _with_settled(results: Estimates, settled: Settled) -> Estimates:
     """Return the estimates with the settled answers in place of the method's."""
     names = ("value", "standard_error", "low", "high", "degrees_of_freedom", "n")
-    numbers = {name: np.array(getattr(results, name)) for name in names}
+    numbers: dict[str, Any] = {name: np.array(getattr(results, name)) for name in names}
     components = {name: np.array(part) for name, part in results.components.items()}
     warnings, refusals = list(results.warnings), dict(results.refusals)
     for place, answer in settled.items():

@@ -275,13 +275,17 @@ def _matrix_inverse(basis: Basis, targets: Targets) -> Estimates:
     table, grades, gains = basis.counts.together, arrays.label_grade, targets.gains
     if targets.binary:  # the papers' binary form: relevant or not
         relevant = targets.relevant_grade
-        table, grades, gains = _binary(table, relevant), grades >= relevant, np.array([0.0, 1.0])
+        table, grades, gains = (
+            _binary(table, relevant),
+            (grades >= relevant).astype(np.int64),
+            np.array([0.0, 1.0]),
+        )
     shrunk = shrink(table) if table.size else Refusal("nobody has judged yet")
     if isinstance(shrunk, Refusal):
         refused = refused or shrunk
     if refused is not None or isinstance(shrunk, Refusal):
         return all_refused(len(targets.weights), refused or Refusal("not estimable"))
-    shared = {
+    shared: dict[str, Any] = {
         "draw_probability": basis.chance_judged,
         "label_item": arrays.label_item,
         "label_grade": grades.astype(np.int64),

@@ -72,9 +72,9 @@ def _known(
     rows = computation.estimates.filter(
         measure=measure, run__run_id__in=runs, run_b=None, value__isnull=False
     )
-    corrected = list(rows.filter(method=Method.CORRECTED).values_list("value", flat=True))
+    corrected: list[Any] = list(rows.filter(method=Method.CORRECTED).values_list("value", flat=True))
     naive = rows.filter(method=Method.NAIVE, topics_standard_error__isnull=False)
-    errors = list(naive.values_list("topics_standard_error", flat=True))
+    errors: list[Any] = list(naive.values_list("topics_standard_error", flat=True))
     draw = newest_draw(campaign)
     if len(corrected) < len(runs) or len(errors) < len(runs) or draw is None:
         return "both runs need a corrected number first"

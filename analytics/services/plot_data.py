@@ -1,5 +1,6 @@
 """The pictures of a computation, drawn from the rows that pages and the API give: they cannot say another thing."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
     if computation is None:
         return None
     corrected = computation.estimates.filter(measure=measure, method=Method.CORRECTED)
-    own = corrected.filter(run_b=None).values_list("run", "run__run_id", "value")
+    own: Iterable[tuple[Any, ...]] = corrected.filter(run_b=None).values_list("run", "run__run_id", "value")
     runs = sorted(own, key=lambda row: (row[2] is None, -(row[2] or 0.0), row[1]))
     if len(runs) < 2:
         return None
@@ -70,12 +71,16 @@ def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
     tables = {name: np.full((len(runs), len(runs)), np.nan) for name in ("value", "low", "high", "p")}
     adjusted = adjusted_p_values(computation, measure).p_values
     pairs = corrected.filter(run_b__isnull=False, value__isnull=False)
-    for key, first, second, *numbers in pairs.values_list("pk", "run", "run_b", "value", "low", "high"):
+    rows: Iterable[tuple[Any, ...]] = pairs.values_list("pk", "run", "run_b", "value", "low", "high")
+    for key, first, second, *numbers in rows:
         if first in place and second in place:
             _put(tables, place[first], place[second], numbers, adjusted.get(key))
     return difference_matrix(
         [run_id for _, run_id, _ in runs],
-        *(tables[name].tolist() for name in ("value", "low", "high", "p")),
+        tables["value"].tolist(),
+        tables["low"].tolist(),
+        tables["high"].tolist(),
+        tables["p"].tolist(),
         title=f"Differences in {measure}",
         description=f"Corrected differences in {measure} of all pairs of runs, with Holm's adjusted p",
         measure=measure,

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +103,8 @@ def ranking_of(*, computation: Computation | None, measure: str, method: str = M
 
 def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
     found = computation.estimates.filter(measure=measure, method=method, run_b=None)
-    rows = list(
+    # A row with a value has its limits: a constraint of the table says so, which no type can.
+    rows: list[tuple[Any, ...]] = list(
         found.order_by("-value", "run__run_id").values_list(
             "run", "run__run_id", "value", "low", "high", "refusal"
         )
@@ -122,8 +124,18 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
         measure=measure,
         method=method,
         runs=tuple(
-            RankedRun(*row[:5], place + 1, int(best[place]), int(worst[place]), tuple(chance[place].tolist()))
-            for place, row in enumerate(rows)
+            RankedRun(
+                run,
+                run_id,
+                value,
+                low,
+                high,
+                place + 1,
+                int(best[place]),
+                int(worst[place]),
+                tuple(chance[place].tolist()),
+            )
+            for place, (run, run_id, value, low, high, _) in enumerate(rows)
         ),
         left_out=left_out,
         tau=tau_interval(values, covariance, seed=SEED),
@@ -141,7 +153,7 @@ def _pairs(
     found = computation.estimates.filter(
         measure=measure, method=method, run_b__isnull=False, value__isnull=False
     )
-    rows = found.values_list("run", "run_b", "value", "low", "high", "p_value")
+    rows: Iterable[tuple[Any, ...]] = found.values_list("run", "run_b", "value", "low", "high", "p_value")
     kept = [row for row in rows if row[0] in place and row[1] in place]
     variance = run_variances[:, None] + run_variances[None]
     apart = np.zeros(variance.shape, dtype=bool)

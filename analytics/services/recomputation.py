@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import CharField, Exists, F, OuterRef, Subquery, Value
+from django.db.models import CharField, Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
@@ -35,7 +36,10 @@ Progress = Callable[[int, int, str], None]
 
 def measures_of(campaign: Campaign) -> list[str]:
     """Return the measures that fit the campaign's pool: none may look deeper than was pooled."""
-    parameters = newest_draw(campaign).parameters
+    draw = newest_draw(campaign)
+    if draw is None:
+        raise ValueError(f"campaign {campaign.pk} was never drawn")
+    parameters = draw.parameters
     return reported_measures(parameters["measure"], parameters["depth"])
 
 
@@ -121,7 +125,7 @@ def start_due_recomputations() -> None:
             queue_recomputation(campaign=campaign)
 
 
-def _drawn_campaigns():  # type: ignore[no-untyped-def]
+def _drawn_campaigns() -> QuerySet[Any]:
     """Return the drawn campaigns with their newest counted judgment, newest events and newest computation.
 
     The newest judgment is the newest of its assessors' newest: an index finds these, however old they are.
@@ -154,12 +158,12 @@ def _newest_event(kind: str, key: str) -> Subquery:
     return Subquery(events.order_by("-id").values("at")[:1])
 
 
-def _computed_just_now(campaign: Campaign) -> bool:
+def _computed_just_now(campaign: Any) -> bool:
     """Computations are kept for ever: a long one is made more rarely, so that they neither fill disk nor worker."""
     if campaign.computed_at is None:
         return False
     pause = max(SHORTEST_PAUSE, PAUSE_FACTOR * timedelta(seconds=campaign.computed_in))
-    return timezone.now() - campaign.computed_at < pause
+    return bool(timezone.now() - campaign.computed_at < pause)
 
 
 def latest_computation(*, campaign: Campaign) -> Computation | None:

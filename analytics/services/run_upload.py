@@ -142,7 +142,7 @@ def take(
             Run.objects.filter(pk=run.pk).update(may_publish=True)
         rival = _rival(campaign, run, against)
         found = estimate_run(campaign=campaign, run=run, against=rival, progress=progress)
-    return finite_json(
+    answer: dict[str, Any] = finite_json(
         {
             "run": run.run_id,
             "n_topics": run.n_topics,
@@ -154,6 +154,7 @@ def take(
             **found,
         }
     )
+    return answer
 
 
 def _rival(campaign: Campaign, run: Run, against: str) -> Run | None:

@@ -134,7 +134,7 @@ def _wanted(target: Floats, before: Earlier, spread: Floats, half_width: float) 
 def _probabilities(found: Population, before: Earlier, draw: Draw, budget: int) -> Floats:
     """Return the probabilities that a draw of the budget will have (sampling/services/drawing.py)."""
     learned = draw.campaign.draws.exclude(learned_from=None).order_by("batch").first()
-    if learned is None:
+    if learned is None or learned.learned_from is None:
         return nested_probabilities(sizes(found), before.probability, float(min(budget, found.n_items)))
     return probabilities_by_fold(
         sizes(found),
@@ -171,7 +171,7 @@ def lacking_for(
     """
     usual = said.usual_half_width
     reached = None if said.too_few else said.half_width
-    if half_width is None and None not in (usual, reached) and reached <= ABOUT_AS_SURE * usual:
+    if half_width is None and usual is not None and reached is not None and reached <= ABOUT_AS_SURE * usual:
         return usual, Found(Lacking(usual, reached, 0.0, 0.0, None))
     wanted = usual if half_width is None else half_width
     if wanted is None:

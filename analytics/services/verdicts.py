@@ -53,6 +53,8 @@ def pair_estimates(computation: Computation | None, measure: str, run_a: Run, ru
 
 def turned(estimate: Estimate) -> Estimate:
     """Return the difference the other way round; the row it came from is never saved again."""
+    if estimate.run_b is None:
+        raise ValueError("a single run's estimate has no other way round")
     estimate.run, estimate.run_b = estimate.run_b, estimate.run
     if estimate.value is not None:
         estimate.value = 0 - estimate.value
@@ -73,11 +75,10 @@ def adjusted_p_values(
     tested = computation.estimates.filter(
         measure=measure, method=method, run_b__isnull=False, p_value__isnull=False
     )
-    rows = list(tested.order_by("pk").values_list("pk", "p_value"))
+    rows: dict[int, Any] = dict(tested.order_by("pk").values_list("pk", "p_value"))
     if not rows:
         return Adjusted({})
-    adjusted = holm([p for _, p in rows])
-    return Adjusted(dict(zip([key for key, _ in rows], adjusted.tolist(), strict=True)))
+    return Adjusted(dict(zip(rows, holm(list(rows.values())).tolist(), strict=True)))
 
 
 def judged_pair(estimate: Estimate, adjusted: Adjusted) -> Pair:
@@ -97,7 +98,7 @@ def verdict(
     """
     if corrected is None:
         return ""
-    if corrected.value is None:
+    if corrected.value is None or corrected.low is None or corrected.high is None:
         return f"No corrected number: {corrected.refusal}."
     if corrected.n == 0:  # settled without a judgment
         return f"{run_a} and {run_b} are not told apart in {measure}: {corrected.warning}."
@@ -137,7 +138,7 @@ def _among_all(corrected: Estimate, adjusted: Adjusted | None, *, told_apart: bo
 
 def _over_topics(corrected: Estimate, *, turned: bool) -> str:
     """Return what holds beyond these topics, as a further sentence."""
-    if corrected.topics_low is None:
+    if corrected.topics_low is None or corrected.topics_high is None:
         return ""
     low, high = corrected.topics_low, corrected.topics_high
     if turned:

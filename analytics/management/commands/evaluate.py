@@ -33,7 +33,7 @@ class Command(BaseCommand):
         "Say what a release's judgments tell of a run: by its qrels, estimated from the sample, and corrected by the "
         "audit. Works on files: no database, no server."
     )
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("release", help="a release: its zip, its folder, or <campaign>/<version>")

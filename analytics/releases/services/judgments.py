@@ -130,7 +130,7 @@ class _Brief:
         graded = rows.filter(pl.col("counted") & (pl.col("purpose") != Slot.Purpose.SILVER.value))
         graded = graded.join(self._place, on="assessor", how="left", maintain_order="left")
         is_audit = (pl.col("purpose") == Slot.Purpose.AUDIT.value).alias("is_audit")
-        self._grades.append(graded.select("item", "place", "grade", is_audit).cast(GRADES))
+        self._grades.append(graded.select("item", "place", "grade", is_audit).cast(pl.Schema(GRADES)))
         # Copied: a part of a column of texts holds on to all the texts of the column.
         self._items.append(pl.DataFrame(pair.filter(is_new).to_dict(as_series=False), schema=pair.schema))
         self.n, self.n_items = self.n + told.height, self.n_items + self._items[-1].height

@@ -48,7 +48,11 @@ def scripts() -> list[Path]:
 
 def made_of(campaign: Campaign) -> dict[str, Any]:
     """Return what the campaign's release of this moment rests on."""
-    keys = {"campaign": campaign.pk, "collection": campaign.collection_id, "scale": campaign.scale_id}
+    keys: dict[str, Any] = {
+        "campaign": campaign.pk,
+        "collection": campaign.collection_id,
+        "scale": campaign.scale_id,
+    }
     found: dict[str, Any] = {SCRIPTS: sha256(b"".join(path.read_bytes() for path in scripts())).hexdigest()}
     with connection.cursor() as cursor:
         for words, statement in FACTS.items():

@@ -80,7 +80,8 @@ def analyse(*, campaign: Campaign, wanted: Wanted, progress: Progress) -> dict[s
     progress(1, 3, "analysing")
     found = ANALYSES[wanted.what](campaign, arrays, wanted, progress)
     counted = {"as_of": arrays.last_judgment_id, "n_judgments": arrays.n_judgments}
-    return finite_json({**asdict(wanted), **counted, **found})
+    answer: dict[str, Any] = finite_json({**asdict(wanted), **counted, **found})
+    return answer
 
 
 def finite_json(value: Any) -> Any:

@@ -214,7 +214,7 @@ def _scores(
         stratum[open_to],
         arrays.n_topics,
         inclusion_probability=chance,
-        **given,  # type: ignore[arg-type]
+        **given,
     )
 
 

@@ -71,7 +71,7 @@ class Case:
     def confusion(self) -> Floats:
         """Return J: rows sum to 1, a row without gold is 0."""
         totals = self.counts.sum(axis=1, keepdims=True)
-        return np.divide(self.counts, totals, out=np.zeros_like(self.counts), where=totals > 0)
+        return np.asarray(np.divide(self.counts, totals, out=np.zeros_like(self.counts), where=totals > 0))
 
     def variance(self, parts: Floats) -> float:
         """Return the variance of a sum over topics, given the topics' parts."""
@@ -190,7 +190,8 @@ def _counts(arrays: CampaignArrays, joined: Ints, votes: Floats) -> Floats:
     rows = np.zeros((n_grades, n_grades))
     np.add.at(rows, gold, votes[members] / pi[:, None])
     totals = rows.sum(axis=1, keepdims=True)
-    return counts + size[:, None] * np.divide(rows, totals, out=np.zeros_like(rows), where=totals > 0)
+    shares = np.divide(rows, totals, out=np.zeros_like(rows), where=totals > 0)
+    return np.asarray(counts + size[:, None] * shares)
 
 
 def _unweighted(arrays: CampaignArrays, joined: Ints) -> Floats:

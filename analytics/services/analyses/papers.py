@@ -113,7 +113,7 @@ def stored_lines(campaign: Campaign, wanted: Wanted) -> Iterator[Line]:
 
 
 def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
-    if estimate.value is None:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return replace(line, refusal=estimate.refusal)
     ends = (estimate.low, estimate.high) if sign > 0 else (-estimate.high, -estimate.low)
     note = sentences(line.note, _over_topics(estimate, sign), estimate.warning)
@@ -124,7 +124,7 @@ def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
 
 def _over_topics(estimate: Estimate, sign: int) -> str:
     """Return the interval with the topics as a sample: the papers' intervals have them so too."""
-    if estimate.method != Method.CORRECTED or estimate.topics_low is None:
+    if estimate.method != Method.CORRECTED or estimate.topics_low is None or estimate.topics_high is None:
         return ""
     low, high = sorted((sign * estimate.topics_low, sign * estimate.topics_high))
     return f"With the topics as a sample, as in the papers: {low:.3f} to {high:.3f}"

@@ -1,7 +1,6 @@
 """The same campaign with other evidence: fewer labels, one joined grade an item, another audit; and its numbers."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from analytics.estimation.estimators import Estimates, Floats, Refusal, all_refu
 from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Method
-from analytics.services.estimate_rows import EstimateColumns, columns
+from analytics.services.estimate_rows import EstimateColumns, Settled, columns
 from analytics.services.estimates import (
     Basis,
     corrected_estimates,
@@ -84,7 +83,11 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
 
 
 def _columns(
-    measure: str, method: Method, pairs: tuple[Ints, Ints], made: Estimates, settled: dict[str, Any]
+    measure: str,
+    method: Method,
+    pairs: tuple[Ints, Ints],
+    made: Estimates,
+    settled: Settled,
 ) -> EstimateColumns:
     return columns(measure, method, pairs, made, settled=settled, tested=True)
 
