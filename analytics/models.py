@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from analytics.aggregation.rules import DEFAULT_RULE, aggregation_choices
+from judging.label_aggregation import DEFAULT_LABEL_SCORE
 from judging.models import Assessor, Campaign, Item, Run
 from touchstone.models import Job
 
@@ -29,7 +31,7 @@ class Computation(models.Model):
     last_judgment_id = models.BigIntegerField()
     n_batches = models.PositiveIntegerField(default=1)
     n_audits = models.PositiveIntegerField(default=0)
-    bronze_score = models.CharField(max_length=15, default=Campaign.BronzeScore.VOTE_SHARE)
+    bronze_score = models.CharField(max_length=40, default=DEFAULT_LABEL_SCORE)
     assumption = models.JSONField(default=dict)
     # What was done by when and whom, counted as of this computation, so that no page counts judgments: see
     # analytics/services/activity.py.
@@ -287,14 +289,6 @@ class Release(models.Model):
         READY = "ready"
         FAILED = "failed"
 
-    class Aggregation(models.TextChoices):
-        MEDIAN = "median", "Lower median of its grades"
-        MAJORITY = "majority", "The grade given most often; ties to the lower"
-        DAWID_SKENE = (
-            "dawid-skene",
-            "Dawid-Skene: the likeliest grade, each assessor's errors learned from all grades",
-        )
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="releases")
     version = models.CharField(max_length=20)
@@ -302,7 +296,7 @@ class Release(models.Model):
     authors = models.TextField(blank=True)  # one a line, for the citation
     notes = models.TextField(blank=True)  # what is new, in the maker's words (Markdown)
     licence = models.CharField(max_length=200, blank=True)
-    aggregation = models.CharField(max_length=15, choices=Aggregation, default=Aggregation.MEDIAN)
+    aggregation = models.CharField(max_length=40, choices=aggregation_choices, default=DEFAULT_RULE)
     prefers_gold = models.BooleanField(
         default=True
     )  # a grade of an audit or an adjudication stands before the others
@@ -339,10 +333,6 @@ class Release(models.Model):
             ),
             models.CheckConstraint(
                 name="analytics_release_version", condition=Q(version__regex=r"^[0-9]+(\.[0-9]+){0,2}$")
-            ),
-            models.CheckConstraint(
-                name="analytics_release_aggregation",
-                condition=Q(aggregation__in=["median", "majority", "dawid-skene"]),
             ),
             models.CheckConstraint(
                 name="analytics_release_ready",

@@ -17,6 +17,7 @@ from sampling.measures.families import FloatArray, run_weights
 from sampling.measures.registry import parse_linear
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
+from sampling.selections import selection_keys, selection_of
 from sampling.sparse import SparseRuns
 
 ASKED_AT_ONCE = 20_000  # documents in one query
@@ -142,12 +143,13 @@ def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
 def item_probabilities(campaign: Campaign) -> dict[uuid.UUID, float]:
     """Return by item the chance that some batch drew it: of one seed the largest, with replacement 1 - prod(1 - pi)."""
     known: dict[uuid.UUID, float] = {}
+    independent = {key for key in selection_keys() if selection_of(key).with_replacement}
     rows = DrawEntry.objects.filter(draw__campaign=campaign).values_list(
         "item_id", "inclusion_probability", "draw__selection"
     )
     for item, probability, selection in rows.iterator():
         before = known.get(item, 0.0)
-        if selection == Draw.Selection.REPLACEMENT:
+        if selection in independent:
             known[item] = before + (1 - before) * probability
         else:
             known[item] = max(before, probability)

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from judging.models import Campaign, Item
+from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 
 
@@ -30,17 +31,12 @@ class Draw(models.Model):
         PAPER = "paper", "The paper's Q*, with replacement"
         NAIVE = "naive", "Naive, with replacement"
 
-    class Selection(models.TextChoices):
-        POISSON = "poisson", "Poisson: can be topped up"
-        PARETO = "pareto", "Pareto: an exact count in every topic"
-        REPLACEMENT = "replacement", "With replacement"
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="draws")
     batch = models.PositiveSmallIntegerField()
     question = models.CharField(max_length=20, choices=Question)
     method = models.CharField(max_length=20, choices=Method)
-    selection = models.CharField(max_length=20, choices=Selection)
+    selection = models.CharField(max_length=20, choices=selection_choices)
     parameters = models.JSONField(default=dict)
     # Sizes that were learned from judgments: from those of this many batches. All later ones must learn from the same.
     learned_from = models.PositiveSmallIntegerField(null=True)
@@ -65,10 +61,6 @@ class Draw(models.Model):
                 name="sampling_draw_method", condition=Q(method__in=["default", "paper", "naive"])
             ),
             models.CheckConstraint(
-                name="sampling_draw_selection",
-                condition=Q(selection__in=["poisson", "pareto", "replacement"]),
-            ),
-            models.CheckConstraint(
                 name="sampling_draw_learned_from",
                 condition=Q(learned_from__isnull=True)
                 | Q(learned_from__gte=1, learned_from__lt=models.F("batch"), selection="poisson"),
@@ -77,6 +69,11 @@ class Draw(models.Model):
 
     def __str__(self) -> str:
         return f"batch {self.batch} of {self.campaign_id}"
+
+    @property
+    def selection_kind(self) -> Selection:
+        """Return how it was drawn."""
+        return selection_of(self.selection)
 
 
 class DrawEntry(models.Model):

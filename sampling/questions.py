@@ -21,6 +21,7 @@ from sampling.designs import (
 from sampling.measures.families import FloatArray, Measure, run_weights
 from sampling.measures.kinds import Linear
 from sampling.pooling import as_ranks, far_rank, prior_utility
+from sampling.selections import SELECTIONS, Selection, selection_keys, selection_of
 from sampling.sizes import (
     IdenticalSystemsError,
     as_nonnegative,
@@ -34,7 +35,6 @@ from sampling.sparse import SparseRuns
 
 QUESTIONS = ("pair", "system", "baseline", "ranking", "pool")
 METHODS = ("default", "paper", "naive")
-SELECTIONS = ("poisson", "pareto", "replacement")
 PRIORS = ("runs", "scores", "judgments")
 
 
@@ -82,7 +82,7 @@ class Design:
     depth: int
     budget: int
     method: str = "default"
-    selection: str = "poisson"
+    selection: str = SELECTIONS[0].key
     prior: str = "runs"
     scores: str = ""
     sensitivity: float = 0.65
@@ -95,7 +95,7 @@ class Design:
         for name, known in (
             ("question", QUESTIONS),
             ("method", METHODS),
-            ("selection", SELECTIONS),
+            ("selection", selection_keys()),
             ("prior", PRIORS),
         ):
             if getattr(self, name) not in known:
@@ -113,12 +113,17 @@ class Design:
             raise QuestionRefused(
                 "sensitivity + specificity must be above 1: else the scores say the opposite"
             )
-        if self.method == "default" and self.selection == "replacement":
+        if self.method == "default" and self.selection_kind.with_replacement:
             raise QuestionRefused("the default design is drawn without replacement")
         if self.prior == "scores" and not self.scores:
             raise QuestionRefused("name the imported scores that the prior is to use")
-        if self.prior == "judgments" and self.selection != "poisson":
+        if self.prior == "judgments" and not self.selection_kind.may_learn:
             raise QuestionRefused("sizes learned from judgments need a Poisson draw")
+
+    @property
+    def selection_kind(self) -> Selection:
+        """Return how items are drawn."""
+        return selection_of(self.selection)
 
     def parameters(self) -> dict[str, Any]:
         """Return the design as JSON values; ``Design(**parameters)`` is equal to it."""

@@ -15,8 +15,9 @@ from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
 from sampling.measures.spelling import MAX_CUTOFF
 from sampling.models import Audit, AuditSchedule, AuditTier, Draw
-from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design, QuestionRefused, question_rows
+from sampling.questions import METHODS, PRIORS, QUESTIONS, Design, QuestionRefused, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
+from sampling.selections import selection_choices
 from sampling.services.audit_schedules import next_due_time, schedule_words
 from sampling.services.layout import missing_topics
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
@@ -77,7 +78,7 @@ class DesignRequest(StrictSerializer):
     depth = serializers.IntegerField(min_value=1, max_value=MAX_CUTOFF)
     budget = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
     method = serializers.ChoiceField(METHODS, default=Design.method)
-    selection = serializers.ChoiceField(SELECTIONS, default=Design.selection)
+    selection = TableChoice(selection_choices, default=Design.selection)
     prior = serializers.ChoiceField(PRIORS, default=Design.prior)
     scores = Word(max_length=200, allow_blank=True, default=Design.scores)
     sensitivity = Share(default=Design.sensitivity)

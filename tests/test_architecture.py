@@ -18,6 +18,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
 from django.db.migrations.state import ProjectState
 from pure_modules import APPS, DJANGO_NAMES, REPOSITORY, module_name, pure_modules
+from test_released_keys import RELEASED
 
 PACKAGES = (*APPS, "platform/touchstone", "platform/console")
 ALL_FOLDERS = (*PACKAGES, "tests", "benchmarks", "experiments")
@@ -178,6 +179,31 @@ def missing_migrations(state: ProjectState) -> dict[str, list[str]]:
     }
 
 
+def enumerating_checks(state: ProjectState, registries: dict[str, set[str]]) -> list[str]:
+    """Return the checks of the database that list two or more keys of a registry: a new key would need a migration."""
+    return [
+        f"{constraint.name} lists keys of {registry}"
+        for model in state.models.values()
+        for constraint in model.options.get("constraints", [])
+        if isinstance(constraint, models.CheckConstraint)
+        for values in listed_values(constraint.condition)
+        for registry, keys in registries.items()
+        if len(keys & set(values)) >= 2
+    ]
+
+
+def listed_values(condition: object) -> Iterator[list[str]]:
+    """Yield the lists that a condition compares a field with, at any depth."""
+    if isinstance(condition, models.Q):
+        for child in condition.children:
+            yield from listed_values(child)
+        same = [child for child in condition.children if isinstance(child, tuple)]
+        if condition.connector == models.Q.OR:  # a = "x" or a = "y" is a list as well
+            yield [str(value) for name, value in same if "__" not in name]
+    elif isinstance(condition, tuple) and condition[0].endswith("__in"):
+        yield [str(value) for value in condition[1]]
+
+
 def standard_platform(folder: Path, *command: str) -> str:
     """Return the file that `import platform` finds for a program started in the folder."""
     child = subprocess.run(
@@ -313,6 +339,22 @@ def test_a_planted_field_without_a_migration_is_seen() -> None:
     planted = ProjectState.from_apps(django_apps)
     planted.models["judging", "topic"].fields["planted"] = models.IntegerField(null=True)
     assert list(missing_migrations(planted)) == ["judging"]
+
+
+def test_no_check_of_the_database_lists_the_keys_of_a_registry() -> None:
+    registries = {name: set(keys()) for name, (keys, _) in RELEASED.items()}
+    state = ProjectState.from_apps(django_apps)
+    assert enumerating_checks(state, registries) == []
+    # Planted violations: a list, and the same said by "or".
+    listed = models.Q(campaign__isnull=True) | models.Q(strategy__in=["simple", "full"])
+    either = models.Q(strategy="simple") | models.Q(strategy="full")
+    for number, condition in enumerate((listed, either)):
+        planted = models.CheckConstraint(name=f"planted_{number}", condition=condition)
+        state.models["sampling", "audit"].options["constraints"].append(planted)
+    assert enumerating_checks(state, registries) == [
+        "planted_0 lists keys of strategies",
+        "planted_1 lists keys of strategies",
+    ]
 
 
 @pytest.mark.django_db

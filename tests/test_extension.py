@@ -1,27 +1,46 @@
 """What the field extends is a table: an entry planted in one is met wherever its keys are, without a migration."""
 
+import json
 import re
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 from audit_plans import a_bit_wrong, address, client_of, text_of
 from django.apps import apps as django_apps
 from django.core.management import call_command
 from django.db.migrations.state import ProjectState
-from small_campaign import judge_all, make_assessor, make_campaign
+from django.urls import reverse
+from made_releases import audited, judged, opened, released
+from small_campaign import judge_all, make_assessor, make_campaign, make_undrawn
 from test_architecture import missing_migrations
 
-from analytics.models import AuditForecast
+from analytics.aggregation import rules
+from analytics.aggregation.grade_tables import NO_GRADE
+from analytics.aggregation.rules import AggregationRule
+from analytics.models import AuditForecast, Release
+from analytics.services import label_classes
 from analytics.services.recomputation import recompute
-from sampling import strategies
+from judging import label_aggregation
+from judging.label_aggregation import LabelScore
+from judging.services.campaigns import set_score_and_costs
+from sampling import selections, strategies
 from sampling.measures import registry
 from sampling.models import Audit
+from sampling.selections import Selection
 from sampling.strategies import Strategy
 from touchstone.api.schema import description
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PLANTED = "planted"
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, module: ModuleType, table: str, entry: object) -> None:
+    """Add an entry to the table of a module; that alone makes no migration."""
+    monkeypatch.setattr(module, table, (*getattr(module, table), entry))
+    assert missing_migrations(ProjectState.from_apps(django_apps)) == {}
 
 
 def rows_below(page: str, heading: str) -> list[list[str]]:
@@ -46,12 +65,83 @@ def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+def planted_page(page: str) -> bool:
+    """Return whether the page offers the planted key, with its label and help."""
+    return f'value="{PLANTED}"' in page and 'Planted <span class="help">A planted help.</span>' in page
+
+
 # -- measures -------------------------------------------------------------------------------------------------
 
 
 def test_the_manual_has_the_table_of_measures() -> None:
     rows = rows_below("methods/measures.md", "family | name | kind | value of a topic")
     assert rows == [[f"`{one.key}`", one.label, one.kind.noun, one.help] for one in registry.FAMILIES]
+
+
+# -- aggregated labels and rules ------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_planted_aggregated_label_is_met_everywhere(tmp_path, monkeypatch) -> None:
+    plant(monkeypatch, label_aggregation, "LABEL_SCORES", LabelScore(PLANTED, "Planted", "A planted help."))
+    monkeypatch.setitem(label_classes.LABELS, PLANTED, lambda arrays: np.arange(arrays.judged.size) % 2)
+    assert PLANTED in api_choices("CampaignChange", "bronze_score")
+
+    campaign = audited(tmp_path)
+    assert planted_page(text_of(client_of("manager").get(address(campaign))))
+    set_score_and_costs(
+        campaign=campaign, bronze_score=PLANTED, cost_per_judgment=None, cost_per_gold=None, actor=None
+    )
+    campaign.refresh_from_db()
+    assert campaign.get_bronze_score_display() == "Planted"
+    computation = recompute(campaign=campaign)
+    assert computation.bronze_score == PLANTED
+    inside = opened(released(campaign))
+    assert json.loads(inside.text("estimates.json"))["computation"]["bronze_score"] == PLANTED
+    classes = {row["bronze_class"] for row in inside.rows("items.jsonl") if row["judged"]}
+    assert classes == {0, 1}
+
+
+@pytest.mark.django_db
+def test_a_planted_aggregation_rule_is_met_everywhere(tmp_path, monkeypatch, capsys) -> None:
+    def highest(labels: rules.Labels) -> np.ndarray:
+        table = labels.table()
+        return np.where(table.any(axis=1), table.shape[1] - 1 - table[:, ::-1].argmax(axis=1), NO_GRADE)
+
+    plant(
+        monkeypatch,
+        rules,
+        "AGGREGATION_RULES",
+        AggregationRule(PLANTED, "Planted", "a planted help", highest),
+    )
+    assert PLANTED in api_choices("ReleaseRequest", "aggregation")
+    assert re.search(r"--aggregation \{[a-z,-]*,planted\}", help_of("release", capsys))
+    assert ("planted", "Planted") in Release._meta.get_field("aggregation").flatchoices
+
+    campaign = judged(tmp_path)
+    new = reverse("console:release-new", args=[campaign.pk])
+    assert planted_page(text_of(client_of("researcher").get(new)))
+    inside = opened(released(campaign, aggregation=PLANTED))
+    assert inside.text("qrels.txt") == "t0 0 t0d00 2\nt1 0 t1d03 0\n"
+    assert "else a planted help" in inside.text("README.md")
+
+
+# -- selections -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_planted_selection_is_met_everywhere(tmp_path, monkeypatch, capsys) -> None:
+    plant(monkeypatch, selections, "SELECTIONS", Selection(PLANTED, "Planted", "A planted help."))
+    assert PLANTED in api_choices("DrawRequest", "selection")
+    assert re.search(r"--selection \{[a-z,]*,planted\}", help_of("draw", capsys))
+
+    campaign = make_undrawn(tmp_path)
+    design = reverse("console:design", args=[campaign.pk])
+    assert planted_page(text_of(client_of("manager").get(design)))
+    sizes = {"question": "pool", "measure": "DCG@10", "depth": "10", "budget": "20", "selection": PLANTED}
+    options = [word for name, value in sizes.items() for word in (f"--{name}", value)]
+    call_command("draw", str(campaign.pk), *options, "--seed", "20", stdout=StringIO())
+    assert campaign.draws.get().get_selection_display() == "Planted"
 
 
 # -- strategies -----------------------------------------------------------------------------------------------
@@ -67,11 +157,12 @@ def test_the_manual_has_the_table_of_strategies() -> None:
 
 @pytest.mark.django_db
 def test_a_planted_strategy_is_met_everywhere(tmp_path, monkeypatch, capsys) -> None:
-    early = Strategy(
-        PLANTED, "Planted", "The documents of the first topic.", lambda judged, count: judged.topic_index == 0
+    plant(
+        monkeypatch,
+        strategies,
+        "STRATEGIES",
+        Strategy(PLANTED, "Planted", "A planted help.", lambda judged, count: judged.topic_index == 0),
     )
-    monkeypatch.setattr(strategies, "STRATEGIES", (*strategies.STRATEGIES, early))
-    assert missing_migrations(ProjectState.from_apps(django_apps)) == {}
     assert PLANTED in api_choices("AuditRequest", "strategy")
     assert PLANTED in api_choices("ScheduleRequest", "strategy")
     assert re.search(r"--strategy \{[a-z,]*,planted\}", help_of("audit", capsys))
@@ -79,9 +170,7 @@ def test_a_planted_strategy_is_met_everywhere(tmp_path, monkeypatch, capsys) -> 
     campaign = make_campaign(tmp_path, kind="pair")
     judge_all(campaign, [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")], a_bit_wrong)
     manager = client_of("manager")
-    page = text_of(manager.get(address(campaign)))
-    assert 'value="planted"' in page
-    assert 'Planted <span class="help">The documents of the first topic.</span>' in page
+    assert planted_page(text_of(manager.get(address(campaign))))
 
     call_command(
         "audit", str(campaign.pk), "--items", "10", "--strategy", PLANTED, "--seed", "7", stdout=StringIO()

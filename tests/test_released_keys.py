@@ -4,7 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from analytics.aggregation.rules import aggregation_keys
+from analytics.services.label_classes import LABELS
+from judging.label_aggregation import label_score_keys
 from sampling.measures.registry import FAMILIES
+from sampling.selections import selection_keys
 from sampling.strategies import strategy_keys
 
 
@@ -14,6 +18,12 @@ def measure_keys() -> list[str]:
 
 # By table, what reads its keys, and the keys ever released. Add to these lists; never take away.
 RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
+    "aggregated labels": (
+        label_score_keys,
+        "vote-share one-label dawid-skene one-coin spammers empirical-bayes machine",
+    ),
+    "aggregation rules": (aggregation_keys, "median majority dawid-skene"),
+    "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }
@@ -36,3 +46,7 @@ def test_a_key_that_goes_is_seen(table: str) -> None:
     keys_of, released = RELEASED[table]
     first, *rest = keys_of()
     assert lost_keys(released, rest) == [first]
+
+
+def test_every_aggregated_label_is_computed() -> None:
+    assert list(LABELS) == label_score_keys()

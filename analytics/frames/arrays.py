@@ -146,10 +146,8 @@ def first_drawn(draw: Draw, frame: pl.DataFrame) -> Floats:
     replacement are independent.
     """
     own = frame.select(f"batch_{batch}" for batch in range(1, draw.batch + 1)).to_numpy().T
-    if draw.selection == Draw.Selection.REPLACEMENT:
-        together = 1 - np.cumprod(1 - own, axis=0)
-    else:
-        together = np.maximum.accumulate(own, axis=0)
+    independent = draw.selection_kind.with_replacement
+    together = 1 - np.cumprod(1 - own, axis=0) if independent else np.maximum.accumulate(own, axis=0)
     return np.asarray(np.diff(together, axis=0, prepend=0.0))
 
 

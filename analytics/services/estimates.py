@@ -31,7 +31,6 @@ from sampling.frames import weights_of_runs
 from sampling.measures.families import grade_gains, run_weights
 from sampling.measures.kinds import Ratio
 from sampling.measures.registry import parse_linear, parse_measure, parse_ratio
-from sampling.models import Draw
 
 ASK = "“May I score my run?” on the page of results says "
 MATRICES_UNUSABLE = "matrices cannot be used"  # of matrix_inverse's refusal
@@ -173,7 +172,7 @@ def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
         Method.CORRECTED: (found, over_topics),
         Method.MATRIX_INVERSE: (_matrix_inverse(basis, targets), None),
     }
-    if basis.arrays.draw.selection == Draw.Selection.REPLACEMENT:
+    if basis.arrays.draw.selection_kind.with_replacement:
         methods[Method.IMPORTANCE] = importance(basis.arrays, targets.judged, targets.utility), None
     if (basis.arrays.gold_grade >= 0).all():  # the demo
         methods[Method.TRUE] = _truth(basis, targets), None

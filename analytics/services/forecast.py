@@ -73,7 +73,7 @@ def compute(
     """
     found = population(campaign, design)
     shown = preview(campaign=campaign, design=design, found=found, progress=progress)
-    if design.selection == "pareto":
+    if design.selection_kind.has_exact_counts:
         _require_exact_counts(found)
     return shown, _complete_pool(found)
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from analytics.estimation.labels import item_means
 from analytics.frames import CampaignArrays, Floats
-from sampling.models import Draw
 from sampling.prediction import FEATURE_RIDGE, cross_fitted, rank_features
 
 SCORE_RIDGE = 1.0
@@ -33,7 +32,7 @@ class Predictions:
         arrays = self.arrays
         prior = arrays.frame["prior"].to_numpy()
         usable = arrays.batch < arrays.n_learned
-        if arrays.draw.selection == Draw.Selection.REPLACEMENT or not usable.any() or not gains.any():
+        if arrays.draw.selection_kind.with_replacement or not usable.any() or not gains.any():
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
         label = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size) / gains.max()
         features, ridge = self._told()

@@ -8,7 +8,6 @@ from analytics.estimation.importance import balance_heuristic, distinct_items, i
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
-from sampling.models import Draw
 
 REUSED = "a pair drawn more than once was judged once: with judges who err, the interval is too short"
 
@@ -28,13 +27,13 @@ def as_judged(
     `weights` and the other arrays are of the judged items.
     """
     is_complete = arrays.judged.size == arrays.n_drawn.sum()
-    if is_complete and arrays.draw.selection == Draw.Selection.PARETO:
+    if is_complete and arrays.draw.selection_kind.has_exact_counts:
         topic = arrays.topic_index[arrays.judged]
         pi = arrays.inclusion_probability
         found = fixed_size(
             weights, utility, pi, strata=topic, join_strata=True, prior=prior, prior_total=prior_total
         )
-    elif is_complete and arrays.draw.selection == Draw.Selection.REPLACEMENT:
+    elif is_complete and arrays.draw.selection_kind.with_replacement:
         q, times = _single_draws(arrays)
         of_judged = q[:, arrays.judged]
         found = distinct_items(

@@ -60,9 +60,9 @@ class Found:
 def design_of(campaign: Campaign, asked: Asked, budget: int) -> Design:
     """Return the top-up of that many items in all: every new judgment goes to what is asked."""
     draw, measure, _ = checked(campaign, asked)
-    if draw.selection == Draw.Selection.PARETO:
+    if draw.selection_kind.has_exact_counts:
         raise ReuseRefused("an exact count in every topic cannot grow: make a new campaign for this run")
-    if draw.selection == Draw.Selection.REPLACEMENT:
+    if draw.selection_kind.with_replacement:
         raise ReuseRefused(
             "drawn with replacement, a campaign is topped up by whole batches: see its design page"
         )

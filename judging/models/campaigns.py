@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_choices
 from judging.models.collections import Collection, Topic
 from touchstone.models import User
 
@@ -70,15 +71,6 @@ class Campaign(models.Model):
         HIT = "hit", "Crowd market with external questions (HIT)"
         STUDY = "study", "Crowd market with study links"
 
-    class BronzeScore(models.TextChoices):
-        VOTE_SHARE = "vote-share", "Mean of its grades"
-        ONE_LABEL = "one-label", "The grade given first"
-        DAWID_SKENE = "dawid-skene", "Dawid-Skene: each assessor's errors, learned from all grades"
-        ONE_COIN = "one-coin", "One coin: each assessor's share of right grades, learned from all grades"
-        SPAMMERS = "spammers", "Spammer model: who guesses, learned from all grades"
-        EMPIRICAL_BAYES = "empirical-bayes", "Gold checks: each assessor's errors, as measured"
-        MACHINE = "machine", "Imported scores of a program"
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="campaigns")
     scale = models.ForeignKey(Scale, on_delete=models.PROTECT)
@@ -107,7 +99,7 @@ class Campaign(models.Model):
     completion_url = models.URLField(blank=True)
     machine_prompt = models.TextField(blank=True)
     # What the audit's classes are made of: it decides how narrow the corrected interval is, never whether it is right.
-    bronze_score = models.CharField(max_length=15, choices=BronzeScore, default=BronzeScore.VOTE_SHARE)
+    bronze_score = models.CharField(max_length=40, choices=label_score_choices, default=DEFAULT_LABEL_SCORE)
     # What a judgment costs, in any one unit; empty: unknown. They decide what the planner says, nothing else.
     cost_per_judgment = models.FloatField(null=True, blank=True)
     cost_per_gold = models.FloatField(null=True, blank=True)
@@ -128,20 +120,6 @@ class Campaign(models.Model):
             models.CheckConstraint(
                 name="judging_campaign_deleted_is_closed",
                 condition=Q(deleted_at__isnull=True) | ~Q(state="open"),
-            ),
-            models.CheckConstraint(
-                name="judging_campaign_bronze_score",
-                condition=Q(
-                    bronze_score__in=[
-                        "vote-share",
-                        "one-label",
-                        "dawid-skene",
-                        "one-coin",
-                        "spammers",
-                        "empirical-bayes",
-                        "machine",
-                    ]
-                ),
             ),
             models.CheckConstraint(
                 name="judging_campaign_costs",

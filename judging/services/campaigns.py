@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from judging.label_aggregation import label_score_keys
 from judging.models import (
     Assessor,
     Campaign,
@@ -25,7 +26,7 @@ from judging.models import (
 )
 from judging.scheduler import N_POSITIONS, plan_checks, positions
 from judging.services.collections import really_changed
-from judging.services.errors import AssessorKnown, NameTaken, Refused
+from judging.services.errors import AssessorKnown, LabelScoreUnknown, NameTaken, Refused
 from judging.services.leases import lock_requests, release_all
 from touchstone.models import User, record
 
@@ -131,6 +132,8 @@ def set_score_and_costs(
     actor: User | None,
 ) -> None:
     """Say what the audit's classes are made of, and what judgments cost. Neither touches a judgment."""
+    if bronze_score not in label_score_keys():
+        raise LabelScoreUnknown
     with transaction.atomic():
         fields = {"cost_per_judgment": cost_per_judgment, "cost_per_gold": cost_per_gold}
         Campaign.objects.filter(pk=campaign.pk).update(bronze_score=bronze_score, **fields)

@@ -135,6 +135,10 @@ class MessageUnfit(Refused):
     title = "A message is a text of 1 to 2,000 characters"
 
 
+class LabelScoreUnknown(Refused):
+    title = "Unknown aggregated label"
+
+
 class AssessorKnown(Refused):
     status = 409
     title = "This user is an assessor of the campaign already"

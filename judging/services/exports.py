@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db.models.functions import Collate
 
+from judging.label_aggregation import LOWER_MEDIAN
 from judging.models import Adjudication, Campaign, Judgment, Slot
 from judging.trec import (
     JudgmentRecord,
@@ -47,24 +48,15 @@ def export_qrels(*, campaign: Campaign, prefer_gold: bool = True) -> Iterator[st
     return write_qrels(QrelRecord(topic_id, doc_id, grade) for _, topic_id, doc_id, grade in grades)
 
 
-WAYS = {
-    "median": "the median of the assessors' latest grades, between two grades the lower one",
-    "majority": "the grade that most assessors gave last, of several the lowest",
-    "dawid-skene": "the likeliest grade by the model of Dawid and Skene, which learns each assessor's errors from the "
-    "latest grades of all",
-}
-
-
-def qrels_rule(*, prefer_gold: bool = True, aggregation: str = "median") -> str:
+def qrels_rule(*, prefer_gold: bool = True, rule: str = LOWER_MEDIAN) -> str:
     """Return in words how several judgments of an item become one grade, for headings and data sheets.
 
     Counted are the k wanted judgments, each assessor's latest. Gold checks, audits of the silver tier and surplus are
     not counted.
     """
-    way = WAYS[aggregation]
     if not prefer_gold:
-        return way
-    return f"what a manager decided, where one has; else the gold tier's audit grade where there is one; else {way}"
+        return rule
+    return f"what a manager decided, where one has; else the gold tier's audit grade where there is one; else {rule}"
 
 
 def adjudicated_grades(campaign: Campaign) -> list[tuple[uuid.UUID, str, str, int]]:

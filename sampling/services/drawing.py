@@ -96,14 +96,14 @@ def _refuse_first(campaign: Campaign, design: Design) -> None:
 
 
 def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
-    if earlier.selection == Draw.Selection.PARETO:
+    if earlier.selection_kind.has_exact_counts:
         raise DrawRefused(
             "an exact count cannot grow: the probabilities of a Pareto draw hold for its own count only. "
             "Campaigns that may be topped up are drawn by Poisson"
         )
     if design.selection != earlier.selection:
         raise DrawRefused(
-            f"the first batch was drawn {earlier.get_selection_display()!r}; later ones must be, too"
+            f"the first batch was drawn {earlier.selection_kind.label!r}; later ones must be, too"
         )
     if design.prior == "judgments" and design.method != Draw.Method.DEFAULT:
         raise DrawRefused(f"sizes are learned for the default design only, not for {design.method!r}")
@@ -185,7 +185,7 @@ def _columns(
     if found.score is not None:
         columns["score"] = found.score
     columns |= before.columns
-    if found.design.selection == "replacement":
+    if found.design.selection_kind.with_replacement:
         own, times, single = _with_replacement(found, before, batch, seed)
         columns[f"single_{batch}"] = single
         union = 1 - (1 - before.probability) * (1 - own)
@@ -212,7 +212,7 @@ def _without_replacement(
     budget = min(found.design.budget, found.n_items)
     frame_sizes = sizes(found)
     times = np.zeros(found.n_items, dtype=np.uint32)
-    if found.design.selection == "pareto":
+    if found.design.selection_kind.has_exact_counts:
         topic = found.pooled.topic_index
         try:
             own = stratified_probabilities(frame_sizes, topic, budget)

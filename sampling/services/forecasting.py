@@ -122,7 +122,7 @@ class _Curve:
             design = found.design
             if name == "pool":
                 own = np.ones(found.n_items)
-            elif design.selection == "replacement":  # beside it, what the default would give
+            elif design.selection_kind.with_replacement:  # beside it, what the default would give
                 own = default_sizes(design, found.says, guess)
             else:
                 own = sizes(found)

@@ -23,7 +23,7 @@ from analytics.frames import campaign_arrays
 from analytics.models import ConfusionEstimate, Method
 from analytics.services.label_classes import bronze_classes, used_score
 from analytics.services.recomputation import recompute
-from judging.models import Campaign
+from judging.label_aggregation import label_score_keys
 from sampling.services.auditing import audit
 from touchstone.models import User
 
@@ -128,7 +128,7 @@ def test_the_assumption_is_tested_and_too_little_gold_is_a_refusal_in_words(camp
 # -- bronze scores ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("score", [s for s in Campaign.BronzeScore if s != "machine"])
+@pytest.mark.parametrize("score", [key for key in label_score_keys() if key != "machine"])
 def test_the_corrected_value_is_the_truth_under_every_score_when_all_is_audited(campaign, score):
     judged(campaign)
     campaign.bronze_score = score

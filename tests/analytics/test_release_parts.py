@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from analytics.aggregation.grade_tables import grade_table, lower_medians, majorities
 from analytics.releases.about import About, slug
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import three_numbers
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, json_line
-from analytics.releases.grades import grade_changes, grade_table, lower_medians, majorities
+from analytics.releases.grades import grade_changes
 from analytics.releases.manifest import differences, lines_of, manifest, root_of
 from analytics.releases.merkle import MerkleTree
 from analytics.releases.pseudonyms import new_key, pseudonym

@@ -95,7 +95,7 @@ def test_judges_who_see_all_the_wrong_way_round_turn_every_verdict_of_the_naive_
     assert naive["n_changed"] == different
     for change in naive["changes"]:
         assert {change["before"], change["after"]} == {f"{change[side]} is better" for side in "ab"}
-    for rule in ("lower median, naive", "majority, naive"):
+    for rule in ("Lower median, naive", "Majority, naive"):
         assert variant_of(result, rule)["n_reversed"] == different
 
 

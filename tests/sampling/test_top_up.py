@@ -316,7 +316,11 @@ def test_what_is_learned_starts_from_the_imported_scores_where_the_design_names_
     [
         ({"selection": "pareto"}, {"selection": "pareto", "budget": 30}, "an exact count cannot grow"),
         ({"selection": "pareto"}, {"budget": 30}, "an exact count cannot grow"),
-        ({}, {"selection": "pareto", "budget": 30}, "the first batch was drawn 'Poisson: can be topped up'"),
+        (
+            {},
+            {"selection": "pareto", "budget": 30},
+            "the first batch was drawn 'Each by its own chance",
+        ),
         ({}, {"selection": "replacement", "method": "paper", "budget": 30}, "later ones must be, too"),
         ({}, {"budget": 30, "depth": 9, "measure": "DCG@5"}, "may grow, not shrink: it was 10, got 9"),
         ({}, {"budget": 18}, "the budget counts all batches: 18 items are expected already, got 18"),

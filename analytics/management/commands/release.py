@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from analytics.aggregation.rules import DEFAULT_RULE, aggregation_keys
 from analytics.management.campaigns import campaign_named
 from analytics.models import Release
 from analytics.releases.services.grading import GradesRefused
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--author", action="append", default=[], help="may be given more than once")
         parser.add_argument("--licence", default="", help="of the judgments, for example CC-BY-4.0")
         parser.add_argument("--notes", default="", help="what is new, in your words")
-        parser.add_argument("--aggregation", choices=Release.Aggregation.values, default="median")
+        parser.add_argument("--aggregation", choices=aggregation_keys(), default=DEFAULT_RULE)
         parser.add_argument(
             "--without-gold", action="store_true", help="let no audit or adjudication stand first"
         )

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analytics.aggregation.dawid_skene import dawid_skene
+from analytics.aggregation.grade_tables import NO_GRADE, Ints, grade_table, lower_medians
+from analytics.aggregation.rules import Labels, aggregation_rule_of
 from analytics.estimation.estimators import Refusal
-from analytics.models import Release
-from analytics.releases.grades import NO_GRADE, grade_table, lower_medians, majorities
 from analytics.releases.services.judgments import Said
 from analytics.releases.tables import ITEMS
 from judging.models import Campaign
@@ -60,27 +59,18 @@ def _nullable(grades: np.ndarray) -> pl.Series:
     return pl.Series(grades, dtype=pl.Int16).replace(NO_GRADE, None)
 
 
-def _joint(said: Said, rule: Rule) -> np.ndarray:
+def _joint(said: Said, rule: Rule) -> Ints:
     """Return by item the grade of its ordinary judgments together."""
     ordinary = ~said.is_audit
-    table = _table(said, ordinary)
-    if rule.aggregation == Release.Aggregation.MEDIAN:
-        return lower_medians(table)
-    if rule.aggregation == Release.Aggregation.MAJORITY:
-        return majorities(table)
-    graded = np.flatnonzero(table.sum(axis=1) > 0)
-    found = np.full(said.items.height, NO_GRADE, dtype=np.int64)
-    if not graded.size:
-        return found
-    fit = dawid_skene(
-        np.searchsorted(graded, said.item[ordinary]),
+    labels = Labels(
+        said.item[ordinary].astype(np.int64),
         said.assessor[ordinary].astype(np.int64),
         said.grade[ordinary].astype(np.int64),
-        n_items=graded.size,
+        n_items=said.items.height,
         n_assessors=rule.n_assessors,
-        n_grades=max(2, int(said.grade.max()) + 1),
+        n_grades=max(2, int(said.grade.max(initial=0)) + 1),
     )
-    if isinstance(fit, Refusal):
-        raise GradesRefused(fit.reason)
-    found[graded] = fit.posterior.argmax(axis=1)
-    return found
+    grades = aggregation_rule_of(rule.aggregation).grades(labels)
+    if isinstance(grades, Refusal):
+        raise GradesRefused(grades.reason)
+    return grades

@@ -20,7 +20,6 @@ from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_measure
-from sampling.models import Draw
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
@@ -112,7 +111,7 @@ def _pairs(
     audited[judged[arrays.audited]] = True
     batches = range(1, arrays.draw.batch + 1)
     by_batch = ["batch"]
-    if arrays.draw.selection == Draw.Selection.REPLACEMENT:
+    if arrays.draw.selection_kind.with_replacement:
         by_batch += ["single", "times"]
 
     def numbers(places: np.ndarray, values: np.ndarray) -> pl.Series:

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from analytics.aggregation.rules import DEFAULT_RULE, aggregation_keys
 from analytics.models import Release
 from analytics.releases.about import About
 from analytics.releases.citation import bibtex, citation_text
@@ -43,7 +44,7 @@ class VersionUnusable(Refused):
 
 
 class AggregationUnknown(Refused):
-    title = "There is no such way of joining the grades of an item"
+    title = "Unknown aggregation method"
 
 
 class ReleaseNotReady(Refused):
@@ -68,7 +69,7 @@ def make_release(
     authors: str = "",
     notes: str = "",
     licence: str = "",
-    aggregation: str = Release.Aggregation.MEDIAN,
+    aggregation: str = DEFAULT_RULE,
     prefers_gold: bool = True,
     includes_documents: bool = False,
     includes_runs: bool = True,
@@ -80,7 +81,7 @@ def make_release(
     Texts of documents come with it only if it wants them and the collection allows it. Without a job the caller builds.
     """
     settle_ended()
-    if aggregation not in Release.Aggregation.values:
+    if aggregation not in aggregation_keys():
         raise AggregationUnknown
     if not _is_version(version):
         raise VersionUnusable

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from analytics.aggregation.rules import aggregation_rule_of
 from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
 from analytics.models import Computation, Release
 from analytics.releases.about import About, slug
@@ -245,7 +246,9 @@ class Writer:
             guidelines=campaign.guidelines,
             aggregation=release.aggregation,
             prefers_gold=release.prefers_gold,
-            qrels_rule=qrels_rule(prefer_gold=release.prefers_gold, aggregation=release.aggregation),
+            qrels_rule=qrels_rule(
+                prefer_gold=release.prefers_gold, rule=aggregation_rule_of(release.aggregation).help
+            ),
             grades=tuple((g.value, g.label, g.gain) for g in campaign.scale.grades.all()),
             relevant_grade=campaign.scale.relevant_grade,
             includes_documents=self.with_texts,

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics.aggregation.dawid_skene import dawid_skene
+from analytics.aggregation import rules
 from analytics.estimation.estimators import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Method
-from analytics.releases.grades import grade_table, lower_medians, majorities
 from analytics.services.analyses.agreement import tiers_of
 from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.analyses.variants import (
@@ -28,6 +27,7 @@ from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
+from judging import label_aggregation
 from judging.models import Campaign
 from judging.services.exports import pseudonym
 from sampling.measures.registry import parse_measure
@@ -35,12 +35,6 @@ from sampling.measures.registry import parse_measure
 MOST_ASSESSORS = 50  # left out one by one: those with most labels
 SHOWN_CHANGES = 20
 SHOWN_RUNS = 20
-Score = Campaign.BronzeScore
-SCORES = {
-    Score.VOTE_SHARE: "mean of grades",
-    Score.ONE_LABEL: "first grade",
-    Score.DAWID_SKENE: "Dawid-Skene",
-}
 
 
 @dataclass(frozen=True)
@@ -141,15 +135,15 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
         )
     if method != Method.CORRECTED:
         return
-    for score in SCORES:
-        if score == basis.campaign.bronze_score:
+    for score in label_aggregation.LABEL_SCORES:
+        if not score.is_compared or score.key == basis.campaign.bronze_score:
             continue
         campaign = copy.copy(basis.campaign)
-        campaign.bronze_score = score
+        campaign.bronze_score = score.key
         other = Basis(campaign, arrays, basis.predictions, basis.counts)
         yield Variant(
             "rule",
-            f"by {SCORES[score]}",
+            score.label,
             Method.CORRECTED.value,
             lambda other=other: numbers(other, measure, Method.CORRECTED),  # type: ignore[misc]
             "corrected, with other classes of judgments",
@@ -158,8 +152,7 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
 
 def _joined(arrays: CampaignArrays) -> dict[str, Ints | Refusal]:
     """Return by rule the joined grade of every judged item."""
-    table = grade_table(arrays.label_item, arrays.label_grade, arrays.judged.size, arrays.n_grades)
-    fit = dawid_skene(
+    labels = rules.Labels(
         arrays.label_item,
         arrays.label_assessor,
         arrays.label_grade,
@@ -167,11 +160,7 @@ def _joined(arrays: CampaignArrays) -> dict[str, Ints | Refusal]:
         n_assessors=len(arrays.assessors),
         n_grades=arrays.n_grades,
     )
-    return {
-        "lower median": lower_medians(table).astype(np.int64),
-        "majority": majorities(table).astype(np.int64),
-        "Dawid-Skene": fit if isinstance(fit, Refusal) else fit.posterior.argmax(axis=1).astype(np.int64),
-    }
+    return {rule.label: rule.grades(labels) for rule in rules.AGGREGATION_RULES}
 
 
 def _refusing(basis: Basis, refusal: Refusal) -> Callable[[], Numbers]:

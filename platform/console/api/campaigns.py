@@ -12,9 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console.api.collections import Confirmation, confirmed
+from judging.label_aggregation import label_score_choices
 from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
 from judging.prompts import check_prompt
-from judging.serializers.strict import Choice, Finite, Flag, LongWord, Strict, Whole, Word
+from judging.serializers.strict import Choice, Finite, Flag, LongWord, Strict, TableChoice, Whole, Word
 from judging.services import campaigns
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly, RestorersOnly
 from judging.services.deletion import delete_campaign, restore_campaign
@@ -88,7 +89,7 @@ class CampaignChange(Strict):
     break_minutes = Whole(min_value=0, max_value=32_767, required=False)
     highlights_terms = Flag(required=False)
     machine_prompt = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
-    bronze_score = Choice(choices=Campaign.BronzeScore.choices, required=False)
+    bronze_score = TableChoice(label_score_choices, required=False)
     cost_per_judgment = Finite(min_value=1e-9, max_value=MOST / 10, allow_null=True, required=False)
     cost_per_gold = Finite(min_value=1e-9, max_value=MOST / 10, allow_null=True, required=False)
 

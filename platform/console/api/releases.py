@@ -15,12 +15,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from analytics.aggregation.rules import DEFAULT_RULE, aggregation_choices
 from analytics.models import Release
 from analytics.releases.services import releasing
 from console.api.serializers.results import ChangesAnswer, CitationAnswer, ReleaseAnswer
 from console.campaigns import campaign_of
 from console.researcher.downloads import release_file
-from judging.serializers.strict import Choice, Flag, LongWord, Strict, Word
+from judging.serializers.strict import Flag, LongWord, Strict, TableChoice, Word
 from judging.services.access import ManagersOnly, ResearchersOnly
 from touchstone.models import user_of
 
@@ -34,7 +35,7 @@ class ReleaseRequest(Strict):
     authors = LongWord(max_length=5000, default="", allow_blank=True, help_text="One a line")
     notes = LongWord(max_length=5000, default="", allow_blank=True, help_text="What is new, in Markdown")
     licence = Word(max_length=200, default="", allow_blank=True)
-    aggregation = Choice(Release.Aggregation.choices, default=Release.Aggregation.MEDIAN.value)
+    aggregation = TableChoice(aggregation_choices, default=DEFAULT_RULE)
     prefers_gold = Flag(default=True)
     includes_documents = Flag(default=False)
     includes_runs = Flag(default=True)

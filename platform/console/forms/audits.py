@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html
 
+from judging import label_aggregation
 from judging.models import Campaign
 from sampling import strategies
 from sampling.models import AuditSchedule, AuditTier
@@ -22,15 +23,6 @@ TIERS = {
         "A second opinion, for the agreement between tiers. Its members judge these first, then go on as before.",
     ),
 }
-SCORES = {
-    Campaign.BronzeScore.VOTE_SHARE: "The mean of a document's grades. Never a bad choice.",
-    Campaign.BronzeScore.ONE_LABEL: "One of its grades, by chance: as if one assessor had judged.",
-    Campaign.BronzeScore.DAWID_SKENE: "Weighs assessors by errors learned from all grades; gains where some are weak.",
-    Campaign.BronzeScore.ONE_COIN: "The same with one number an assessor: for few grades each.",
-    Campaign.BronzeScore.SPAMMERS: "Learns who guesses, and ignores the guesses: for crowds.",
-    Campaign.BronzeScore.EMPIRICAL_BAYES: "Weighs assessors by their gold checks alone: from two checks each.",
-    Campaign.BronzeScore.MACHINE: "Scores of a program, imported into the collection.",
-}
 NO_COST = "Money needs to know what a gold label costs: say so under “What judgments cost”."
 Choices = list[tuple[str, str]]
 
@@ -40,6 +32,10 @@ def _choices(rows: dict[Any, tuple[str, str]]) -> Choices:
         (str(value), format_html('{} <span class="help">{}</span>', name, words))
         for value, (name, words) in rows.items()
     ]
+
+
+def _scores() -> Choices:
+    return _choices({one.key: (one.label, one.help) for one in label_aggregation.LABEL_SCORES})
 
 
 def _strategies() -> Choices:
@@ -149,15 +145,7 @@ class AuditPlanForm(forms.Form):
 
 
 class ScoreForm(forms.ModelForm):
-    bronze_score = Radios(
-        _choices(
-            {
-                code: (Campaign.BronzeScore(code).label.partition(":")[0], words)
-                for code, words in SCORES.items()
-            }
-        ),
-        "Score",
-    )
+    bronze_score = Radios(_scores, "Score")
 
     class Meta:
         model = Campaign

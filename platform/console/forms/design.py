@@ -1,7 +1,7 @@
 """Forms of the design and audit pages."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -9,10 +9,12 @@ from django.http import QueryDict
 from django.utils.html import format_html
 
 from judging.models import Campaign
+from sampling import selections
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import WrongKind, parse_linear, parse_measure
 from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused
+from sampling.selections import selection_of
 from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
 
 LARGEST_BUDGET = 10_000_000
@@ -40,15 +42,6 @@ METHODS = (
     ),
     ("naive", "Naive", "More chance for high ranks, whatever the question: a yardstick for benchmarks."),
 )
-SELECTIONS = (
-    ("poisson", "Each by its own chance (Poisson)", "The count varies a little. More can be drawn later."),
-    (
-        "pareto",
-        "An exact count in every topic (Pareto)",
-        "For absolute values and fixed contracts. Cannot be topped up.",
-    ),
-    ("replacement", "With replacement", "As the paper draws: for the paper's Q* and naive only."),
-)
 PRIORS = (
     ("runs", "The ranks of all runs", "What many runs rank high is probably relevant."),
     (
@@ -60,6 +53,10 @@ PRIORS = (
 )
 PERCENT = {"sensitivity", "specificity", "other_runs_share", "uniform_share"}
 Choices = Iterable[tuple[str, str, str]]
+
+
+def _selections() -> Choices:
+    return [(one.key, one.label, one.help) for one in selections.SELECTIONS]
 
 
 class Radios(forms.RadioSelect):
@@ -79,9 +76,9 @@ class RadioField(forms.ChoiceField):
 
     widget = Radios
 
-    def __init__(self, *, label: str, choices: Choices) -> None:
-        self.rows = tuple(choices)
-        super().__init__(label=label, initial=self.rows[0][0], required=False)
+    def __init__(self, *, label: str, rows: Callable[[], Choices]) -> None:
+        self.rows = rows  # a table may have grown since the form was declared
+        super().__init__(label=label, initial=next(iter(rows()))[0], required=False)
         self.close({})
 
     def close(self, reasons: Mapping[str, str]) -> None:
@@ -89,7 +86,7 @@ class RadioField(forms.ChoiceField):
         self.widget.closed = frozenset(reasons)
         self.choices = [
             (value, format_html('{} <span class="help">{}</span>', name, reasons.get(value, words)))
-            for value, name, words in self.rows
+            for value, name, words in self.rows()
         ]
 
     def clean(self, value: Any) -> str:
@@ -114,7 +111,7 @@ class DesignForm(forms.Form):
     """A design in plain words; with `earlier`, a top-up that keeps what the campaign's draws fix."""
 
     use_required_attribute = False  # a field out of sight must not stop the browser: the server checks
-    question = RadioField(label="What do you want to know?", choices=QUESTIONS)
+    question = RadioField(label="What do you want to know?", rows=lambda: QUESTIONS)
     run_a = forms.ChoiceField(label="Run A", required=False)
     run_b = forms.ChoiceField(label="Run B", required=False)
     run = forms.ChoiceField(label="Run", required=False)
@@ -133,9 +130,9 @@ class DesignForm(forms.Form):
     )
     depth = forms.IntegerField(label="Pool depth", min_value=1, max_value=1000, initial=20)
     budget = forms.IntegerField(label="Items to judge", min_value=10, max_value=LARGEST_BUDGET, initial=400)
-    method = RadioField(label="Method", choices=METHODS)
-    selection = RadioField(label="Selection", choices=SELECTIONS)
-    prior = RadioField(label="What is guessed of relevance beforehand", choices=PRIORS)
+    method = RadioField(label="Method", rows=lambda: METHODS)
+    selection = RadioField(label="Selection", rows=_selections)
+    prior = RadioField(label="What is guessed of relevance beforehand", rows=lambda: PRIORS)
     scores = forms.ChoiceField(label="Scores", required=False)
     sensitivity = PercentField(label="Relevant found, %", usual=Design.sensitivity, low=1, high=99)
     specificity = PercentField(label="Not relevant rejected, %", usual=Design.specificity, low=1, high=99)
@@ -155,6 +152,8 @@ class DesignForm(forms.Form):
             named["initial"] = initial_of(earlier.parameters) | more | named.get("initial", {})
         super().__init__(data, **named)
         self.campaign, self.earlier = campaign, earlier
+        for name in ("question", "method", "selection"):
+            self.fields[name].close({})
         self.run_ids = list(campaign.collection.runs.values_list("run_id", flat=True))
         for name in ("run_a", "run_b", "run", "baseline", "candidates", "ranked"):
             self.fields[name].choices = [(run_id, run_id) for run_id in self.run_ids]
@@ -231,7 +230,8 @@ class DesignForm(forms.Form):
             self.add_error("ranked", "choose two or more, or none for all")
 
     def _check_expert_choices(self, cleaned: dict[str, Any]) -> None:
-        if cleaned.get("method") == "default" and cleaned.get("selection") == "replacement":
+        selection = selection_of(cleaned["selection"]) if "selection" in cleaned else None
+        if cleaned.get("method") == "default" and selection and selection.with_replacement:
             if self.earlier is not None:
                 self.add_error(
                     "method", "this campaign is drawn with replacement: choose the paper's Q* or naive"
@@ -250,7 +250,7 @@ class DesignForm(forms.Form):
         if cleaned.get("prior") == "judgments":
             if self.too_early:
                 self.add_error("prior", f"{self.too_early} Choose the ranks of all runs")
-            elif cleaned.get("selection") != "poisson":
+            elif not (selection and selection.may_learn):
                 self.add_error("prior", "learning from judgments needs each document drawn by its own chance")
             elif cleaned.get("method") != "default":
                 self.add_error(

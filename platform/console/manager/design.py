@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from analytics.charts import Chart, curve
 from analytics.services.forecast import Forecast, forecast, queue_forecast
-from console.forms.design import METHODS, SELECTIONS, DesignForm, pairs
+from console.forms.design import METHODS, DesignForm, pairs
 from console.manager.setup_steps import rail_of
 from console.researcher.plots import plot_answer
 from judging.models import Campaign
@@ -37,7 +37,6 @@ NAMES = {
     "pool": "Evenly over the pool",
 }
 METHOD_NAMES = {value: name for value, name, _ in METHODS}
-SELECTION_NAMES = {value: name for value, name, _ in SELECTIONS}
 SAID = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
 
 
@@ -116,7 +115,7 @@ def what_stops(row: Campaign, earlier: Draw | None) -> dict[str, Any]:
             words = "Judgments were imported into this campaign; a draw must come first. Make a new campaign."
             return {"title": "Nothing can be drawn here", "words": words}
         return {}
-    if earlier.selection == Draw.Selection.PARETO:
+    if earlier.selection_kind.has_exact_counts:
         words = (
             "An exact count in every topic cannot grow: its probabilities hold for this count only. "
             "For more items, make a new campaign; to be able to top up, let each document be drawn by its own chance."
@@ -162,7 +161,7 @@ def draw_context(row: Campaign) -> dict[str, Any]:
     draws = list(row.draws.select_related("drawn_by").order_by("batch"))
     for batch in draws:  # the words of the form, not those of the record
         batch.method_name = METHOD_NAMES[batch.method]
-        batch.selection_name = SELECTION_NAMES[batch.selection]
+        batch.selection_name = batch.selection_kind.label
     newest = draws[-1] if draws else None
     last = Job.objects.filter(kind="draw", payload__campaign=str(row.pk)).order_by("-created_at").first()
     if newest is not None and last is not None and last.created_at < newest.created_at:
@@ -204,7 +203,7 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
     budget = min(asked.budget, preview.n_frame)
     place = preview.budgets.index(min(preview.budgets, key=lambda n: abs(n - budget)))
     # Drawn with replacement, the design is one of those it is compared with.
-    chosen = asked.method if asked.selection == "replacement" else "default"
+    chosen = asked.method if asked.selection_kind.with_replacement else "default"
     if chosen not in preview.widths:
         chosen = "default"
     width = preview.widths[chosen][place]
@@ -274,7 +273,7 @@ def _same_said(preview: Preview, asked: Design) -> str:
 
 
 def _out_of_reach(asked: Design) -> str:
-    if asked.selection == "replacement":
+    if asked.selection_kind.with_replacement:
         return (
             "drawing with replacement does not reach so many different items here: ask for fewer, or let each "
             "document be drawn by its own chance"

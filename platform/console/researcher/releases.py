@@ -11,8 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from analytics.aggregation import rules
 from analytics.models import Release
 from analytics.releases.services import releasing
 from console.researcher.downloads import release_file
@@ -33,6 +36,13 @@ CHANGES = {
 }
 ENDED = (Job.State.FAILED, Job.State.CANCELLED)
 VERSION = r"^[0-9]+(\.[0-9]+){0,2}$"
+
+
+def _rules() -> list[tuple[str, str]]:
+    return [
+        (rule.key, format_html('{} <span class="help">{}.</span>', rule.label, capfirst(rule.help)))
+        for rule in rules.AGGREGATION_RULES
+    ]
 
 
 class ReleaseForm(forms.Form):
@@ -58,8 +68,8 @@ class ReleaseForm(forms.Form):
     )
     aggregation = forms.ChoiceField(
         label="One grade for each document, from several judgments",
-        choices=Release.Aggregation.choices,
-        initial=Release.Aggregation.MEDIAN,
+        choices=_rules,
+        initial=rules.DEFAULT_RULE,
         widget=forms.RadioSelect,
     )
     prefers_gold = forms.BooleanField(

@@ -9,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from judging.models import Campaign
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear, suggested_measures
-from sampling.questions import METHODS, PRIORS, QUESTIONS, SELECTIONS, Design
+from sampling.questions import METHODS, PRIORS, QUESTIONS, Design
+from sampling.selections import selection_keys
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw
 from sampling.services.forecasting import Preview, preview
@@ -34,7 +35,7 @@ class Command(BaseCommand):
             "--budget", type=int, required=True, help="items in all, earlier batches included"
         )
         parser.add_argument("--method", choices=METHODS, default=Design.method)
-        parser.add_argument("--selection", choices=SELECTIONS, default=Design.selection)
+        parser.add_argument("--selection", choices=selection_keys(), default=Design.selection)
         parser.add_argument("--prior", choices=PRIORS, default=Design.prior)
         parser.add_argument("--scores", default=Design.scores, metavar="NAME", help="of imported scores")
         parser.add_argument(

@@ -1,0 +1,74 @@
+"""Selections: how items are drawn with the chances that a design gives them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One way to draw.
+
+    Attributes
+    ----------
+    key : str
+        As stored, and as the API and the commands spell it; at most 20 characters.
+    label, help : str
+        Its name on the screen, and a sentence on what it is good for.
+    with_replacement : bool
+        An item may be drawn more than once, and each batch is drawn independently of the others.
+    has_exact_counts : bool
+        Every topic's number of items is fixed beforehand. The probabilities hold for these numbers alone, so that no
+        batch can be added.
+    may_learn : bool
+        Sizes of a later batch may be learned from the judgments of those before.
+    """
+
+    key: str
+    label: str
+    help: str
+    with_replacement: bool = False
+    has_exact_counts: bool = False
+    may_learn: bool = False
+
+
+# The first is the default.
+SELECTIONS = (
+    Selection(
+        "poisson",
+        "Each by its own chance (Poisson)",
+        "The count varies a little. More can be drawn later.",
+        may_learn=True,
+    ),
+    Selection(
+        "pareto",
+        "An exact count in every topic (Pareto)",
+        "For absolute values and fixed contracts. Cannot be topped up.",
+        has_exact_counts=True,
+    ),
+    Selection(
+        "replacement",
+        "With replacement",
+        "As the paper draws: for the paper's Q* and naive only.",
+        with_replacement=True,
+    ),
+)
+
+
+def selection_keys() -> list[str]:
+    return [selection.key for selection in SELECTIONS]
+
+
+def selection_choices() -> list[tuple[str, str]]:
+    """Return keys and labels, as the model's migrations name them."""
+    return [(selection.key, selection.label) for selection in SELECTIONS]
+
+
+def selection_of(key: str) -> Selection:
+    """Return the selection of a key; ValueError where there is none.
+
+    >>> selection_of("pareto").has_exact_counts
+    True
+    """
+    for selection in SELECTIONS:
+        if selection.key == key:
+            return selection
+    raise ValueError(f"selection must be one of {selection_keys()}, got {key!r}")
