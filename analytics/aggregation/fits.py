@@ -141,7 +141,7 @@ def cannot_fit(held: Votes, model: str) -> Refusal | None:
     if held.known.item.size:
         return None
     if not (held.labels_of_item > 1).any():
-        return Refusal(f"{model}: no item has two labels, so that nobody can be compared with anybody", 1)
+        return Refusal(f"{model}: no item has two labels, so assessors cannot be compared", 1)
     if held.vote_counts().max() < 2:
         return Refusal(f"{model}: no two labels of any item agree; the labels share no information", None)
     return None

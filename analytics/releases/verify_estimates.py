@@ -127,7 +127,7 @@ def naive(w: Weighed) -> Method:
 
     ``sum over the frame of w f + sum over judged items of w (u - f) / pi``, with f the prediction and pi the chance to
     be drawn and judged. The variance is that of the drawing alone: `poisson`, or `Strata` once all that was drawn with
-    a fixed number a topic is judged. How judges err is not in it.
+    a fixed number a topic is judged. Assessors' errors are not in it.
     """
     facts = w.facts
     everything = np.ones(facts.item.size, dtype=bool)

@@ -33,7 +33,7 @@ SHOWN_OUTSIDE = 5
 
 class ReuseRefused(Refused):
     status = 409
-    title = "These judgments cannot be asked this"
+    title = "These judgments cannot answer this question"
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ def _nothing(facts: Facts, reason: str) -> Claim:
 
 
 def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
-    """Fill the assessor's hands up to n items; `is_patient` waits for locked rows before it says "no work"."""
+    """Lease up to n items to the assessor; `is_patient` waits for locked rows before it says "no work"."""
     if facts["quota"] is not None:
         n = min(n, facts["quota"] - facts["n_judged"])
         if n <= 0:

@@ -114,7 +114,7 @@ class NotFound(Refused):
 
 
 class ConfirmationWrong(Refused):
-    title = "The name was not typed as it is; nothing was changed"
+    title = "The name does not match. Nothing was changed"
 
 
 class CollectionBusy(Refused):

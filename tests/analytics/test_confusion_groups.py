@@ -1,4 +1,4 @@
-"""How judges err by group, as recomputations store it; the ways of joining grades; the page that shows both."""
+"""Assessor accuracy by group, as recomputations store it; the ways of joining grades; the page that shows both."""
 
 import numpy as np
 import pytest

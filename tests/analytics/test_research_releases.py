@@ -258,7 +258,7 @@ def test_an_uploaded_run_has_its_number_at_once_and_a_sentence_about_it(client, 
     assert "mine" in shown.context["said"].verdict
     assert "run1" in shown.context["said"].verdict
     assert "Estimated when it was uploaded" in text
-    assert "Ask for just the judgments it lacks" in text
+    assert "Request the missing judgments" in text
     assert "mine.run" in text  # in the list of uploads
     recompute(campaign=campaign)
     assert "From the newest computation of all runs" in text_of(client.get(page))
@@ -275,7 +275,7 @@ def test_a_run_with_documents_that_could_not_be_judged_gets_a_reason_in_place_of
     text = text_of(client.get(f"{address('run-upload', campaign)}?job={job.pk}"))
     assert "No DCG@10 for it" in text
     assert "could not be drawn" in text
-    assert "Ask for just the judgments it lacks" in text
+    assert "Request the missing judgments" in text
 
 
 def test_a_file_that_is_no_run_is_refused_with_its_place_and_nothing_is_kept(client, rita, campaign):

@@ -58,7 +58,7 @@ class ReasonMissing(Refused):
 
 class KeyForgotten(Refused):
     status = 409
-    title = "The key of this release's pseudonyms is forgotten: nobody can make it again"
+    title = "The pseudonym key was deleted; this release cannot be rebuilt"
 
 
 def make_release(

@@ -23,7 +23,7 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     if computation is not None and computation.n_flags:
         n = computation.n_flags
         said = "One assessor is flagged." if n == 1 else f"{n} assessors are flagged."
-        words = "They are surely more often wrong than right: look at the evidence before you act."
+        words = "Significantly more often wrong than right. Review the evidence before acting."
         found.append(
             _need(
                 "warn",
@@ -105,19 +105,19 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
             if n == 1
             else f"{n} documents are held longer than agreed."
         )
-        words = "They go to whoever asks next; you may release them at once."
+        words = "They are reassigned automatically; you can release them now."
         found.append(_need("info", said, words, reverse("console:manage-leases", args=[row.pk]), "See them"))
     computation, activity = shown["computation"], shown["activity"]
     hours = activity.get("hours", {})
     if done["left"] and hours and not done["leased"]:
         newest = timezone.datetime.fromisoformat(f"{max(hours)}:59:59+00:00")
         if now - newest > SILENT_AFTER:
-            words = f"The last judgment came on {newest:%Y-%m-%d}, and {done['left']:,} are wanted still."
+            words = f"Last judgment: {newest:%Y-%m-%d}. {done['left']:,} judgments still needed."
             url = reverse("console:assessors", args=[row.pk])
-            found.append(_need("warn", "Nobody has judged for a day.", words, url, "Who could"))
+            found.append(_need("warn", "Nobody has judged for a day.", words, url, "See who can judge"))
     n_counted = sum(pair[0] for pair in activity.get("series", {}).values())
     is_behind = (row.n_stored or 0) > n_counted and activity
     if computation is not None and is_behind and now - computation.created_at > BEHIND_AFTER:
-        words = "Judgments came since, and nothing was computed: is a worker running?"
+        words = "New judgments have not been processed. Is a worker running?"
         found.append(_need("warn", "The numbers are behind.", words, "#draw", "Compute them"))
     return found

@@ -1,4 +1,4 @@
-"""The manager's page "How judges err": all together, in groups, joined; and who changes with time."""
+"""The manager's page "Assessor accuracy": all together, in groups, joined; and who changes with time."""
 
 import uuid
 from typing import Any
@@ -38,7 +38,7 @@ TELLS = {
 
 @managers_only
 def errors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """How judges err, as the newest computation found it."""
+    """Assessor accuracy, as the newest computation found it."""
     row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     computation = latest_computation(campaign=row)
     labels = [f"{grade.value} {grade.label}" for grade in row.scale.grades.all()]

@@ -95,9 +95,9 @@ def _of_collection(row: Any) -> list[tuple[str, bool, bool, str]]:
     texts = f"Missing: {', '.join(lacking)}." if lacking else f"{row.n_topics} topics and their documents."
     runs = "1 run." if row.n_runs == 1 else f"{row.n_runs} runs."
     if row.n_runs < 2:
-        runs += " Two at least are compared."
+        runs += " A comparison needs two runs."
     if not row.has_gold:
-        runs += " No gold answers: then there are no gold checks."
+        runs += " Without gold answers there are no gold checks."
     return [
         ("collection", True, True, row.name),
         ("documents", True, not lacking, texts),

@@ -23,7 +23,7 @@ class ReleaseNotReady(Refused):
 
 class ReleaseDamaged(Refused):
     status = 409
-    title = "The file of this release is not there as it was made"
+    title = "The release file is missing or has been altered"
 
 
 class _Part:

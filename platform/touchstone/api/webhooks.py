@@ -34,7 +34,7 @@ class HostNotAllowed(Refused):
 
 class TooManyWebhooks(Refused):
     status = 409
-    title = f"Nobody has more than {MOST_WEBHOOKS} webhooks that are on; switch one off first"
+    title = f"At most {MOST_WEBHOOKS} active webhooks. Deactivate one first"
 
 
 class WebhookIsOff(Refused):
