@@ -1,6 +1,7 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
 import uuid
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
@@ -10,6 +11,9 @@ from analytics.aggregation.rules import DEFAULT_RULE, aggregation_choices
 from judging.label_aggregation import DEFAULT_LABEL_SCORE
 from judging.models import Assessor, Campaign, Item, Run
 from touchstone.models import Job
+
+if TYPE_CHECKING:
+    from analytics.methods import Method
 
 
 def finite(*fields: str) -> Q:
@@ -105,12 +109,11 @@ class ConfusionEstimate(models.Model):
         return f"{self.scope} {self.label or self.key}"
 
 
-class Method(models.TextChoices):
-    NAIVE = "naive", "Naive (grades as given)"
-    CORRECTED = "corrected", "Corrected by the audit"
-    MATRIX_INVERSE = "matrix-inverse", "Matrix inverse (the papers' method)"
-    IMPORTANCE = "importance", "Importance sampling (the paper's Eq 3 to 6)"
-    TRUE = "true", "True value (all gold known)"
+def method_choices() -> list[tuple[str, str]]:
+    """Return key and label of the methods, whose libraries load only where somebody asks."""
+    from analytics.methods import choices
+
+    return choices()
 
 
 class Estimate(models.Model):
@@ -122,7 +125,7 @@ class Estimate(models.Model):
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     run_b = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")
     measure = models.CharField(max_length=40)
-    method = models.CharField(max_length=20, choices=Method)
+    method = models.CharField(max_length=20, choices=method_choices)
     value = models.FloatField(null=True)
     standard_error = models.FloatField(null=True)
     low = models.FloatField(null=True)
@@ -178,6 +181,13 @@ class Estimate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run} {self.measure} {self.method}"
+
+    @property
+    def registered_method(self) -> "Method":
+        """Return the method's entry in the registry: its words, and what it declares."""
+        from analytics.methods import method_of
+
+        return method_of(self.method)
 
 
 class Flag(models.Model):

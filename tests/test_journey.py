@@ -16,7 +16,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from analytics.models import Computation, Estimate, Method
+from analytics.models import Computation, Estimate
 from analytics.services.recomputation import latest_computation, start_due_recomputations
 from judging.models import Campaign, Collection, GoldAnswer, Judgment, Slot
 from touchstone.models import Job, User
@@ -275,7 +275,7 @@ def read_the_results(story: Story) -> None:
     pair = Estimate.objects.filter(
         computation=story.computation, measure="DCG@10", run__run_id="good", run_b__run_id="poor"
     )
-    difference, true = pair.get(method=Method.CORRECTED), pair.get(method=Method.TRUE)
+    difference, true = pair.get(method="corrected"), pair.get(method="true")
     assert abs(difference.value - true.value) < 4 * difference.standard_error
     asked = {"a": "good", "b": "poor", "measure": "DCG@10"}
     page = story.rhea.get(story.page("console:pair"), asked).content.decode()

@@ -22,27 +22,25 @@ from analytics.charts.theme import (
     printable,
     shortened,
 )
+from analytics.methods import METHODS, REPORTED
 
 LANE = 18  # height of one method of one run
 NARROW_LANE = 14  # the same where there are many
 MANY_LANES = 60
 
-# Colour is never the only difference: each method has its own shape.
-METHOD_FILL = {
-    "naive": SURFACE,
-    "corrected": GOLD,
-    "matrix inverse": BRONZE,
-    "importance sampling": INFO,
-    "true value": INK,
-}
-METHOD_STROKE = METHOD_FILL | {"naive": INK_SOFT}
-METHOD_SHAPE = {
-    "naive": "circle",
-    "corrected": "circle",
-    "matrix inverse": "square",
-    "importance sampling": "triangle-up",
-    "true value": "diamond",
-}
+# Fill, stroke and shape, given to the methods in their order. Colour is never the only difference.
+LOOKS = (
+    (SURFACE, INK_SOFT, "circle"),
+    (GOLD, GOLD, "circle"),
+    (BRONZE, BRONZE, "square"),
+    (INFO, INFO, "triangle-up"),
+    (INK, INK, "diamond"),
+    (INK_SOFT, INK_SOFT, "cross"),
+    (BRONZE, BRONZE, "triangle-down"),
+    (INFO, INFO, "triangle-left"),
+    (INK, INK, "triangle-right"),
+)
+FILL, STROKE, SHAPE = range(3)  # of a look
 FOREST_COLUMNS = ("label", "method", "value", "low", "high", "note")
 TOPIC_COLUMNS = ("topic", "value", "low", "high")
 
@@ -51,9 +49,8 @@ TOPIC_COLUMNS = ("topic", "value", "low", "high")
 class ForestRow:
     """One line of a forest plot: a run's value by one method with its interval, or the reason it has none.
 
-    `method` is one of "naive", "corrected", "matrix inverse", "importance sampling", "true value". A row with `refused`
-    text shows that text in place of the mark, and its numbers are not looked at. A value of None or NaN is not
-    estimable; a value without ends is a point without a line.
+    `method` is the short name of a method. A row with `refused` text shows that text in place of the mark, and its
+    numbers are not looked at. A value of None or NaN is not estimable; a value without ends is a point without a line.
     """
 
     label: str
@@ -62,6 +59,15 @@ class ForestRow:
     low: float | None = None
     high: float | None = None
     refused: str = ""
+
+
+def method_looks() -> dict[str, tuple[str, str, str]]:
+    """Return fill, stroke and shape of every method, by its short name.
+
+    >>> method_looks()["corrected"][2]
+    'circle'
+    """
+    return {method.short: LOOKS[place % len(LOOKS)] for place, method in enumerate(METHODS)}
 
 
 def forest(
@@ -108,7 +114,9 @@ def topic_differences(
         raise ValueError(f"topics and their numbers must be as many, at least 1, got {[*map(len, columns)]}")
     if len({*topic_ids}) != len(topic_ids):
         raise ValueError("topic_ids must be different")
-    rows = tuple(ForestRow(topic, "corrected", v, lo, hi) for topic, v, lo, hi in zip(*columns, strict=True))
+    rows = tuple(
+        ForestRow(topic, REPORTED.short, v, lo, hi) for topic, v, lo, hi in zip(*columns, strict=True)
+    )
     _check_forest(rows, None)
     return _topics(rows, title, description, measure)
 
@@ -133,9 +141,10 @@ def _check_forest(rows: Sequence[ForestRow], reference: float | None) -> None:
     if reference is not None and not math.isfinite(reference):
         raise ValueError(f"reference must be finite, got {reference}")
     seen: set[tuple[str, str]] = set()
+    looks = method_looks()
     for row in rows:
-        if row.method not in METHOD_SHAPE:
-            raise ValueError(f"method must be one of {list(METHOD_SHAPE)}, got {row.method!r}")
+        if row.method not in looks:
+            raise ValueError(f"method must be one of {list(looks)}, got {row.method!r}")
         if (row.label, row.method) in seen:
             raise ValueError(f"label and method must not repeat, got {(row.label, row.method)} twice")
         seen.add((row.label, row.method))
@@ -152,7 +161,8 @@ def _forest(
     alt = altair()
 
     labels = labels_of(row.label for row in rows)
-    methods = [method for method in METHOD_SHAPE if any(row.method == method for row in rows)]
+    looks = method_looks()
+    methods = [method for method in looks if any(row.method == method for row in rows)]
     shown = [_record(row, labels) for row in rows if row.value is not None]
     refused = [
         {"label": labels[row.label], "method": row.method, "text": f"{row.method}: {printable(row.refused)}"}
@@ -170,8 +180,8 @@ def _forest(
     axis = alt.Axis(title=printable(measure), tickCount=5, grid=True)
     legend = alt.Legend(orient="bottom", columns=2, title=None)
 
-    def by_method(channel: Any, looks: dict[str, str]) -> Any:
-        domain = alt.Scale(domain=drawn, range=[looks[method] for method in drawn])
+    def by_method(channel: Any, look: int) -> Any:
+        domain = alt.Scale(domain=drawn, range=[looks[method][look] for method in drawn])
         return channel("method:N", scale=domain, legend=legend if drawn else None)
 
     lines = [row for row in shown if row["low"] is not None]
@@ -182,16 +192,16 @@ def _forest(
         .encode(
             x=alt.X("low:Q", scale=scale, axis=axis),
             x2="high:Q",
-            stroke=by_method(alt.Stroke, METHOD_STROKE),
+            stroke=by_method(alt.Stroke, STROKE),
             **y,
         ),
         alt.Chart(_data(shown))
         .mark_point(size=75, strokeWidth=2, opacity=1)
         .encode(
             x=alt.X("value:Q", scale=scale, axis=axis),
-            fill=by_method(alt.Fill, METHOD_FILL),
-            stroke=by_method(alt.Stroke, METHOD_STROKE),
-            shape=by_method(alt.Shape, METHOD_SHAPE),
+            fill=by_method(alt.Fill, FILL),
+            stroke=by_method(alt.Stroke, STROKE),
+            shape=by_method(alt.Shape, SHAPE),
             **y,
         ),
         _words(refused).encode(text="text:N", **y),

@@ -19,7 +19,7 @@ from analytics.papers.refusals import rate
 from analytics.planning.purchases import Purchase as Purchase
 from analytics.planning.purchases import next_purchase as next_purchase
 
-METHODS = {
+PLANS = {
     "independent audits": "Eq 7 and 10: an audit for each system",
     "shared audit": "one audit for both systems, same judges and period",
     "calibration": "an audit of each system's own documents; gold and bronze used together",
@@ -215,7 +215,7 @@ def difference_plans(
     power: float = 0.8,
     level: float = 0.05,
 ) -> dict[str, Plan]:
-    """Return a plan per entry of `METHODS` for a wanted corrected difference Delta of two systems and power.
+    """Return a plan per entry of `PLANS` for a wanted corrected difference Delta of two systems and power.
 
     `topic_variance` is s^2 of a system's bronze value over topics, `prevalence` the mean m_G of both. Independent
     audits, calibration and gold only: each system to SE/sqrt 2. Shared audit:
@@ -235,9 +235,7 @@ def difference_plans(
         topic_variance, w, separation=d, **costs, standard_error=error / math.sqrt(2)
     )
     plans = {
-        name: Plan(one.bronze, one.gold, 2 * one.cost, error)
-        for name, one in alone.items()
-        if name in METHODS
+        name: Plan(one.bronze, one.gold, 2 * one.cost, error) for name, one in alone.items() if name in PLANS
     }
     spread = difference**2 * (sensitivity * (1 - sensitivity) / p + specificity * (1 - specificity) / (1 - p))
     plans["shared audit"] = split(
@@ -248,4 +246,4 @@ def difference_plans(
         cost_gold=cost_gold,
         standard_error=error,
     )
-    return {name: plans[name] for name in METHODS}
+    return {name: plans[name] for name in PLANS}

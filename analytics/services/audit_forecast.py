@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from analytics.estimation.estimators import Floats, Refusal
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
-from analytics.models import AuditForecast, Computation, Method
+from analytics.methods import REPORTED
+from analytics.models import AuditForecast, Computation
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
@@ -82,7 +83,7 @@ def _target(computation: Computation, arrays: CampaignArrays, measure: str) -> t
     """Return the pair or run asked about whose half-width is the median of all asked, and this; else the first."""
     asked = asked_targets(arrays.draw, [run.run_id for run in arrays.runs])
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
-    rows = computation.estimates.filter(measure=measure, method=Method.CORRECTED, value__isnull=False)
+    rows = computation.estimates.filter(measure=measure, method=REPORTED.key, value__isnull=False)
     widths: dict[Target, float] = {}
     ends: Iterable[tuple[Any, ...]] = rows.values_list("run_id", "run_b_id", "low", "high")
     for run, run_b, low, high in ends:

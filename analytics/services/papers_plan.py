@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from analytics.models import Computation, ConfusionEstimate, Method
-from analytics.planning.planner import METHODS, Plan, difference_plans
+from analytics.methods import NAIVE, REPORTED
+from analytics.models import Computation, ConfusionEstimate
+from analytics.planning.planner import PLANS, Plan, difference_plans
 from judging.models import Campaign
 from sampling.frames import newest_draw
 from sampling.measures.registry import parse_linear
@@ -53,7 +54,7 @@ def papers_plans(
         PapersPlan(name, words, "topics", by_topic[name])
         if name in PER_TOPIC
         else PapersPlan(name, words, "documents", by_document[name])
-        for name, words in METHODS.items()
+        for name, words in PLANS.items()
     ]
 
 
@@ -72,8 +73,8 @@ def _known(
     rows = computation.estimates.filter(
         measure=measure, run__run_id__in=runs, run_b=None, value__isnull=False
     )
-    corrected: list[Any] = list(rows.filter(method=Method.CORRECTED).values_list("value", flat=True))
-    naive = rows.filter(method=Method.NAIVE, topics_standard_error__isnull=False)
+    corrected: list[Any] = list(rows.filter(method=REPORTED.key).values_list("value", flat=True))
+    naive = rows.filter(method=NAIVE.key, topics_standard_error__isnull=False)
     errors: list[Any] = list(naive.values_list("topics_standard_error", flat=True))
     draw = newest_draw(campaign)
     if len(corrected) < len(runs) or len(errors) < len(runs) or draw is None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation.estimators import Z95, Refusal
-from analytics.models import Computation, ConfusionEstimate, Estimate, Method
+from analytics.methods import REPORTED
+from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.papers.calibration import informativeness
 from analytics.planning.planner import Purchase, bronze_worth, error_for_power, next_purchase
 from analytics.services.papers_plan import PapersPlan, papers_plans
@@ -158,7 +159,7 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
 
 def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
     """Return the corrected estimate; of a pair in the order in which it is stored, which does not matter here."""
-    rows = computation.estimates.filter(measure=terms.measure, method=Method.CORRECTED)
+    rows = computation.estimates.filter(measure=terms.measure, method=REPORTED.key)
     if not terms.against:
         return rows.filter(run__run_id=terms.run, run_b=None).first()
     pair = rows.filter(

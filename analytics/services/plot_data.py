@@ -6,18 +6,12 @@ from typing import Any
 import numpy as np
 
 from analytics.charts import Chart, ForestRow, difference_matrix, forest, rank_matrix
-from analytics.models import Computation, Estimate, Method
+from analytics.methods import REPORTED, method_of, ranked_methods
+from analytics.models import Computation, Estimate
 from analytics.services.ranking import ranking_of
 from analytics.services.verdicts import adjusted_p_values, estimates_of, pair_estimates
 from judging.models import Run
-
-PLOTTED = {
-    Method.NAIVE: "naive",
-    Method.CORRECTED: "corrected",
-    Method.MATRIX_INVERSE: "matrix inverse",
-    Method.IMPORTANCE: "importance sampling",
-    Method.TRUE: "true value",
-}
+from sampling.measures.registry import parse_measure
 
 
 def run_forest(computation: Computation | None, measure: str) -> Chart | None:
@@ -27,11 +21,12 @@ def run_forest(computation: Computation | None, measure: str) -> Chart | None:
 
 def forest_of_runs(estimates: list[Estimate], measure: str) -> Chart | None:
     """Return the forest plot of these estimates; None without any."""
+    estimates = _served(estimates, measure)
     if not estimates:
         return None
     best: dict[int, float] = {}
-    for method in (Method.NAIVE, Method.CORRECTED):
-        best |= {e.run_id: e.value for e in estimates if e.method == method and e.value is not None}
+    for method in reversed(ranked_methods()):
+        best |= {e.run_id: e.value for e in estimates if e.method == method.key and e.value is not None}
     in_order = sorted(estimates, key=lambda e: (-best.get(e.run_id, 0.0), e.run.run_id))
     return forest(
         [_row(e, e.run.run_id) for e in in_order],
@@ -50,6 +45,7 @@ def pair_forest(
 ) -> Chart | None:
     """Return the difference of two runs by every method; `estimates` if they were read already."""
     found = pair_estimates(computation, measure, run_a, run_b) if estimates is None else estimates
+    found = _served(found, measure)
     if not found:
         return None
     title = f"Difference in {measure}"
@@ -58,11 +54,16 @@ def pair_forest(
     return forest([_row(e, label) for e in found], title, words, title, reference=0.0)
 
 
+def _served(estimates: list[Estimate], measure: str) -> list[Estimate]:
+    """Return the estimates by methods that serve the measure, and by the one to report."""
+    return [e for e in estimates if e.registered_method.is_shown(parse_measure(measure))]
+
+
 def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
-    """Return the corrected differences of all pairs with Holm's adjusted p, the runs in the order of their values."""
+    """Return the reported differences of all pairs with Holm's adjusted p, the runs in the order of their values."""
     if computation is None:
         return None
-    corrected = computation.estimates.filter(measure=measure, method=Method.CORRECTED)
+    corrected = computation.estimates.filter(measure=measure, method=REPORTED.key)
     own: Iterable[tuple[Any, ...]] = corrected.filter(run_b=None).values_list("run", "run__run_id", "value")
     runs = sorted(own, key=lambda row: (row[2] is None, -(row[2] or 0.0), row[1]))
     if len(runs) < 2:
@@ -82,7 +83,7 @@ def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
         tables["high"].tolist(),
         tables["p"].tolist(),
         title=f"Differences in {measure}",
-        description=f"Corrected differences in {measure} of all pairs of runs, with Holm's adjusted p",
+        description=f"Differences in {measure} of all pairs of runs, {REPORTED.short}, with Holm's adjusted p",
         measure=measure,
     )
 
@@ -96,9 +97,7 @@ def _put(tables: dict[str, Any], a: int, b: int, numbers: list[float], p: float 
         tables["p"][a, b] = tables["p"][b, a] = p
 
 
-def rank_picture(
-    computation: Computation | None, measure: str, method: str = Method.CORRECTED.value
-) -> Chart | None:
+def rank_picture(computation: Computation | None, measure: str, method: str = REPORTED.key) -> Chart | None:
     """Return the chance of every rank for every run; None where there is no ranking."""
     found = ranking_of(computation=computation, measure=measure, method=method)
     if found.refusal:
@@ -112,7 +111,7 @@ def rank_picture(
 
 
 def _row(estimate: Estimate, label: str) -> ForestRow:
-    method = PLOTTED[Method(estimate.method)]
+    method = method_of(estimate.method).short
     if estimate.value is None:
         return ForestRow(label, method, refused=estimate.refusal)
     return ForestRow(label, method, estimate.value, estimate.low, estimate.high)

@@ -19,7 +19,8 @@ from analytics.estimation.ranking import (
     rank_probabilities,
     tau_interval,
 )
-from analytics.models import Computation, Method
+from analytics.methods import REPORTED, method_of, ranked_methods
+from analytics.models import Computation
 from analytics.services.verdicts import SURE
 
 SEED = 20161109  # the same estimates give the same chances
@@ -27,7 +28,6 @@ DRAWS = 5_000
 KEPT = 16  # rankings: a computation never changes
 _kept: OrderedDict[tuple[Any, ...], "Ranking"] = OrderedDict()
 _lock = threading.Lock()
-RANKED = (Method.CORRECTED, Method.NAIVE)  # methods with an interval of every pair that may be read so
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,15 @@ class _Pairs:
     n_unknown: int
 
 
-def ranking_of(*, computation: Computation | None, measure: str, method: str = Method.CORRECTED) -> Ranking:
+def ranking_of(*, computation: Computation | None, measure: str, method: str = REPORTED.key) -> Ranking:
     """Return the ranking of the runs that have an estimate by the method.
 
     A difference's error is taken from its 95 % interval (half of it over 1.96), so that every pair is as uncertain as
     its interval says, also where that is t's.
     """
-    if method not in RANKED:
-        return Ranking(measure, method, refusal="only corrected and naive values are ranked")
+    ranked = {one.key: one.short for one in ranked_methods()}
+    if method not in ranked:
+        return Ranking(measure, method, refusal=f"only {' and '.join(ranked.values())} values are ranked")
     if computation is None:
         return Ranking(measure, method, refusal="nothing was computed yet")
     key = (computation.pk, computation.created_at, measure, str(method))
@@ -163,9 +164,7 @@ def _pairs(
         value, low, high = np.array([row[2:5] for row in kept], dtype=np.float64).T
         variance[first, second] = variance[second, first] = ((high - low) / 2 / Z95) ** 2
         p = np.array([np.nan if row[5] is None else row[5] for row in kept], dtype=np.float64)
-        if (
-            method != Method.CORRECTED
-        ):  # not tested in the database: naive intervals know nothing of judges' errors
+        if not method_of(method).is_tested:  # there are no p-values in the database
             p = _normal_p(value, (high - low) / 2 / Z95)
         tested = np.flatnonzero(np.isfinite(p))
         sure = np.zeros(p.size, dtype=bool)

@@ -13,7 +13,8 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 
 from analytics.frames import CampaignArrays, campaign_arrays
-from analytics.models import Computation, Estimate, Method
+from analytics.methods import ranked_methods
+from analytics.models import Computation, Estimate
 from analytics.services.analyses import finite_json
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimate_rows import unsaved
@@ -22,7 +23,7 @@ from analytics.services.job_queue import newest_job
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress, latest_computation, measures_of
 from analytics.services.reuse import Asked, ReuseRefused, answer
-from analytics.services.verdicts import pair_estimates, verdict
+from analytics.services.verdicts import pair_estimates, reported_of, verdict
 from judging.models import Campaign, Run
 from judging.services.errors import ImportRefused, Refused
 from judging.services.files import import_runs
@@ -63,10 +64,9 @@ class RunEstimates:
 
     @property
     def verdict(self) -> str:
-        corrected = next((e for e in self.differences if e.method == Method.CORRECTED), None)
         if self.against is None:
             return ""
-        return verdict(corrected, self.measure, self.run, self.against)
+        return verdict(reported_of(self.differences), self.measure, self.run, self.against)
 
 
 # -- taking it ------------------------------------------------------------------------------------------------
@@ -168,9 +168,9 @@ def _rival(campaign: Campaign, run: Run, against: str) -> Run | None:
 
 
 def _best(computation: Computation, measure: str) -> Run | None:
-    for method in (Method.CORRECTED, Method.NAIVE):
+    for method in ranked_methods():
         known = computation.estimates.filter(
-            measure=measure, method=method, run_b=None, value__isnull=False
+            measure=measure, method=method.key, run_b=None, value__isnull=False
         ).select_related("run")
         if best := known.order_by("-value", "run__run_id").first():
             return best.run

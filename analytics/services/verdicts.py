@@ -1,13 +1,14 @@
 """What the stored numbers say of a pair of runs: the difference, its p among all pairs, and a sentence to quote."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from analytics.estimation.comparison import holm
-from analytics.models import Computation, Estimate, Method
+from analytics.methods import METHODS, REPORTED
+from analytics.models import Computation, Estimate
 from judging.models import Run
 
-SHOWN = [Method.NAIVE, Method.CORRECTED, Method.MATRIX_INVERSE, Method.IMPORTANCE, Method.TRUE]
 SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted p
 
 
@@ -39,16 +40,19 @@ def estimates_of(computation: Computation | None, measure: str, **conditions: An
     if computation is None:
         return []
     found = computation.estimates.filter(measure=measure, **conditions).select_related("run", "run_b")
-    order = {method: place for place, method in enumerate(SHOWN)}
-    return sorted(
-        found, key=lambda e: (e.run.run_id, e.run_b.run_id if e.run_b else "", order[Method(e.method)])
-    )
+    order = {method.key: place for place, method in enumerate(METHODS)}
+    return sorted(found, key=lambda e: (e.run.run_id, e.run_b.run_id if e.run_b else "", order[e.method]))
 
 
 def pair_estimates(computation: Computation | None, measure: str, run_a: Run, run_b: Run) -> list[Estimate]:
     """Return the estimates of run_a minus run_b; stored the other way round, they are turned."""
     direct = estimates_of(computation, measure, run=run_a, run_b=run_b)
     return direct or [turned(e) for e in estimates_of(computation, measure, run=run_b, run_b=run_a)]
+
+
+def reported_of(estimates: Iterable[Estimate]) -> Estimate | None:
+    """Return the estimate by the method to report, or None."""
+    return next((e for e in estimates if e.method == REPORTED.key), None)
 
 
 def turned(estimate: Estimate) -> Estimate:
@@ -66,9 +70,7 @@ def turned(estimate: Estimate) -> Estimate:
     return estimate
 
 
-def adjusted_p_values(
-    computation: Computation | None, measure: str, method: str = Method.CORRECTED.value
-) -> Adjusted:
+def adjusted_p_values(computation: Computation | None, measure: str, method: str = REPORTED.key) -> Adjusted:
     """Return Holm's p of all pairs of the measure that were tested, whichever of them are asked for."""
     if computation is None:
         return Adjusted({})

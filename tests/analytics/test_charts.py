@@ -24,8 +24,8 @@ from chart_samples import (
 
 from analytics import charts
 from analytics.charts import ForestRow
-from analytics.charts.forests import METHOD_SHAPE
 from analytics.charts.theme import SURFACE
+from analytics.methods import METHODS
 
 HOSTILE = "<script>alert('run')</script>\" onload=\"x\x00&"
 
@@ -140,9 +140,9 @@ def test_every_method_of_a_run_has_a_lane_of_its_own():
 
 
 def test_methods_differ_in_shape_or_filling_and_not_in_colour_alone():
-    root = parse(forest([ForestRow("a", method, 0.4, 0.3, 0.5) for method in METHOD_SHAPE]))
+    root = parse(forest([ForestRow("a", method.short, 0.4, 0.3, 0.5) for method in METHODS]))
     looks = {(m.get("d"), m.get("fill") == SURFACE) for m in marks(root, "symbol")}
-    assert len(looks) == len(METHOD_SHAPE)
+    assert len(looks) == len(METHODS)
 
 
 def test_a_refused_row_is_shown_as_its_reason():

@@ -16,7 +16,6 @@ from small_campaign import (
 )
 
 from analytics.frames import campaign_arrays
-from analytics.models import Method
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import recompute
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign, open_campaign
@@ -63,7 +62,7 @@ def row_of(campaign, method, run, run_b=None, measure="DCG@10"):
 def test_a_draw_with_replacement_gives_the_papers_mean_over_draws(tmp_path):
     campaign = undrawn(tmp_path)
     judged(campaign, PAPER)
-    row = row_of(campaign, Method.IMPORTANCE, "run0", "run1")
+    row = row_of(campaign, "importance", "run0", "run1")
     frame = load_frame(newest_draw(campaign))
     g = weights_in(frame, "run0") - weights_in(frame, "run1")
     times, q = frame["times_1"].to_numpy(), frame["single_1"].to_numpy()
@@ -78,7 +77,7 @@ def test_a_draw_with_replacement_gives_the_papers_mean_over_draws(tmp_path):
 def test_a_run_that_a_pure_pair_design_leaves_out_is_refused_for_want_of_support(tmp_path):
     campaign = undrawn(tmp_path)
     judged(campaign, PAPER)
-    row = row_of(campaign, Method.IMPORTANCE, "run2")
+    row = row_of(campaign, "importance", "run2")
     assert row.value is None
     assert "this design can never draw" in row.refusal
 
@@ -86,7 +85,7 @@ def test_a_run_that_a_pure_pair_design_leaves_out_is_refused_for_want_of_support
 def test_with_replacement_the_naive_number_counts_every_judgment_once(tmp_path):
     campaign = undrawn(tmp_path)
     judged(campaign, PAPER)
-    row = row_of(campaign, Method.NAIVE, "run0", "run1")
+    row = row_of(campaign, "naive", "run0", "run1")
     frame = load_frame(newest_draw(campaign))
     g = weights_in(frame, "run0") - weights_in(frame, "run1")
     n, q = frame["times_1"].sum(), frame["single_1"].to_numpy()
@@ -100,7 +99,7 @@ def test_with_replacement_the_naive_number_counts_every_judgment_once(tmp_path):
 def test_an_exact_count_is_estimated_with_the_variance_of_a_fixed_size_in_every_topic(tmp_path):
     campaign = undrawn(tmp_path)
     judged(campaign, Design("system", ("run0",), "DCG@10", DEPTH, 24, selection="pareto"))
-    row = row_of(campaign, Method.NAIVE, "run0")
+    row = row_of(campaign, "naive", "run0")
     frame = load_frame(newest_draw(campaign))
     arrays = campaign_arrays(campaign)
     drawn = frame["drawn_in"].to_numpy() > 0

@@ -8,7 +8,7 @@ from django.urls import reverse
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, make_undrawn, truth_of
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
-from analytics.models import Computation, Estimate, Method
+from analytics.models import Computation, Estimate
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
 from console.researcher.results_page import runs_in_order
@@ -87,7 +87,7 @@ def store(campaign, values, *, error=0.01, pair_error=0.01, runs=None, measure="
         seconds=1,
     )
     rows = []
-    for method in (Method.NAIVE, Method.CORRECTED):
+    for method in ("naive", "corrected"):
         shared = {"computation": made, "measure": measure, "method": method, "n": 60}
         for run, value in zip(runs, values, strict=True):
             low, high = value - 1.96 * error, value + 1.96 * error
@@ -109,7 +109,7 @@ def store(campaign, values, *, error=0.01, pair_error=0.01, runs=None, measure="
                     low=low,
                     high=high,
                     standard_error=pair_error,
-                    p_value=p if method == Method.CORRECTED else None,
+                    p_value=p if method == "corrected" else None,
                 )
             )
     Estimate.objects.bulk_create(rows)

@@ -24,7 +24,6 @@ from analytics.estimation.estimate import estimate, in_columns
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.topics import over_topics
 from analytics.frames import CampaignArrays, campaign_arrays
-from analytics.models import Method
 from analytics.services.estimate_rows import columns
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import recompute
@@ -276,7 +275,7 @@ def test_a_scale_without_gains_serves_binary_measures_and_says_why_no_other(tmp_
     draw(campaign=campaign, design=Design("pool", (), "P@10", DEPTH, 42), seed=3)
     open_campaign(campaign=campaign, actor=None)
     judge_all(campaign, [make_assessor(campaign, name) for name in ("ann", "ben")])
-    rows = recompute(campaign=campaign).estimates.filter(run__run_id="run0", run_b=None, method=Method.NAIVE)
+    rows = recompute(campaign=campaign).estimates.filter(run__run_id="run0", run_b=None, method="naive")
     assert rows.get(measure="P@10").value == pytest.approx(
         np.mean([(place + topic) % 4 > 0 for topic in range(3) for place in range(10)]), abs=1e-9
     )

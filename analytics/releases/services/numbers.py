@@ -10,7 +10,8 @@ from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
 from analytics.frames import CampaignArrays
-from analytics.models import Computation, ConfusionEstimate, Estimate, Method
+from analytics.methods import TRUTH
+from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import Used
 from analytics.releases.tables import ITEMS
@@ -52,7 +53,7 @@ def no_inputs(campaign: Campaign, reason: str) -> Inputs:
 def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation) -> Inputs:
     """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
     names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
-    knows_truth = computation.estimates.filter(method=Method.TRUE).exists()
+    knows_truth = computation.estimates.filter(method=TRUTH.key).exists()
     measures, predicted = _predictions(campaign, arrays, names)
     order = np.argsort(arrays.label_judgment, kind="stable")
     checks = np.argsort(arrays.check_judgment, kind="stable")

@@ -8,7 +8,8 @@ import numpy as np
 
 from analytics.estimation.estimators import Refusal
 from analytics.frames import CampaignArrays
-from analytics.models import Estimate, JudgingConditions, Method
+from analytics.methods import reported_first
+from analytics.models import Estimate, JudgingConditions
 from analytics.papers.assumption import assumption_result, assumption_sentences
 from analytics.services.analyses.binary import binary_lines, drift_words
 from analytics.services.analyses.context import Case, case
@@ -19,19 +20,9 @@ from analytics.services.assumptions import what_forbids
 from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
 
-STORED = {
-    Method.CORRECTED: ("Corrected by the audit: the reported number", "Touchstone"),
-    Method.NAIVE: ("Naive: grades as given", ""),
-    Method.MATRIX_INVERSE: (
-        "Matrix inverse, each assessor's own",
-        "c = inverse of J_a times v, for every assessor; generalises Goldberg et al. (2017), Eq 18",
-    ),
-    Method.TRUE: ("True value, all gold known", ""),
-}
 NO_AUDIT = (
     "no audit with recorded probabilities is complete, and gold checks alone claim no interval: see the range"
 )
-STORED_NOTE = {Method.NAIVE: "Its interval knows nothing of the judges' errors"}
 
 
 def papers(
@@ -97,19 +88,19 @@ def stored_lines(campaign: Campaign, wanted: Wanted) -> Iterator[Line]:
     if computation is None:
         return
     runs = (wanted.run, wanted.against)
-    rows = computation.estimates.filter(measure=wanted.measure, method__in=STORED, run__run_id__in=runs)
+    rows = computation.estimates.filter(measure=wanted.measure, run__run_id__in=runs)
     by_runs = {
         (e.run.run_id, e.run_b.run_id if e.run_b else "", e.method): e
         for e in rows.select_related("run", "run_b")
     }
     for of, pair in (("difference", runs), ("run", (wanted.run, "")), ("against", (wanted.against, ""))):
-        for method, (name, source) in STORED.items():
-            kind = "exact" if method == Method.TRUE else "interval"
-            line = Line(of, name, source, kind=kind, note=STORED_NOTE.get(method, ""))
-            if (*pair, method) in by_runs:
-                yield _stored(line, by_runs[*pair, method], 1)
-            elif (*pair[::-1], method) in by_runs:
-                yield _stored(line, by_runs[*pair[::-1], method], -1)
+        for method in reported_first():
+            kind = "exact" if method.is_exact else "interval"
+            line = Line(of, method.label, method.credit, kind=kind, note=method.help)
+            if (*pair, method.key) in by_runs:
+                yield _stored(line, by_runs[*pair, method.key], 1)
+            elif (*pair[::-1], method.key) in by_runs:
+                yield _stored(line, by_runs[*pair[::-1], method.key], -1)
 
 
 def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
@@ -124,7 +115,11 @@ def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
 
 def _over_topics(estimate: Estimate, sign: int) -> str:
     """Return the interval with the topics as a sample: the papers' intervals have them so too."""
-    if estimate.method != Method.CORRECTED or estimate.topics_low is None or estimate.topics_high is None:
+    if (
+        not estimate.registered_method.is_reported
+        or estimate.topics_low is None
+        or estimate.topics_high is None
+    ):
         return ""
     low, high = sorted((sign * estimate.topics_low, sign * estimate.topics_high))
     return f"With the topics as a sample, as in the papers: {low:.3f} to {high:.3f}"

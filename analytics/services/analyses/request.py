@@ -1,6 +1,6 @@
 """What an analysis is asked, and the lines of its answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analytics.estimation.estimators import Estimate, Refusal
 from judging.services.errors import Refused
@@ -62,15 +62,7 @@ def refused(line: Line, refusal: Refusal | str) -> Line:
             else ""
         )
         reason = refusal.reason + needed
-    return Line(
-        line.of,
-        line.name,
-        line.source,
-        kind=line.kind,
-        one_audit=line.one_audit,
-        note=line.note,
-        refusal=reason,
-    )
+    return replace(line, value=None, low=None, high=None, p_value=None, refusal=reason)
 
 
 def filled(line: Line, found: Estimate | Refusal, p_value: float | None = None) -> Line:
@@ -78,15 +70,4 @@ def filled(line: Line, found: Estimate | Refusal, p_value: float | None = None) 
     if isinstance(found, Refusal):
         return refused(line, found)
     note = sentences(line.note, found.warning)
-    return Line(
-        line.of,
-        line.name,
-        line.source,
-        found.value,
-        found.low,
-        found.high,
-        p_value,
-        line.kind,
-        line.one_audit,
-        note,
-    )
+    return replace(line, value=found.value, low=found.low, high=found.high, p_value=p_value, note=note)

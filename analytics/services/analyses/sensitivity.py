@@ -10,7 +10,7 @@ import numpy as np
 from analytics.aggregation import rules
 from analytics.estimation.estimators import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
-from analytics.models import Method
+from analytics.methods import NAIVE, REPORTED, Method, ranked_methods
 from analytics.services.analyses.agreement import tiers_of
 from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.analyses.variants import (
@@ -43,7 +43,7 @@ class Variant:
 
     group: str
     label: str
-    method: str
+    method: Method
     make: Callable[[], Numbers]
     note: str = ""
 
@@ -65,13 +65,13 @@ def sensitivity(
         told.append(_as_json(variant, variant.make(), base, pair, names))
     shown = _best(base)[:SHOWN_RUNS]
     return {
-        "method": str(method),
+        "method": method.key,
         "runs": [names[run] for run in shown],
         "n_runs": len(names),
         "n_pairs": base.verdict.size,
         "n_apart": int(np.isin(base.verdict, (1, -1)).sum()),
         "pair": [names[run] for run in _ends(pair, base.n_runs)],
-        "base": {"method": str(method), "refusal": base.reason, **_values(base, pair, shown)},
+        "base": {"method": method.key, "refusal": base.reason, **_values(base, pair, shown)},
         "n_assessors": len(np.unique(arrays.label_assessor)),
         "n_left_out": sum(variant.group == "assessor" for variant in variants),
         "variants": told,
@@ -79,14 +79,12 @@ def sensitivity(
 
 
 def _reported(basis: Basis, measure: str) -> tuple[Numbers, Method]:
-    """Return the corrected numbers, or the naive ones while there are none."""
-    found = numbers(basis, measure, Method.CORRECTED)
-    if not found.reason:
-        return found, Method.CORRECTED
-    naive = numbers(basis, measure, Method.NAIVE)
-    if naive.reason:
-        raise AnalysisRefused(naive.reason)
-    return naive, Method.NAIVE
+    """Return the numbers to report, or those of the next ranked method while there are none."""
+    for method in ranked_methods():
+        found = numbers(basis, measure, method)
+        if not found.reason:
+            return found, method
+    raise AnalysisRefused(found.reason)
 
 
 def _variants(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
@@ -100,9 +98,7 @@ def _variants(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
 
 
 def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
-    naive = Variant(
-        "tier", "all grades as given", Method.NAIVE.value, lambda: numbers(basis, measure, Method.NAIVE)
-    )
+    naive = Variant("tier", "all grades as given", NAIVE, lambda: numbers(basis, measure, NAIVE))
     if not parse_measure(measure).kind.is_sum:
         yield naive
         return
@@ -110,7 +106,7 @@ def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
         yield Variant(
             "tier",
             f"{tier.name} tier alone",
-            Method.NAIVE.value,
+            NAIVE,
             lambda tier=tier: of_tier(basis, measure, tier.grade, tier.probability),  # type: ignore[misc]
             "its audits only, each with one over its chance",
         )
@@ -124,16 +120,16 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
     arrays = basis.arrays
     for name, joined in _joined(arrays).items():
         if isinstance(joined, Refusal):
-            yield Variant("rule", f"{name}, naive", Method.NAIVE.value, _refusing(basis, joined))
+            yield Variant("rule", f"{name}, naive", NAIVE, _refusing(basis, joined))
             continue
         other = Basis(basis.campaign, with_one_grade(arrays, joined), basis.predictions, basis.counts)
         yield Variant(
             "rule",
             f"{name}, naive",
-            Method.NAIVE.value,
-            lambda other=other: numbers(other, measure, Method.NAIVE),  # type: ignore[misc]
+            NAIVE,
+            lambda other=other: numbers(other, measure, NAIVE),  # type: ignore[misc]
         )
-    if method != Method.CORRECTED:
+    if not method.is_reported:
         return
     for score in label_aggregation.LABEL_SCORES:
         if not score.is_compared or score.key == basis.campaign.bronze_score:
@@ -144,8 +140,8 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
         yield Variant(
             "rule",
             score.label,
-            Method.CORRECTED.value,
-            lambda other=other: numbers(other, measure, Method.CORRECTED),  # type: ignore[misc]
+            REPORTED,
+            lambda other=other: numbers(other, measure, REPORTED),  # type: ignore[misc]
             "corrected, with other classes of judgments",
         )
 
@@ -179,7 +175,7 @@ def _times(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
         yield Variant(
             "drift",
             f"{name} half of judgments",
-            str(method),
+            method,
             lambda kept=kept: _again(basis, with_labels(basis.arrays, kept), measure, method),  # type: ignore[misc]
             "of each topic, by when they were given",
         )
@@ -194,7 +190,7 @@ def _leaving_out(basis: Basis, measure: str, method: Method) -> Iterator[Variant
         yield Variant(
             "assessor",
             f"without {pseudonym(basis.campaign, assessor.pk)}",
-            str(method),
+            method,
             lambda place=place: _again(basis, without_assessor(arrays, place), measure, method),  # type: ignore[misc]
             f"{int(count[place]):,} labels, {assessor.tier} tier",
         )
@@ -221,7 +217,7 @@ def _as_json(
     return {
         "group": variant.group,
         "label": variant.label,
-        "method": variant.method,
+        "method": variant.method.key,
         "note": variant.note,
         "refusal": found.reason,
         "tau": _tau(base.value[: base.n_runs], found.value[: base.n_runs]),

@@ -12,20 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.correction import class_moments, corrected
-from analytics.estimation.estimators import Estimates, Floats, all_refused
+from analytics.estimation.audit_correction import from_audit
+from analytics.estimation.correction import class_moments
+from analytics.estimation.estimators import Estimates, Floats, Refusal
+from analytics.estimation.evidence import AuditSample, Evidence, LinearTargets
 from analytics.estimation.labels import merged_classes
+from analytics.estimation.naive import from_grades
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
-from analytics.models import Method
+from analytics.methods import NAIVE, REPORTED
 from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import Basis, Targets, targets_of
+from analytics.services.estimates import Basis, linear_targets
 from analytics.services.predictions import Predictions
-from analytics.services.raw_estimates import as_judged
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
-from sampling.measures.registry import parse_measure
+from sampling.measures.registry import parse_linear, parse_measure
 from sampling.sparse import SparseRuns
 
 MOST_TOPICS = 2000
@@ -41,9 +43,10 @@ def topics(
             f"{wanted.measure} is {kind.noun}, estimated over all topics together; ask about a sum such as DCG or P"
         )
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
-    if basis.not_judged is not None:
-        raise AnalysisRefused(basis.not_judged.reason)
-    targets = targets_of(basis, wanted.measure)
+    evidence = basis.evidence
+    if evidence.not_judged is not None:
+        raise AnalysisRefused(evidence.not_judged.reason)
+    targets = linear_targets(basis, parse_linear(wanted.measure))
     first, second = (_place(arrays, name) for name in (wanted.run, wanted.against))
     for place in (first, second):
         _refuse_settled(targets, place)
@@ -51,11 +54,10 @@ def topics(
     runs = targets.weights.runs
     progress(1, 3, "topic by topic")
     difference = runs.row(first) - runs.row(second)
-    method = Method.NAIVE if basis.not_audited is not None else Method.CORRECTED
-    of_pair = _by_topic(basis, targets, difference, method)
-    naive = of_pair if method == Method.NAIVE else _by_topic(basis, targets, difference, Method.NAIVE)
+    of_pair = _by_topic(evidence, targets, difference, evidence.audit)
+    naive = _by_topic(evidence, targets, difference, None)
     progress(2, 3, "all runs together")
-    of_all = _by_topic(basis, targets, _mean(runs, usable), method)
+    of_all = _by_topic(evidence, targets, _mean(runs, usable), evidence.audit)
     parameters = arrays.draw.parameters["topics"]
     titles = dict(campaign.collection.topics.filter(topic_id__in=parameters).values_list("topic_id", "title"))
     n_judged = np.bincount(arrays.topic_index[arrays.judged], minlength=arrays.n_topics)
@@ -74,7 +76,7 @@ def topics(
     ]
     kept = _most_different(rows)
     return {
-        "method": str(method),
+        "method": (NAIVE if isinstance(evidence.audit, Refusal) else REPORTED).key,
         "n_topics": len(rows),
         "n_runs": len(usable),
         "n_runs_left_out": len(arrays.runs) - len(usable),
@@ -98,7 +100,7 @@ def _place(arrays: CampaignArrays, run_id: str) -> int:
     return place
 
 
-def _refuse_settled(targets: Targets, place: int) -> None:
+def _refuse_settled(targets: LinearTargets, place: int) -> None:
     settled = targets.settled.get(place)
     if settled is not None and hasattr(settled, "reason"):
         raise AnalysisRefused(settled.reason)
@@ -113,31 +115,32 @@ def _mean(runs: SparseRuns, usable: list[int]) -> Floats:
     return runs.item_sums(np.where(mask[runs.run], runs.value, 0.0)) / len(usable)
 
 
-def _by_topic(basis: Basis, targets: Targets, weights: Floats, method: Method) -> Estimates:
-    """Return the estimate of every topic: a target whose weights are those of the topic, times the number of topics."""
-    arrays = basis.arrays
+def _by_topic(
+    evidence: Evidence, targets: LinearTargets, weights: Floats, audit: AuditSample | Refusal | None
+) -> Estimates:
+    """Return the estimate of every topic: a target whose weights are those of the topic, times the number of topics.
+
+    Corrected by the audit, if there is one; else the grades are taken as given.
+    """
     here = np.flatnonzero(weights)
     entries = SparseRuns(
-        arrays.n_topics,
+        evidence.n_topics,
         weights.size,
-        arrays.topic_index[here].astype(np.int32),
+        evidence.topic_index[here].astype(np.int32),
         here.astype(np.int32),
-        weights[here] * arrays.n_topics,
+        weights[here] * evidence.n_topics,
     )
     of_topics = TargetWeights(entries, paired=False)
     totals = of_topics.totals(targets.prediction)
-    prior = targets.prediction[arrays.judged]
-    judged = of_topics.over(arrays.judged)
-    if method == Method.NAIVE:
-        found = as_judged(arrays, judged, targets.utility, basis.chance_judged, prior, totals)
+    prior = targets.prediction[evidence.judged]
+    judged = of_topics.over(evidence.judged)
+    if not isinstance(audit, AuditSample):
+        found = from_grades(evidence, judged, targets.utility, prior, totals)
         # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
         return _instead(found, totals + judged.totals(targets.utility - prior))
-    if basis.not_audited is not None:
-        return all_refused(arrays.n_topics, basis.not_audited)
-    open_ones, f = judged.over(np.flatnonzero(basis.open_to_audits)), prior[basis.open_to_audits]
-    audit = basis.audit
-    found = corrected(open_ones, **audit, gains=targets.gains, prior=f, prior_total=totals).estimates
-    return _instead(found, totals + open_ones.totals(_meaning(audit, targets.gains) - f))
+    found = from_audit(audit, judged, targets.gains, prior, totals).estimates
+    surprise = _meaning(audit, targets.gains) - prior[audit.member]
+    return _instead(found, totals + judged.over(audit.member).totals(surprise))
 
 
 def _instead(found: Estimates, value: Floats) -> Estimates:
@@ -146,11 +149,11 @@ def _instead(found: Estimates, value: Floats) -> Estimates:
     return replace(found, value=np.where(refused, value, found.value))
 
 
-def _meaning(audit: dict[str, Any], gains: Floats) -> Floats:
+def _meaning(audit: AuditSample, gains: Floats) -> Floats:
     """Return by item what its class of grades means on average, by the whole audit."""
-    seen, chance = audit["audited"], audit["audit_probability"]
-    gain = np.where(seen, gains[np.where(seen, audit["gold_grade"], 0)], 0.0)
-    classes = merged_classes(audit["bronze_class"], seen)
+    seen, chance = audit.audited, audit.audit_probability
+    gain = np.where(seen, gains[np.where(seen, audit.gold_grade, 0)], 0.0)
+    classes = merged_classes(audit.bronze_class, seen)
     means: Floats = class_moments(
         classes, seen, gain, np.where(chance == 0, 1.0, chance), float(np.ptp(gains))
     )[0]

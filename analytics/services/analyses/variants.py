@@ -6,19 +6,14 @@ import numpy as np
 
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimators import Estimates, Floats, Refusal, all_refused, difference_estimator
+from analytics.estimation.evidence import Targets
 from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
-from analytics.models import Method
-from analytics.services.estimate_rows import EstimateColumns, Settled, columns
-from analytics.services.estimates import (
-    Basis,
-    corrected_estimates,
-    estimate_columns,
-    naive_estimates,
-    targets_of,
-)
+from analytics.methods import NAIVE, Method
+from analytics.services.estimate_rows import EstimateColumns, columns
+from analytics.services.estimates import Basis, linear_targets, targets_of
 from analytics.services.verdicts import SURE
-from sampling.measures.registry import parse_measure
+from sampling.measures.registry import parse_linear, parse_measure
 
 NOT_ESTIMABLE = 9
 
@@ -44,17 +39,9 @@ class Numbers:
 
 
 def numbers(basis: Basis, measure: str, method: Method) -> Numbers:
-    """Return the naive or the corrected numbers of a measure."""
-    if not parse_measure(measure).kind.is_sum:
-        found = next(table for table in estimate_columns(basis, measure) if table.method == method)
-        return _told(found)
-    targets = targets_of(basis, measure)
-    made = (
-        corrected_estimates(basis, targets)[0]
-        if method == Method.CORRECTED
-        else naive_estimates(basis, targets)[0]
-    )
-    return _told(_columns(measure, method, targets.weights.pairs, made, targets.settled))
+    """Return the numbers of a measure by a method."""
+    targets = targets_of(basis, parse_measure(measure))
+    return _told(_columns(targets, method, method.answer(basis.evidence, targets).these_topics))
 
 
 def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
@@ -62,7 +49,7 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
 
     `chance` [judged] is that of being asked about, given that it was judged; 0 where that could not be.
     """
-    targets = targets_of(basis, measure)
+    targets = linear_targets(basis, parse_linear(measure))
     arrays, open_to = basis.arrays, np.asarray(chance > 0)
     refused = arrays.not_covered(open_to, "item that this tier could have judged")
     members = np.flatnonzero(open_to & (grade >= 0))
@@ -79,17 +66,14 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
             prior=targets.prediction[arrays.judged[members]],
             prior_total=targets.prior_total,
         )
-    return _told(_columns(measure, Method.NAIVE, targets.weights.pairs, made, targets.settled))
+    return _told(_columns(targets, NAIVE, made))
 
 
-def _columns(
-    measure: str,
-    method: Method,
-    pairs: tuple[Ints, Ints],
-    made: Estimates,
-    settled: Settled,
-) -> EstimateColumns:
-    return columns(measure, method, pairs, made, settled=settled, tested=True)
+def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColumns:
+    """Return the rows, with p-values of every sum, also where the method's are not reported."""
+    measure = targets.measure
+    tested = method.is_tested or measure.kind.is_sum
+    return columns(measure.name, method.key, targets.pairs, made, settled=targets.settled, tested=tested)
 
 
 def _told(table: EstimateColumns) -> Numbers:

@@ -11,16 +11,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analytics.models import Estimate, Method
+from analytics.methods import REPORTED, ranked_methods
+from analytics.models import Estimate
 from analytics.services.assumptions import newest_answers, what_forbids
-from analytics.services.ranking import RANKED, ranking_of
+from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import latest_computation, measures_of
-from analytics.services.verdicts import Pair, adjusted_p_values, judged_pair, pair_estimates, verdict
+from analytics.services.verdicts import (
+    Pair,
+    adjusted_p_values,
+    judged_pair,
+    pair_estimates,
+    reported_of,
+    verdict,
+)
 from console.api.common import ComputationKey, Inverted, MeasureRequest, OfComputation, PairRequest, asked
 from console.api.serializers.results import (
     ComparisonAnswer,
     EstimateAnswer,
     MeasuresAnswer,
+    MethodField,
     PairAnswer,
     RankingAnswer,
 )
@@ -62,7 +71,7 @@ class EstimatesView(OfComputation):
     filter_fields = {
         "computation": ("computation_id", ComputationKey()),
         "measure": ("measure", MEASURE),
-        "method": ("method", serializers.ChoiceField(Method.choices)),
+        "method": "method",
         "run": "run__run_id",
         "run_b": "run_b__run_id",
         "pairs": ("run_b__isnull", Inverted(help_text="Pairs of runs alone, or single runs alone")),
@@ -95,7 +104,7 @@ class ComparisonsView(OfComputation):
     }
 
     def get_queryset(self) -> QuerySet[Any]:
-        rows = super().get_queryset().filter(method=Method.CORRECTED, run_b__isnull=False)
+        rows = super().get_queryset().filter(method=REPORTED.key, run_b__isnull=False)
         if "measure" not in self.request.query_params:
             rows = rows.filter(measure=measures_of(drawn_campaign(self.kwargs["campaign_id"]))[0])
         return rows.select_related("run", "run_b")
@@ -130,7 +139,7 @@ class ComparisonView(APIView):
 def _compared(row: Campaign, measure: str, run: Any, against: Any) -> dict[str, Any]:
     computed = latest_computation(campaign=row)
     estimates = pair_estimates(computed, measure, run, against)
-    corrected = next((e for e in estimates if e.method == Method.CORRECTED), None)
+    corrected = reported_of(estimates)
     among = adjusted_p_values(computed, measure)
     pair = judged_pair(corrected, among) if corrected else None
     return {
@@ -151,7 +160,7 @@ def _compared(row: Campaign, measure: str, run: Any, against: Any) -> dict[str, 
 
 
 class RankingRequest(MeasureRequest):
-    method = serializers.ChoiceField([method.value for method in RANKED], default=Method.CORRECTED.value)
+    method = MethodField(ranked_methods(), default=REPORTED.key)
 
 
 class RankingView(APIView):

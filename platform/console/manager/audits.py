@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from analytics.models import AuditForecast, Computation, Estimate, Method
+from analytics.methods import REPORTED
+from analytics.models import AuditForecast, Computation, Estimate
 from analytics.services.recomputation import latest_computation, queue_recomputation
 from console.forms.audits import AuditPlanForm, ScoreForm
 from judging.models import Assessor, Campaign, Slot
@@ -297,7 +298,7 @@ def _outcomes(audits: list[Audit], forecasts: Iterable[AuditForecast]) -> dict[t
         computation__in=wanted,
         run__in={run for run, _, _ in targets},
         measure__in={measure for _, _, measure in targets},
-        method=Method.CORRECTED,
+        method=REPORTED.key,
         value__isnull=False,
     )
     asked = Q()

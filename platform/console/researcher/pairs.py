@@ -11,7 +11,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, difference_matrix
-from analytics.models import Computation, Estimate, Method
+from analytics.methods import REPORTED
+from analytics.models import Computation, Estimate
 from analytics.services.verdicts import SURE, Adjusted, adjusted_p_values, turned
 from console.researcher.plots import plot_answer
 from console.researcher.results import said_of
@@ -102,7 +103,7 @@ def _rows(
         return
     place = {run.key: number for number, run in enumerate(runs)}
     stored = computation.estimates.filter(
-        measure=measure, method=Method.CORRECTED, run__in=place, run_b__in=place
+        measure=measure, method=REPORTED.key, run__in=place, run_b__in=place
     ).values_list(*COLUMNS)
     for row in sorted(stored, key=lambda row: tuple(sorted((place[row[1]], place[row[2]])))):
         key, run, run_b, value, low, high, p, n, refusal = row
@@ -168,7 +169,7 @@ def _said(
 def _stored(computation: Computation, measure: str, first: int, second: int) -> Estimate | None:
     """Return the corrected difference first minus second, whichever way round it is stored: one statement."""
     found = computation.estimates.filter(
-        measure=measure, method=Method.CORRECTED, run__in=(first, second), run_b__in=(first, second)
+        measure=measure, method=REPORTED.key, run__in=(first, second), run_b__in=(first, second)
     )
     row = found.select_related("run", "run_b").first()
     return row if row is None or row.run_id == first else turned(row)

@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, rank_matrix
-from analytics.models import Method
-from analytics.services.ranking import RANKED, Ranking, ranking_of
+from analytics.methods import REPORTED, ranked_methods
+from analytics.services.ranking import Ranking, ranking_of
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import asked, top_of
 from judging.services.access import researchers_only
@@ -20,10 +20,11 @@ from judging.services.access import researchers_only
 def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which rank every run may have, and how far the order is from the true one."""
     found = asked(request, campaign_id)
-    method = request.GET.get("method", Method.CORRECTED)
-    if method not in RANKED:
+    ranked = {method.key: method for method in ranked_methods()}
+    method = ranked.get(request.GET.get("method", REPORTED.key))
+    if method is None:
         raise Http404
-    said = ranking_of(computation=found.computation, measure=found.measure, method=method)
+    said = ranking_of(computation=found.computation, measure=found.measure, method=method.key)
     top, tops = top_of(request, len(said.runs))
     if "plot" in request.GET:
         n = len(said.runs) if request.GET.get("format") == "csv" else top
@@ -32,6 +33,8 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         **found.context("ranking"),
         "ranking": said,
         "method": method,
+        "methods": list(ranked.values()),
+        "reported": REPORTED,
         "runs": [_shown(run) for run in said.runs],
         "n_runs": len(said.runs),
         "top": top,

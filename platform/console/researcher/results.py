@@ -10,9 +10,17 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from analytics.charts import Chart
-from analytics.models import Computation, Estimate, Method
+from analytics.methods import REPORTED, Method, reported_first
+from analytics.models import Computation, Estimate
 from analytics.services.plot_data import forest_of_runs, pair_forest
-from analytics.services.verdicts import Adjusted, adjusted_p_values, estimates_of, pair_estimates, verdict
+from analytics.services.verdicts import (
+    Adjusted,
+    adjusted_p_values,
+    estimates_of,
+    pair_estimates,
+    reported_of,
+    verdict,
+)
 from console.researcher.plots import plot_answer
 from console.researcher.prose import (
     always_words,
@@ -70,6 +78,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     wanted = {run.key for run in [*page, *order[:top]]}
     estimates = estimates_of(found.computation, found.measure, run_b__isnull=True, run__in=wanted)
     best = {run.key for run in order[:top]}
+    methods = _methods_of(estimates, found.measure)
     row = found.campaign
     draw = newest_draw(row)
     context = {
@@ -78,15 +87,13 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "draw": draw,
         "drawn_pair": _drawn_pair(row, draw),
         "page": page,
-        "runs": _by_run(estimates, list(page)),
+        "runs": _by_run(estimates, list(page), methods),
         "n_runs": len(order),
         "top": top,
         "tops": tops,
         "plot": forest_of_runs([e for e in estimates if e.run_id in best], found.measure),
         "has_values": any(estimate.value is not None for estimate in estimates),
-        "has_truth": any(estimate.method == Method.TRUE for estimate in estimates),
-        "has_importance": any(estimate.method == Method.IMPORTANCE for estimate in estimates),
-        "measure_is_linear": parse_measure(found.measure).kind.is_sum,
+        "methods": methods,
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(found.computation),
     }
@@ -129,7 +136,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if "plot" in request.GET:
         draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates)}
         return plot_answer(request, draw)
-    corrected = next((e for e in estimates if e.method == Method.CORRECTED), None)
+    corrected = reported_of(estimates)
     adjusted = adjusted_p_values(computation, measure)
     context = {
         **found.context("pairs"),
@@ -195,11 +202,22 @@ def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> Streaming
     return response
 
 
-def _by_run(estimates: list[Estimate], order: list[Run]) -> list[dict[str, Any]]:
-    """Return the runs of a page in their order, each with its estimates by the name of the method."""
-    rows: dict[int, dict[str, Any]] = {run.key: {} for run in order}
-    for estimate in estimates:
-        if estimate.run_id in rows:
-            rows[estimate.run_id]["run"] = estimate.run
-            rows[estimate.run_id][Method(estimate.method).name.lower()] = estimate
-    return [row for row in rows.values() if row]
+def _methods_of(estimates: list[Estimate], measure: str) -> list[Method]:
+    """Return the methods that have a column: those with estimates that serve the measure, the one to report first."""
+    stored, parsed = {estimate.method for estimate in estimates}, parse_measure(measure)
+    return [method for method in reported_first() if method.key in stored and method.is_shown(parsed)]
+
+
+def _by_run(estimates: list[Estimate], order: list[Run], methods: list[Method]) -> list[dict[str, Any]]:
+    """Return the runs of a page in their order, each with its estimate by every method, None where there is none."""
+    runs = {estimate.run_id: estimate.run for estimate in estimates}
+    known = {(estimate.run_id, estimate.method): estimate for estimate in estimates}
+    return [
+        {
+            "run": runs[run.key],
+            "estimates": [known.get((run.key, method.key)) for method in methods],
+            "reported": known.get((run.key, REPORTED.key)),
+        }
+        for run in order
+        if run.key in runs
+    ]

@@ -9,7 +9,8 @@ from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
-from analytics.models import Computation, Method
+from analytics.methods import ranked_methods
+from analytics.models import Computation
 from analytics.services.recomputation import latest_computation, measures_of
 from judging.models import Campaign
 
@@ -38,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Run:
-    """A run in the order of its value: the corrected one, else the naive one; `value` is None where neither is."""
+    """A run in the order of its value by the first ranked method that has one; `value` is None where none has."""
 
     key: int
     run_id: str
@@ -61,16 +62,13 @@ def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:
     """Return the runs that the computation knows, the best first: two numbers a run are read, no pair."""
     if computation is None:
         return []
-    rows = computation.estimates.filter(
-        measure=measure, run_b=None, method__in=(Method.CORRECTED, Method.NAIVE)
-    ).values_list("run", "run__run_id", "method", "value")
+    ranked = [method.key for method in ranked_methods()]
+    own = computation.estimates.filter(measure=measure, run_b=None, method__in=ranked)
+    rows = own.values_list("run", "run__run_id", "method", "value")
     found: dict[int, dict[str, Any]] = {}
     for key, run_id, method, value in rows:
         found.setdefault(key, {"run_id": run_id})[method] = value
-    made = [
-        Run(key, row["run_id"], _first(row.get(Method.CORRECTED), row.get(Method.NAIVE)))
-        for key, row in found.items()
-    ]
+    made = [Run(key, row["run_id"], _first(*map(row.get, ranked))) for key, row in found.items()]
     return sorted(made, key=lambda run: (run.value is None, -(run.value or 0.0), run.run_id))
 
 

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, ForestRow, forest, topic_differences
+from analytics.methods import REPORTED, method_of
 from analytics.services.analyses import Wanted, find
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import Asked, asked, page_of, runs_in_order
@@ -35,6 +36,7 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "run": run,
         "against": against,
         "is_sum": parse_measure(found.measure).kind.is_sum,
+        "reported": REPORTED,
     }
     if not run or not context["is_sum"]:
         return render(request, "console/researcher/topics.html", context)
@@ -126,7 +128,9 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
     if not shown:
         return None
     rows = [
-        ForestRow(row["topic_id"], "corrected", row["mean"]["value"], row["mean"]["low"], row["mean"]["high"])
+        ForestRow(
+            row["topic_id"], REPORTED.short, row["mean"]["value"], row["mean"]["low"], row["mean"]["high"]
+        )
         for row in shown
     ]
     title = f"Mean {made['measure']} of all runs, the hardest topics"
@@ -149,6 +153,7 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "result": made,
         "wanted": wanted,
         "what": "sensitivity",
+        "reported": REPORTED,
         "variants": variants_chart(made),
         "groups": _groups(made) if made else [],
         "n_reversed": sum(variant["n_reversed"] for variant in made["variants"]) if made else 0,
@@ -193,7 +198,7 @@ def _rest(row: ForestRow) -> tuple[Any, ...]:
 
 
 def _variant_row(label: str, variant: dict[str, Any]) -> ForestRow:
-    method = "corrected" if variant["method"] == "corrected" else "naive"
+    method = method_of(variant["method"]).short
     part = variant["difference"]
     if part["value"] is None:
         return ForestRow(label, method, refused=part["refusal"] or variant["refusal"])

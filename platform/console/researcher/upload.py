@@ -10,8 +10,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
 
+from analytics.methods import ranked_methods
 from analytics.models import Estimate
 from analytics.services.run_upload import KIND, find_estimates, queue_upload
+from analytics.services.verdicts import reported_of
 from console.researcher.prose import methods_words
 from console.researcher.results_page import Asked, asked
 from judging.models import Run
@@ -99,18 +101,17 @@ def _came_of(request: HttpRequest, found: Asked) -> dict[str, Any]:
     rival = campaign.collection.runs.filter(run_id=job.result["against"]).first()
     said = find_estimates(campaign=campaign, run=run, measure=found.measure, against=rival)
     by_method = {estimate.method: estimate for estimate in said.values}
-    differences = {estimate.method: estimate for estimate in said.differences}
-    corrected = differences.get("corrected")
+    corrected = reported_of(said.differences)
     return {
         "job": job,
         "result": job.result,
         "run": run,
         "rival": said.against,
         "said": said,
-        "values": [by_method[name] for name in ("corrected", "naive") if name in by_method],
+        "values": [by_method[method.key] for method in ranked_methods() if method.key in by_method],
         "estimable": any(estimate.value is not None for estimate in said.values),
         "difference": corrected,
-        "corrected": by_method.get("corrected"),
+        "corrected": reported_of(said.values),
         "quoted": _quoted(found, corrected, said.verdict),
     }
 

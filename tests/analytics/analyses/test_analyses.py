@@ -117,7 +117,7 @@ def test_every_line_is_a_number_or_a_reason_and_the_stored_ones_are_the_newest(a
     stored = audited.computations.latest("id").estimates.get(
         measure="P@10", method="corrected", run__run_id="run0", run_b__run_id="run2"
     )
-    reported = lines(result)["Corrected by the audit: the reported number"]
+    reported = lines(result)["Corrected by the audit"]
     assert reported["value"] == stored.value
     assert reported["source"] == "Touchstone"
     for line in result["lines"]:
@@ -193,7 +193,7 @@ def test_a_no_refuses_one_audit_for_two_runs_and_leaves_the_corrected_number(aud
     assert "One audit may not serve both runs:" in text
     assert "each round needs an audit of its own" in text
     assert text.count("not estimable: the runs were graded in different periods") == 6
-    assert "Corrected by the audit: the reported number" in text
+    assert "Corrected by the audit" in text
     answer_questions(campaign=audited, user=None, same_judges=True, same_period=True, blind_to_system=True)
     assert "One audit may not serve" not in page_of(audited)
     assert JudgingConditions.objects.count() == 2

@@ -8,7 +8,7 @@ from django.utils import timezone
 from page_campaign import add_assessor, judge_all, make_campaign
 
 import sampling.tasks  # noqa: F401 (registers the kinds of job)
-from analytics.models import Computation, ConfusionEstimate, Estimate, Flag, Method
+from analytics.models import Computation, ConfusionEstimate, Estimate, Flag
 from console.manager.overview import day_chart
 from judging.models import Assessor, Slot
 from judging.services import campaigns
@@ -192,7 +192,7 @@ def computed(campaign, **by_method):
     for method, columns in by_method.items():
         for run, run_b in ((runs[0], None), (runs[1], None), (runs[0], runs[1])):
             Estimate.objects.create(
-                computation=made, run=run, run_b=run_b, measure="P@5", method=Method[method], **columns
+                computation=made, run=run, run_b=run_b, measure="P@5", method=method, **columns
             )
     return made
 
@@ -204,7 +204,7 @@ def value(number, width, p=0.01):
 def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page, client):
     campaign = make_campaign()
     refused = {"n": 0, "refusal": "the labels hardly separate the grades"}
-    computed(campaign, NAIVE=value(0.5, 0.01), CORRECTED=value(0.4, 0.1), MATRIX_INVERSE=refused)
+    computed(campaign, naive=value(0.5, 0.01), corrected=value(0.4, 0.1), **{"matrix-inverse": refused})
     text = page("console:campaign-results", campaign.pk)
     assert '0.400 <span class="interval">0.300 to 0.500</span>' in text
     assert "not estimable: the labels hardly separate the grades" in text
@@ -219,10 +219,10 @@ def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page
 def test_true_values_are_a_column_only_where_all_gold_is_known(page):
     campaign = make_campaign()
     exact = {"value": 0.45, "low": 0.45, "high": 0.45, "n": 9, "p_value": None}
-    computed(campaign, NAIVE=value(0.5, 0.01), CORRECTED=value(0.4, 0.1), TRUE=exact)
+    computed(campaign, naive=value(0.5, 0.01), corrected=value(0.4, 0.1), true=exact)
     text = page("console:campaign-results", campaign.pk)
     assert "True value" in text
-    assert "known only because the demo's author graded everything" in text
+    assert "Known only because the demo&#x27;s author graded everything" in text
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,14 @@ def test_true_values_are_a_column_only_where_all_gold_is_known(page):
 )
 def test_a_pair_has_a_verdict_to_quote(page, columns, words):
     campaign = make_campaign()
-    computed(campaign, CORRECTED=columns)
+    computed(campaign, corrected=columns)
     text = page("console:pair", campaign.pk, a="alpha", b="beta")
     assert f'<blockquote class="verdict"><p>{words}' in text
 
 
 def test_a_pair_turned_round_turns_the_numbers_and_a_run_against_itself_is_refused(page):
     campaign = make_campaign()
-    computed(campaign, CORRECTED=value(0.2, 0.1))
+    computed(campaign, corrected=value(0.2, 0.1))
     text = page("console:pair", campaign.pk, a="beta", b="alpha")
     assert "alpha is better than beta" in text
     assert "-0.300 to -0.100" in text
@@ -253,7 +253,7 @@ def test_a_pair_turned_round_turns_the_numbers_and_a_run_against_itself_is_refus
 
 def test_a_difference_without_measured_error_claims_no_p(page):
     campaign = make_campaign()
-    computed(campaign, CORRECTED={"value": 0.2, "low": 0.2, "high": 0.2, "n": 9, "p_value": None})
+    computed(campaign, corrected={"value": 0.2, "low": 0.2, "high": 0.2, "n": 9, "p_value": None})
     text = page("console:pair", campaign.pk, a="alpha", b="beta")
     assert "n = 9 audited items)." in text
 

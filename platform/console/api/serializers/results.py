@@ -1,10 +1,12 @@
 """The answers: every field by name, nothing that is not listed."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from analytics.methods import Method, choices
 from analytics.models import (
     AuditForecast,
     Computation,
@@ -12,7 +14,6 @@ from analytics.models import (
     DisputedItem,
     Estimate,
     Flag,
-    Method,
     Release,
 )
 from analytics.services.verdicts import Pair
@@ -73,12 +74,19 @@ NUMBERS = (
 )
 
 
+class MethodField(serializers.ChoiceField):
+    """One of the methods of estimation, by its key."""
+
+    def __init__(self, methods: Iterable[Method] | None = None, **options: Any) -> None:
+        super().__init__(choices(methods), **options)
+
+
 class EstimateAnswer(serializers.ModelSerializer[Estimate]):
     """A value with its 95 % interval, or the reason why there is none. `run_b` not null: the difference run - run_b."""
 
     run = serializers.CharField(source="run.run_id")
     run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
-    method = serializers.ChoiceField(Method.choices)
+    method = MethodField()
     components = serializers.DictField(child=serializers.FloatField(), help_text="Variance by source")
     sources = serializers.ListField(child=serializers.CharField())
 

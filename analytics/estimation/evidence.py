@@ -1,0 +1,175 @@
+"""What a method of estimation takes, and what it returns: arrays alone.
+
+`Evidence` is all that a campaign's judgments, draws and audits say, whatever the measure. Targets are what one measure
+asks of it: every run, then every pair of runs. There is a class of targets for each kind of measure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.estimation.estimate import (
+    Estimate,
+    Estimates,
+    Floats,
+    Ints,
+    Refusal,
+    all_refused,
+    in_columns,
+)
+from analytics.estimation.pseudolabels import PseudoLabels
+from analytics.estimation.ratios import ratio_estimates
+from analytics.estimation.targets import TargetWeights
+from analytics.estimation.topics import over_topics_of
+from sampling.measures.families import Measure
+from sampling.measures.kinds import Linear, Ratio
+from sampling.sparse import SparseRuns
+
+Settled: TypeAlias = Mapping[int, Estimate | Refusal]
+
+
+@dataclass(frozen=True, eq=False)
+class SingleDraws:
+    """Draws with replacement: by batch the probability of every judged item in one draw, and how often it was drawn."""
+
+    probability: Floats  # [batch, judged]
+    times: Ints  # [batch, judged]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditSample:
+    """The judged items that were open to the completed audits, and what these found."""
+
+    member: Ints  # [open], places in judged
+    draw_probability: Floats  # [open], the chance of being judged and open to an audit
+    bronze_class: Ints
+    audited: NDArray[np.bool_]
+    gold_grade: Ints  # read where audited
+    audit_probability: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A campaign as arrays. Frame-indexed: every pooled pair. Judged: drawn items with at least one judgment.
+
+    `not_judged` says why the judged items do not stand for the frame; `audit` is a refusal where no audit serves.
+    `n_waiting` items are drawn and have no judgment yet. `has_fixed_sizes`: every topic's draw had a fixed size.
+    """
+
+    n_topics: int
+    topic_index: Ints  # [frame]
+    gold_grade: Ints  # [frame], -1 where no gold answer is known
+    judged: Ints  # [judged], places in the frame
+    draw_probability: Floats  # [judged], the chance of being drawn and judged
+    inclusion_probability: Floats  # [judged], the chance of being drawn
+    n_waiting: int
+    has_fixed_sizes: bool
+    single_draws: SingleDraws | None
+    label_item: Ints  # [label], places in judged
+    label_assessor: Ints  # [label]
+    label_grade: Ints  # [label]
+    confusion_counts: Floats  # [assessor, true grade, given grade]
+    not_judged: Refusal | None
+    audit: AuditSample | Refusal
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTargets:
+    """The targets of a sum over documents. `settled`: what no judgment can change, by target."""
+
+    measure: Measure[Linear]
+    gains: Floats  # [grade]
+    relevant_grade: int
+    weights: TargetWeights  # [target, frame]
+    judged: TargetWeights  # [target, judged]
+    utility: Floats  # [judged], mean gain of the grades given
+    prediction: Floats  # [frame], the gain that is predicted before an item is judged
+    predicted: Floats  # [run, topic], sum of weight * prediction
+    settled: Settled = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return the first and the second run of every pair."""
+        return self.weights.pairs
+
+    @cached_property
+    def prior_total(self) -> Floats:
+        """Return the measure of every target as it is predicted."""
+        return self.weights.of_targets(self.predicted.sum(axis=1))
+
+    def over_topics(
+        self, evidence: Evidence, members: Ints, added: Floats, sources: tuple[str, ...]
+    ) -> Estimates:
+        """Return the interval over topics, given what some judged items add: a topic's part is its sum of w * added."""
+        values = np.zeros(evidence.judged.size)
+        values[members] = added
+        topic = evidence.topic_index[evidence.judged]
+        parts = self.judged.run_totals(values, topic, evidence.n_topics) + self.predicted
+        return over_topics_of(self.weights, parts, sources)
+
+
+@dataclass(frozen=True, eq=False)
+class RatioTargets:
+    """The targets of a ratio: what a run gains, divided by what can be gained."""
+
+    measure: Measure[Ratio]
+    gains: Floats  # [grade]
+    returned: SparseRuns  # ranks [run, frame]
+    prediction: Floats  # [frame]
+    settled: Settled = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.returned.n_runs * (self.returned.n_runs + 1) // 2
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return the first and the second run of every pair."""
+        first, second = np.triu_indices(self.returned.n_runs, 1)
+        return first, second
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """Return the ranks as a table [run, frame], 0 where a run does not return the item."""
+        return self.returned.dense().astype(np.int64)
+
+    @property
+    def no_gain(self) -> Refusal | None:
+        """Return why there is no such ratio on this scale, or None."""
+        if self.gains.any():
+            return None
+        name = self.measure.name
+        return Refusal(f"no grade of this scale has a gain above 0 in {name}: nothing to divide by")
+
+    def estimates(self, labels: PseudoLabels, seed: int) -> "MethodEstimates":
+        """Return the ratio of every target, from labels of every pair of the frame."""
+        found = ratio_estimates(self.measure, labels, self.ranks, seed=seed)
+        return MethodEstimates(in_columns(found))
+
+
+Targets: TypeAlias = LinearTargets | RatioTargets
+
+
+@dataclass(frozen=True, eq=False)
+class MethodEstimates:
+    """What a method says of all targets: for these topics and, where it can, with the topics as a sample.
+
+    `n_items`: by target the items with weight that an audit could take, which the confidence sequence needs.
+    """
+
+    these_topics: Estimates
+    over_topics: Estimates | None = None
+    n_items: Ints | None = None
+
+
+def none_of(targets: Targets, refusal: Refusal) -> MethodEstimates:
+    """Return the same refusal for every target."""
+    nothing = all_refused(len(targets), refusal)
+    return MethodEstimates(nothing, nothing)

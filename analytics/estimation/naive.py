@@ -1,0 +1,88 @@
+"""The naive method: every grade taken as given, by the estimator that fits how the items were drawn."""
+
+import numpy as np
+
+from analytics.estimation.estimators import Estimates, Floats, difference_estimator
+from analytics.estimation.evidence import (
+    Evidence,
+    LinearTargets,
+    MethodEstimates,
+    RatioTargets,
+    Targets,
+    none_of,
+)
+from analytics.estimation.fixed_size import fixed_size
+from analytics.estimation.graded_labels import mean_on_stairs, stairs
+from analytics.estimation.importance import distinct_items
+from analytics.estimation.labels import JUDGE_BIAS
+from analytics.estimation.pseudolabels import pseudo_labels
+from analytics.estimation.targets import TargetWeights
+
+
+def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
+    """Return the targets with every item's mean gain taken as true; with the topics as a sample where it is a sum.
+
+    Assumption: the grades are right. How assessors err is in neither interval.
+    """
+    if evidence.not_judged is not None:
+        return none_of(targets, evidence.not_judged)
+    return _of_ratio(evidence, targets) if isinstance(targets, RatioTargets) else _of_sum(evidence, targets)
+
+
+def _of_sum(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
+    prior = targets.prediction[evidence.judged]
+    surprise = (targets.utility - prior) / evidence.draw_probability
+    everything = np.arange(evidence.judged.size)
+    return MethodEstimates(
+        from_grades(evidence, targets.judged, targets.utility, prior, targets.prior_total),
+        targets.over_topics(evidence, everything, surprise, ("drawing", "topics")),
+    )
+
+
+def from_grades(
+    evidence: Evidence, weights: TargetWeights, utility: Floats, prior: Floats, prior_total: Floats
+) -> Estimates:
+    """Return the sum of weight * utility of every target, from the judged items.
+
+    Once all drawn items are judged the variance is that of the draw: of a fixed size in every topic, or with
+    replacement. Before, what is judged is a random part of what was drawn, and the variance is that of a Poisson draw.
+
+    Parameters
+    ----------
+    weights : [target, judged]
+    utility, prior : arrays [judged]
+        Mean gain of the grades given; the gain that was predicted.
+    prior_total : array [target]
+        The sum of weight * prediction over the frame.
+    """
+    draws = evidence.single_draws
+    if not evidence.n_waiting and evidence.has_fixed_sizes:
+        topic = evidence.topic_index[evidence.judged]
+        pi = evidence.inclusion_probability
+        found = fixed_size(
+            weights, utility, pi, strata=topic, join_strata=True, prior=prior, prior_total=prior_total
+        )
+    elif not evidence.n_waiting and draws is not None:
+        n_draws = draws.times.sum(axis=1)
+        found = distinct_items(
+            weights, utility, draws.probability, n_draws, prior=prior, prior_total=prior_total
+        )
+    else:
+        pi = evidence.draw_probability
+        found = difference_estimator(weights, utility, pi, prior=prior, prior_total=prior_total)
+    return found.warned(JUDGE_BIAS)
+
+
+def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:
+    if targets.no_gain is not None:
+        return none_of(targets, targets.no_gain)
+    labels = pseudo_labels(
+        prediction=targets.prediction,
+        topic_index=evidence.topic_index,
+        n_topics=evidence.n_topics,
+        judged=evidence.judged,
+        draw_probability=evidence.draw_probability,
+        label=mean_on_stairs(targets.gains, evidence.label_item, evidence.label_grade, evidence.judged.size),
+        steps=stairs(targets.gains).steps,
+    )
+    return targets.estimates(labels, evidence.seed)
