@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from judging.models import Campaign, Item
+from sampling.design_options import method_choices, question_choices
 from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 
@@ -19,23 +20,11 @@ class Draw(models.Model):
     can be computed again. A later batch keeps the seed, hence every item already drawn (sampling/frames.py).
     """
 
-    class Question(models.TextChoices):
-        PAIR = "pair", "Is run A better than run B?"
-        SYSTEM = "system", "How good is one run?"
-        BASELINE = "baseline", "Which candidates beat the baseline?"
-        RANKING = "ranking", "How do several runs rank?"
-        POOL = "pool", "How good is every run? (evenly over the pool)"
-
-    class Method(models.TextChoices):
-        DEFAULT = "default", "Default: sizes by contrast and doubt, each item at most once"
-        PAPER = "paper", "The paper's Q*, with replacement"
-        NAIVE = "naive", "Naive, with replacement"
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="draws")
     batch = models.PositiveSmallIntegerField()
-    question = models.CharField(max_length=20, choices=Question)
-    method = models.CharField(max_length=20, choices=Method)
+    question = models.CharField(max_length=20, choices=question_choices)
+    method = models.CharField(max_length=20, choices=method_choices)
     selection = models.CharField(max_length=20, choices=selection_choices)
     parameters = models.JSONField(default=dict)
     # Sizes that were learned from judgments: from those of this many batches. All later ones must learn from the same.

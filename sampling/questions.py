@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sampling.design_options import METHODS, PRIORS, QUESTIONS
 from sampling.designs import (
     average_run_design,
     inclusion_probabilities,
@@ -32,10 +33,6 @@ from sampling.sizes import (
     require_same_items,
 )
 from sampling.sparse import SparseRuns
-
-QUESTIONS = ("pair", "system", "baseline", "ranking", "pool")
-METHODS = ("default", "paper", "naive")
-PRIORS = ("runs", "scores", "judgments")
 
 
 class QuestionRefused(ValueError):
@@ -81,9 +78,9 @@ class Design:
     measure: str
     depth: int
     budget: int
-    method: str = "default"
+    method: str = METHODS[0].key
     selection: str = SELECTIONS[0].key
-    prior: str = "runs"
+    prior: str = PRIORS[0].key
     scores: str = ""
     sensitivity: float = 0.65
     specificity: float = 0.85
@@ -93,10 +90,10 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))
         for name, known in (
-            ("question", QUESTIONS),
-            ("method", METHODS),
+            ("question", [option.key for option in QUESTIONS]),
+            ("method", [option.key for option in METHODS]),
             ("selection", selection_keys()),
-            ("prior", PRIORS),
+            ("prior", [option.key for option in PRIORS]),
         ):
             if getattr(self, name) not in known:
                 raise QuestionRefused(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")

@@ -1,7 +1,7 @@
 """What a program asks of a campaign's designs and draws, checked before a service sees it; and what it gets."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,21 +11,17 @@ from rest_framework import serializers
 
 from judging.models import Campaign
 from judging.serializers.strict import TableChoice
+from sampling.design_fields import DESIGN_FIELDS, MOST_ITEMS, MOST_RUNS, DesignField, FieldKind
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
-from sampling.measures.spelling import MAX_CUTOFF
 from sampling.models import Audit, AuditSchedule, AuditTier, Draw
-from sampling.questions import METHODS, PRIORS, QUESTIONS, Design, QuestionRefused, question_rows
+from sampling.questions import Design, QuestionRefused, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
-from sampling.selections import selection_choices
 from sampling.services.audit_schedules import next_due_time, schedule_words
 from sampling.services.layout import missing_topics
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 from touchstone.models import Job
 
-MOST_RUNS = 1000  # named in one request; no run named means all where the question allows it
-MOST_ITEMS = 10_000_000
-LONGEST_MEASURE = 40
 LARGEST_SEED = 2**63 - 1
 MOST_SECONDS = 2_000_000_000
 
@@ -64,27 +60,48 @@ class Finite(serializers.FloatField):
         return number
 
 
-class Share(Finite):
-    def __init__(self, **named: Any) -> None:
-        super().__init__(min_value=0.0, max_value=1.0, **named)
+def _default(field: DesignField) -> dict[str, Any]:
+    return {} if field.is_required else {"default": field.default}
+
+
+def _count(field: DesignField) -> Any:
+    return serializers.IntegerField(min_value=int(field.least), max_value=int(field.most), **_default(field))
+
+
+def _runs(field: DesignField) -> Any:
+    return serializers.ListField(
+        child=Word(max_length=int(field.most)), max_length=MOST_RUNS, default=lambda: list(field.default)
+    )
+
+
+# How a program gives a design's fields, and how it gets them back.
+REQUEST_FIELDS: dict[FieldKind, Callable[[DesignField], Any]] = {
+    FieldKind.CHOICE: lambda field: serializers.ChoiceField(field.keys, **_default(field)),
+    FieldKind.RUNS: _runs,
+    FieldKind.MEASURE: lambda field: Word(max_length=int(field.most), **_default(field)),
+    FieldKind.COUNT: _count,
+    FieldKind.SCORES: lambda field: Word(max_length=int(field.most), allow_blank=True, **_default(field)),
+    FieldKind.SHARE: lambda field: Finite(
+        min_value=float(field.least), max_value=float(field.most), **_default(field)
+    ),
+}
+ANSWER_FIELDS: dict[FieldKind, Callable[[], Any]] = {
+    FieldKind.CHOICE: serializers.CharField,
+    FieldKind.RUNS: lambda: serializers.ListField(child=serializers.CharField()),
+    FieldKind.MEASURE: serializers.CharField,
+    FieldKind.COUNT: serializers.IntegerField,
+    FieldKind.SCORES: lambda: serializers.CharField(allow_blank=True),
+    FieldKind.SHARE: serializers.FloatField,
+}
 
 
 class DesignRequest(StrictSerializer):
     """A `sampling.questions.Design` for the campaign in the context; its names must be known there."""
 
-    question = serializers.ChoiceField(QUESTIONS)
-    runs = serializers.ListField(child=Word(max_length=200), max_length=MOST_RUNS, default=list)
-    measure = Word(max_length=LONGEST_MEASURE)
-    depth = serializers.IntegerField(min_value=1, max_value=MAX_CUTOFF)
-    budget = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
-    method = serializers.ChoiceField(METHODS, default=Design.method)
-    selection = TableChoice(selection_choices, default=Design.selection)
-    prior = serializers.ChoiceField(PRIORS, default=Design.prior)
-    scores = Word(max_length=200, allow_blank=True, default=Design.scores)
-    sensitivity = Share(default=Design.sensitivity)
-    specificity = Share(default=Design.specificity)
-    other_runs_share = Share(default=Design.other_runs_share)
-    uniform_share = Share(default=Design.uniform_share)
+    def get_fields(self) -> dict[str, Any]:
+        return {
+            field.name: REQUEST_FIELDS[field.kind](field) for field in DESIGN_FIELDS
+        } | super().get_fields()
 
     def validate_measure(self, name: str) -> str:
         scale = self.context["campaign"].scale
@@ -165,19 +182,8 @@ class ScheduleRequest(StrictSerializer):
 class DesignAnswer(serializers.Serializer[Any]):
     """A design, as it can be posted again."""
 
-    question = serializers.CharField()
-    runs = serializers.ListField(child=serializers.CharField())
-    measure = serializers.CharField()
-    depth = serializers.IntegerField()
-    budget = serializers.IntegerField()
-    method = serializers.CharField()
-    selection = serializers.CharField()
-    prior = serializers.CharField()
-    scores = serializers.CharField(allow_blank=True)
-    sensitivity = serializers.FloatField()
-    specificity = serializers.FloatField()
-    other_runs_share = serializers.FloatField()
-    uniform_share = serializers.FloatField()
+    def get_fields(self) -> dict[str, Any]:
+        return {field.name: ANSWER_FIELDS[field.kind]() for field in DESIGN_FIELDS}
 
 
 class DesignForecastAnswer(serializers.Serializer[Any]):

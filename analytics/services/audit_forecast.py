@@ -71,9 +71,9 @@ def store_forecasts(
 def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:
     """Return what the draw's question compares, as places of runs: pairs, or single runs (run, None)."""
     runs = asked_runs(draw, run_ids)
-    if draw.question in (Draw.Question.POOL, Draw.Question.SYSTEM) or len(runs) == 1:
+    if draw.question in ("pool", "system") or len(runs) == 1:
         return [(run, None) for run in runs]
-    if draw.question == Draw.Question.BASELINE:
+    if draw.question == "baseline":
         baseline = run_ids.index(draw.parameters["runs"][0])
         return [(min(run, baseline), max(run, baseline)) for run in runs if run != baseline]
     return list(combinations(runs, 2))

@@ -77,7 +77,7 @@ def auditable(campaign: Campaign, items: list[Item], tier: str) -> Auditable:
 def asked_runs(draw: Draw, run_ids: list[str]) -> list[int]:
     """Return the places of the runs that the draw's question is about: all of them where it names none."""
     asked = [index for index, run_id in enumerate(run_ids) if run_id in draw.parameters["runs"]]
-    is_pool = draw.question == Draw.Question.POOL
+    is_pool = draw.question == "pool"
     return list(range(len(run_ids))) if is_pool or not asked else asked
 
 

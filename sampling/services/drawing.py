@@ -105,7 +105,7 @@ def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
         raise DrawRefused(
             f"the first batch was drawn {earlier.selection_kind.label!r}; later ones must be, too"
         )
-    if design.prior == "judgments" and design.method != Draw.Method.DEFAULT:
+    if design.prior == "judgments" and design.method != "default":
         raise DrawRefused(f"sizes are learned for the default design only, not for {design.method!r}")
     if seed is not None and seed != earlier.seed:
         raise DrawRefused("a later batch keeps the campaign's seed: else earlier items would be drawn anew")

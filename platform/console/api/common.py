@@ -15,7 +15,8 @@ from console.api.jobs import JobAnswer
 from console.campaigns import campaign_of
 from judging.models import Campaign, Run
 from judging.services.access import ResearchersOnly
-from sampling.serializers import LONGEST_MEASURE, StrictSerializer, Word
+from sampling.design_fields import LONGEST_MEASURE
+from sampling.serializers import StrictSerializer, Word
 from touchstone.models import Job
 
 LARGEST_KEY = 2**63 - 1

@@ -37,8 +37,8 @@ from console.campaigns import drawn_campaign
 from console.researcher.prose import always_words, variance_words
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly
+from sampling.design_fields import LONGEST_MEASURE
 from sampling.measures.registry import parse_measure
-from sampling.serializers import LONGEST_MEASURE
 
 MEASURE = serializers.CharField(max_length=LONGEST_MEASURE)
 

@@ -1,7 +1,7 @@
 """Forms of the design and audit pages."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
@@ -9,54 +9,13 @@ from django.http import QueryDict
 from django.utils.html import format_html
 
 from judging.models import Campaign
-from sampling import selections
+from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import WrongKind, parse_linear, parse_measure
 from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused
 from sampling.selections import selection_of
 from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
-
-LARGEST_BUDGET = 10_000_000
-QUESTIONS = (
-    ("pair", "Is run A better than run B?", "Documents that decide between the two are drawn most."),
-    (
-        "baseline",
-        "Which candidates beat the baseline?",
-        "Documents that tell each candidate from the baseline.",
-    ),
-    ("ranking", "How do several runs rank?", "Documents on which the runs disagree."),
-    ("system", "How good is one run?", "Documents that the run ranks high."),
-    ("pool", "How good is every run?", "Every pooled document with the same chance."),
-)
-METHODS = (
-    (
-        "default",
-        "The default",
-        "More chance for documents that say much about the question and are in doubt. Take it unless you need another.",
-    ),
-    (
-        "paper",
-        "The paper's Q*",
-        "More chance for documents that say much and are probably relevant: to repeat Schnabel et al. (2016).",
-    ),
-    ("naive", "Naive", "More chance for high ranks, whatever the question: a yardstick for benchmarks."),
-)
-PRIORS = (
-    ("runs", "The ranks of all runs", "What many runs rank high is probably relevant."),
-    (
-        "scores",
-        "Imported scores as well",
-        "A program's scores between 0 and 1, read with its error rates below.",
-    ),
-    ("judgments", "Earlier judgments as well", "For a top-up: what is judged so far predicts the rest."),
-)
-PERCENT = {"sensitivity", "specificity", "other_runs_share", "uniform_share"}
-Choices = Iterable[tuple[str, str, str]]
-
-
-def _selections() -> Choices:
-    return [(one.key, one.label, one.help) for one in selections.SELECTIONS]
 
 
 class Radios(forms.RadioSelect):
@@ -76,17 +35,20 @@ class RadioField(forms.ChoiceField):
 
     widget = Radios
 
-    def __init__(self, *, label: str, rows: Callable[[], Choices]) -> None:
-        self.rows = rows  # a table may have grown since the form was declared
-        super().__init__(label=label, initial=next(iter(rows()))[0], required=False)
+    def __init__(self, field: DesignField) -> None:
+        self.rows = field.options()
+        super().__init__(label=field.label, initial=self.rows[0].key, required=False)
         self.close({})
 
     def close(self, reasons: Mapping[str, str]) -> None:
         """Put these values out of reach, each with the reason in place of its sentence."""
         self.widget.closed = frozenset(reasons)
         self.choices = [
-            (value, format_html('{} <span class="help">{}</span>', name, reasons.get(value, words)))
-            for value, name, words in self.rows()
+            (
+                row.key,
+                format_html('{} <span class="help">{}</span>', row.label, reasons.get(row.key, row.help)),
+            )
+            for row in self.rows
         ]
 
     def clean(self, value: Any) -> str:
@@ -96,22 +58,61 @@ class RadioField(forms.ChoiceField):
 class PercentField(forms.FloatField):
     """A share, shown and typed in percent; what is not sent is the usual one."""
 
-    def __init__(self, *, label: str, usual: float, low: float, high: float) -> None:
+    def __init__(self, field: DesignField) -> None:
+        low, high = (round(100 * bound) for bound in field.bounds_on_screen)
         super().__init__(
-            label=label, initial=f"{100 * usual:g}", min_value=low, max_value=high, required=False
+            label=f"{field.label}, %",
+            initial=_percent(field.default),
+            min_value=low,
+            max_value=high,
+            required=False,
         )
-        self.usual = usual
+        self.usual: float = field.default
 
     def clean(self, value: Any) -> float:
         percent = super().clean(value)
         return self.usual if percent is None else round(percent / 100, 9)
 
 
+def _measure(field: DesignField) -> forms.CharField:
+    attributes = {"list": "measures", "autocomplete": "off", "spellcheck": "false"}
+    return forms.CharField(
+        label=field.label,
+        initial=field.initial,
+        max_length=int(field.most),
+        widget=forms.TextInput(attrs=attributes),
+    )
+
+
+def _count(field: DesignField) -> forms.IntegerField:
+    low, high = (int(bound) for bound in field.bounds_on_screen)
+    return forms.IntegerField(label=field.label, min_value=low, max_value=high, initial=field.initial)
+
+
+def _scores(field: DesignField) -> forms.ChoiceField:
+    return forms.ChoiceField(label=field.label, required=False)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.9g}"
+
+
+FORM_FIELDS: dict[FieldKind, Callable[[DesignField], forms.Field]] = {
+    FieldKind.CHOICE: RadioField,
+    FieldKind.MEASURE: _measure,
+    FieldKind.COUNT: _count,
+    FieldKind.SCORES: _scores,
+    FieldKind.SHARE: PercentField,
+}
+# The runs are asked for by question: see `DesignForm.runs_of_question`.
+ON_SCREEN = tuple(field for field in DESIGN_FIELDS if field.kind in FORM_FIELDS)
+SHARES = frozenset(field.name for field in ON_SCREEN if field.kind is FieldKind.SHARE)
+
+
 class DesignForm(forms.Form):
     """A design in plain words; with `earlier`, a top-up that keeps what the campaign's draws fix."""
 
     use_required_attribute = False  # a field out of sight must not stop the browser: the server checks
-    question = RadioField(label="What do you want to know?", rows=lambda: QUESTIONS)
     run_a = forms.ChoiceField(label="Run A", required=False)
     run_b = forms.ChoiceField(label="Run B", required=False)
     run = forms.ChoiceField(label="Run", required=False)
@@ -122,56 +123,47 @@ class DesignForm(forms.Form):
     ranked = forms.MultipleChoiceField(
         label="Runs to rank", required=False, widget=forms.CheckboxSelectMultiple
     )
-    measure = forms.CharField(
-        label="Measure",
-        initial="DCG@10",
-        max_length=40,
-        widget=forms.TextInput(attrs={"list": "measures", "autocomplete": "off", "spellcheck": "false"}),
-    )
-    depth = forms.IntegerField(label="Pool depth", min_value=1, max_value=1000, initial=20)
-    budget = forms.IntegerField(label="Items to judge", min_value=10, max_value=LARGEST_BUDGET, initial=400)
-    method = RadioField(label="Method", rows=lambda: METHODS)
-    selection = RadioField(label="Selection", rows=_selections)
-    prior = RadioField(label="What is guessed of relevance beforehand", rows=lambda: PRIORS)
-    scores = forms.ChoiceField(label="Scores", required=False)
-    sensitivity = PercentField(label="Relevant found, %", usual=Design.sensitivity, low=1, high=99)
-    specificity = PercentField(label="Not relevant rejected, %", usual=Design.specificity, low=1, high=99)
-    other_runs_share = PercentField(label="For other runs, %", usual=Design.other_runs_share, low=0, high=90)
-    uniform_share = PercentField(label="For all alike, %", usual=Design.uniform_share, low=0, high=90)
 
     def __init__(
         self, data: QueryDict | None = None, *, campaign: Campaign, earlier: Draw | None = None, **named: Any
     ) -> None:
+        own = {field.name: FORM_FIELDS[field.kind](field) for field in ON_SCREEN}
         if data is not None:  # what is not sent is as usual, and shown so
             data = data.copy()
-            for name, field in self.base_fields.items():
+            for name, field in own.items():
                 if isinstance(field, RadioField | PercentField):
                     data.setdefault(name, field.initial)
         if earlier is not None:
             more = {"budget": math.ceil(1.5 * earlier.parameters["budget"])}
             named["initial"] = initial_of(earlier.parameters) | more | named.get("initial", {})
         super().__init__(data, **named)
+        self.fields |= own
         self.campaign, self.earlier = campaign, earlier
-        for name in ("question", "method", "selection"):
-            self.fields[name].close({})
-        self.run_ids = list(campaign.collection.runs.values_list("run_id", flat=True))
-        for name in ("run_a", "run_b", "run", "baseline", "candidates", "ranked"):
-            self.fields[name].choices = [(run_id, run_id) for run_id in self.run_ids]
-        if len(self.run_ids) > 1:
-            self.fields["run_b"].initial = self.run_ids[1]
-        names = list(campaign.collection.score_lists.values_list("name", flat=True))
-        self.fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
-        closed = {} if names else {"scores": "None are imported: upload them on the collection's page."}
-        self.too_early = why_not_learn(campaign, earlier)
-        if self.too_early:
-            closed["judgments"] = self.too_early
-        if self.initial.get("prior") in closed:
-            self.initial["prior"] = PRIORS[0][0]
+        self._offer_runs()
+        self._offer_priors()
         if earlier is not None:
             self.fields["selection"].disabled = True
             self.fields["selection"].initial = earlier.selection
             self.fields["budget"].label = "Items in all"
-        self.fields["prior"].close(closed)
+
+    def _offer_runs(self) -> None:
+        self.run_ids = list(self.campaign.collection.runs.values_list("run_id", flat=True))
+        for name in DesignForm.base_fields:
+            self.fields[name].choices = [(run_id, run_id) for run_id in self.run_ids]
+        if len(self.run_ids) > 1:
+            self.fields["run_b"].initial = self.run_ids[1]
+
+    def _offer_priors(self) -> None:
+        names = list(self.campaign.collection.score_lists.values_list("name", flat=True))
+        self.fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
+        closed = {} if names else {"scores": "None are imported: upload them on the collection's page."}
+        self.too_early = why_not_learn(self.campaign, self.earlier)
+        if self.too_early:
+            closed["judgments"] = self.too_early
+        prior = self.fields["prior"]
+        if self.initial.get("prior") in closed:
+            self.initial["prior"] = prior.initial
+        prior.close(closed)
 
     # -- checks ---------------------------------------------------------------------------------------------
 
@@ -274,18 +266,21 @@ class DesignForm(forms.Form):
 
     def design(self) -> Design:
         asked = self.cleaned_data
-        names = ("question", "measure", "depth", "budget", "method", "selection", "prior", *sorted(PERCENT))
-        scores = asked["scores"] if asked["prior"] == "scores" else ""
-        return Design(runs=self.runs_of_question(), scores=scores, **{name: asked[name] for name in names})
+        given = {field.name: asked[field.name] for field in ON_SCREEN}
+        given["scores"] = asked["scores"] if asked["prior"] == "scores" else ""
+        return Design(runs=self.runs_of_question(), **given)
 
     def opens_advanced(self) -> bool:
         """Return whether something under "Advanced" is wrong or not as usual, so that it should be seen."""
-        names = ("method", "selection", "prior", "scores", *sorted(PERCENT))
-        if any(name in self.errors for name in names):
+        optional = [field for field in ON_SCREEN if not field.is_required]
+        if any(field.name in self.errors for field in optional):
             return True
-        shown = {name: str(self[name].value() or "") for name in names if name != "scores"}
-        usual = {name: str(field.initial) for name, field in DesignForm.base_fields.items() if name in shown}
-        return any(shown[name] not in ("", usual[name]) for name in shown)
+        usual = {
+            field.name: _percent(field.default) if field.name in SHARES else field.default
+            for field in optional
+        }
+        del usual["scores"]  # one of those imported is always chosen
+        return any(str(self[name].value() or "") not in ("", value) for name, value in usual.items())
 
 
 def why_not_learn(campaign: Campaign, earlier: Draw | None) -> str:
@@ -327,8 +322,9 @@ def initial_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> initial_of({"question": "pair", "runs": ["a", "b"], "depth": 20, "uniform_share": 0.05})
     {'question': 'pair', 'depth': 20, 'uniform_share': '5', 'run_a': 'a', 'run_b': 'b'}
     """
-    kept = {name: value for name, value in parameters.items() if name in DesignForm.base_fields}
-    found = {name: f"{100 * value:.9g}" if name in PERCENT else value for name, value in kept.items()}
+    names = {field.name for field in ON_SCREEN}
+    kept = {name: value for name, value in parameters.items() if name in names}
+    found = {name: _percent(value) if name in SHARES else value for name, value in kept.items()}
     runs = list(parameters["runs"])
     if parameters["question"] == "pair":
         return found | {"run_a": runs[0], "run_b": runs[1]}

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from analytics.charts import Chart, curve
 from analytics.services.forecast import Forecast, forecast, queue_forecast
-from console.forms.design import METHODS, DesignForm, pairs
+from console.forms.design import DesignForm, pairs
 from console.manager.setup_steps import rail_of
 from console.researcher.plots import plot_answer
 from judging.models import Campaign
@@ -36,7 +36,6 @@ NAMES = {
     "naive": "Naive",
     "pool": "Evenly over the pool",
 }
-METHOD_NAMES = {value: name for value, name, _ in METHODS}
 SAID = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
 
 
@@ -160,7 +159,7 @@ def draw_context(row: Campaign) -> dict[str, Any]:
     """Return what the campaign's page says about its draws."""
     draws = list(row.draws.select_related("drawn_by").order_by("batch"))
     for batch in draws:  # the words of the form, not those of the record
-        batch.method_name = METHOD_NAMES[batch.method]
+        batch.method_name = batch.get_method_display()
         batch.selection_name = batch.selection_kind.label
     newest = draws[-1] if draws else None
     last = Job.objects.filter(kind="draw", payload__campaign=str(row.pk)).order_by("-created_at").first()

@@ -1,16 +1,16 @@
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.models import Campaign
+from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear, suggested_measures
-from sampling.questions import METHODS, PRIORS, QUESTIONS, Design
-from sampling.selections import selection_keys
+from sampling.questions import Design
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw
 from sampling.services.forecasting import Preview, preview
@@ -19,35 +19,30 @@ from touchstone.models import Job
 NAMES = {"default": "this design", "paper": "paper's Q*", "pool": "even pool", "naive": "naive"}
 
 
+def _measure(field: DesignField) -> dict[str, Any]:
+    examples = ", ".join(suggested_measures((Linear,)))
+    return {"metavar": field.initial, "help": f"{field.help}: {examples}, ..."}
+
+
+OPTIONS: dict[FieldKind, Callable[[DesignField], dict[str, Any]]] = {
+    FieldKind.CHOICE: lambda field: {"choices": field.keys},
+    FieldKind.RUNS: lambda field: {"nargs": "*", "metavar": "RUN"},
+    FieldKind.MEASURE: _measure,
+    FieldKind.COUNT: lambda field: {"type": int},
+    FieldKind.SCORES: lambda field: {"metavar": "NAME"},
+    FieldKind.SHARE: lambda field: {"type": float, "metavar": "SHARE"},
+}
+
+
 class Command(BaseCommand):
     help = "Draw a campaign's items to judge, or one batch more; with --preview say what to expect and draw nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("campaign", help="the campaign's name or id")
-        parser.add_argument("--question", required=True, choices=QUESTIONS)
-        parser.add_argument(
-            "--runs", nargs="*", default=[], metavar="RUN", help="the runs, in the question's order"
-        )
-        examples = ", ".join(suggested_measures((Linear,)))
-        parser.add_argument("--measure", required=True, metavar="DCG@10", help=f"a sum: {examples}, ...")
-        parser.add_argument("--depth", type=int, required=True, help="ranks of each run that are pooled")
-        parser.add_argument(
-            "--budget", type=int, required=True, help="items in all, earlier batches included"
-        )
-        parser.add_argument("--method", choices=METHODS, default=Design.method)
-        parser.add_argument("--selection", choices=selection_keys(), default=Design.selection)
-        parser.add_argument("--prior", choices=PRIORS, default=Design.prior)
-        parser.add_argument("--scores", default=Design.scores, metavar="NAME", help="of imported scores")
-        parser.add_argument(
-            "--sensitivity", type=float, default=Design.sensitivity, help="assumed of the scores"
-        )
-        parser.add_argument(
-            "--specificity", type=float, default=Design.specificity, help="assumed of the scores"
-        )
-        parser.add_argument(
-            "--other-runs-share", type=float, default=Design.other_runs_share, metavar="SHARE"
-        )
-        parser.add_argument("--uniform-share", type=float, default=Design.uniform_share, metavar="SHARE")
+        for field in DESIGN_FIELDS:
+            option = {"help": field.help, **OPTIONS[field.kind](field)}
+            option |= {"required": True} if field.is_required else {"default": field.default}
+            parser.add_argument(f"--{field.name.replace('_', '-')}", **option)
         parser.add_argument("--seed", type=int, help="of a first batch; later ones keep it")
         parser.add_argument("--preview", action="store_true", help="say what the budget buys; draw nothing")
         parser.add_argument("--output", choices=["table", "json"], default="table")
@@ -86,10 +81,8 @@ def find_campaign(wanted: str) -> Campaign:
 
 
 def _design(options: dict[str, Any]) -> Design:
-    measure = parse_linear(options["measure"]).name
-    names = ("question", "runs", "depth", "budget", "method", "selection", "prior", "scores")
-    shares = ("sensitivity", "specificity", "other_runs_share", "uniform_share")
-    return Design(measure=measure, **{name: options[name] for name in (*names, *shares)})
+    given = {field.name: options[field.name] for field in DESIGN_FIELDS}
+    return Design(**given | {"measure": parse_linear(options["measure"]).name})
 
 
 def _previewed(campaign: Campaign, design: Design, output: str) -> str:

@@ -14,9 +14,10 @@ from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked
 from analytics.services.top_up import Found
 from judging.models import Campaign
+from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
 from sampling.frames import newest_draw
 from sampling.measures.registry import WrongKind, parse_linear, parse_measure, sums_among
-from sampling.serializers import LONGEST_MEASURE, MOST_ITEMS, Finite, StrictSerializer, Word
+from sampling.serializers import Finite, StrictSerializer, Word
 
 
 class ReuseRequest(StrictSerializer):
