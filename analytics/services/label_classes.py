@@ -44,7 +44,7 @@ def used_score(arrays: CampaignArrays, campaign: Campaign) -> str:
 def joined_grades(arrays: CampaignArrays, campaign: Campaign) -> dict[str, tuple[str, Floats]]:
     """Return, by ways of joining the grades of an item, its words and shares[judged, grade]; a tie is shared."""
     score = used_score(arrays, campaign)
-    ways = {"majority": ("majority of an item's grades", _majority(arrays))}
+    ways: dict[str, tuple[str, Result]] = {"majority": ("majority of an item's grades", _majority(arrays))}
     ways |= {score: (label_score_of(score).label, _result(arrays, score))}
     everything = np.arange(arrays.judged.size)
     return {

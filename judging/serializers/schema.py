@@ -71,7 +71,7 @@ class HistoryAnswer(serializers.Serializer[Any]):
 
 class GradeWords(serializers.Serializer[Any]):
     value = serializers.IntegerField()
-    label = serializers.CharField()  # type: ignore[assignment]  # a serializer's fields are no attributes of it
+    label = serializers.CharField()  # type: ignore[assignment]  # a field is no attribute of what declares it
 
 
 class InstructionsAnswer(serializers.Serializer[Any]):

@@ -11,14 +11,14 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponseBase
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from judging.models import Campaign, Collection
 from touchstone.models import Job, User, user_of
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def managers_only(view: View) -> View:
@@ -32,7 +32,7 @@ def researchers_only(view: View) -> View:
 
 def _only(view: View, may: Callable[[User], bool]) -> View:
     @functools.wraps(view)
-    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
         user = request.user
         if not isinstance(user, User) or not may(user) or not sees(user, named):
             raise Http404

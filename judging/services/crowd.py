@@ -166,7 +166,7 @@ def completion(*, assessor: Assessor) -> Completion:
         _complete(participant)
     progress: dict[str, Any] = {"n_judged": assessor.n_judged, "quota": assessor.quota, "is_done": is_done}
     if participant is None or not is_done:
-        reason = {"obstacle": obstacle, "refusal": refusal}
+        reason: dict[str, Any] = {"obstacle": obstacle, "refusal": refusal}
         return Completion(**progress, **reason, is_participant=participant is not None)
     if campaign.entry != Campaign.Entry.HIT and campaign.completion_code:
         return Completion(

@@ -131,7 +131,9 @@ class Ratio:
         if not levels.size:
             return np.zeros(run.n_topics)
         counts = [
-            np.bincount(run.judged_topic[run.judged_gain >= level], minlength=run.n_topics)[:, None] * 1.0
+            np.bincount(run.judged_topic[run.judged_gain >= level], minlength=run.n_topics)[:, None].astype(
+                np.float64
+            )
             for level in levels
         ]
         depth = min(measure.last_rank, int(counts[0].max()))
@@ -202,7 +204,8 @@ class Pairs:
             return 0.0
         above, below = np.triu_indices(gains.size, 0 if self.has_itself else 1)
         whole = np.full(above.size, float(gains.size)), np.full(above.size, n_relevant)
-        weight = self.weights(above + 1.0, below + 1.0, *whole)
+        upper, lower = above.astype(np.float64) + 1, below.astype(np.float64) + 1
+        weight = self.weights(upper, lower, *whole)
         return float(weight @ self.utility(gains[above], gains[below]))
 
 

@@ -21,7 +21,7 @@ def ideal_gain(steps: FloatArray, totals: Counts, known: Counts, depth: int) -> 
     stair. A topic has at least one document on the lowest stair: without one its numerator is 0 whatever the
     denominator, and the tools count it as 0.
     """
-    ideal = np.concatenate(([0.0], np.cumsum(discount(np.arange(1, depth + 1)))))
+    ideal = np.concatenate((np.zeros(1), np.cumsum(discount(np.arange(1, depth + 1, dtype=np.float64)))))
     ranks = np.arange(ideal.size, dtype=np.float64)
     by_topic, of_sums = np.zeros_like(totals[0]), np.zeros_like(totals[0])
     for stair, step in enumerate(steps):

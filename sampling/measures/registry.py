@@ -28,7 +28,7 @@ class WrongKind(ValueError):
     """The measure is of a kind that is not served here."""
 
 
-def keys_of(kind: type[Kind]) -> list[str]:
+def keys_of(kind: type[_KindT]) -> list[str]:
     """Return the families of a kind, in the order of their names.
 
     >>> keys_of(Ratio)

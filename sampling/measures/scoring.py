@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -194,7 +195,11 @@ class _Seen:
         if one.measure is None:
             return self._judged_share(one)
         gains = self._gains(one.gains) if one.gains[0] == 0 else self._gains_of_all(one.gains)
-        return one.measure.kind.by_topic(one.measure, gains.to_rank(one.last_rank))
+        kind: Any = (
+            one.measure.kind
+        )  # it takes measures of its own kind, and this is one: a union cannot say so
+        values: FloatArray = kind.by_topic(one.measure, gains.to_rank(one.last_rank))
+        return values
 
     def _gains(self, gains: FloatArray) -> RankedGains:
         judged_gain = gains[self.judged.grade]

@@ -76,7 +76,7 @@ class CampaignAnswer(serializers.ModelSerializer[Campaign]):
 
 class GradeRequest(Strict):
     value = Whole(min_value=0, max_value=9)
-    label = Word(max_length=60)
+    label = Word(max_length=60)  # type: ignore[assignment]  # a field is no attribute of what declares it
     gain = Finite(min_value=0, max_value=MOST / 10)
 
 

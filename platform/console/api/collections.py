@@ -44,7 +44,7 @@ class CollectionAnswer(serializers.ModelSerializer[Collection]):
 
 class CollectionRequest(StrictModel):
     description = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
-    source = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
+    source = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)  # type: ignore[assignment]  # a field is no attribute of what declares it
 
     class Meta:
         model = Collection

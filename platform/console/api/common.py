@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -38,7 +39,7 @@ class Inverted(serializers.BooleanField):
 class OfComputation(ListAPIView[Any]):
     """Rows of one computation: of the newest, unless `?computation=` names another one of this campaign."""
 
-    permission_classes = (ResearchersOnly,)
+    permission_classes: tuple[type[BasePermission], ...] = (ResearchersOnly,)
 
     def computation(self) -> Computation | None:
         asked = self.request.query_params.get("computation")
@@ -52,7 +53,7 @@ class OfComputation(ListAPIView[Any]):
 
     def get_queryset(self) -> QuerySet[Any]:
         computation = self.computation()
-        rows = super().get_queryset().model.objects
+        rows: QuerySet[Any] = super().get_queryset().model.objects.all()
         return rows.none() if computation is None else rows.filter(computation=computation)
 
 
@@ -89,7 +90,7 @@ class PairRequest(MeasureRequest):
         return self._known(run_id)
 
     def _known(self, run_id: str) -> Run:
-        found = self.context["campaign"].collection.runs.filter(run_id=run_id).first()
+        found: Run | None = self.context["campaign"].collection.runs.filter(run_id=run_id).first()
         if found is None:
             raise serializers.ValidationError(f"the collection has no run {run_id!r}")
         return found
@@ -100,7 +101,7 @@ class PairRequest(MeasureRequest):
         return super().validate(sent)
 
 
-def asked(kind: type[serializers.Serializer], request: Request, campaign: Campaign) -> dict[str, Any]:
+def asked(kind: type[serializers.Serializer[Any]], request: Request, campaign: Campaign) -> dict[str, Any]:
     """Return what the query asks, or raise the answer that says what is wrong with it."""
     sent = kind(data=request.query_params.dict(), context={"campaign": campaign})
     sent.is_valid(raise_exception=True)

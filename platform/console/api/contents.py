@@ -23,7 +23,11 @@ from judging.services.files import KINDS, parse_grade_map, queue_import
 from judging.services.judgment_formats import FORMATS as JUDGMENT_FORMATS
 from touchstone.models import Job, user_of
 
-FORMATS = {"topics": topics.FORMATS, "documents": records.FORMATS, "judgments": JUDGMENT_FORMATS}
+FORMATS = {
+    "topics": tuple(topics.FORMATS),
+    "documents": tuple(records.FORMATS),
+    "judgments": tuple(JUDGMENT_FORMATS),
+}
 MOST_FILES = 500
 LONGEST_TEXT = 5000
 

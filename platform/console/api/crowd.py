@@ -177,7 +177,9 @@ class MarketRequest(Strict):
         """Ask the page's form: sites and links are checked in one place."""
         form = MarketForm({f"{MarketForm.prefix}-{name}": value for name, value in sent.items()})
         if not form.is_valid():
-            raise serializers.ValidationError({name: list(faults) for name, faults in form.errors.items()})
+            raise serializers.ValidationError(
+                {name: list(map(str, faults)) for name, faults in form.errors.items()}
+            )
         return dict(form.cleaned_data)
 
 

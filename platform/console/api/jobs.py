@@ -24,7 +24,7 @@ class JobAnswer(serializers.ModelSerializer[Job]):
 
     class Meta:
         model = Job
-        fields = (
+        fields: tuple[str, ...] = (
             "id",
             "kind",
             "state",
@@ -39,7 +39,7 @@ class JobAnswer(serializers.ModelSerializer[Job]):
             "created_at",
             "finished_at",
         )
-        read_only_fields = fields
+        read_only_fields: tuple[str, ...] = fields
 
 
 class JobLine(JobAnswer):
@@ -49,7 +49,7 @@ class JobLine(JobAnswer):
         fields = tuple(name for name in JobAnswer.Meta.fields if name != "result")
         read_only_fields = fields
 
-    result = None
+    result = None  # type: ignore[assignment]  # so a serializer drops a field that it inherits
 
 
 class Jobs(generics.ListAPIView[Job]):

@@ -148,8 +148,8 @@ class ItemLine(serializers.ModelSerializer[Item]):
 
     class Meta:
         model = Item
-        fields = ("id", "topic_id", "doc_id", "document_pk", "title")
-        read_only_fields = fields
+        fields: tuple[str, ...] = ("id", "topic_id", "doc_id", "document_pk", "title")
+        read_only_fields: tuple[str, ...] = fields
 
 
 class Items(generics.ListAPIView[Item]):

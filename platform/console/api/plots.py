@@ -80,7 +80,7 @@ def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -
     return drawn
 
 
-PICTURES: dict[str, tuple[str, type[serializers.Serializer], Drawn]] = {
+PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
     "forest": ("Every run's value by every method", OfMeasure, _newest(run_forest)),
     "pair": ("The difference of two runs by every method", OfPair, _pair),
     "pairs": (

@@ -112,12 +112,12 @@ class ComparisonsView(OfComputation):
     @extend_schema(operation_id="comparisons_list")
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         drawn_campaign(campaign_id)
-        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         among = functools.cache(lambda measure: adjusted_p_values(page[0].computation, measure))
         pairs = [judged_pair(estimate, among(estimate.measure)) for estimate in page]
 
         def said(pair: Pair) -> str:
-            e = pair.estimate
+            e: Any = pair.estimate  # a pair has both runs
             return verdict(e, e.measure, e.run, e.run_b, among(e.measure))
 
         return self.get_paginated_response(PairAnswer(pairs, many=True, context={"verdict": said}).data)

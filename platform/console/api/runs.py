@@ -90,4 +90,5 @@ class RunEstimateView(APIView):
 
 
 def _run(runs: Any, run_id: str) -> Run:
-    return get_object_or_404(runs, run_id=run_id)
+    run: Run = get_object_or_404(runs, run_id=run_id)
+    return run

@@ -56,7 +56,7 @@ class Explanation(Strict):
 
 
 class ExplanationsRequest(Strict):
-    explanations = Explanation(many=True, max_length=MOST_TRAINING_ITEMS)
+    explanations = Explanation(many=True, max_length=MOST_TRAINING_ITEMS)  # type: ignore[call-arg]  # of the list
 
 
 class TraineeAnswer(serializers.Serializer[Any]):

@@ -57,7 +57,11 @@ class AuditPlanForm(forms.Form):
     when = Radios([(INTERVAL, "Every so often"), (CRONTAB, "At fixed times")], "When")
     every_seconds = forms.IntegerField(min_value=1, max_value=MOST, label="Every", required=False)
     every_unit = forms.TypedChoiceField(
-        coerce=int, choices=UNITS, label="Unit", required=False, empty_value=1
+        coerce=int,
+        choices=UNITS,
+        label="Unit",
+        required=False,
+        empty_value=1,  # type: ignore[arg-type]  # any value will do
     )
     crontab = forms.CharField(
         max_length=LONGEST_LINE, label="Minute, hour, day, month, weekday (UTC)", required=False
@@ -144,7 +148,7 @@ class AuditPlanForm(forms.Form):
         }
 
 
-class ScoreForm(forms.ModelForm):
+class ScoreForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
     bronze_score = Radios(_scores, "Score")
 
     class Meta:
@@ -153,4 +157,4 @@ class ScoreForm(forms.ModelForm):
         labels = {"cost_per_judgment": "An ordinary judgment costs", "cost_per_gold": "A gold label costs"}
 
     def clean_bronze_score(self) -> str:
-        return self.cleaned_data["bronze_score"] or self.instance.bronze_score
+        return str(self.cleaned_data["bronze_score"] or self.instance.bronze_score)

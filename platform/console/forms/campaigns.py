@@ -16,7 +16,7 @@ LONGEST_TEXT = 100_000  # characters of guidelines and prompts
 NAMED_IN_AN_ERROR = 5
 
 
-class CollectionForm(forms.ModelForm):
+class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
     class Meta:
         model = Collection
         fields = ["name", "description", "source", "licence", "may_publish_documents", "shows_html"]
@@ -55,7 +55,7 @@ class UploadForm(forms.Form):
             ("scores", "Scores of a program, 0 to 1 (TSV or as a run)"),
         ],
     )  # what the collection lacks most is preselected: see missing_kind
-    files = FilesField(label="Files (.gz is fine)")
+    files = FilesField(label="Files (.gz is fine)")  # type: ignore[assignment]  # a field is no attribute of what declares it
     html = forms.BooleanField(label="Documents are HTML", required=False)
     source_name = forms.CharField(label="Who gave the gold answers?", required=False, max_length=100)
     list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)
@@ -107,11 +107,10 @@ class LongText(forms.CharField):
         super().__init__(label=label, max_length=LONGEST_TEXT, required=False, widget=widget)
 
     def to_python(self, value: Any) -> str:
-        text: str = super().to_python(value)
-        return text.replace("\r\n", "\n")
+        return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
-class CampaignTexts(forms.ModelForm):
+class CampaignTexts(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
     guidelines = LongText(label="Guidelines (Markdown)", rows=6)
     machine_prompt = LongText(label="Prompt of machine assessors", rows=8)
 
@@ -245,7 +244,8 @@ class AssessorRulesForm(forms.Form):
                 collection_id=self.assessor.campaign.collection_id, topic_id__in=asked
             ).order_by("topic_id")
         }
-        chosen, unknown = set(), []
+        chosen: set[str] = set()
+        unknown: list[str] = []
         for word in words:
             # A comma parts ids, unless the whole word is one: ids may contain commas.
             for part in [word] if word in known else filter(None, word.split(",")):
@@ -344,7 +344,7 @@ class MembersForm(forms.Form):
         return [known[name] for name in names]
 
 
-class RunForm(forms.ModelForm):
+class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
     """What may be changed of a run: its words, and whether releases may carry it."""
 
     class Meta:

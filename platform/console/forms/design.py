@@ -148,19 +148,21 @@ class DesignForm(forms.Form):
 
     def _offer_runs(self) -> None:
         self.run_ids = list(self.campaign.collection.runs.values_list("run_id", flat=True))
+        fields: dict[str, Any] = self.fields
         for name in DesignForm.base_fields:
-            self.fields[name].choices = [(run_id, run_id) for run_id in self.run_ids]
+            fields[name].choices = [(run_id, run_id) for run_id in self.run_ids]
         if len(self.run_ids) > 1:
             self.fields["run_b"].initial = self.run_ids[1]
 
     def _offer_priors(self) -> None:
         names = list(self.campaign.collection.score_lists.values_list("name", flat=True))
-        self.fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
+        fields: dict[str, Any] = self.fields
+        fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
         closed = {} if names else {"scores": "None are imported: upload them on the collection's page."}
         self.too_early = why_not_learn(self.campaign, self.earlier)
         if self.too_early:
             closed["judgments"] = self.too_early
-        prior = self.fields["prior"]
+        prior = fields["prior"]
         if self.initial.get("prior") in closed:
             self.initial["prior"] = prior.initial
         prior.close(closed)
@@ -288,7 +290,7 @@ def why_not_learn(campaign: Campaign, earlier: Draw | None) -> str:
     if earlier is None:
         return "For a top-up: nothing is judged yet."
     first = campaign.draws.exclude(learned_from=None).order_by("batch").first()
-    learned_from = first.learned_from if first else earlier.batch
+    learned_from = (first and first.learned_from) or earlier.batch
     drawn = campaign.items.filter(draw_entries__draw__batch__lte=learned_from, draw_entries__times__gte=1)
     judged = drawn.filter(judgments__grade__isnull=False).values("pk").distinct()
     n_judged = judged[:FEWEST_TO_LEARN_FROM].count()  # more need not be counted

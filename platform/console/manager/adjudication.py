@@ -67,7 +67,7 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     form = DecisionForm(request.POST)
     here = reverse("console:adjudication", args=[campaign_id])
     if not form.is_valid():
-        messages.error(request, "; ".join(error for errors in form.errors.values() for error in errors))
+        messages.error(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect(here)
     sent = form.cleaned_data
     item = get_object_or_404(
@@ -120,7 +120,7 @@ def _shown(one: DisputedItem, labels: dict[int, str], row: Campaign) -> dict[str
         {
             "row": judgment,
             "label": labels.get(judgment.grade, str(judgment.grade)) if judgment.grade is not None else "",
-            "purpose": PURPOSES[judgment.slot.purpose] if judgment.slot else "surplus",
+            "purpose": PURPOSES[Slot.Purpose(judgment.slot.purpose)] if judgment.slot else "surplus",
             "is_counted": judgment.slot is not None and judgment.slot.purpose == Slot.Purpose.JUDGE,
         }
         for judgment in rows

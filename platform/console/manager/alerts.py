@@ -1,6 +1,6 @@
 """What needs the manager now, the most pressing first: each with where to go."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.urls import reverse
@@ -110,7 +110,7 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
     computation, activity = shown["computation"], shown["activity"]
     hours = activity.get("hours", {})
     if done["left"] and hours and not done["leased"]:
-        newest = timezone.datetime.fromisoformat(f"{max(hours)}:59:59+00:00")
+        newest = datetime.fromisoformat(f"{max(hours)}:59:59+00:00")
         if now - newest > SILENT_AFTER:
             words = f"Last judgment: {newest:%Y-%m-%d}. {done['left']:,} judgments still needed."
             url = reverse("console:assessors", args=[row.pk])

@@ -136,12 +136,12 @@ def _heat(person: Assessor, confusion: Any, labels: list[str]) -> Chart | None:
     """Return the matrix as a picture; None while no grade has gold."""
     if confusion is None or all(row is None for row in confusion.matrix):
         return None
-    tables = [
+    matrix, low, high = (
         [row if row is not None else [None] * len(labels) for row in table]
         for table in (confusion.matrix, confusion.low, confusion.high)
-    ]
+    )
     title = f"How {person.user.get_username()} grades"
-    return confusion_heat(labels, *tables, confusion.counts, title)
+    return confusion_heat(labels, matrix, low, high, confusion.counts, title)
 
 
 def _work(person: Assessor, activity: dict[str, Any]) -> dict[str, Any]:

@@ -107,23 +107,24 @@ def assessors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def _people(row: Campaign, computation: Computation | None) -> list[Person]:
     activity = (computation.activity if computation else None) or {}
     speeds, agreements = activity.get("assessors", {}), activity.get("agreement", {})
-    accuracies, flags = {}, {}
+    accuracies: dict[int, Any] = {}
+    flags: dict[int, str] = {}
     if computation is not None:
-        names = ("assessor_id", "accuracy", "accuracy_low", "accuracy_high")
-        found = computation.confusions.filter(scope="assessor").values_list(*names)
-        accuracies = {person: numbers for person, *numbers in found}
-        flags = dict(computation.flags.values_list("assessor_id", "evidence"))
-    names = ("pk", "user__username", "tier", "kind", "status", "n_judged", "quota")
-    return [
-        Person(
-            pk, name, tier, kind, status, judged, quota,
-            _seconds(speeds.get(str(pk))),
-            *accuracies.get(pk, (None, None, None)),
-            *agreements.get(str(pk), (None, 0)),
-            flags.get(pk, ""),
+        found = computation.confusions.filter(scope="assessor", assessor_id__isnull=False).values_list(
+            "assessor_id", "accuracy", "accuracy_low", "accuracy_high"
         )
-        for pk, name, tier, kind, status, judged, quota in row.assessors.order_by("pk").values_list(*names)
-    ]  # fmt: skip
+        accuracies = {person: numbers for person, *numbers in found if person is not None}
+        flags = dict(computation.flags.values_list("assessor_id", "evidence"))
+    people = []
+    for about in row.assessors.order_by("pk").values_list(
+        "pk", "user__username", "tier", "kind", "status", "n_judged", "quota"
+    ):
+        key = about[0]
+        accuracy, low, high = accuracies.get(key, (None, None, None))
+        agreement, n_shared = agreements.get(str(key), (None, 0))
+        seconds, flag = _seconds(speeds.get(str(key))), flags.get(key, "")
+        people.append(Person(*about, seconds, accuracy, low, high, agreement, n_shared, flag))
+    return people
 
 
 def _seconds(counted: list[int] | None) -> float | None:

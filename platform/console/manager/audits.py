@@ -3,7 +3,7 @@
 import math
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -226,7 +226,7 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
         before=Subquery(before.values("pk")[:1]),
         earlier=Subquery(earlier.values("expected_in_total")[:1]),
     ).annotate(after=Subquery(after.values("pk")[:1]))
-    newest = list(found.order_by("-sequence")[:SHOWN_AUDITS])
+    newest: list[Any] = list(found.order_by("-sequence")[:SHOWN_AUDITS])
     waiting = _waiting(row, newest)
     forecasts = {
         (one.computation_id, one.strategy): one
@@ -274,9 +274,11 @@ def _errors_off(outcome: float | None, forecast: AuditForecast) -> float | None:
     return round(abs(outcome - forecast.half_width_after) / forecast.half_width_error, 1)
 
 
-def _waiting(row: Campaign, audits: list[Audit]) -> dict[uuid.UUID, int]:
+def _waiting(row: Campaign, audits: Sequence[Audit]) -> dict[uuid.UUID, int]:
     """Return by audit how many selected items nobody has judged yet; the cost follows what waits."""
-    tiers = {purpose: tier for tier, purpose in PURPOSES.items() if any(a.tier == tier for a in audits)}
+    tiers: dict[str, str] = {
+        purpose: tier for tier, purpose in PURPOSES.items() if any(a.tier == tier for a in audits)
+    }
     open_items: dict[str, list[uuid.UUID]] = defaultdict(list)
     for purpose, item in _open_slots(row, *tiers).values_list("purpose", "item_id") if tiers else ():
         open_items[purpose].append(item)
@@ -289,7 +291,7 @@ def _waiting(row: Campaign, audits: list[Audit]) -> dict[uuid.UUID, int]:
     return dict(counts.values("audit").annotate(n=Count("pk")).values_list("audit", "n"))
 
 
-def _outcomes(audits: list[Audit], forecasts: Iterable[AuditForecast]) -> dict[tuple[Any, ...], float]:
+def _outcomes(audits: Sequence[Any], forecasts: Iterable[AuditForecast]) -> dict[tuple[Any, ...], float]:
     """Return the half-widths of the corrected numbers in the computations after these audits."""
     wanted = [audit.after for audit in audits if audit.after and audit.tier == AuditTier.GOLD]
     targets = {(one.run_id, one.run_b_id, one.measure) for one in forecasts}

@@ -1,11 +1,12 @@
 """The manager's pages about facts: the overview, campaigns and their assessors, leases, topics of teams."""
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import (
     Count,
     Exists,
@@ -60,7 +61,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         )
         .order_by("-created_at", "pk")  # Meta.ordering does not survive the grouping
     )
-    campaign_page = Paginator(found, ROWS).get_page(request.GET.get("campaigns"))
+    campaign_page: Page[Any] = Paginator(found, ROWS).get_page(request.GET.get("campaigns"))
     left = left_of(list(campaign_page))
     for row in campaign_page:
         row.n_slots = row.n_drawn * row.judgments_per_item
@@ -110,7 +111,7 @@ def add_assessor(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if form.is_valid():
         save_assessor(request, campaign, form)
     else:
-        messages.error(request, "; ".join(error for errors in form.errors.values() for error in errors))
+        messages.error(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
     return redirect("console:assessors", campaign_id=campaign_id)
 
 
@@ -137,7 +138,7 @@ def set_assessor_status(request: HttpRequest, campaign_id: uuid.UUID, assessor_i
     status = request.POST.get("status", "")
     if status in Assessor.Status.values:
         campaigns.set_status(assessor=assessor, status=status, actor=user_of(request))
-        messages.success(request, f"{assessor.user.username} {STATUS_WORDS[status]}")
+        messages.success(request, f"{assessor.user.username} {STATUS_WORDS[Assessor.Status(status)]}")
     if request.POST.get("back") == "person":
         return redirect("console:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
     return redirect("console:assessors", campaign_id=campaign_id)
@@ -268,7 +269,9 @@ def _topic_rows(
 ) -> list[dict[str, Any]]:
     wanted = row.slots.filter(purpose=Slot.Purpose.JUDGE, topic__in=topics).values("topic")
     done = Count("pk", filter=Q(state=Slot.State.DONE))
-    counts = {count["topic"]: count for count in wanted.annotate(total=Count("pk"), done=done)}
+    counts: dict[Any, Any] = {
+        count["topic"]: count for count in wanted.annotate(total=Count("pk"), done=done)
+    }
     none = {"done": 0, "total": 0}
     return [
         {
@@ -287,7 +290,7 @@ def _teams_without_members(row: Campaign) -> list[dict[str, Any]]:
     members = row.assessors.filter(status=Assessor.Status.ACTIVE, team=OuterRef("team"))
     kept = row.topic_rules.exclude(team="").values("team").annotate(n=Count("pk"))
     judged, audited = Exists(members.exclude(gold)), Exists(members.filter(gold))
-    teams = kept.annotate(is_judged=judged, is_audited=audited).order_by("team")
+    teams: Iterable[Any] = kept.annotate(is_judged=judged, is_audited=audited).order_by("team")
     return [team for team in teams if not (team["is_judged"] and team["is_audited"])]
 
 

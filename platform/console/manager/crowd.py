@@ -124,7 +124,7 @@ class CodesForm(forms.Form):
     )
 
     def clean_codes(self) -> list[str]:
-        codes = self.cleaned_data["codes"].split()
+        codes: list[str] = self.cleaned_data["codes"].split()
         if len(codes) > MOST_CODES:
             raise ValidationError(f"{MOST_CODES} codes at a time")
         return codes

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -42,7 +42,9 @@ SAID = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn even
 @managers_only
 def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Choose what to judge, or what more. The interval to expect is shown before a judgment is spent; a POST draws."""
-    known = Campaign.objects.select_related("collection", "scale").annotate(n_drawn=Sum("draws__n_drawn"))
+    known: QuerySet[Any] = Campaign.objects.select_related("collection", "scale").annotate(
+        n_drawn=Sum("draws__n_drawn")
+    )
     row = get_object_or_404(known, pk=campaign_id)
     earlier = newest_draw(row)
     obstacle = what_stops(row, earlier)
@@ -59,6 +61,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     preview = _shown(found, wanted, form) if wanted else None
     if "plot" in request.GET:
         return plot_answer(request, {"curve": lambda: preview["curve"] if preview else None})
+    is_draft, is_part = row.state == Campaign.State.DRAFT, bool(getattr(request, "htmx", False))
     context = {
         "campaign": row,
         "earlier": earlier,
@@ -73,7 +76,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "suggested_measures": suggested_measures((Linear,)),
         "measure_help": f"A sum over documents: {', '.join(keys_of(Linear))}, each with @ and its cutoff. The other "
         "measures are estimated from the same judgments; no design is made for them.",
-        **(rail_of(row.pk, "design") if row.state == Campaign.State.DRAFT and not request.htmx else {}),
+        **(rail_of(row.pk, "design") if is_draft and not is_part else {}),
     }
     return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)
 
@@ -157,7 +160,7 @@ def layout_state(draw: Draw) -> dict[str, Any]:
 
 def draw_context(row: Campaign) -> dict[str, Any]:
     """Return what the campaign's page says about its draws."""
-    draws = list(row.draws.select_related("drawn_by").order_by("batch"))
+    draws: list[Any] = list(row.draws.select_related("drawn_by").order_by("batch"))
     for batch in draws:  # the words of the form, not those of the record
         batch.method_name = batch.get_method_display()
         batch.selection_name = batch.selection_kind.label

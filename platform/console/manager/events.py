@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import urlencode
 from django.utils.text import slugify
@@ -60,7 +60,7 @@ def events_of(row: Campaign) -> QuerySet[Event]:
 
 
 @managers_only
-def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     """Who did what and when, by pages; with `?format=csv` all of it as a file."""
     row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
     form = EventFilter(request.GET)

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -41,7 +42,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     computation = _newest(row)
     activity = (computation.activity if computation else None) or {}
     if "plot" in request.GET:
-        return plot_answer(request, {name: (lambda f=f: f(activity)) for name, f in CHARTS.items()})
+        return plot_answer(request, {name: partial(chart, activity) for name, chart in CHARTS.items()})
     drawn = draw_context(row)
     done = _done(row, drawn, activity, progress(campaign=row))
     schedule = AuditSchedule.objects.filter(campaign=row).first()

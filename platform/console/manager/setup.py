@@ -60,7 +60,8 @@ class StepUploadForm(UploadForm):
         super().__init__(*arguments, **named)
         field = self.fields["kind"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 (it is one)
-        field.choices = [(value, label) for value, label in field.choices if value in kinds]
+        choices: Any = field.choices
+        field.choices = [(value, label) for value, label in choices if value in kinds]
 
 
 # -- where one is ---------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the papers' methods say of a pair of runs, and which of them may be believed."""
     row = drawn_campaign(campaign_id)
     measures = sums_among(measures_of(row))
-    context = {"campaign": row, "measures": measures, "all_runs": row.collection.runs.all()}
+    context: dict[str, Any] = {"campaign": row, "measures": measures, "all_runs": row.collection.runs.all()}
     context |= _answered(request, row, "papers")
     if context.get("result"):
         answers = newest_answers(row)

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
 
+from django.core.files.base import File
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.http.response import HttpResponseBase
 from django.utils.http import parse_etags
@@ -29,13 +29,13 @@ class ReleaseDamaged(Refused):
 class _Part:
     """Some bytes of a file, as FileResponse reads a file: it is closed with the answer."""
 
-    def __init__(self, stream: BinaryIO, first: int, length: int) -> None:
+    def __init__(self, stream: "File[bytes]", first: int, length: int) -> None:
         stream.seek(first)
         self._stream, self._left = stream, length
 
     def read(self, size: int = -1) -> bytes:
         wanted = self._left if size < 0 else min(size, self._left)
-        got = self._stream.read(wanted)
+        got: bytes = self._stream.read(wanted)
         self._left -= len(got)
         return got
 

@@ -15,9 +15,11 @@ CAUSES = {
 
 def always_words(corrected: Estimate | None, *, is_open: bool) -> str:
     """Return the interval for whoever looks while judging goes on, and what to make of it; empty if there is none."""
-    if not is_open or corrected is None or corrected.value is None or corrected.always_low is None:
+    if not is_open or corrected is None or corrected.low is None or corrected.high is None:
         return ""
     low, high = corrected.always_low, corrected.always_high
+    if low is None or high is None:
+        return ""
     said = f"However often you look while judging goes on, this one holds: {low:+.3f} to {high:+.3f}."
     if corrected.run_b_id is None:
         return said

@@ -169,7 +169,8 @@ def said_of(
     quoted = ""
     if corrected is not None and corrected.value is not None and found.computation is not None:
         holm = adjusted.of(corrected)
-        n_topics = len(newest_draw(found.campaign).parameters["topics"])
+        draw = newest_draw(found.campaign)
+        n_topics = len(draw.parameters["topics"]) if draw else 0
         quoted = methods_words(
             found.computation, corrected, said, n_topics=n_topics, holm=holm, n_tested=adjusted.n_tested
         )
@@ -184,7 +185,7 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
     top, _ = top_of(request, len(order))
     given = request.GET.copy()
     given.update({"plot": "forest", "format": file_format})
-    request.GET = given
+    request.GET = given  # type: ignore[assignment]  # Django's own are immutable, which nobody minds here
     runs = order if file_format == "csv" else order[:top]
     return plot_answer(request, {"forest": lambda: _forest(found, runs)})
 

@@ -1,11 +1,12 @@
 """What every page of a campaign's results shares: what is asked, the tabs, the order of the runs."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
@@ -64,7 +65,7 @@ def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:
         return []
     ranked = [method.key for method in ranked_methods()]
     own = computation.estimates.filter(measure=measure, run_b=None, method__in=ranked)
-    rows = own.values_list("run", "run__run_id", "method", "value")
+    rows: Iterable[tuple[Any, ...]] = own.values_list("run", "run__run_id", "method", "value")
     found: dict[int, dict[str, Any]] = {}
     for key, run_id, method, value in rows:
         found.setdefault(key, {"run_id": run_id})[method] = value
@@ -89,6 +90,6 @@ def top_of(request: HttpRequest, n_runs: int) -> tuple[int, list[int]]:
     return (choices[0] if choices else n_runs), choices
 
 
-def page_of(request: HttpRequest, rows: Sequence[Any], per_page: int) -> Page[Any]:
+def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], per_page: int) -> Page[Any]:
     """Return the page that is asked for; a wrong number is the nearest one."""
     return Paginator(rows, per_page).get_page(request.GET.get("page"))

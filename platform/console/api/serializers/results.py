@@ -336,15 +336,18 @@ class ReleaseAnswer(serializers.ModelSerializer[Release]):
     @extend_schema_field(serializers.ChoiceField(Release.State.choices))
     def get_state(self, release: Release) -> str:
         """The row learns that its job failed when the next release is asked for; who reads it is told at once."""
-        return Release.State.FAILED.value if self._has_ended(release) else str(release.state)
+        return Release.State.FAILED.value if self._job_in_vain(release) else str(release.state)
 
     def get_failed(self, release: Release) -> str:
-        return (release.job.error or release.job.state) if self._has_ended(release) else ""
+        job = self._job_in_vain(release)
+        return (job.error or job.state) if job else ""
 
     @staticmethod
-    def _has_ended(release: Release) -> bool:
-        unfinished = release.state != Release.State.READY and release.job is not None
-        return unfinished and release.job.state in (Job.State.FAILED, Job.State.CANCELLED)
+    def _job_in_vain(release: Release) -> Job | None:
+        job = release.job
+        if job is None or release.state == Release.State.READY:
+            return None
+        return job if job.state in (Job.State.FAILED, Job.State.CANCELLED) else None
 
     def get_has_key(self, release: Release) -> bool:
         return bool(release.pseudonym_key)
