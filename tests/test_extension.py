@@ -8,26 +8,36 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from asked_analyses import lines, made, page_of
 from audit_plans import a_bit_wrong, address, client_of, text_of
 from django.apps import apps as django_apps
 from django.core.management import call_command
 from django.db.migrations.state import ProjectState
 from django.urls import reverse
 from made_releases import audited, judged, opened, released
-from small_campaign import judge_all, make_assessor, make_campaign, make_undrawn
+from small_campaign import DOCUMENTS, judge_all, make_assessor, make_campaign, make_undrawn
+from small_release import judged_campaign, release_of, unpacked
 from test_architecture import missing_migrations
+from verdict_campaigns import rows_of
 
+from analytics import methods
 from analytics.aggregation import rules
 from analytics.aggregation.grade_tables import NO_GRADE
 from analytics.aggregation.rules import AggregationRule
+from analytics.estimation.estimate import estimates
+from analytics.estimation.evidence import Evidence, LinearTargets, MethodEstimates
+from analytics.methods import Method
 from analytics.models import AuditForecast, Release
+from analytics.releases.verify import verify
 from analytics.services import label_classes
+from analytics.services.plot_data import run_forest
 from analytics.services.recomputation import recompute
 from judging import label_aggregation
 from judging.label_aggregation import LabelScore
 from judging.services.campaigns import set_score_and_costs
 from sampling import selections, strategies
 from sampling.measures import registry
+from sampling.measures.kinds import Linear
 from sampling.models import Audit
 from sampling.selections import Selection
 from sampling.strategies import Strategy
@@ -59,6 +69,13 @@ def api_choices(request: str, field: str) -> list[str]:
     return [key for part in parts for key in part.get("enum", [])]
 
 
+def api_parameter(address: str, name: str) -> list[str]:
+    """Return what the API's description lists for a parameter of the address that ends so."""
+    paths = description.__wrapped__()["paths"]
+    asked = next(path["get"]["parameters"] for at, path in paths.items() if at.rstrip("/").endswith(address))
+    return next(one["schema"]["enum"] for one in asked if one["name"] == name)
+
+
 def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
         call_command(command, "--help")
@@ -76,6 +93,72 @@ def planted_page(page: str) -> bool:
 def test_the_manual_has_the_table_of_measures() -> None:
     rows = rows_below("methods/measures.md", "family | name | kind | value of a topic")
     assert rows == [[f"`{one.key}`", one.label, one.kind.noun, one.help] for one in registry.FAMILIES]
+
+
+# -- methods --------------------------------------------------------------------------------------------------
+
+
+def test_the_manual_has_the_table_of_methods() -> None:
+    rows = rows_below("researcher.md", "method | for a measure that is | what its number is worth")
+    assert rows == [
+        [one.label, ", ".join(kind.noun for kind in one.kinds), one.help] for one in methods.METHODS
+    ]
+
+
+def first_documents(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
+    """Return every run's share of the first three documents of each topic, with a standard error of .1."""
+    n = len(targets)
+    return MethodEstimates(
+        estimates(
+            targets.weights.totals(np.arange(evidence.topic_index.size) % DOCUMENTS < 3),
+            {"planting": np.full(n, 0.01)},
+            degrees_of_freedom=np.inf,
+            n=np.full(n, 99),
+            refusals={},
+        )
+    )
+
+
+@pytest.mark.django_db
+def test_a_planted_method_is_met_everywhere(tmp_path, monkeypatch) -> None:
+    help_ = "A planted help"
+    one = Method(PLANTED, "Planted", "planted", "A source", help_, (Linear,), first_documents, is_ranked=True)
+    plant(monkeypatch, methods, "METHODS", one)
+    assert PLANTED in api_choices("EstimateAnswer", "method")
+    assert PLANTED in api_parameter("/estimates", "method")
+    assert PLANTED in api_parameter("/ranking", "method")
+
+    campaign = judged_campaign(tmp_path, complete=True, audited=20)
+    stored = rows_of(recompute(campaign=campaign), method=PLANTED)
+    row = stored[PLANTED, "P@10", "run1", None]
+    # run1 returns the third document of every topic to the twelfth, run0 the first to the tenth
+    assert row.get_method_display() == "Planted"
+    assert (row.value, row.low, row.high) == pytest.approx((0.1, -0.095996, 0.295996), abs=1e-6)
+    assert stored[PLANTED, "nDCG@10", "run1", None].refusal == (
+        "nDCG@10 is a ratio: planted serves a sum over documents alone"
+    )
+
+    runs = page_of(campaign, "campaign-results", measure="P@10")
+    assert '<th scope="col" class="number">Planted</th>' in runs
+    assert "<strong>Planted:</strong> A planted help." in runs
+    assert '0.100 <span class="interval">-0.096 to 0.296</span>' in runs
+    assert "Planted" not in page_of(campaign, "campaign-results", measure="nDCG@10")
+    pair = page_of(campaign, "pair", measure="P@10", a="run0", b="run1")
+    assert '<th scope="row">Planted</th> <td class="number">+0.200</td>' in pair
+    chart = run_forest(campaign.computations.get(), "P@10")
+    assert chart is not None
+    assert f"run1,planted,{row.value}," in chart.csv()
+    assert "planted" in chart.svg()
+    assert "planted values</a>" in page_of(campaign, "ranking", measure="P@10", method=PLANTED)
+    papers = lines(made(campaign))["Planted"]
+    assert (papers["source"], papers["note"]) == ("A source", help_)
+
+    folder = unpacked(release_of(campaign), tmp_path / "released")
+    inside = json.loads((folder / "estimates.json").read_text())["estimates"]
+    assert {one["measure"] for one in inside if one["method"] == PLANTED} >= {"P@10", "nDCG@10"}
+    report = verify(folder)
+    assert report.different == []
+    assert report.not_recomputed["estimates by planted"] > 0
 
 
 # -- aggregated labels and rules ------------------------------------------------------------------------------

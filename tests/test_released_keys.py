@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from analytics.aggregation.rules import aggregation_keys
+from analytics.methods import METHODS
 from analytics.services.label_classes import LABELS
 from judging.label_aggregation import label_score_keys
 from sampling.measures.registry import FAMILIES
@@ -16,6 +17,10 @@ def measure_keys() -> list[str]:
     return [name for family in FAMILIES for name in (family.key, *family.aliases)]
 
 
+def method_keys() -> list[str]:
+    return [method.key for method in METHODS]
+
+
 # By table, what reads its keys, and the keys ever released. Add to these lists; never take away.
 RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "aggregated labels": (
@@ -25,6 +30,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "aggregation rules": (aggregation_keys, "median majority dawid-skene"),
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
+    "methods": (method_keys, "naive corrected matrix-inverse importance true"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }
 

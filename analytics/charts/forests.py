@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from analytics import methods
 from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     BRONZE,
@@ -22,7 +23,7 @@ from analytics.charts.theme import (
     printable,
     shortened,
 )
-from analytics.methods import METHODS, REPORTED
+from analytics.methods import REPORTED
 
 LANE = 18  # height of one method of one run
 NARROW_LANE = 14  # the same where there are many
@@ -67,7 +68,7 @@ def method_looks() -> dict[str, tuple[str, str, str]]:
     >>> method_looks()["corrected"][2]
     'circle'
     """
-    return {method.short: LOOKS[place % len(LOOKS)] for place, method in enumerate(METHODS)}
+    return {method.short: LOOKS[place % len(LOOKS)] for place, method in enumerate(methods.METHODS)}
 
 
 def forest(
@@ -162,7 +163,7 @@ def _forest(
 
     labels = labels_of(row.label for row in rows)
     looks = method_looks()
-    methods = [method for method in looks if any(row.method == method for row in rows)]
+    lanes = [method for method in looks if any(row.method == method for row in rows)]
     shown = [_record(row, labels) for row in rows if row.value is not None]
     refused = [
         {"label": labels[row.label], "method": row.method, "text": f"{row.method}: {printable(row.refused)}"}
@@ -170,11 +171,11 @@ def _forest(
         if row.value is None
     ]
     # A method whose rows are all refused keeps its lane, but has no mark that a legend could explain.
-    drawn = [method for method in methods if any(value["method"] == method for value in shown)]
-    n_lanes = len(labels) * len(methods)
+    drawn = [method for method in lanes if any(value["method"] == method for value in shown)]
+    n_lanes = len(labels) * len(lanes)
     y = {
         "y": _names(list(labels.values())),
-        "yOffset": alt.YOffset("method:N").scale(domain=methods),
+        "yOffset": alt.YOffset("method:N").scale(domain=lanes),
     }
     scale = _scale(rows, reference)
     axis = alt.Axis(title=printable(measure), tickCount=5, grid=True)

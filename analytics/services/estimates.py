@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from analytics import methods
 from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.evidence import (
     AuditSample,
@@ -19,7 +20,7 @@ from analytics.estimation.evidence import (
 from analytics.estimation.labels import Ints, item_means
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
-from analytics.methods import METHODS, Method
+from analytics.methods import Method
 from analytics.services.confusions import ConfusionCounts
 from analytics.services.estimate_rows import AUDITS_PLANNED, EstimateColumns, columns
 from analytics.services.label_classes import bronze_classes
@@ -200,7 +201,9 @@ def _settled(
 def estimate_columns(basis: Basis, measure: str) -> list[EstimateColumns]:
     """Return the estimates of the measure by every method that has anything to say of this evidence."""
     targets = targets_of(basis, parse_measure(measure))
-    return [method_columns(basis, method, targets) for method in METHODS if method.applies(basis.evidence)]
+    return [
+        method_columns(basis, method, targets) for method in methods.METHODS if method.applies(basis.evidence)
+    ]
 
 
 def method_columns(basis: Basis, method: Method, targets: Targets) -> EstimateColumns:

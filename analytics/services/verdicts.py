@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from analytics import methods
 from analytics.estimation.comparison import holm
-from analytics.methods import METHODS, REPORTED
+from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
 from judging.models import Run
 
@@ -40,7 +41,7 @@ def estimates_of(computation: Computation | None, measure: str, **conditions: An
     if computation is None:
         return []
     found = computation.estimates.filter(measure=measure, **conditions).select_related("run", "run_b")
-    order = {method.key: place for place, method in enumerate(METHODS)}
+    order = {method.key: place for place, method in enumerate(methods.METHODS)}
     return sorted(found, key=lambda e: (e.run.run_id, e.run_b.run_id if e.run_b else "", order[e.method]))
 
 
