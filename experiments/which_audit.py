@@ -24,9 +24,11 @@ from experiments.papers.sizes import ranking_contrast
 from experiments.parts.bailey import GRADES, RUNS, TOPICS, draw_pools
 from sampling.designs import inclusion_probabilities
 from sampling.draws import poisson_draw
+from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray, run_weights
 from sampling.measures.registry import parse_linear
-from sampling.strategies import Judged, question_influence, strategy_keys, strategy_probabilities
+from sampling.sparse import from_dense
+from sampling.strategies import strategy_keys, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"
 QUESTIONS = {
@@ -58,7 +60,7 @@ def standard_errors(seed: int) -> dict[str, dict[str, float]]:
     made = {}
     for name, (strategy, asked) in audits.items():
         judged = Judged(
-            influence=question_influence(asked, chance),
+            influence=question_influence(from_dense(asked), chance),
             inclusion_probability=chance,
             topic_index=pools.topic[drawn],
             bronze_grade=grade,

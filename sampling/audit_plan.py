@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from sampling.judged import Judged
 from sampling.measures.families import FloatArray
-from sampling.strategies import Judged, strategy_probabilities
+from sampling.strategies import strategy_probabilities
 
 CLOSE_ENOUGH = 1e-6  # of an item
 

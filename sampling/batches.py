@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from sampling.arrays import as_distribution, as_nonnegative, as_probabilities, require_same_items
 from sampling.designs import mixture, normalised, uniform_design
 from sampling.measures.families import FloatArray
 from sampling.questions import Design, Importance, default_sizes, nested_probabilities
-from sampling.sizes import as_distribution, as_nonnegative, as_probabilities, require_same_items
 
 
 def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) -> FloatArray:

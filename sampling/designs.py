@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sampling.arrays import as_distribution, as_nonnegative, as_run_weights, require_same_items
 from sampling.measures.families import FloatArray
 from sampling.pooling import as_ranks
-from sampling.sizes import as_distribution, as_nonnegative, as_run_weights, require_same_items
 from sampling.sparse import SparseRuns
 
 # ---- distributions over the items ------------------------------------------------------------------

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from sampling.arrays import as_probabilities, require_same_items
 from sampling.measures.families import FloatArray
 from sampling.siphash import hash_texts
-from sampling.sizes import as_probabilities, require_same_items
 
 IndexArray = NDArray[np.int64]
 

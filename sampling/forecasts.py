@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from sampling.sizes import as_distribution
+from sampling.arrays import as_distribution
 
 NORMAL_97_5 = 1.959963984540054
 

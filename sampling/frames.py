@@ -103,11 +103,6 @@ def returned_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> S
     return ranks_in_pairs([_rankings(run) for run in runs], frame["topic_id"], frame["doc_id"], depth)[0]
 
 
-def ranks_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> np.ndarray:
-    """Return ranks[run, item] of the frame's items, 0 where a run does not return the item within the depth."""
-    return returned_in_frame(frame, runs, depth).dense()
-
-
 # -- draws and judgments of a campaign ----------------------------------------------------------------------
 
 # The newest grade of every assessor and item. A check that a later batch drew counts like any other judgment of it.

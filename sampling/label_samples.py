@@ -9,20 +9,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sampling.arrays import as_nonnegative
 from sampling.measures.families import FloatArray
-from sampling.sizes import as_nonnegative
 
 IndexArray = NDArray[np.int64]
-
-
-def as_indices(name: str, values: ArrayLike, n_items: int) -> IndexArray:
-    """Return the values as integers from 0; ValueError unless they are n_items such."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu" or array.shape != (n_items,) or n_items == 0:
-        raise ValueError(f"{name} must be {n_items} integers, got {array.dtype} of shape {array.shape}")
-    if int(array.min()) < 0:
-        raise ValueError(f"{name} must be at least 0, got {array.min()}")
-    return array.astype(np.int64)
 
 
 def label_shares(n_grades: int) -> FloatArray:

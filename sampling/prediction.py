@@ -18,12 +18,12 @@ import polars as pl
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from sampling.arrays import as_nonnegative, as_probabilities
 from sampling.draws import IndexArray, permanent_random_numbers
 from sampling.leave_out import fits_without_each_fold
 from sampling.logistic import LogisticProblem
 from sampling.measures.families import FloatArray
 from sampling.pooling import as_ranks
-from sampling.sizes import as_nonnegative, as_probabilities
 from sampling.sparse import SparseRuns
 
 N_FOLDS = 10

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sampling.arrays import as_nonnegative, as_probabilities, as_run_weights, require_same_items
 from sampling.design_options import METHODS, PRIORS, QUESTIONS
 from sampling.designs import (
     average_run_design,
@@ -23,15 +24,7 @@ from sampling.measures.families import FloatArray, Measure, run_weights
 from sampling.measures.kinds import Linear
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.selections import SELECTIONS, Selection, selection_keys, selection_of
-from sampling.sizes import (
-    IdenticalSystemsError,
-    as_nonnegative,
-    as_probabilities,
-    as_run_weights,
-    distance_from,
-    distance_from_mean,
-    require_same_items,
-)
+from sampling.sizes import IdenticalSystemsError, distance_from, distance_from_mean
 from sampling.sparse import SparseRuns
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sampling.arrays import as_nonnegative, as_probabilities, require_same_items
 from sampling.designs import inclusion_probabilities
 from sampling.draws import pareto_draw
 from sampling.measures.families import FloatArray
-from sampling.sizes import as_nonnegative, as_probabilities, require_same_items
 
 IndexArray = NDArray[np.int64]
 LEAST_PER_TOPIC = 2  # with one judgment a topic's variance cannot be estimated

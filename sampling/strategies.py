@@ -13,81 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from sampling.arrays import FloatArray
 from sampling.designs import inclusion_probabilities, normalised
-from sampling.label_samples import (
-    IndexArray,
-    as_indices,
-    effort_probabilities,
-    full_probabilities,
-    topic_probabilities,
-)
-from sampling.measures.families import FloatArray
-from sampling.sizes import (
-    as_distribution,
-    as_finite,
-    as_nonnegative,
-    as_probabilities,
-    as_run_weights,
-    distance_from_mean,
-    require_same_items,
-)
-from sampling.sparse import SparseRuns
+from sampling.judged import Judged, scaled
+from sampling.label_samples import effort_probabilities, full_probabilities, topic_probabilities
 
 EVEN_SHARE = 0.2
-SMALLEST_PROBABILITY = 1e-90  # below it a quotient would leave the doubles
-STEPS = 100
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Completely judged items with all that a strategy goes by; arrays have one entry an item, at least one.
-
-    Attributes
-    ----------
-    influence : array
-        Not negative, already divided by the draw's probability: see `question_influence`.
-    inclusion_probability : array
-        The draw's, within (0, 1]; ones where every item of the frame is judged.
-    topic_index, bronze_grade : int arrays
-        From 0.
-    error_variance : array
-        Not negative: see the function of this name.
-    n_grades : int
-        Grades on the scale, more than the largest bronze grade. Labels of a grade nobody gave lend their share to the
-        others.
-
-    Raises
-    ------
-    ValueError
-        Input out of bounds or of different lengths.
-    """
-
-    influence: FloatArray
-    inclusion_probability: FloatArray
-    topic_index: IndexArray
-    bronze_grade: IndexArray
-    error_variance: FloatArray
-    n_grades: int
-
-    def __post_init__(self) -> None:
-        influence = as_nonnegative("influence", self.influence, 1)
-        variance = as_nonnegative("error_variance", self.error_variance, 1)
-        require_same_items("error_variance", variance, influence.size)
-        grade = as_indices("bronze_grade", self.bronze_grade, influence.size)
-        if self.n_grades <= grade.max():
-            raise ValueError(f"n_grades must be above every bronze grade, {grade.max()}, got {self.n_grades}")
-        arrays = {
-            "influence": influence,
-            "inclusion_probability": _drawn_probabilities(self.inclusion_probability, influence.size),
-            "topic_index": as_indices("topic_index", self.topic_index, influence.size),
-            "bronze_grade": grade,
-            "error_variance": variance,
-        }
-        for name, array in arrays.items():
-            object.__setattr__(self, name, array)
-
 
 Sizes = Callable[[Judged, float], FloatArray]
 
@@ -119,7 +51,7 @@ def _influence(judged: Judged, count: float) -> FloatArray:
 
 def _risk(judged: Judged, count: float) -> FloatArray:
     """Neyman's allocation for the difference estimator with unequal variances; `_influence` is it with equal ones."""
-    return _scaled(judged.influence) * np.sqrt(_scaled(judged.error_variance))
+    return scaled(judged.influence) * np.sqrt(scaled(judged.error_variance))
 
 
 def _neyman(judged: Judged, count: float) -> FloatArray:
@@ -255,114 +187,8 @@ def strategy_probabilities(
         raise ValueError(f"even_share must be within (0, 1], got {even_share}")
 
     n_items = judged.influence.size
-    count, even = min(float(expected_count), float(n_items)), np.ones(n_items)
+    count, even = min(float(expected_count), float(n_items)), np.full(n_items, 1.0 / n_items)
     sizes = strategy.sizes(judged, (1.0 - even_share) * count)
     # What certain items cannot use goes to the others, in proportion: no item falls below its even part.
-    part = normalised(sizes) if np.any(sizes > 0.0) else normalised(even)
-    return inclusion_probabilities(even_share * normalised(even) + (1.0 - even_share) * part, count)
-
-
-def _scaled(sizes: FloatArray) -> FloatArray:
-    largest = sizes.max()
-    return sizes / largest if largest > 0.0 else sizes
-
-
-def question_influence(weights: ArrayLike | SparseRuns, inclusion_probability: ArrayLike) -> FloatArray:
-    """Return how far an error in an item's judgment moves the question's answer; all 0 when it moves nothing.
-
-    Of one run its weight, of more the spread over runs sqrt(sum (w - mean w)^2), for two proportional to
-    abs(w_a - w_b); divided by the draw's probability and by the largest contrast, so only proportions count. All 0
-    when the runs weigh every judged item alike.
-
-    Parameters
-    ----------
-    weights : array, shape (n_runs, n_items), or SparseRuns
-        w of the question's runs at the judged items, not divided by anything.
-    inclusion_probability : array, shape (n_items,)
-        The draw's, within (0, 1].
-
-    Raises
-    ------
-    ValueError
-        Input out of bounds or of different lengths.
-
-    Examples
-    --------
-    >>> question_influence([[0.5, 0.2, 0.0], [0.1, 0.2, 0.2]], [1, 1, 0.5]).round(6).tolist()
-    [1.0, 0.0, 1.0]
-    """
-    rows = as_run_weights("weights", weights)
-    drawn = _drawn_probabilities(inclusion_probability, rows.n_items)
-    contrast = rows.item_sums(rows.value) if rows.n_runs == 1 else distance_from_mean(rows)
-    return np.asarray(_scaled(contrast) / drawn, dtype=np.float64)
-
-
-def error_variance(
-    bronze_class: ArrayLike, counts: ArrayLike, gains: ArrayLike, prevalence: ArrayLike | None = None
-) -> FloatArray:
-    """Return the variance of the gold gain v(g) given each item's bronze class, from gold checks only.
-
-    var(v | l) = sum_g P(g | l) v_g^2 - (sum_g P(g | l) v_g)^2, P(g | l) proportional to prevalence_g P(l | g), and
-    P(l | g) = (x_gl + 1/2)/(x_g + L/2) from the checks. So without any check every class has the same variance. Never
-    pass labels of an audit: probabilities of later audits must not depend on them. Any value keeps the estimate
-    unbiased; a good one makes it precise.
-
-    Parameters
-    ----------
-    bronze_class : int array, shape (n_items,)
-        Column of counts.
-    counts : array, shape (n_grades, n_classes)
-        Gold checks by [true grade, given class]; not negative, zeros allowed.
-    gains : array, shape (n_grades,)
-    prevalence : array, shape (n_grades,)
-        Sums to 1. None: the most likely one given the shares of the bronze classes (expectation maximisation,
-        100 steps from equal shares, with half a pseudo-item a grade).
-
-    Raises
-    ------
-    ValueError
-        Shapes that do not fit, negative counts, a class outside the columns, a prevalence that does not sum to 1.
-
-    Examples
-    --------
-    >>> error_variance([0, 1], [[0, 0], [0, 0]], [0, 1]).tolist()
-    [0.25, 0.25]
-    """
-    x = as_nonnegative("counts", counts, 2)
-    value = as_finite("gains", gains, x.shape[0])
-    classes = as_indices("bronze_class", bronze_class, np.asarray(bronze_class).size)
-    if classes.max() >= x.shape[1]:
-        raise ValueError(f"bronze_class must be at most {x.shape[1] - 1}, got {classes.max()}")
-    share = None if prevalence is None else as_distribution("prevalence", prevalence)
-    if share is not None:
-        require_same_items("prevalence", share, x.shape[0])
-
-    given = (x + 0.5) / (x.sum(axis=1, keepdims=True) + 0.5 * x.shape[1])
-    if share is None:
-        share = _likely_prevalence(np.bincount(classes, minlength=x.shape[1]), given)
-    joint = share[:, None] * given
-    posterior = joint / joint.sum(axis=0)
-    # Deviations from a gain in the middle: a difference of squares of large gains would lose digits.
-    centred = value - value.mean()
-    spread = np.square(centred) @ posterior - np.square(centred @ posterior)
-    return np.asarray(np.maximum(spread, 0.0)[classes], dtype=np.float64)
-
-
-def _likely_prevalence(n_class: IndexArray, given: FloatArray) -> FloatArray:
-    share = np.full(given.shape[0], 1.0 / given.shape[0])
-    for _ in range(STEPS):
-        joint = share[:, None] * given
-        share = (joint / joint.sum(axis=0)) @ n_class + 0.5
-        share = share / share.sum()
-    return share
-
-
-# ---- checks ----------------------------------------------------------------------------------------------
-
-
-def _drawn_probabilities(inclusion_probability: ArrayLike, n_items: int) -> FloatArray:
-    drawn = as_probabilities("inclusion_probability", inclusion_probability)
-    require_same_items("inclusion_probability", drawn, n_items)
-    if not np.all(drawn > 0.0):
-        raise ValueError(f"inclusion_probability of a judged item must be above 0, got {drawn.min()}")
-    return np.maximum(drawn, SMALLEST_PROBABILITY)
+    part = normalised(sizes) if np.any(sizes > 0.0) else even
+    return inclusion_probabilities(even_share * even + (1.0 - even_share) * part, count)

@@ -23,11 +23,12 @@ from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.frames import weights_of_runs
+from sampling.judged import GoldChecks, Judged, error_variance, question_influence
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.services.auditable import asked_runs
-from sampling.strategies import Judged, error_variance, question_influence, strategy_keys
+from sampling.strategies import strategy_keys
 
 ITEMS_WITHOUT_A_SCHEDULE = 50
 ACCURACY = 0.01  # of the number of items: for a forecast close enough
@@ -176,7 +177,7 @@ def _read(
                 inclusion_probability=drawn,
                 topic_index=arrays.topic_index[places],
                 bronze_grade=bronze,
-                error_variance=error_variance(bronze, checks, gains),
+                error_variance=error_variance(bronze, GoldChecks(checks, gains)),
                 n_grades=arrays.n_grades,
             ),
             earlier=arrays.audit_probability[members],

@@ -35,7 +35,9 @@ from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import ranking_design
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
-from sampling.strategies import Judged, question_influence, strategy_probabilities
+from sampling.judged import Judged, question_influence
+from sampling.sparse import from_dense
+from sampling.strategies import strategy_probabilities
 
 Bools = NDArray[np.bool_]
 
@@ -95,7 +97,7 @@ def chosen(probability: Floats, rng: np.random.Generator) -> Bools:
 def audit_design(cell: Cell, runs: Floats, drawn: Floats) -> Floats:
     """Return the audit probabilities of the judged items."""
     nothing = np.zeros(drawn.size, dtype=np.int64)  # neither design goes by topics, grades or expected errors
-    influence = question_influence(runs, drawn)
+    influence = question_influence(from_dense(runs), drawn)
     judged = Judged(influence, drawn, nothing, nothing, np.zeros(drawn.size), n_grades=1)
     strategy = "simple" if cell.audit_design == "simple" else "influence"
     return strategy_probabilities(strategy, judged, expected_count=cell.n_audits)

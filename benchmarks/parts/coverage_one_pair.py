@@ -27,7 +27,9 @@ from experiments.papers.designs import pair_design
 from experiments.papers.labels import naive
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
-from sampling.strategies import Judged, question_influence, strategy_probabilities
+from sampling.judged import Judged, question_influence
+from sampling.sparse import from_dense
+from sampling.strategies import strategy_probabilities
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -158,7 +160,7 @@ def estimate_all(
     labels = collect(frame, drawn, matrices, rng)
 
     nothing = np.zeros(w.size, dtype=np.int64)  # this design goes by influence alone
-    influence = question_influence(np.stack([a[drawn], b[drawn]]), pi_drawn)
+    influence = question_influence(from_dense(np.stack([a[drawn], b[drawn]])), pi_drawn)
     judged = Judged(influence, pi_drawn, nothing, nothing, np.zeros(w.size), n_grades=1)
     audit_pi = strategy_probabilities("influence", judged, expected_count=AUDITED)
     audited = np.zeros(drawn.size, dtype=bool)

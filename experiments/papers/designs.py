@@ -3,9 +3,9 @@
 from numpy.typing import ArrayLike
 
 from experiments.papers.sizes import baseline_contrast, pair_contrast, ranking_contrast
+from sampling.arrays import as_nonnegative, as_run_weights, require_same_items
 from sampling.designs import normalised
 from sampling.measures.families import FloatArray
-from sampling.sizes import as_nonnegative, as_run_weights, require_same_items
 from sampling.sparse import SparseRuns
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sampling.arrays import as_distribution, as_nonnegative
 from sampling.draws import IndexArray
 from sampling.measures.families import FloatArray
-from sampling.sizes import as_distribution, as_nonnegative
 
 
 def draw_with_replacement(q: ArrayLike, n_draws: int, rng: np.random.Generator) -> IndexArray:

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from experiments.papers.sizes import require_support
+from sampling.arrays import as_distribution, as_finite, as_nonnegative, as_probabilities, require_same_items
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.measures.families import FloatArray
-from sampling.sizes import as_distribution, as_finite, as_nonnegative, as_probabilities, require_same_items
 
 
 def design_variance(q: ArrayLike, utility: ArrayLike, weights: ArrayLike) -> float:

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.label_samples import IndexArray, as_indices
-from sampling.sizes import as_probabilities
+from sampling.arrays import as_indices, as_probabilities
+from sampling.label_samples import IndexArray
 
 
 def whole_counts(counts: ArrayLike) -> IndexArray:

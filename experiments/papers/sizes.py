@@ -6,17 +6,9 @@ The product asks the same of a design's runs at once (`sampling.questions`). Sou
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sampling.arrays import as_finite, as_nonnegative, as_run_weights, require_same_items
 from sampling.measures.families import FloatArray
-from sampling.sizes import (
-    IdenticalSystemsError,
-    UnsupportedWeightError,
-    as_finite,
-    as_nonnegative,
-    as_run_weights,
-    distance_from,
-    distance_from_mean,
-    require_same_items,
-)
+from sampling.sizes import IdenticalSystemsError, UnsupportedWeightError, distance_from, distance_from_mean
 from sampling.sparse import SparseRuns
 
 

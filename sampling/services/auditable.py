@@ -9,12 +9,13 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable, middle_grades
-from sampling.frames import item_probabilities, newest_draw, ranks_in_frame, weights_of_runs
+from sampling.frames import item_probabilities, newest_draw, returned_in_frame, weights_of_runs
+from sampling.judged import GoldChecks, Judged, error_variance, question_influence
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
 from sampling.models import Audit, AuditEntry, Draw, DrawEntry
 from sampling.services.population import DrawRefused
-from sampling.strategies import Judged, error_variance, question_influence
+from sampling.sparse import SparseRuns
 
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"
 # The newest grade of every assessor and item, as it stands now.
@@ -88,7 +89,7 @@ def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
     return middle_grades(columns[:, 0], columns[:, 1], len(place))
 
 
-def _weights(campaign: Campaign, newest: Draw, items: list[Item]) -> np.ndarray:
+def _weights(campaign: Campaign, newest: Draw, items: list[Item]) -> SparseRuns:
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame(
         {
@@ -98,7 +99,7 @@ def _weights(campaign: Campaign, newest: Draw, items: list[Item]) -> np.ndarray:
     )
     asked = asked_runs(newest, [run.run_id for run in runs])
     parameters = newest.parameters
-    ranks = ranks_in_frame(pairs, [runs[run] for run in asked], parameters["depth"])
+    ranks = returned_in_frame(pairs, [runs[run] for run in asked], parameters["depth"])
     return weights_of_runs(ranks, parameters["measure"], len(parameters["topics"]))
 
 
@@ -113,7 +114,7 @@ def _error_variance(campaign: Campaign, newest: Draw, bronze_grade: np.ndarray) 
     gains = grade_gains(
         measure, campaign.scale.gains(), measure.relevant_grade or campaign.scale.relevant_grade
     )
-    return error_variance(bronze_grade, counts, gains)
+    return error_variance(bronze_grade, GoldChecks(counts, gains))
 
 
 def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:

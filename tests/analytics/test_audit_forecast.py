@@ -12,9 +12,11 @@ from analytics.planning.audit_outlook import AuditedTarget, Outlook, gold_given_
 from analytics.services.audit_forecast import asked_targets
 from analytics.services.recomputation import recompute
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
+from sampling.judged import Judged, question_influence
 from sampling.models import AuditSchedule, Draw
 from sampling.services.auditing import audit
-from sampling.strategies import Judged, question_influence, strategy_keys
+from sampling.sparse import from_dense
+from sampling.strategies import strategy_keys
 
 GAINS = np.array([0.0, 1.0, 2.0])
 NO_CHECKS = np.zeros((3, 3))
@@ -48,7 +50,9 @@ def play(seed, strategy, n_first, n_more, *, change=lambda target: target, check
     weights, topic, gold, bronze = world(rng)
     n = gold.size
     drawn = np.full(n, DRAWN)
-    judged = Judged(question_influence(weights, drawn), drawn, topic, bronze, np.ones(n), GAINS.size)
+    judged = Judged(
+        question_influence(from_dense(weights), drawn), drawn, topic, bronze, np.ones(n), GAINS.size
+    )
     items = Auditable(judged, np.zeros(n))
     numbers = rng.random(n)
     first = items.probabilities(strategy, n_first) if n_first else np.zeros(n)

@@ -6,14 +6,10 @@ from enumeration import poisson_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sampling.arrays import as_run_weights
 from sampling.draws import permanent_random_numbers, poisson_draw
-from sampling.strategies import (
-    Judged,
-    error_variance,
-    question_influence,
-    strategy_keys,
-    strategy_probabilities,
-)
+from sampling.judged import GoldChecks, Judged, error_variance, question_influence
+from sampling.strategies import strategy_keys, strategy_probabilities
 
 KNOWN = {
     "influence": np.array([4.0, 1.0, 0.0, 2.0, 1.0, 0.5]),
@@ -204,38 +200,42 @@ def test_an_impossible_audit_is_refused_with_bound_and_value(strategy, count, ch
 # ---- influence and error variance -----------------------------------------------------------------------------
 
 
+def influence_of(weights, inclusion_probability):
+    return question_influence(as_run_weights("weights", weights), np.array(inclusion_probability))
+
+
 def test_the_influence_on_a_pair_is_proportional_to_the_difference_over_the_drawing_probability():
-    influence = question_influence([[0.6, 0.2, 0.1], [0.2, 0.2, 0.3]], [1.0, 0.1, 0.5])
+    influence = influence_of([[0.6, 0.2, 0.1], [0.2, 0.2, 0.3]], [1.0, 0.1, 0.5])
     assert influence / influence[0] == pytest.approx([1, 0, 1])
 
 
 def test_the_influence_on_one_run_is_its_weight_and_on_many_the_spread():
-    assert question_influence([[3, 1]], [1, 0.5]) == pytest.approx([1, 2 / 3])
+    assert influence_of([[3, 1]], [1, 0.5]) == pytest.approx([1, 2 / 3])
     # spreads by hand: weights 1, 2, 3 have sqrt 2, weights 0, 0, 3 have sqrt 6
-    many = question_influence([[1, 0], [2, 0], [3, 3]], [1, 1])
+    many = influence_of([[1, 0], [2, 0], [3, 3]], [1, 1])
     assert many == pytest.approx([math.sqrt(2 / 6), 1])
 
 
 def test_runs_that_weigh_every_judged_item_alike_are_influenced_by_nothing():
-    assert question_influence([[1, 2], [1, 2]], [1, 1]).tolist() == [0, 0]
-    assert question_influence([[0, 0]], [1, 1]).tolist() == [0, 0]
+    assert influence_of([[1, 2], [1, 2]], [1, 1]).tolist() == [0, 0]
+    assert influence_of([[0, 0]], [1, 1]).tolist() == [0, 0]
 
 
 def test_influence_is_refused_without_a_drawing_probability():
     with pytest.raises(ValueError, match="judged item must be above 0"):
-        question_influence([[1, 2]], [1, 0])
+        probabilities("influence", 1, influence=influence_of([[1, 2]], [1, 0]), inclusion_probability=[1, 0])
 
 
 def test_the_error_variance_is_that_of_the_gain_given_the_bronze_grade():
     counts = 1e12 * np.array([[0.8, 0.2], [0.1, 0.9]])
-    got = error_variance([0, 1, 1], counts, [0, 2], prevalence=[0.7, 0.3])
+    got = error_variance([0, 1, 1], GoldChecks(counts, [0, 2]), prevalence=[0.7, 0.3])
     # P(1 | bronze 0) = .03/.59, P(1 | bronze 1) = .27/.41; gains 0 and 2
     p, q = 0.03 / 0.59, 0.27 / 0.41
     assert got == pytest.approx([4 * p * (1 - p), 4 * q * (1 - q), 4 * q * (1 - q)], rel=1e-9)
 
 
 def test_few_checks_count_half_a_check_more_in_every_cell():
-    got = error_variance([0, 1], [[8, 0], [1, 1]], [0, 1], prevalence=[0.5, 0.5])
+    got = error_variance([0, 1], GoldChecks([[8, 0], [1, 1]], [0, 1]), prevalence=[0.5, 0.5])
     # rows (8.5, .5)/9 and (1.5, 1.5)/3
     p, q = (0.5 / (0.5 + 8.5 / 9), 0.5 / (0.5 + 0.5 / 9))
     assert got == pytest.approx([p * (1 - p), q * (1 - q)])
@@ -245,19 +245,19 @@ def test_the_prevalence_is_found_from_the_shares_of_the_bronze_grades():
     # 59 % and 41 % bronze grades come from a prevalence of .7 and .3 under this matrix
     bronze = np.repeat([0, 1], [59_000, 41_000])
     counts = 1e12 * np.array([[0.8, 0.2], [0.1, 0.9]])
-    given_share = error_variance([0, 1], counts, [0, 1], prevalence=[0.7, 0.3])
-    found = error_variance(bronze, counts, [0, 1])
+    given_share = error_variance([0, 1], GoldChecks(counts, [0, 1]), prevalence=[0.7, 0.3])
+    found = error_variance(bronze, GoldChecks(counts, [0, 1]))
     assert found[[0, -1]] == pytest.approx(given_share, rel=1e-3)
 
 
 def test_without_gold_checks_every_item_errs_alike():
-    got = error_variance([0, 1, 2], np.zeros((3, 3)), [0, 1, 3])
+    got = error_variance([0, 1, 2], GoldChecks(np.zeros((3, 3)), [0, 1, 3]))
     assert got == pytest.approx([np.var([0, 1, 3])] * 3)
 
 
 def test_classes_of_votes_may_be_more_than_grades():
     counts = np.array([[90, 9, 1], [1, 9, 90]])
-    low, middle, high = error_variance([0, 1, 2], counts, [0, 1], prevalence=[0.5, 0.5])
+    low, middle, high = error_variance([0, 1, 2], GoldChecks(counts, [0, 1]), prevalence=[0.5, 0.5])
     assert low == pytest.approx(high)
     assert middle == pytest.approx(0.25)
     assert low < 0.05
@@ -276,4 +276,4 @@ def test_classes_of_votes_may_be_more_than_grades():
 )
 def test_impossible_checks_are_refused(bronze, counts, gains, prevalence, reason):
     with pytest.raises(ValueError, match=reason):
-        error_variance(bronze, counts, gains, prevalence)
+        error_variance(bronze, GoldChecks(counts, gains), prevalence)
