@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[1]
 # What is named and is not in this repository, each with its reason.
 ELSEWHERE = {
     "CHANGES.md": "a file of a release",
-    "LocaleMiddleware": "a class of Django",
     "platform/touchstone/locale": "made with the first translation",
     "map_cut": "a measure of trec_eval",
     "touchstone.comparisons": "a logger of the example client",
