@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from judging.models import Document, Judgment, Topic
 from judging.services.assign import AHEAD, MOST_AHEAD
-from judging.services.claims import Claim, Held
+from judging.services.claims import Claim, LeasedItem
 
 HOUR = 3_600_000
 _NOBODY = str(uuid.UUID(int=0))
@@ -57,7 +57,7 @@ def claim_json(claimed: Claim) -> dict[str, Any]:
     }
 
 
-def item_json(held: Held, lease_seconds: int) -> dict[str, Any]:
+def item_json(held: LeasedItem, lease_seconds: int) -> dict[str, Any]:
     return {
         "token": str(held.token),
         "topic": {

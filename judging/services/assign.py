@@ -15,17 +15,17 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg import Cursor
-from psycopg.rows import dict_row
+from psycopg.rows import RowFactory, class_row, tuple_row
 
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.scheduler import N_POSITIONS, coins
 from judging.services import statements
-from judging.services.claims import Claim, Held
+from judging.services.claims import Claim, LeasedItem
 from judging.services.errors import (
     AlreadyJudged,
     AssessorSuspended,
@@ -40,6 +40,7 @@ from judging.services.errors import (
     TrainingMissing,
 )
 from judging.services.leases import ASSESSOR_LOCK, set_aside
+from judging.services.statements import AssessorContext, StoredJudgment, TopicRange, TopicRow
 
 logger = logging.getLogger(__name__)
 AHEAD = 2  # the item to judge and the next one, which the browser fetches beforehand
@@ -102,6 +103,8 @@ def submit_and_claim(*, user_id: int, campaign_id: uuid.UUID, n: int, **sent: An
     with transaction.atomic():
         facts = _facts_of_submission(user_id, campaign_id, judgment_sent)
         judgment = _submit(facts, judgment_sent)
+        if facts.known is None:
+            facts = facts._replace(n_judged=facts.n_judged + 1)
         try:
             _check_may_judge(facts)
         except Refused as refusal:  # the judgment is stored whatever becomes of the next item
@@ -137,15 +140,15 @@ def revise(
         # Late work is kept, but nobody rewrites what he judged after he was paused.
         _check_may_judge(facts)
         _check_sent(facts, sent)
-        if facts["latest_sequence"] is None:
+        if facts.latest_sequence is None:
             raise NotYetJudged
         if sent.grade is None:
-            if facts["latest_slot"] is not None:
-                set_aside(Slot.objects.filter(pk=facts["latest_slot"]))
+            if facts.latest_slot is not None:
+                set_aside(Slot.objects.filter(pk=facts.latest_slot))
             return _store(statements.STORE_REVISION, facts, sent, slot=None)
         # Also a void one: what a manager wants judged again by others does not count again.
-        if facts["any_slot"] is not None:
-            return _store(statements.STORE_REVISION, facts, sent, slot=facts["any_slot"])
+        if facts.any_slot is not None:
+            return _store(statements.STORE_REVISION, facts, sent, slot=facts.any_slot)
         return _store(statements.STORE_GRADE, facts, sent)
 
 
@@ -175,28 +178,28 @@ class Sent:
     active_milliseconds: int = 0
 
 
-Facts = dict[str, Any]
+Row = TypeVar("Row")
 
 
-def _rows(sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(kind: type[Row], sql: str, parameters: dict[str, Any]) -> list[Row]:
     """Run a statement of `statements`: prepared, so that PostgreSQL plans it once a connection and not each time."""
-    with _cursor() as cursor:
+    with _cursor(class_row(kind)) as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
 
 
-def _cursor() -> Any:
+def _cursor(row_factory: RowFactory[Any]) -> Any:
     connection.ensure_connection()
     # Any: the stubs do not know that Django wraps the driver's own cursors.
     wrap: Any = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    return wrap(Cursor(connection.connection, row_factory=dict_row))
+    return wrap(Cursor(connection.connection, row_factory=row_factory))
 
 
-def _facts(user_id: int, campaign_id: uuid.UUID) -> Facts:
+def _facts(user_id: int, campaign_id: uuid.UUID) -> AssessorContext:
     return _locked_facts(statements.FACTS, {"user": user_id, "campaign": campaign_id})
 
 
-def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> Facts:
+def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> AssessorContext:
     parameters = {
         "user": user_id,
         "campaign": campaign_id,
@@ -207,120 +210,119 @@ def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> Fa
     return _locked_facts(statements.FACTS_OF_SUBMISSION, parameters)
 
 
-def _locked_facts(sql: str, parameters: dict[str, Any]) -> Facts:
+def _locked_facts(sql: str, parameters: dict[str, Any]) -> AssessorContext:
     """Return what the request needs to know, once no other request of this person is under way.
 
     The lock is alone in its statement: the next one must see what the last request did. Both travel together.
     """
     lock = {"kind": ASSESSOR_LOCK, "user": parameters["user"]}
-    with _cursor() as locking, _cursor() as reading, connection.connection.pipeline():
+    locking, reading = _cursor(tuple_row), _cursor(class_row(AssessorContext))
+    with locking, reading, connection.connection.pipeline():
         locking.execute(statements.LOCK, lock)
         reading.execute(sql, parameters)
-        facts: Facts | None = reading.fetchone()
+        facts: AssessorContext | None = reading.fetchone()
     if facts is None:
         raise NotAnAssessor
     return facts
 
 
-def _check_may_judge(facts: Facts) -> None:
-    if facts["status"] == Assessor.Status.SUSPENDED:
+def _check_may_judge(facts: AssessorContext) -> None:
+    if facts.status == Assessor.Status.SUSPENDED:
         raise AssessorSuspended
-    if facts["state"] != Campaign.State.OPEN:
+    if facts.state != Campaign.State.OPEN:
         raise CampaignNotOpen
-    if facts["asks_consent"] and not facts["has_consented"]:
+    if facts.asks_consent and not facts.has_consented:
         raise ConsentMissing
-    is_trained = facts["has_trained"] or facts["tier"] == Assessor.Tier.GOLD
-    if facts["asks_training"] and facts["kind"] == Assessor.Kind.HUMAN and not is_trained:
+    is_trained = facts.has_trained or facts.tier == Assessor.Tier.GOLD
+    if facts.asks_training and facts.kind == Assessor.Kind.HUMAN and not is_trained:
         raise TrainingMissing
 
 
-def _check_sent(facts: Facts, sent: Sent) -> None:
-    if facts["item"] is None:
+def _check_sent(facts: AssessorContext, sent: Sent) -> None:
+    if facts.item is None:
         raise LeaseUnknown
     is_of_machine = sent.obstacle == Judgment.Obstacle.FAILED
-    if is_of_machine and facts["kind"] != Assessor.Kind.MACHINE:
+    if is_of_machine and facts.kind != Assessor.Kind.MACHINE:
         raise GradeOffScale("only a machine fails; say why the item cannot be judged")
     if sent.grade is None and sent.obstacle not in Judgment.Obstacle.values:
         raise GradeOffScale("neither a grade nor a reason why there is none")
-    if sent.grade is not None and (sent.obstacle or not facts["is_on_scale"]):
+    if sent.grade is not None and (sent.obstacle or not facts.is_on_scale):
         raise GradeOffScale(f"{sent.grade} is not one of the grades")
 
 
-def _answered_before(facts: Facts, sent: Sent) -> Judgment | None:
-    if facts["known"] is None:
+def _answered_before(facts: AssessorContext, sent: Sent) -> Judgment | None:
+    if facts.known is None:
         return None
-    known = Judgment.objects.get(pk=facts["known"])
+    known = Judgment.objects.get(pk=facts.known)
     stored = (known.assessor_id, known.lease_token, known.grade, known.obstacle, known.comment)
-    if stored != (facts["assessor"], sent.token, sent.grade, sent.obstacle, sent.comment):
+    if stored != (facts.assessor, sent.token, sent.grade, sent.obstacle, sent.comment):
         raise TokenReused
     return known
 
 
-def _submit(facts: Facts, sent: Sent) -> Judgment:
+def _submit(facts: AssessorContext, sent: Sent) -> Judgment:
     known = _answered_before(facts, sent)
     if known is not None:
         return known
     _check_sent(facts, sent)
-    if facts["latest_sequence"] is not None:
+    if facts.latest_sequence is not None:
         raise AlreadyJudged
     sql = statements.STORE_OBSTACLE if sent.grade is None else statements.STORE_GRADE
-    judgment = _store(sql, facts, sent)
-    facts["n_judged"] += 1
-    return judgment
+    return _store(sql, facts, sent)
 
 
-def _store(sql: str, facts: Facts, sent: Sent, **more: Any) -> Judgment:
+def _store(sql: str, facts: AssessorContext, sent: Sent, **more: Any) -> Judgment:
     fields = {
-        "item_id": facts["item"],
-        "assessor_id": facts["assessor"],
-        "sequence": (facts["latest_sequence"] or 0) + 1,
+        "item_id": facts.item,
+        "assessor_id": facts.assessor,
+        "sequence": (facts.latest_sequence or 0) + 1,
         "grade": sent.grade,
         "obstacle": sent.obstacle,
         "comment": sent.comment,
         "lease_token": sent.token,
         "client_token": sent.client_token,
         "active_milliseconds": sent.active_milliseconds,
-        "document_version": facts["document_version"],
+        "document_version": facts.document_version,
     }
     parameters = {
         **fields,
         # What somebody sends after he was suspended is kept, but fills no slot.
-        "counts": facts["status"] == Assessor.Status.ACTIVE,
-        "purposes": FILLS.get(facts["tier"], ["judge", "check"]),
+        "counts": facts.status == Assessor.Status.ACTIVE,
+        "purposes": FILLS.get(facts.tier, ["judge", "check"]),
         **more,
     }
-    return Judgment(**fields, **_rows(sql, parameters)[0])
+    return Judgment(**fields, **_rows(StoredJudgment, sql, parameters)[0]._asdict())
 
 
-def _nothing(facts: Facts, reason: str) -> Claim:
-    return Claim([], reason, facts["n_judged"], facts["quota"], facts["lease_seconds"])
+def _nothing(facts: AssessorContext, reason: str) -> Claim:
+    return Claim([], reason, facts.n_judged, facts.quota, facts.lease_seconds)
 
 
-def _claim(facts: Facts, n: int, *, is_patient: bool) -> Claim:
+def _claim(facts: AssessorContext, n: int, *, is_patient: bool) -> Claim:
     """Lease up to n items to the assessor; `is_patient` waits for locked rows before it says "no work"."""
-    if facts["quota"] is not None:
-        n = min(n, facts["quota"] - facts["n_judged"])
+    if facts.quota is not None:
+        n = min(n, facts.quota - facts.n_judged)
         if n <= 0:
             return _nothing(facts, QUOTA)
-    held: list[Held] = []
+    held: list[LeasedItem] = []
     for purpose in _purposes(facts):
         held = _claim_of(facts, n, purpose, is_patient)
         if len(held) >= n:
             break
-    return Claim(held, "" if held else NO_WORK, facts["n_judged"], facts["quota"], facts["lease_seconds"])
+    return Claim(held, "" if held else NO_WORK, facts.n_judged, facts.quota, facts.lease_seconds)
 
 
-def _purposes(facts: Facts) -> list[str]:
+def _purposes(facts: AssessorContext) -> list[str]:
     """Return what the assessor is given, in this order. The silver tier audits first, if there is anything to audit."""
-    if facts["tier"] == Assessor.Tier.GOLD:
+    if facts.tier == Assessor.Tier.GOLD:
         return [Slot.Purpose.AUDIT]
-    return [*([Slot.Purpose.SILVER] if facts["has_silver_audits"] else []), Slot.Purpose.JUDGE]
+    return [*([Slot.Purpose.SILVER] if facts.has_silver_audits else []), Slot.Purpose.JUDGE]
 
 
-def _claim_of(facts: Facts, n: int, purpose: str, is_patient: bool) -> list[Held]:
+def _claim_of(facts: AssessorContext, n: int, purpose: str, is_patient: bool) -> list[LeasedItem]:
     """Fill the hands with items of the purpose, and with checks beside ordinary ones, topic by topic."""
     parameters = _claim_parameters(facts, n, purpose)
-    held: list[Held] = []
+    held: list[LeasedItem] = []
     for topic in _topics(facts, parameters):
         parameters |= {"topic": topic, "coins": _coins(facts, topic, n)}
         held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
@@ -334,57 +336,56 @@ def _claim_of(facts: Facts, n: int, purpose: str, is_patient: bool) -> list[Held
     return held
 
 
-def _claim_parameters(facts: Facts, n: int, purpose: str) -> dict[str, Any]:
+def _claim_parameters(facts: AssessorContext, n: int, purpose: str) -> dict[str, Any]:
     is_ordinary = purpose == Slot.Purpose.JUDGE
     return {
-        "me": facts["assessor"],
-        "campaign": facts["campaign"],
-        "team": facts["team"],
-        "lease": timedelta(seconds=facts["lease_seconds"]),
+        "me": facts.assessor,
+        "campaign": facts.campaign,
+        "team": facts.team,
+        "lease": timedelta(seconds=facts.lease_seconds),
         "n": n,
-        "topic": facts["topic"],
+        "topic": facts.topic,
         "purpose": purpose,
         # Nobody is checked while he audits.
-        "check_rate": facts["gold_check_rate"] if is_ordinary else 0.0,
+        "check_rate": facts.gold_check_rate if is_ordinary else 0.0,
         "is_ordinary": is_ordinary,
-        "k": facts["judgments_per_item"],
+        "k": facts.judgments_per_item,
         "pivot": _random.randrange(N_POSITIONS),
     }
 
 
-def _coins(facts: Facts, topic: int | None, n: int) -> list[float]:
+def _coins(facts: AssessorContext, topic: int | None, n: int) -> list[float]:
     """Throw for every lease and topic anew: what is given back tells nothing about what comes in its place."""
-    moment = f"{facts['assessor']} {facts['last_lease']} {topic}"
+    moment = f"{facts.assessor} {facts.last_lease} {topic}"
     key = hmac.digest(settings.SECRET_KEY.encode(), b"when a check comes", hashlib.sha256)
     return coins(key, moment, n)
 
 
-def _take(sql: str, parameters: dict[str, Any]) -> tuple[list[Held], bool]:
+def _take(sql: str, parameters: dict[str, Any]) -> tuple[list[LeasedItem], bool]:
     """Return what the assessor holds now, the oldest lease first, and whether anything new is among it."""
-    rows = _rows(sql, parameters)
-    is_new = [row.pop("is_new") for row in rows]
-    return [Held(**row) for row in rows], any(is_new)
+    items = _rows(LeasedItem, sql, parameters)
+    return items, any(item.is_new for item in items)
 
 
-def _topics(facts: Facts, parameters: dict[str, Any]) -> Iterator[int | None]:
+def _topics(facts: AssessorContext, parameters: dict[str, Any]) -> Iterator[int | None]:
     """Yield where to look: the topic at hand, then those given to him first, then round from the one at hand."""
-    yield facts["topic"]
-    if facts["has_first_topics"]:
-        for row in _rows(statements.TOPICS_GIVEN_FIRST, parameters):
-            yield row["topic_id"]
-    start = facts["topic"]
+    yield facts.topic
+    if facts.has_first_topics:
+        for row in _rows(TopicRow, statements.TOPICS_GIVEN_FIRST, parameters):
+            yield row.topic_id
+    start = facts.topic
     if start is None:
-        ends = _rows(statements.FIRST_AND_LAST_TOPIC, parameters)[0]
-        if ends["first"] is None:
+        first, last = _rows(TopicRange, statements.FIRST_AND_LAST_TOPIC, parameters)[0]
+        if first is None or last is None:
             return
-        start = _random.randint(ends["first"], ends["last"]) - 1
+        start = _random.randint(first, last) - 1
     yield from _topics_with_work(parameters, after=start, until=None)
     yield from _topics_with_work(parameters, after=-1, until=start)
 
 
 def _topics_with_work(parameters: dict[str, Any], after: int, until: int | None) -> Iterator[int]:
-    while rows := _rows(statements.NEXT_TOPIC, {**parameters, "after": after}):
-        after = rows[0]["topic_id"]
+    while rows := _rows(TopicRow, statements.NEXT_TOPIC, {**parameters, "after": after}):
+        after = rows[0].topic_id
         if until is not None and after > until:
             return
         yield after

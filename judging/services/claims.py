@@ -3,11 +3,11 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Held:
-    """An item leased to the assessor, as the screen needs it."""
+class LeasedItem(NamedTuple):
+    """An item leased to the assessor, as the screen needs it: a row of the statements that claim."""
 
     slot_id: int
     item_id: uuid.UUID
@@ -17,18 +17,19 @@ class Held:
     topic_description: str
     topic_narrative: str
     document_title: str
+    is_new: bool  # leased by this claim
 
 
 @dataclass(frozen=True)
 class Claim:
     """What an assessor gets: leased items, the one to judge now first, or the reason for none."""
 
-    items: list[Held]
+    items: list[LeasedItem]
     reason: str
     n_judged: int
     quota: int | None
     lease_seconds: int
 
     @property
-    def item(self) -> Held | None:
+    def item(self) -> LeasedItem | None:
         return self.items[0] if self.items else None

@@ -1,4 +1,11 @@
-"""The SQL of the judging contract, for PostgreSQL in READ COMMITTED. What each does is said in assign.py."""
+"""The SQL of the judging contract, for PostgreSQL in READ COMMITTED. What each does is said in assign.py.
+
+Beside a statement stands the type of its rows, whose fields are its columns; those of a claim are in claims.py.
+"""
+
+import uuid
+from datetime import datetime
+from typing import NamedTuple
 
 # -- facts: what a request needs to know, read in one statement after the lock ---------------------------------
 
@@ -20,7 +27,41 @@ SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
 """
 FACTS = _FACTS.format(columns="", joins="")
 
-# `known`: this request was stored before; `item`: of the lease, if it is his; `latest`: his newest judgment of it.
+
+class AssessorContext(NamedTuple):
+    """What a request of an assessor needs to know of them, of the campaign, and of what they send."""
+
+    assessor: int
+    tier: str
+    kind: str
+    status: str
+    n_judged: int
+    quota: int | None
+    team: str
+    has_consented: bool
+    has_trained: bool
+    campaign: uuid.UUID
+    state: str
+    lease_seconds: int
+    gold_check_rate: float
+    asks_consent: bool
+    asks_training: bool
+    has_first_topics: bool
+    topic: int | None  # of the newest lease
+    last_lease: uuid.UUID | None
+    judgments_per_item: int
+    has_silver_audits: bool
+    # Of a submission alone: the judgment that this request stored before, the item of the lease, if it is theirs, and
+    # their newest judgment of it.
+    known: int | None = None
+    item: uuid.UUID | None = None
+    document_version: int | None = None
+    latest_sequence: int | None = None
+    latest_slot: int | None = None
+    any_slot: int | None = None
+    is_on_scale: bool = False
+
+
 FACTS_OF_SUBMISSION = _FACTS.format(
     columns=""",
        (SELECT k.id FROM judging_judgment k WHERE k.client_token = %(client_token)s) AS known,
@@ -39,6 +80,15 @@ FACTS_OF_SUBMISSION = _FACTS.format(
 )
 
 # -- store -----------------------------------------------------------------------------------------------------
+
+
+class StoredJudgment(NamedTuple):
+    """What the database gives a judgment."""
+
+    id: int
+    slot_id: int | None
+    created_at: datetime
+
 
 _INSERT = """
 stored AS (
@@ -183,6 +233,20 @@ pick AS MATERIALIZED (
 )
 
 # -- topics ----------------------------------------------------------------------------------------------------
+
+
+class TopicRow(NamedTuple):
+    """A topic to look for work in."""
+
+    topic_id: int
+
+
+class TopicRange(NamedTuple):
+    """The first and the last topic with work; None: there is none."""
+
+    first: int | None
+    last: int | None
+
 
 _HAS_WORK = (
     """EXISTS (
