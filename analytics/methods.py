@@ -13,7 +13,7 @@ from analytics.estimation.estimate import Refusal
 from analytics.estimation.evidence import Evidence, MethodEstimates, Targets, none_of
 from analytics.papers import assessor_matrices
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Kind, Linear, Ratio
+from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ NAIVE = Method(
     short="naive",
     credit="",
     help="Every grade is taken as given: its interval knows nothing of the judges' errors",
-    kinds=(Linear, Ratio),
+    kinds=(Linear, Ratio, Complete),
     estimate=naive.estimate,
     has_topic_interval=True,
     is_ranked=True,
@@ -135,7 +135,7 @@ TRUTH = Method(
     short="true value",
     credit="",
     help="Known only because the demo's author graded everything",
-    kinds=(Linear, Ratio),
+    kinds=(Linear, Ratio, Complete),
     estimate=truth.estimate,
     is_exact=True,
     applies=truth.is_known,

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import reciprocal_rank
 from asked_analyses import lines, made, page_of
 from audit_plans import a_bit_wrong, address, client_of, text_of
 from django.apps import apps as django_apps
@@ -93,6 +94,47 @@ def planted_page(page: str) -> bool:
 def test_the_manual_has_the_table_of_measures() -> None:
     rows = rows_below("methods/measures.md", "family | name | kind | value of a topic")
     assert rows == [[f"`{one.key}`", one.label, one.kind.noun, one.help] for one in registry.FAMILIES]
+
+
+@pytest.mark.django_db
+def test_a_planted_measure_is_met_everywhere(tmp_path, monkeypatch, capsys) -> None:
+    reciprocal_rank.plant(monkeypatch)
+    assert missing_migrations(ProjectState.from_apps(django_apps)) == {}
+    schemas = description.__wrapped__()["components"]["schemas"]
+    kind = schemas["MeasureAnswer"]["properties"]["kind"]
+    assert "complete" in str(schemas[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else kind)
+    assert " RR@10 " in help_of("evaluate", capsys)
+
+    campaign = judged_campaign(tmp_path, budget=42)
+    computation = recompute(campaign=campaign)
+    manager = client_of("manager")
+    for page in ("?", "pairs/?", "ranking/?", "topics/?", "sensitivity/?", "pair/?a=run0&b=run1&"):
+        response = manager.get(f"/results/{campaign.pk}/{page}measure=RR@10")
+        assert response.status_code == 200, page
+        assert "RR@10" in text_of(response), page
+    measures = manager.get(f"/api/v1/campaigns/{campaign.pk}/measures").json()["measures"]
+    assert measures[-1] == {"name": "RR@10", "kind": "complete", "is_usual": False}
+    rows = {
+        (row.method, row.run.run_id): row
+        for row in computation.estimates.filter(measure="RR@10", run_b=None).select_related("run")
+    }
+    naive, corrected = rows["naive", "run2"], rows["corrected", "run2"]
+    assert naive.low == naive.value == naive.high
+    assert naive.topics_low < naive.value < naive.topics_high
+    assert "a measure of completely judged ranks: corrected serves" in corrected.refusal
+
+    folder = unpacked(release_of(campaign), tmp_path / "release")
+    report = verify(folder)
+    assert report.different == []
+    assert not any("RR@10" in words for words in report.not_recomputed)
+    told = json.loads((folder / "estimates.json").read_text())
+    assert told["measures"]["RR@10"]["kind"] == "complete"
+    row = next(row for row in told["estimates"] if (row["measure"], row["method"]) == ("RR@10", "naive"))
+    row["value"] *= 1 + 1e-6
+    (folder / "estimates.json").write_text(json.dumps(told))
+    assert any(
+        words.startswith("estimates.json RR@10 naive run0 value") for words in verify(folder).different
+    )
 
 
 # -- methods --------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from analytics.estimation.evidence import (
     LinearTargets,
     MethodEstimates,
     RatioTargets,
-    Targets,
     none_of,
 )
 from analytics.estimation.more_gold import advice
@@ -16,7 +15,7 @@ from analytics.estimation.pseudolabels import corrected_pseudo_labels
 from analytics.estimation.targets import TargetWeights
 
 
-def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
+def estimate(evidence: Evidence, targets: LinearTargets | RatioTargets) -> MethodEstimates:
     """Return the targets as the audits correct them; with the topics as a sample where the measure is a sum.
 
     Assumption: the audits' grades are right, and their probabilities as recorded. How assessors err may depend on

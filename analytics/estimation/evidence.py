@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.estimation.complete import complete_estimates
 from analytics.estimation.estimate import (
     Estimate,
     Estimates,
@@ -26,7 +27,7 @@ from analytics.estimation.ratios import ratio_estimates
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Linear, Ratio
+from sampling.measures.kinds import Complete, Linear, Ratio
 from sampling.sparse import SparseRuns
 
 Settled: TypeAlias = Mapping[int, Estimate | Refusal]
@@ -154,7 +155,31 @@ class RatioTargets:
         return MethodEstimates(in_columns(found))
 
 
-Targets: TypeAlias = LinearTargets | RatioTargets
+@dataclass(frozen=True, eq=False)
+class CompleteTargets:
+    """The targets of a measure of completely judged ranks. `documents`: 1/rank of those that it looks at."""
+
+    measure: Measure[Complete]
+    gains: Floats  # [grade]
+    documents: TargetWeights  # [target, frame]
+    utility: Floats  # [judged], mean gain of the grades given
+    settled: Settled = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return the first and the second run of every pair."""
+        return self.documents.pairs
+
+    def estimates(self, evidence: Evidence, gain: Floats, is_known: NDArray[np.bool_]) -> "MethodEstimates":
+        """Return the measure of every target from the gain of every pair of the frame, read where it is known."""
+        given = self.measure, self.documents, gain, is_known, evidence.topic_index, evidence.n_topics
+        return MethodEstimates(*complete_estimates(*given))
+
+
+Targets: TypeAlias = LinearTargets | RatioTargets | CompleteTargets
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,12 @@
 """The naive method: every grade taken as given, by the estimator that fits how the items were drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from analytics.estimation.estimators import Estimates, Floats, difference_estimator
 from analytics.estimation.evidence import (
+    CompleteTargets,
     Evidence,
     LinearTargets,
     MethodEstimates,
@@ -24,6 +27,8 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
 
     Assumption: the grades are right. How assessors err is in neither interval.
     """
+    if isinstance(targets, CompleteTargets):
+        return _of_complete(evidence, targets)
     if evidence.not_judged is not None:
         return none_of(targets, evidence.not_judged)
     return _of_ratio(evidence, targets) if isinstance(targets, RatioTargets) else _of_sum(evidence, targets)
@@ -71,6 +76,13 @@ def from_grades(
         pi = evidence.draw_probability
         found = difference_estimator(weights, utility, pi, prior=prior, prior_total=prior_total)
     return found.warned(JUDGE_BIAS)
+
+
+def _of_complete(evidence: Evidence, targets: CompleteTargets) -> MethodEstimates:
+    gain, is_judged = np.zeros(evidence.topic_index.size), np.zeros(evidence.topic_index.size, dtype=bool)
+    gain[evidence.judged], is_judged[evidence.judged] = targets.utility, True
+    found = targets.estimates(evidence, gain, is_judged)
+    return replace(found, these_topics=found.these_topics.warned(JUDGE_BIAS))
 
 
 def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:

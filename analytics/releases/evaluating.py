@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from analytics.estimation.complete import complete_estimates, first_documents
 from analytics.estimation.correction import GREG_SOURCES, corrected
 from analytics.estimation.estimators import Estimate, Estimates, Refusal, difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
@@ -25,9 +26,10 @@ from analytics.releases.sampled import Placed, Ranking, Sampled
 from analytics.releases.verify_facts import Facts, Floats, Ints
 from judging.rankings import HashedRun
 from sampling.measures.families import Measure, rank_weights
-from sampling.measures.kinds import Kind, Linear, Ratio
-from sampling.measures.registry import parse_linear, parse_ratio
+from sampling.measures.kinds import Complete, Kind, Linear, Ratio
+from sampling.measures.registry import parse_complete, parse_linear, parse_ratio
 from sampling.measures.scoring import JudgedPairs, ScaledMeasure, evaluate_topics
+from sampling.sparse import from_dense
 
 NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
 Result = Estimate | Refusal
@@ -356,7 +358,39 @@ def _ratio_audited(
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
 
 
+# -- completely judged ranks -------------------------------------------------------------------------------------
+
+
+def _complete(
+    plain: Evaluated, sampled: Sampled, measure: ScaledMeasure, placed: Placed, prediction: Floats
+) -> Evaluated:
+    """Known where the first documents of the run are judged in every topic; nothing is predicted, nothing corrected."""
+    facts, parsed = sampled.facts, parse_complete(measure.name)
+    n_outside = int((placed.outside <= measure.last_rank).sum())
+    plain = replace(plain, estimator="complete judgments")
+    if n_outside:
+        share = n_outside / (n_outside + int((placed.rank <= measure.last_rank).sum()))
+        words = f"{share:.1%} of the documents that the run returns within the cutoff could not be judged"
+        return _all_refused(replace(plain, outside=Outside(share, None, None)), Refusal(words))
+    gain, is_judged = np.zeros(facts.topic.size), np.zeros(facts.topic.size, dtype=bool)
+    gain[facts.item] = item_means(facts.label_item, measure.gains[facts.label_grade], facts.item.size)
+    is_judged[facts.item] = True
+    documents = first_documents(parsed, from_dense(placed.ranks(facts.topic.size)[None]))
+    these, topics = complete_estimates(parsed, documents, gain, is_judged, facts.topic, len(facts.topics))
+    none = Refusal(
+        f"{measure.name} is {parsed.kind.noun}: an audit corrects a sum over documents or a ratio alone"
+    )
+    return replace(
+        plain,
+        estimate=these.warned(JUDGE_BIAS)[0],
+        estimate_over_topics=topics[0],
+        corrected=none,
+        corrected_over_topics=none,
+    )
+
+
 BY_KIND: dict[type[Kind], Callable[[Evaluated, Sampled, ScaledMeasure, Placed, Floats], Evaluated]] = {
     Linear: _linear,
     Ratio: _ratio,
+    Complete: _complete,
 }

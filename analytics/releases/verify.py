@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 if __package__:
+    from analytics.releases.verify_complete import CompleteMethod
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
@@ -29,6 +30,7 @@ if __package__:
     from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
+    from verify_complete import CompleteMethod  # type: ignore
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
@@ -257,7 +259,7 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
         one["prediction"] for one in known if one["gains"] == about["gains"] and one.get("prediction")
     )
     prediction = about.get("prediction") or next(same_gains, None)
-    linear = about["kind"] == "linear"
+    linear, complete = (about["kind"] == kind for kind in ("linear", "complete"))
     by_name = METHODS
     if linear and estimates["draw"]["selection"] == "replacement":
         by_name = METHODS | {"importance": importance}
@@ -266,6 +268,8 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
         return f"estimates by {method}"
     if method == "true" and (facts.gold_answer < 0).any():
         return "true values: gold answers are not in the release"
+    if complete:
+        return CompleteMethod(facts, method, measure)
     if linear:
         weighed = Weighed.of(facts, measure, about["prediction"])
         of_targets = by_name[method](weighed)

@@ -99,14 +99,19 @@ class Weighed:
         standard error is at least the one for these topics.
         """
         n = len(self.facts.topics)
-        parts = target.known + np.bincount(self.facts.topic[self.place], added, n)
-        variance = n * float(parts.var(ddof=1)) if n > 1 else 0.0
-        least = max(ROUNDING, 1e-12 * n * float(np.abs(parts).max(initial=0.0)))
-        if math.sqrt(variance) < least:
-            return row
-        error = max(math.sqrt(variance), row["standard_error"])
-        value, half = float(parts.sum()), t95(n - 1) * error
-        return row | {"topics_standard_error": error, "topics_low": value - half, "topics_high": value + half}
+        return with_topics(row, target.known + np.bincount(self.facts.topic[self.place], added, n))
+
+
+def with_topics(row: Row, parts: Floats) -> Row:
+    """Return the row with the interval over topics, from the topics' parts of its value."""
+    n = parts.size
+    variance = n * float(parts.var(ddof=1)) if n > 1 else 0.0
+    least = max(ROUNDING, 1e-12 * n * float(np.abs(parts).max(initial=0.0)))
+    if math.sqrt(variance) < least:
+        return row
+    error = max(math.sqrt(variance), row["standard_error"])
+    value, half = float(parts.sum()), t95(n - 1) * error
+    return row | {"topics_standard_error": error, "topics_low": value - half, "topics_high": value + half}
 
 
 def interval(value: float, components: dict[str, float], df: float, n: int) -> Row:

@@ -4,7 +4,7 @@ A table of the verifier's own. Part of every release, beside verify.py, which ca
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,7 +106,19 @@ RATIOS = {
     "nDCG": Quotient(discount, ideal=ideal_discounts),
     "AP": Quotient(lambda rank: np.asarray(1 / rank), has_products=True),
 }
-MEASURES: dict[str, dict[str, Sum] | dict[str, Quotient]] = {
-    "linear": SUMS,
-    "ratio": RATIOS,
-}  # by kind, by family
+
+
+# -- completely judged ranks -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FirstRanks:
+    """What every grade gives, by the highest grade; and a topic's value, from what stands at rank 1, 2 and so on."""
+
+    gains: Callable[[int], Floats]
+    of_topic: Callable[[Floats], float]
+
+
+COMPLETE: dict[str, FirstRanks] = {}
+# by kind, by family
+MEASURES: dict[str, Mapping[str, object]] = {"linear": SUMS, "ratio": RATIOS, "complete": COMPLETE}

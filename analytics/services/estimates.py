@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from analytics import methods
+from analytics.estimation.complete import first_documents
 from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.evidence import (
     AuditSample,
+    CompleteTargets,
     Evidence,
     LinearTargets,
     RatioTargets,
@@ -28,7 +30,7 @@ from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.frames import weights_of_runs
 from sampling.measures.families import Measure, grade_gains, run_weights
-from sampling.measures.kinds import Kind, Linear, Ratio
+from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_measure
 
 ASK = "“May I score my run?” on the page of results says "
@@ -156,9 +158,25 @@ def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
     )
 
 
+def _complete_targets(basis: Basis, measure: Measure[Complete]) -> CompleteTargets:
+    arrays = basis.arrays
+    gains, _ = _gains(basis, measure)
+    documents = first_documents(measure, arrays.returned)
+    outside = [float(np.count_nonzero(ranks <= measure.last_rank)) for ranks in arrays.ranks_outside]
+    is_zero, never = documents.is_zero(), np.zeros(len(documents))
+    return CompleteTargets(
+        measure=measure,
+        gains=gains,
+        documents=documents,
+        utility=item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size),
+        settled=_settled(arrays, measure.name, np.array(outside), documents.pairs, is_zero, never),
+    )
+
+
 TARGETS: dict[type[Kind], Callable[[Basis, Measure[Any]], Targets]] = {
     Linear: linear_targets,
     Ratio: _ratio_targets,
+    Complete: _complete_targets,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sampling.measures.ap import AP
 from sampling.measures.dcg import DCG
 from sampling.measures.families import Family, Measure
-from sampling.measures.kinds import KINDS, Kind, Linear, Pairs, Ratio
+from sampling.measures.kinds import KINDS, Complete, Kind, Linear, Pairs, Ratio
 from sampling.measures.ndcg import NDCG
 from sampling.measures.pairwise import SWAPS, WEIGHTED_SWAPS
 from sampling.measures.precision import MEAN_GAIN, PRECISION
@@ -125,6 +125,11 @@ def parse_ratio(name: str) -> Measure[Ratio]:
     'micro'
     """
     return _of_kind(parse_measure(name), Ratio)
+
+
+def parse_complete(name: str) -> Measure[Complete]:
+    """Return the measure of a name, one of completely judged ranks; `WrongKind` for any other."""
+    return _of_kind(parse_measure(name), Complete)
 
 
 def parse_pairs(name: str) -> Measure[Pairs]:

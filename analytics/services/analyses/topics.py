@@ -40,7 +40,7 @@ def topics(
     kind = parse_measure(wanted.measure).kind
     if not kind.is_sum:
         raise AnalysisRefused(
-            f"{wanted.measure} is {kind.noun}, estimated over all topics together; ask about a sum such as DCG or P"
+            f"{wanted.measure} is {kind.noun}; ask about a sum over documents, such as DCG or P, topic by topic"
         )
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     evidence = basis.evidence

@@ -35,10 +35,10 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "run_ids": runs,
         "run": run,
         "against": against,
-        "is_sum": parse_measure(found.measure).kind.is_sum,
+        "kind": parse_measure(found.measure).kind,
         "reported": REPORTED,
     }
-    if not run or not context["is_sum"]:
+    if not run or not context["kind"].is_sum:
         return render(request, "console/researcher/topics.html", context)
     wanted = Wanted("topics", found.measure, run, against)
     known = find(campaign=found.campaign, wanted=wanted)

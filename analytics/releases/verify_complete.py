@@ -1,0 +1,72 @@
+"""Measures of completely judged ranks: their value where all that a run returns first is judged, in every topic.
+
+Part of every release, beside verify.py, which calls it; NumPy is all it needs.
+"""
+
+import math
+
+import numpy as np
+
+if __package__:
+    from analytics.releases.verify_estimates import REFUSED, interval, with_topics
+    from analytics.releases.verify_facts import Facts, Floats, Ints, Row
+    from analytics.releases.verify_measures import COMPLETE, parts_of
+else:  # in a release, the files lie beside each other
+    from verify_estimates import REFUSED, interval, with_topics  # type: ignore
+    from verify_facts import Facts, Floats, Ints, Row  # type: ignore
+    from verify_measures import COMPLETE, parts_of  # type: ignore
+
+
+class CompleteMethod:
+    """One such measure by one method: the numbers of any run or pair of runs."""
+
+    def __init__(self, facts: Facts, method: str, measure: str) -> None:
+        name = parts_of(measure)
+        self.facts, self.cutoff, self.form = facts, name.cutoff, COMPLETE[name.family]
+        self.gain, self.is_true = self._gains(method), method == "true"
+        self.first = [
+            (place[rank <= name.cutoff], rank[rank <= name.cutoff]) for place, rank in facts.returned
+        ]
+
+    def _gains(self, method: str) -> Floats | None:
+        """Return the gain of every pair of the frame, NaN where nobody knows it: grades as given, or right ones."""
+        facts = self.facts
+        of_grade = self.form.gains(facts.gains.size - 1)
+        if method == "true":
+            return np.asarray(of_grade[facts.gold_answer])
+        if method != "naive":
+            return None  # no other method serves these measures
+        gain = np.full(facts.topic.size, np.nan)
+        number = np.bincount(facts.label_item, minlength=facts.item.size)
+        gain[facts.item] = (
+            np.bincount(facts.label_item, of_grade[facts.label_grade], facts.item.size) / number
+        )
+        return gain
+
+    def __call__(self, run: int, run_b: int | None) -> Row:
+        """Return the mean over topics, or a difference of two: exact for these topics, with an interval over them."""
+        runs = [run] if run_b is None else [run, run_b]
+        gain = self.gain
+        if gain is None or any((self.facts.outside[one] <= self.cutoff).any() for one in runs):
+            return REFUSED
+        ranks = np.zeros((2, self.facts.topic.size), dtype=np.int64)
+        for of_run, one in zip(ranks, runs, strict=False):
+            of_run[self.first[one][0]] = self.first[one][1]
+        n = int(np.count_nonzero(ranks[0] != ranks[1]))
+        if run_b is not None and n == 0:
+            return interval(0.0, {}, math.inf, 0)
+        if np.isnan(gain[ranks.any(axis=0)]).any():
+            return REFUSED
+        values = [self._of_topics(gain, of_run) for of_run in ranks[: len(runs)]]
+        parts = (values[0] - values[-1] if run_b is not None else values[0]) / len(self.facts.topics)
+        row = interval(float(parts.sum()), {}, math.inf, n)
+        return row if self.is_true else with_topics(row, parts)
+
+    def _of_topics(self, gain: Floats, ranks: Ints) -> Floats:
+        values = np.zeros(len(self.facts.topics))
+        for topic in range(values.size):
+            listed = np.flatnonzero((self.facts.topic == topic) & (ranks > 0))
+            gains = np.zeros(int(ranks[listed].max(initial=0)))
+            gains[ranks[listed] - 1] = gain[listed]
+            values[topic] = self.form.of_topic(gains)
+        return values
