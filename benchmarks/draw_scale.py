@@ -114,7 +114,7 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
     """Do what the product does from the stored runs to the items drawn, without its database."""
     from experiments.papers.sizes import binary_spread
     from judging.rankings import read_rankings
-    from sampling.designs import mixture, normalised, uniform_design
+    from sampling.designs import mixture, normalise, uniform_design
     from sampling.draws import permanent_random_numbers, poisson_draw
     from sampling.measures.registry import parse_linear
     from sampling.pooling import pool_of_rankings
@@ -130,7 +130,7 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
         says = importance("ranking", parse_linear(MEASURE), pooled.returned, range(n_runs), topics)
         prior = prior_of_runs(pooled.returned, FULL["depth"])
     with _timed(seconds, "probabilities"):
-        question = normalised(np.sqrt(says.squared_contrast) * binary_spread(prior))
+        question = normalise(np.sqrt(says.squared_contrast) * binary_spread(prior))
         sizes = mixture(question, [says.average_run, uniform_design(n_items)], [OTHERS, FLOOR])
         pi = nested_probabilities(sizes, np.zeros(n_items), SHARE_DRAWN * n_items)
     with _timed(seconds, "random numbers"):

@@ -176,7 +176,7 @@ def accuracy(counts: Floats) -> dict[str, float]:
 
 
 def accuracies(crowd: Crowd, fits: dict[str, Aggregation]) -> dict[str, Any]:
-    gold_tied = {name: float(fit.tied[crowd.gold_item].mean()) for name, fit in fits.items()}
+    gold_tied = {name: float(fit.is_tied[crowd.gold_item].mean()) for name, fit in fits.items()}
     report = {
         name: accuracy(aggregate_confusion(fit, crowd.gold_item, crowd.gold_grade))
         | {"tied": gold_tied[name], "passes": fit.iterations, "warning": fit.warning}

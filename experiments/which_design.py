@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.charts import Chart
 from analytics.charts import curve as budget_curve
-from analytics.charts.chart import framed
+from analytics.charts.chart import frame_spec
 from analytics.charts.theme import GOLD, INK
 from experiments.papers.forecasts import poisson_variance
 from sampling.designs import inclusion_probabilities
@@ -117,7 +117,7 @@ def maps(pooled: Pool) -> str:
     }
     scale = {"domain": [0, 24]}
     title = "Where each design puts 1,600 judgments"
-    spec = framed(title) | {
+    spec = frame_spec(title) | {
         "data": {"values": values},
         "facet": {
             "field": "design",

@@ -53,13 +53,13 @@ def terms(title: str, description: str = "") -> frozenset[str]:
 
 def _stems_of(text: str) -> dict[str, None]:
     """Return the stems in their order (a dictionary is an ordered set)."""
-    words = (_folded(found[1]) for found in _WORDS.finditer(text[:LONGEST_TOPIC]))
+    words = (_fold(found[1]) for found in _WORDS.finditer(text[:LONGEST_TOPIC]))
     return {
         _stem(word): None for word in words if word not in STOP_WORDS and (len(word) > 1 or word.isdigit())
     }
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     """Return the word without case and accents; an empty one if it is too long to be a word."""
     if len(word) > LONGEST_WORD:
         return ""
@@ -158,5 +158,5 @@ class _Marker:
             return False
         known = self.known.get(word)
         if known is None:
-            known = self.known[word] = _stem(_folded(word)) in self.terms
+            known = self.known[word] = _stem(_fold(word)) in self.terms
         return known

@@ -150,7 +150,7 @@ def _last_statement(text: str) -> int | None:
     objects = _objects(text)
     if text.startswith("{") and not (objects and objects[0][0] == 0):
         return None  # an object that was cut off: what it quotes is no statement
-    found = [(start, _whole(value.get("grade"))) for start, _, value in objects if "grade" in value]
+    found = [(start, _whole_number(value.get("grade"))) for start, _, value in objects if "grade" in value]
     for statement in _STATEMENT.finditer(text):
         if not any(start <= statement.start() < end for start, end, _ in objects):
             value = _VALUE.fullmatch(statement[1])
@@ -182,7 +182,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _whole(value: Any) -> int | None:
+def _whole_number(value: Any) -> int | None:
     """Return a member's grade: 2 or "2", but not true, 2.0, 2.5, null."""
     if isinstance(value, str):
         return int(value) if re.fullmatch(r"[0-9]", value.strip()) else None

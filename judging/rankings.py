@@ -25,7 +25,7 @@ from judging.runs import (
     RunColumns,
     columns_frame,
     hash_pairs,
-    ranked,
+    rank_order,
     read_columns,
     read_run,
 )
@@ -103,7 +103,7 @@ def _columns(frame: pl.DataFrame) -> RunColumns:
     pair_hashes = hash_pairs(topics, frame["doc_id"].to_list())
     if len(np.unique(pair_hashes)) != len(pair_hashes):
         raise ValueError("a (topic, document) is there twice")
-    order, topic_ids, offsets = ranked(topics, np.arange(len(topics)), frame["doc_id"], scores)
+    order, topic_ids, offsets = rank_order(topics, np.arange(len(topics)), frame["doc_id"], scores)
     return RunColumns(
         tags[0], topic_ids, offsets, frame["doc_id"].gather(order), scores[order], pair_hashes[order]
     )

@@ -247,7 +247,7 @@ def text_lines(column: bytes) -> pl.Series:
     )["doc_id"]
 
 
-def ranked(
+def rank_order(
     topics: list[str], topic_of: Ints, docs: pl.Series, scores: Floats
 ) -> tuple[Ints, tuple[str, ...], Ints]:
     """Return the row order of trec_eval, the topic ids ascending, and the topics' offsets.
@@ -306,7 +306,7 @@ def _fast(source: Source, limits: Limits) -> RunColumns:
     docs = text_lines(b"".join(part.docs for part in parts))
     tag = parts[0].tag.decode()
     del parts
-    order, topic_ids, offsets = ranked(topics, topic_of, docs, scores)
+    order, topic_ids, offsets = rank_order(topics, topic_of, docs, scores)
     if np.any(order[1:] < order[:-1]):  # most files are in order: save a copy of everything
         docs, scores, pair_hashes = docs.gather(order), scores[order], pair_hashes[order]
     return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)

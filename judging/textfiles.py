@@ -155,11 +155,11 @@ def read_blocks(stream: Readable, limits: Limits) -> Iterator[bytes]:
     if len(first) == 1:  # a stream may give less than asked for
         first += next(pieces, b"")
 
-    def chained() -> Iterator[bytes]:
+    def blocks_from_first() -> Iterator[bytes]:
         yield first
         yield from pieces
 
-    blocks = _gunzip(chained(), limits) if first.startswith(GZIP_MAGIC) else chained()
+    blocks = _gunzip(blocks_from_first(), limits) if first.startswith(GZIP_MAGIC) else blocks_from_first()
     total = 0
     for block in _plain_start(blocks):
         total += len(block)

@@ -82,7 +82,7 @@ def _sgml(lines: Iterator[Line], name: str) -> Iterator[Placed]:
     for number, text in lines:
         end = 0
         for tag in SGML_TAG.finditer(text):
-            _inside(draft, field, text[end : tag.start()], name, number, end)
+            _add_text(draft, field, text[end : tag.start()], name, number, end)
             end, closing, word = tag.end(), bool(tag[1]), tag[2].lower()
             field = None
             if word == "top":
@@ -94,12 +94,12 @@ def _sgml(lines: Iterator[Line], name: str) -> Iterator[Placed]:
             elif not closing and word in FIELDS:
                 field = FIELDS[word]
                 draft.begin(field, number, tag.start() + 1)
-        _inside(draft, field, text[end:], name, number, end)
+        _add_text(draft, field, text[end:], name, number, end)
     if draft is not None:
         raise TrecFormatError(name, draft.line, draft.column, "<top> is never closed")
 
 
-def _inside(draft: _Draft | None, field: str | None, text: str, name: str, line: int, before: int) -> None:
+def _add_text(draft: _Draft | None, field: str | None, text: str, name: str, line: int, before: int) -> None:
     """Add text to the open field; text outside any topic is an error, text outside a field is not ours."""
     if draft is None and text.strip():
         column = before + len(text) - len(text.lstrip()) + 1

@@ -136,7 +136,7 @@ def read_fields(
         yield fields
 
 
-class _Seen:
+class _PairIndex:
     """Finds a pair that was there before; where repeats are allowed, it finds none."""
 
     def __init__(self, *, allows_repeats: bool = False) -> None:
@@ -159,7 +159,7 @@ def read_qrels(source: Source, name: str, *, allows_repeats: bool = False) -> It
     >>> list(read_qrels(io.BytesIO(b"301 0 FT911-3 1"), "example"))
     [QrelRecord(topic_id='301', doc_id='FT911-3', grade=1)]
     """
-    seen = _Seen(allows_repeats=allows_repeats)
+    seen = _PairIndex(allows_repeats=allows_repeats)
     for fields in read_fields(source, name, 4, "topic iteration document grade"):
         topic_id, doc_id = fields.id(0, "topic id"), fields.id(2, "document id")
         grade = fields.grade(3)
@@ -179,7 +179,7 @@ def read_qrels_jg(source: Source, name: str, *, allows_repeats: bool = False) ->
 
     An assessor's pair twice is an error, unless repeats are allowed.
     """
-    seen = _Seen(allows_repeats=allows_repeats)
+    seen = _PairIndex(allows_repeats=allows_repeats)
     for fields in read_fields(source, name, 4, "topic assessor document grade"):
         topic_id, assessor = fields.id(0, "topic id"), fields.id(1, "assessor")
         doc_id, grade = fields.id(2, "document id"), fields.grade(3)
@@ -190,7 +190,7 @@ def read_qrels_jg(source: Source, name: str, *, allows_repeats: bool = False) ->
 
 def read_prels(source: Source, name: str) -> Iterator[PrelRecord]:
     """Return the records of ``topic document grade method probability``, probability in (0, 1]."""
-    seen = _Seen()
+    seen = _PairIndex()
     for fields in read_fields(source, name, 5, "topic document grade method probability"):
         topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2)
         if not INTEGER.fullmatch(fields.values[3]):
@@ -214,7 +214,7 @@ def _first(row: Row, candidates: tuple[str, ...]) -> str | None:
     return next((title for title in candidates if title in row.cells), None)
 
 
-def _required(row: Row, candidates: tuple[str, ...]) -> str:
+def _required_column(row: Row, candidates: tuple[str, ...]) -> str:
     title = _first(row, candidates)
     if title is None:
         raise TrecFormatError(row.name, 1, 1, f"no column named {' or '.join(candidates)}")
@@ -228,13 +228,13 @@ def _pair(row: Row) -> tuple[str, str, str]:
         if len(parts) != 2:
             row.fail("task", f"task must be 'topic_id doc_id', not {row.cells['task'][:80]!r}")
         return parts[0], parts[1], "task"
-    topic, document = _required(row, TOPIC_COLUMNS), _required(row, DOCUMENT_COLUMNS)
+    topic, document = _required_column(row, TOPIC_COLUMNS), _required_column(row, DOCUMENT_COLUMNS)
     for title, what in ((topic, "topic id"), (document, "document id")):
-        _checked(row, title, what)
+        _id_cell(row, title, what)
     return row.cells[topic].strip(), row.cells[document].strip(), document
 
 
-def _checked(row: Row, title: str, what: str) -> str:
+def _id_cell(row: Row, title: str, what: str) -> str:
     """Return the cell as an id; the error points at the cell."""
     try:
         return check_id(row.cells[title].strip(), what, row.name, row.line, 1)
@@ -249,11 +249,14 @@ def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False
     ``task`` is "topic_id doc_id"; columns topic_id and doc_id may stand in its place. The label is the
     grade. A worker's pair twice is an error, unless repeats are allowed.
     """
-    seen = _Seen(allows_repeats=allows_repeats)
+    seen = _PairIndex(allows_repeats=allows_repeats)
     for row in read_table(open_text(source, name), name, max_cell=100_000):
         topic_id, doc_id, blamed = _pair(row)
-        worker_column, label_column = _required(row, WORKER_COLUMNS), _required(row, LABEL_COLUMNS)
-        assessor = _checked(row, worker_column, "worker")
+        worker_column, label_column = (
+            _required_column(row, WORKER_COLUMNS),
+            _required_column(row, LABEL_COLUMNS),
+        )
+        assessor = _id_cell(row, worker_column, "worker")
         label = row.cells[label_column].strip()
         if not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE:
             row.fail(

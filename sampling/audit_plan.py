@@ -55,15 +55,17 @@ class Auditable:
             return np.ones(self.earlier.size)
         sizes = (n_more, wanted)  # too small or right, too large or right: see above
         for size in reversed(sizes):
-            pi = self._together(strategy, size)
+            pi = self._combined_probabilities(strategy, size)
             if abs(float(pi.sum()) - wanted) <= tolerance:
                 return pi
         found = brentq(
-            lambda size: float(self._together(strategy, size).sum()) - wanted, *sizes, xtol=tolerance
+            lambda size: float(self._combined_probabilities(strategy, size).sum()) - wanted,
+            *sizes,
+            xtol=tolerance,
         )
-        return self._together(strategy, found)
+        return self._combined_probabilities(strategy, found)
 
-    def _together(self, strategy: str, expected_count: float) -> FloatArray:
+    def _combined_probabilities(self, strategy: str, expected_count: float) -> FloatArray:
         own = strategy_probabilities(strategy, self.judged, expected_count=expected_count)
         return np.maximum(own, self.earlier)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from sampling.arrays import as_distribution, as_nonnegative, as_probabilities, require_same_items
-from sampling.designs import mixture, normalised, uniform_design
+from sampling.designs import mixture, normalise, uniform_design
 from sampling.measures.families import FloatArray
 from sampling.questions import Design, Importance, default_sizes, nested_probabilities
 
@@ -39,7 +39,7 @@ def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) 
     >>> rescaled_by_fold([1.0, 3.0, 0.5, 0.5], [0, 0, 1, 1], [1.0, 1.0, 1.0, 1.0]).tolist()
     [0.125, 0.375, 0.25, 0.25]
     """
-    size, fixed = as_nonnegative("sizes", sizes, 1), normalised(frame_sizes)
+    size, fixed = as_nonnegative("sizes", sizes, 1), normalise(frame_sizes)
     part = _folds(fold, size.size)
     require_same_items("frame_sizes", fixed, size.size)
     total, wanted = np.bincount(part, weights=size), np.bincount(part, weights=fixed)
@@ -118,7 +118,7 @@ def probabilities_by_fold(
     >>> probabilities_by_fold([5.0, 1.0], [0, 1], **start, expected_count=1.0).tolist()
     [0.5, 0.5]
     """
-    size, fixed = as_nonnegative("sizes", sizes, 1), normalised(frame_sizes)
+    size, fixed = as_nonnegative("sizes", sizes, 1), normalise(frame_sizes)
     first, before = as_probabilities("unlearned", unlearned), as_probabilities("earlier", earlier)
     part = _folds(fold, size.size)
     for name, array in (("frame_sizes", fixed), ("unlearned", first), ("earlier", before)):

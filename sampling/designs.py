@@ -19,7 +19,7 @@ from sampling.sparse import SparseRuns
 # ---- distributions over the items ------------------------------------------------------------------
 
 
-def normalised(sizes: ArrayLike) -> FloatArray:
+def normalise(sizes: ArrayLike) -> FloatArray:
     """Return sizes/sum(sizes), a distribution; ValueError when no size is positive.
 
     Examples
@@ -130,7 +130,7 @@ def inclusion_probabilities(sizes: ArrayLike, expected_count: float) -> FloatArr
     >>> inclusion_probabilities([8.0, 1.0, 1.0, 0.0], 2).tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    scaled = normalised(sizes)
+    scaled = normalise(sizes)
     if not 0.0 < expected_count < np.inf:
         raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
     size = np.asarray(sizes, dtype=np.float64)

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sampling.logistic import LogisticProblem, minimised
+from sampling.logistic import LogisticProblem, minimise
 from sampling.measures.families import FloatArray
 
 FIRST_PARTS = (64, 8)  # every 64th label, then every 8th, then all
@@ -29,7 +29,7 @@ def fits_without_each_fold(
     """Return coefficients [fold, column] and effects [fold, group], fitted to the labels of all other folds.
 
     `fold` is that of each label. The first column of the problem must be 1 throughout. Ends where
-    `sampling.logistic.minimised` does, but for about 1e-9 in a probability.
+    `sampling.logistic.minimise` does, but for about 1e-9 in a probability.
 
     Raises
     ------
@@ -42,15 +42,15 @@ def fits_without_each_fold(
     settled = np.zeros(n_folds, dtype=bool)
     b, a = np.zeros((n_folds, problem.columns.shape[0])), np.zeros((n_folds, problem.n_groups))
     if enough.any():
-        folds = [_sorted(_some(problem, np.flatnonzero(fold == k))) for k in range(n_folds)]
-        few = [_thinned(own, FIRST_PARTS[0]) for own in folds]
-        first = [minimised(_joined(few, k)) for k in range(n_folds)]
+        folds = [_sort_by_group(_subset(problem, np.flatnonzero(fold == k))) for k in range(n_folds)]
+        few = [_thin(own, FIRST_PARTS[0]) for own in folds]
+        first = [minimise(_join_folds(few, k)) for k in range(n_folds)]
         b, a = np.stack([fit.coefficients for fit in first]), np.stack([fit.effects for fit in first])
         for part in (*FIRST_PARTS[1:], 1):
-            b, a, settled = _together([_thinned(own, part) for own in folds], b, a)
+            b, a, settled = _fit_folds([_thin(own, part) for own in folds], b, a)
     for k in np.flatnonzero(~(settled & enough)):
         # few labels; or full steps have run away, and then what they started from is no help
-        fit = minimised(_some(problem, np.flatnonzero(fold != k)))
+        fit = minimise(_subset(problem, np.flatnonzero(fold != k)))
         b[k], a[k] = fit.coefficients, fit.effects
     return b, a
 
@@ -58,7 +58,7 @@ def fits_without_each_fold(
 # -- parts of the labels ------------------------------------------------------------------------------------
 
 
-def _some(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProblem:
+def _subset(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProblem:
     return replace(
         problem,
         columns=problem.columns[:, labels],
@@ -68,21 +68,21 @@ def _some(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProble
     )
 
 
-def _sorted(own: LogisticProblem) -> LogisticProblem:
+def _sort_by_group(own: LogisticProblem) -> LogisticProblem:
     """Return the labels group by group, each column in one piece."""
-    found = _some(own, np.argsort(own.group, kind="stable"))
+    found = _subset(own, np.argsort(own.group, kind="stable"))
     return replace(found, columns=np.ascontiguousarray(found.columns))
 
 
-def _thinned(own: LogisticProblem, part: int) -> LogisticProblem:
+def _thin(own: LogisticProblem, part: int) -> LogisticProblem:
     """Return every so manieth label."""
     if part == 1:
         return own
-    few = _some(own, np.arange(part // 2, own.target.size, part))
+    few = _subset(own, np.arange(part // 2, own.target.size, part))
     return replace(few, columns=np.ascontiguousarray(few.columns))
 
 
-def _joined(folds: list[LogisticProblem], left_out: int) -> LogisticProblem:
+def _join_folds(folds: list[LogisticProblem], left_out: int) -> LogisticProblem:
     """Return the labels of the other folds."""
     others = [own for k, own in enumerate(folds) if k != left_out]
     return replace(
@@ -108,7 +108,7 @@ class _Sums:
     slopes: FloatArray  # [fold, group, column]: the same of the gradient
 
 
-def _together(
+def _fit_folds(
     folds: list[LogisticProblem], b: FloatArray, a: FloatArray
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Return coefficients and effects after full Newton steps, and which fits have settled.

@@ -18,7 +18,7 @@ _SHORTEST = 2.0**-40
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """Labels and penalties; `loss` is what `minimised` makes least.
+    """Labels and penalties; `loss` is what `minimise` makes least.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class LogisticProblem:
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """Return of `minimised`.
+    """Return of `minimise`.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def gradient(
     return by_column, by_group, mean
 
 
-def minimised(problem: LogisticProblem, *, most_steps: int = 100, damped: bool = True) -> LogisticFit:
+def minimise(problem: LogisticProblem, *, most_steps: int = 100, damped: bool = True) -> LogisticFit:
     """Return the coefficients and effects of least loss, by Newton's method with step halving.
 
     The loss is strictly convex and every step lowers it, so that the end is the optimum whatever the labels:

@@ -93,7 +93,7 @@ def pool(run_tops: Sequence[pl.DataFrame], depth: int) -> Pool:
         keys = hash_texts(run["doc_id"], topic, np.zeros_like(topic))
         rank = run["rank"].to_numpy().astype(np.int32)
         rows.append(_Rows(keys, topic_of.astype(np.int64), rank, np.arange(run.height)))
-    return _pooled(rows, topic_ids, (run["doc_id"] for run in runs), depth)
+    return _pool_of(rows, topic_ids, (run["doc_id"] for run in runs), depth)
 
 
 def pool_of_rankings(
@@ -123,7 +123,7 @@ def pool_of_rankings(
     named = {topic_id for run in rankings for topic_id in run.topic_ids}
     wanted = sorted(named if topic_ids is None else named.intersection(topic_ids))
     rows = [_rows_of_rankings(run, wanted, depth) for run in rankings]
-    return _pooled(rows, wanted, (run.doc_ids for run in rankings), depth)
+    return _pool_of(rows, wanted, (run.doc_ids for run in rankings), depth)
 
 
 def _rows_of_rankings(run: Rankings, topic_ids: list[str], depth: int) -> _Rows:
@@ -203,7 +203,7 @@ def _stored_hashes(topic_ids: pl.Series, doc_ids: pl.Series) -> NDArray[np.uint6
     return hashes
 
 
-def _pooled(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], depth: int) -> Pool:
+def _pool_of(rows: list[_Rows], topic_ids: list[str], docs: Iterator[pl.Series], depth: int) -> Pool:
     """Return the pool; `docs` gives the documents of one run after the other."""
     keys = np.concatenate([run.keys for run in rows])
     rank = np.concatenate([run.rank for run in rows])

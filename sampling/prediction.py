@@ -105,10 +105,10 @@ def rank_features(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
     columns[:, 4] = entries.item_sums(1.0 / (rank + 60.0)) / entries.n_runs
     best = entries.item_extremes(np.minimum, rank)
     columns[:, 5] = np.log(np.where(best == 0.0, deepest + 1.0, best))
-    return standardised(columns)
+    return standardise(columns)
 
 
-def standardised(features: ArrayLike) -> FloatArray:
+def standardise(features: ArrayLike) -> FloatArray:
     """Return the columns with mean 0 and standard deviation 1 over the items; a constant column becomes 0.
 
     Raises
@@ -220,7 +220,7 @@ def cross_fitted(
     ValueError
         Arrays that do not fit together, or values outside these bounds.
     """
-    guess, told = _open_probabilities("prior", prior), standardised(features)
+    guess, told = _open_probabilities("prior", prior), standardise(features)
     n_items = guess.size
     topic, part = _whole_numbers("topic_index", topic_index), _whole_numbers("fold", fold)
     for name, length in (("features", told.shape[0]), ("topic_index", topic.size), ("fold", part.size)):

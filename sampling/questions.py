@@ -17,7 +17,7 @@ from sampling.designs import (
     average_run_design,
     inclusion_probabilities,
     mixture,
-    normalised,
+    normalise,
     uniform_design,
 )
 from sampling.measures.families import FloatArray, Measure, run_weights
@@ -286,7 +286,7 @@ def default_sizes(design: Design, says: Importance, guess: ArrayLike) -> FloatAr
     if design.question == "pool":
         return uniform_design(says.squared_contrast.size)
     p = as_probabilities("guess", guess)
-    question = normalised(np.sqrt(says.squared_contrast * p * (1 - p)))
+    question = normalise(np.sqrt(says.squared_contrast * p * (1 - p)))
     others = [says.average_run, uniform_design(question.size)]
     return mixture(question, others, [design.other_runs_share, design.uniform_share])
 
@@ -298,8 +298,8 @@ def single_draw_probability(question: str, method: str, says: Importance, utilit
     """
     guess = as_nonnegative("utility", utility, 1)
     if method == "paper" and question != "pool":
-        return normalised(guess * np.sqrt(says.squared_contrast))
-    return normalised(guess * says.summed_weights)
+        return normalise(guess * np.sqrt(says.squared_contrast))
+    return normalise(guess * says.summed_weights)
 
 
 # ---- later batches -------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def nested_probabilities(sizes: ArrayLike, earlier: ArrayLike, expected_count: f
         return before
     if not before.any():
         return inclusion_probabilities(size, expected_count)
-    wanted = normalised(size)
+    wanted = normalise(size)
     most = np.where(wanted > 0, 1.0, before)
     if expected_count >= most.sum():
         return most

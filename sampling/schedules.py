@@ -41,12 +41,14 @@ class Crontab:
     @property
     def line(self) -> str:
         """Return the line in one spelling, every value listed, that all programs read alike."""
-        days = "*" if len(self.days) == 31 else _listed(self.days)
-        weekdays = "*" if len(self.weekdays) == 7 else _listed(self.weekdays)
-        return " ".join((_listed(self.minutes), _listed(self.hours), days, _listed(self.months), weekdays))
+        days = "*" if len(self.days) == 31 else _comma_list(self.days)
+        weekdays = "*" if len(self.weekdays) == 7 else _comma_list(self.weekdays)
+        return " ".join(
+            (_comma_list(self.minutes), _comma_list(self.hours), days, _comma_list(self.months), weekdays)
+        )
 
 
-def _listed(values: Iterable[int]) -> str:
+def _comma_list(values: Iterable[int]) -> str:
     return ",".join(map(str, values))
 
 
@@ -214,15 +216,15 @@ def _day_words(schedule: Crontab) -> str:
         if monday_first == [1, 2, 3, 4, 5]:
             days = "every weekday from Monday to Friday"
         else:
-            days = "every " + joined(WEEKDAYS[day] for day in monday_first)
+            days = "every " + word_list(WEEKDAYS[day] for day in monday_first)
     elif len(schedule.days) < 31:
-        days = "on day " + joined(map(str, schedule.days))
+        days = "on day " + word_list(map(str, schedule.days))
         days += " of every month" if len(schedule.months) == 12 else ""
     else:
         days = "every day"
     if len(schedule.months) < 12:
         link = " of " if len(schedule.days) < 31 else " in "
-        days += link + joined(MONTHS[month - 1] for month in schedule.months)
+        days += link + word_list(MONTHS[month - 1] for month in schedule.months)
     return days
 
 
@@ -230,23 +232,23 @@ def _time_words(schedule: Crontab) -> str:
     minutes, hours = schedule.minutes, schedule.hours
     times = [f"{hour:02d}:{minute:02d}" for hour in hours for minute in minutes]
     if len(times) <= SPELLED_OUT_TIMES:
-        return "at " + joined(times)
+        return "at " + word_list(times)
     often = _minute_words(minutes)
     if len(hours) == 24:
         return often
     if len(hours) > 1 and hours == tuple(range(hours[0], hours[-1] + 1)):
         return f"{often} from {times[0]} to {times[-1]}"
-    return f"{often} in the hours {joined(f'{hour:02d}' for hour in hours)}"
+    return f"{often} in the hours {word_list(f'{hour:02d}' for hour in hours)}"
 
 
 def _minute_words(minutes: tuple[int, ...]) -> str:
     step = minutes[1] - minutes[0] if len(minutes) > 1 else 60
     if minutes == tuple(range(0, 60, step)) and 60 % step == 0:
         return {1: "every minute", 60: "every hour"}.get(step, f"every {step} minutes")
-    return f"at minute {joined(map(str, minutes))} of the hour"
+    return f"at minute {word_list(map(str, minutes))} of the hour"
 
 
-def joined(words: Iterable[str]) -> str:
+def word_list(words: Iterable[str]) -> str:
     """Return words as a list in a sentence.
 
     >>> joined(["a", "b", "c"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sampling.arrays import FloatArray
-from sampling.designs import inclusion_probabilities, normalised
+from sampling.designs import inclusion_probabilities, normalise
 from sampling.judged import Judged, scaled
 from sampling.label_samples import effort_probabilities, full_probabilities, topic_probabilities
 
@@ -190,5 +190,5 @@ def strategy_probabilities(
     count, even = min(float(expected_count), float(n_items)), np.full(n_items, 1.0 / n_items)
     sizes = strategy.sizes(judged, (1.0 - even_share) * count)
     # What certain items cannot use goes to the others, in proportion: no item falls below its even part.
-    part = normalised(sizes) if np.any(sizes > 0.0) else even
+    part = normalise(sizes) if np.any(sizes > 0.0) else even
     return inclusion_probabilities(even_share * even + (1.0 - even_share) * part, count)

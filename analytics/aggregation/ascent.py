@@ -43,10 +43,10 @@ class Pair:
     def times(self, factor: float) -> "Pair":
         return Pair(self.rows * factor, self.prevalence * factor)
 
-    def by(self, other: "Pair") -> "Pair":
+    def product(self, other: "Pair") -> "Pair":
         return Pair(self.rows * other.rows, self.prevalence * other.prevalence)
 
-    def over(self, other: "Pair") -> "Pair":
+    def divided_by(self, other: "Pair") -> "Pair":
         return Pair(self.rows / other.rows, self.prevalence / other.prevalence)
 
     def dot(self, other: "Pair") -> float:
@@ -90,9 +90,9 @@ class TrustRegion:
         metric = (counts + expected).times(0.5)
         metric = Pair(np.where(metric.rows > 0, metric.rows, 1.0), metric.prevalence)
         if self.radius is None:
-            direction = level(gradient.over(metric), at)
+            direction = level(gradient.divided_by(metric), at)
             self.radius = FIRST_RADIUS * math.sqrt(max(direction.dot(gradient), 0.0))
-        return _solved(votes, at, gradient, metric, self.radius)
+        return _solve(votes, at, gradient, metric, self.radius)
 
     def learn(self, step: Step, gained: float) -> None:
         """Adapt the radius to what the step gained: shrink below a quarter of the promise, grow above three."""
@@ -102,10 +102,10 @@ class TrustRegion:
             self.radius *= GROW
 
 
-def _solved(votes: Votes, at: Pair, gradient: Pair, metric: Pair, radius: float) -> Step:
+def _solve(votes: Votes, at: Pair, gradient: Pair, metric: Pair, radius: float) -> Step:
     """Maximise gradient.v - v.A.v / 2 within the radius, A = metric - response, by conjugate gradients."""
     residual = gradient
-    direction = level(residual.over(metric), at)
+    direction = level(residual.divided_by(metric), at)
     steep = first = residual.dot(direction)
     move = gradient.times(0.0)
     # lengths in the metric: of the move, of the direction, and their product
@@ -115,7 +115,7 @@ def _solved(votes: Votes, at: Pair, gradient: Pair, metric: Pair, radius: float)
         if steep <= 0:
             break
         counts = Pair(*votes.response(direction.rows, direction.prevalence))
-        bent = level_gradient(metric.by(direction) - counts, at)
+        bent = level_gradient(metric.product(direction) - counts, at)
         curvature = direction.dot(bent)
         size = steep / curvature if curvature > 0 else math.inf
         at_edge = size == math.inf or length2 + 2 * size * along + size**2 * direction2 > radius**2
@@ -125,7 +125,7 @@ def _solved(votes: Votes, at: Pair, gradient: Pair, metric: Pair, radius: float)
         length2 += 2 * size * along + size**2 * direction2
         if at_edge:
             break
-        downhill = level(residual.over(metric), at)
+        downhill = level(residual.divided_by(metric), at)
         steeper = residual.dot(downhill)
         if steeper < PRECISION**2 * first:
             break
@@ -137,7 +137,7 @@ def _solved(votes: Votes, at: Pair, gradient: Pair, metric: Pair, radius: float)
     return Step(move, math.sqrt(max(length2, 0.0)), promised, at_edge)
 
 
-def moved(at: Pair, move: Pair, least: Floats) -> Pair:
+def apply_move(at: Pair, move: Pair, least: Floats) -> Pair:
     """Return the probabilities after a relative move of twice their square roots; none below `least`.
 
     Cells of probability 0 stay 0: they belong to grades that an assessor never gave.

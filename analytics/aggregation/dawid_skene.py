@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.aggregation.ascent import Pair, Step, TrustRegion, moved
+from analytics.aggregation.ascent import Pair, Step, TrustRegion, apply_move
 from analytics.aggregation.fits import (
     MOST_ITERATIONS,
     PRIOR,
@@ -24,8 +24,8 @@ from analytics.aggregation.fits import (
     cannot_fit,
     check_stop,
     climb,
-    finished,
-    started,
+    fit_result,
+    start_from_shares,
 )
 from analytics.aggregation.spammers import SpammerAggregation, spammers
 from analytics.aggregation.votes import LEAST, pseudo_labels, shares, votes
@@ -55,7 +55,7 @@ def majority(
     Its confusion matrices compare each assessor with the vote that he is part of, and are too kind for that.
 
     >>> found = majority([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2)
-    >>> found.grade.tolist(), found.tied.tolist()
+    >>> found.grade.tolist(), found.is_tied.tolist()
     ([0, 1], [True, False])
     """
     held = votes(
@@ -72,11 +72,11 @@ def majority(
     if not held.counted.any():
         return Refusal("majority: there are no labels", 1)
 
-    started(held)
+    start_from_shares(held)
     counts, of_grades = held.counts()
-    final = Pair(shares(held.filled(counts, added)), of_grades / of_grades.sum())
+    final = Pair(shares(held.with_prior(counts, added)), of_grades / of_grades.sum())
     point = Point(final, final, 0.0, 0.0, 0.0)
-    return replace(finished(held, point, final, 0, True), log_likelihood=None)
+    return replace(fit_result(held, point, final, 0, True), log_likelihood=None)
 
 
 def dawid_skene(
@@ -122,7 +122,7 @@ def dawid_skene(
         return refused
 
     def with_prior(counts: Floats, of_grades: Floats) -> Pair:
-        return Pair(held.filled(counts, added), np.maximum(of_grades + added.mean(), LEAST))
+        return Pair(held.with_prior(counts, added), np.maximum(of_grades + added.mean(), LEAST))
 
     def evaluate(at: Pair) -> Point:
         found = held.expect(at.rows, at.prevalence)
@@ -138,9 +138,9 @@ def dawid_skene(
     def propose(point: Point) -> tuple[Step, Pair]:
         step = region.propose(held, point.at, point.counts)
         least = LEAST / np.maximum(point.counts.rows.sum(axis=0), 1.0)
-        return step, moved(point.at, step.move, least)
+        return step, apply_move(point.at, step.move, least)
 
-    started(held)
+    start_from_shares(held)
     begin = with_prior(*held.counts())
     point, passes, converged = climb(
         held,
@@ -152,7 +152,7 @@ def dawid_skene(
         propose=propose if accelerate else None,
         learn=region.learn,
     )
-    return finished(held, point, update(point), passes, converged)
+    return fit_result(held, point, update(point), passes, converged)
 
 
 def _log_prior(added: Floats, rows: Floats) -> float:
@@ -220,12 +220,12 @@ def one_coin(
     def update(point: Point) -> Pair:
         return parameters(point.counts.rows, point.counts.prevalence)
 
-    started(held)
+    start_from_shares(held)
     first = parameters(*held.counts())
     point, passes, converged = climb(
         held, first, evaluate, update, tolerance=tolerance, most_iterations=most_iterations
     )
-    return finished(held, point, update(point), passes, converged)
+    return fit_result(held, point, update(point), passes, converged)
 
 
 def coin_rows(accuracy: Floats, n_grades: int) -> Floats:
@@ -242,7 +242,7 @@ def coin_rows(accuracy: Floats, n_grades: int) -> Floats:
 # -- how good is the aggregate ------------------------------------------------------------------------------
 
 
-def measured(
+def posterior_from_matrices(
     label_item: ArrayLike,
     label_assessor: ArrayLike,
     label_grade: ArrayLike,

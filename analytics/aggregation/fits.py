@@ -43,24 +43,24 @@ class Aggregation:
     warning: str = ""
 
     @property
-    def _best(self) -> NDArray[np.bool_]:
+    def _is_best(self) -> NDArray[np.bool_]:
         best: NDArray[np.bool_] = self.posterior >= self.posterior.max(axis=1, keepdims=True) - TIE
         return best
 
     @property
     def grade(self) -> Ints:
         """The most probable grade of each item; the lowest of those that tie."""
-        return np.asarray(self._best.argmax(axis=1), dtype=np.int64)
+        return np.asarray(self._is_best.argmax(axis=1), dtype=np.int64)
 
-    def decided(self, item: Ints) -> Floats:
+    def decisions(self, item: Ints) -> Floats:
         """Return [item, grade]: 1 for the most probable grade, equal parts of 1 for those that tie."""
-        best = self._best[item]
+        best = self._is_best[item]
         return np.asarray(best / best.sum(axis=1, keepdims=True))
 
     @property
-    def tied(self) -> NDArray[np.bool_]:
+    def is_tied(self) -> NDArray[np.bool_]:
         """Items whose most probable grade is shared by another: an honest "undecided"."""
-        return np.asarray(self._best.sum(axis=1) > 1)
+        return np.asarray(self._is_best.sum(axis=1) > 1)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def cannot_fit(held: Votes, model: str) -> Refusal | None:
     return None
 
 
-def started(held: Votes) -> None:
+def start_from_shares(held: Votes) -> None:
     """Begin with the vote shares, known grades apart: whoever agrees with the others is likely right.
 
     An item without a label begins with the mean of the others.
@@ -191,7 +191,7 @@ def warn_if_collapsed(held: Votes, prevalence: Floats) -> str:
     )
 
 
-def finished(held: Votes, point: Point, final: Pair, passes: int, converged: bool) -> Aggregation:
+def fit_result(held: Votes, point: Point, final: Pair, passes: int, converged: bool) -> Aggregation:
     """Return the result: the posterior of the last E-step, the parameters of the M-step after it."""
     warnings = [] if converged else ["the last step still changed a posterior by more than the tolerance"]
     switched = warn_if_switched(held.counts()[0].sum(axis=1))

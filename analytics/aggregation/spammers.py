@@ -21,8 +21,8 @@ from analytics.aggregation.fits import (
     cannot_fit,
     check_stop,
     climb,
-    finished,
-    started,
+    fit_result,
+    start_from_shares,
 )
 from analytics.aggregation.votes import LEAST, votes
 from analytics.estimation.estimators import Floats, Refusal, finite
@@ -52,7 +52,7 @@ class _Parameters:
     spam: Floats
 
 
-def _updated(counts: Floats, old: _Parameters, added: float) -> _Parameters:
+def _m_step(counts: Floats, old: _Parameters, added: float) -> _Parameters:
     """Return the M-step from expected counts[given, assessor, true]: a right label is honest or a lucky guess."""
     right = np.diagonal(counts, axis1=0, axis2=2)
     honest = old.trust[:, None]
@@ -108,7 +108,7 @@ def spammers(
 
     def parameters(counts: Floats, of_grades: Floats) -> Pair:
         nonlocal state
-        state = _updated(counts, state, floor)
+        state = _m_step(counts, state, floor)
         of_grades = np.maximum(of_grades + added, LEAST)
         return Pair(spammer_rows(state.trust, state.spam), of_grades / of_grades.sum())
 
@@ -122,7 +122,7 @@ def spammers(
     def update(point: Point) -> Pair:
         return parameters(point.counts.rows, point.counts.prevalence)
 
-    started(held)
+    start_from_shares(held)
     point, passes, converged = climb(
         held,
         parameters(*held.counts()),
@@ -131,5 +131,5 @@ def spammers(
         tolerance=tolerance,
         most_iterations=most_iterations,
     )
-    found = finished(held, point, update(point), passes, converged)
+    found = fit_result(held, point, update(point), passes, converged)
     return SpammerAggregation(**vars(found), trust=state.trust, spam=state.spam)

@@ -22,7 +22,7 @@ LOG_UNDERFLOW = -640.0  # of a log likelihood: from here on all of a block are t
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownGrades:
     """Items whose grade is known, sorted by item."""
 
     item: Ints
@@ -42,12 +42,12 @@ def shares(filled: Floats) -> Floats:
 
 def known_items(
     known_item: ArrayLike | None, known_grade: ArrayLike | None, n_items: int, n_grades: int
-) -> Known:
+) -> KnownGrades:
     """Return the items with a known grade. Raise ValueError for an item that is there twice."""
     if (known_item is None) != (known_grade is None):
         raise ValueError("known_item and known_grade belong together, got only one of them")
     if known_item is None or known_grade is None:
-        return Known(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        return KnownGrades(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     item = integers("known_item", known_item, 0, n_items - 1)
     grade = integers("known_grade", known_grade, 0, n_grades - 1)
     if item.size != grade.size:
@@ -56,7 +56,7 @@ def known_items(
     if (np.diff(item[order]) == 0).any():
         twice = int(item[order][1:][np.diff(item[order]) == 0][0])
         raise ValueError(f"known_item must name an item once, got {twice} twice")
-    return Known(item[order], grade[order])
+    return KnownGrades(item[order], grade[order])
 
 
 def pseudo_labels(prior: ArrayLike, n_assessors: int, n_grades: int) -> Floats:
@@ -104,7 +104,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedCounts:
     """What one pass over the labels gives: E, and the sums that M needs.
 
     `counts[given, assessor, true]` of labels, `of_grades[grade]` of items with labels; `change` is the largest of the
@@ -132,7 +132,7 @@ class Votes:
     `posterior[item, grade]` is that of the last `take()`; `expect` computes a new one beside it.
     """
 
-    def __init__(self, table: sparse.csr_array, n_assessors: int, n_grades: int, known: Known) -> None:
+    def __init__(self, table: sparse.csr_array, n_assessors: int, n_grades: int, known: KnownGrades) -> None:
         """Take a table[item, grade * n_assessors + assessor] of counts."""
         self.n_items, self.n_assessors, self.n_grades = table.shape[0], n_assessors, n_grades
         self.known = known
@@ -172,7 +172,7 @@ class Votes:
 
     # -- E --------------------------------------------------------------------------------------------------
 
-    def expect(self, rows: Floats, prevalence: Floats) -> Expected:
+    def expect(self, rows: Floats, prevalence: Floats) -> ExpectedCounts:
         """Compute the posterior under rows[given, assessor, true], and sum it up.
 
         The change is against `posterior`, which stays as it is until `take`. Each cell's logarithms are shifted by
@@ -181,7 +181,7 @@ class Votes:
         used = (self.cells > 0)[:, :, None]
         logs = np.log(np.where(used, rows, 1.0)).reshape(-1, self.n_grades)
         peak = logs.max(axis=1)
-        shifted, everywhere = logs - peak[:, None], self._repeated(np.log(prevalence))
+        shifted, everywhere = logs - peak[:, None], self._tile(np.log(prevalence))
         total, change = float((self.cells.ravel() * peak).sum()), 0.0
         counts, of_grades = np.zeros_like(shifted), np.zeros(self.n_grades)
         for block in self._blocks:
@@ -193,9 +193,9 @@ class Votes:
             of_grades += block.by_grade(new)
             np.subtract(new, self.posterior[block.items], out=scores)
             change = max(change, float(scores.max()), -float(scores.min()))
-        return Expected(total, change, counts.reshape(rows.shape), of_grades)
+        return ExpectedCounts(total, change, counts.reshape(rows.shape), of_grades)
 
-    def _repeated(self, of_grades: Floats) -> Floats:
+    def _tile(self, of_grades: Floats) -> Floats:
         """Return the values once an item of the longest block, so that adding them is one long sum."""
         return np.tile(of_grades, min(self.n_items, block_size(self.n_grades)))
 
@@ -232,7 +232,7 @@ class Votes:
         sums = np.asarray(self._table.T @ self.posterior).reshape((*self.cells.shape, self.n_grades))
         return sums, self.posterior[self.counted].sum(axis=0)
 
-    def filled(self, counts: Floats, prior: Floats) -> Floats:
+    def with_prior(self, counts: Floats, prior: Floats) -> Floats:
         """Return counts with the prior's labels; a used cell is never empty."""
         return np.asarray(np.maximum(counts + prior, self._floor))
 
@@ -243,7 +243,7 @@ class Votes:
 
         To first order: an item's posterior p moves by p (s - sum p s), s the sum of its labels' moves.
         """
-        moves, everywhere = rows.reshape(-1, self.n_grades), self._repeated(prevalence)
+        moves, everywhere = rows.reshape(-1, self.n_grades), self._tile(prevalence)
         counts, of_grades = np.zeros_like(moves), np.zeros(self.n_grades)
         for block in self._blocks:
             s = block.part @ moves

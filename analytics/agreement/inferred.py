@@ -28,7 +28,7 @@ ApForm = Literal["ht", "difference", "printed", "stratified"]
 
 
 @dataclass(frozen=True)
-class Inferred:
+class InferredScore:
     """Scores of the runs for one topic: `value` = `numerator` / `denominator`, not clipped.
 
     `found` [grade] is the estimated number of documents of each grade (for infAP: not relevant, relevant).
@@ -155,7 +155,7 @@ def inferred_ndcg(
     form: NdcgForm = "ht",
     gains: ArrayLike | None = None,
     inclusion_probability: ArrayLike | None = None,
-) -> Inferred | Refusal:
+) -> InferredScore | Refusal:
     """Return DCG/N_q of every run: discount 1/log2(rank + 1), no cutoff, the ideal from estimated counts by grade.
 
     ht: sum over judged of gain * discount / pi: the DCG is unbiased. difference: sum over all returned of the
@@ -217,7 +217,7 @@ def inferred_ndcg(
         form
     ]
     numerator, empty = dcg(pool, gain, discount)
-    return _inferred(f"infNDCG {form}", numerator, denominator, found, empty)
+    return _inferred_score(f"infNDCG {form}", numerator, denominator, found, empty)
 
 
 def _ht_dcg(pool: _Pool, gain: Floats, discount: Floats) -> tuple[Floats, bool]:
@@ -265,7 +265,7 @@ def inferred_ap(
     form: ApForm = "ht",
     relevant_grade: int = 1,
     inclusion_probability: ArrayLike | None = None,
-) -> Inferred | Refusal:
+) -> InferredScore | Refusal:
     """Return average precision of every run: sum over pairs x_i x_j/rank_i, j at or above i, over R estimated.
 
     ht: a pair of judged documents counts 1/pi_ij, a document with itself 1/pi_i: the numerator is unbiased.
@@ -306,7 +306,7 @@ def inferred_ap(
         return _nothing_relevant(pool)
     numerator = np.array([known[form](pool, relevant, row) for row in pool.rank])
     found = np.array([max(0.0, pool.stratum.size - float(estimated)), float(estimated)])
-    return _inferred(f"infAP {form}", numerator, denominator, found, False)
+    return _inferred_score(f"infAP {form}", numerator, denominator, found, False)
 
 
 def _in_order(rank: Ints) -> tuple[Ints, Floats]:
@@ -378,7 +378,9 @@ def _nothing_relevant(pool: _Pool) -> Refusal:
     )
 
 
-def _inferred(form: str, numerator: Floats, denominator: float, found: Floats, empty: bool) -> Inferred:
+def _inferred_score(
+    form: str, numerator: Floats, denominator: float, found: Floats, empty: bool
+) -> InferredScore:
     value = numerator / denominator
     warnings = []
     if (value > 1 + 1e-9).any() or (value < -1e-9).any():
@@ -390,4 +392,4 @@ def _inferred(form: str, numerator: Floats, denominator: float, found: Floats, e
         warnings.append(
             "a stratum that a run returns, but of which no returned document was judged, counts as 0"
         )
-    return Inferred(form, value, numerator, denominator, found, tuple(warnings))
+    return InferredScore(form, value, numerator, denominator, found, tuple(warnings))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from scipy.stats import rankdata
 
-from analytics.agreement.inferred import ApForm, Inferred, NdcgForm, inferred_ap, inferred_ndcg
+from analytics.agreement.inferred import ApForm, InferredScore, NdcgForm, inferred_ap, inferred_ndcg
 from analytics.estimation.estimators import Floats, Refusal, finite
 from analytics.estimation.labels import Ints, integers
 
@@ -57,7 +57,7 @@ def signed_ranks(values_a: ArrayLike, values_b: ArrayLike) -> SignedRanks | Refu
     b = finite("values_b", values_b, a.shape)
     if a.size == 0:
         return Refusal("no topic has a score from both tiers", 1)
-    difference = _rounded(a, b)
+    difference = _score_difference(a, b)
     difference = difference[difference != 0]
     if difference.size == 0:
         return Refusal(f"all {a.size} topics have the same score from both tiers, so nothing can be tested")
@@ -69,7 +69,7 @@ def signed_ranks(values_a: ArrayLike, values_b: ArrayLike) -> SignedRanks | Refu
     return SignedRanks(n, plus, minus, exact, float(z), float(2 * ndtr(-abs(z))))
 
 
-def _rounded(a: Floats, b: Floats) -> Floats:
+def _score_difference(a: Floats, b: Floats) -> Floats:
     """Return a - b in steps of 1e-12 of the largest score, so that .5 - .4 and .6 - .5 are equal."""
     scale = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0))) or 1.0
     return np.asarray(np.rint((a / scale - b / scale) / SAME))
@@ -127,8 +127,8 @@ def rank_agreement(reference: ArrayLike, other: ArrayLike) -> RankAgreement | Re
     if m < 2:
         return Refusal(f"{m} systems; at least 2 are needed for an order", 2 - m)
     up, down = np.triu_indices(m, 1)
-    by_reference = np.sign(_rounded(first[up], first[down]))
-    by_other = np.sign(_rounded(second[up], second[down]))
+    by_reference = np.sign(_score_difference(first[up], first[down]))
+    by_other = np.sign(_score_difference(second[up], second[down]))
     product = by_reference * by_other
     untied = float(np.count_nonzero(by_reference)), float(np.count_nonzero(by_other))
     tau_b: float | Refusal = Refusal("one of the two rankings ties all systems")
@@ -164,8 +164,10 @@ def tau_ap(reference: ArrayLike, other: ArrayLike) -> float:
     m = first.size
     if m < 2:
         raise ValueError(f"reference must have at least 2 systems, got {m}")
-    correct = (np.sign(_rounded(first[:, None], first[None, :])) + 1) / 2  # [j, i]: j above i; .5 for a tie
-    sign = np.sign(_rounded(second[:, None], second[None, :]))
+    correct = (
+        np.sign(_score_difference(first[:, None], first[None, :])) + 1
+    ) / 2  # [j, i]: j above i; .5 for a tie
+    sign = np.sign(_score_difference(second[:, None], second[None, :]))
     np.fill_diagonal(correct, 0.0)
     n_above = np.count_nonzero(sign > 0, axis=0)
     n_tied = np.count_nonzero(sign == 0, axis=0)  # with itself
@@ -237,7 +239,7 @@ def scores_by_topic(
     for name, array in (("ranks", rank), ("grade", given), ("stratum", part), ("inclusion_probability", pi)):
         if array is not None and array.shape[-1:] != topic.shape:
             raise ValueError(f"{name} must have {topic.size} documents, got shape {array.shape}")
-    scored: dict[int, Inferred] = {}
+    scored: dict[int, InferredScore] = {}
     refused: dict[int, Refusal] = {}
     for t in range(n_topics):
         here = np.flatnonzero(topic == t)

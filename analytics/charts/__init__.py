@@ -4,7 +4,7 @@ Nothing in an SVG needs more than the page's Content-Security-Policy gives: no s
 Altair and the renderer are imported by the first picture that is made, not by who only names one.
 """
 
-from analytics.charts.chart import Chart, chart_of, named
+from analytics.charts.chart import Chart, add_name, chart_of
 from analytics.charts.curves import curve
 from analytics.charts.forests import ForestRow, forest, topic_differences
 from analytics.charts.matrices import confusion_heat, difference_matrix, rank_matrix
@@ -13,13 +13,13 @@ from analytics.charts.series import histogram, throughput
 __all__ = [
     "Chart",
     "ForestRow",
+    "add_name",
     "chart_of",
     "confusion_heat",
     "curve",
     "difference_matrix",
     "forest",
     "histogram",
-    "named",
     "rank_matrix",
     "throughput",
     "topic_differences",

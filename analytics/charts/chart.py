@@ -45,13 +45,13 @@ class Chart:
         "auto" follows the page's theme through its CSS custom properties; "light" and "dark" are that theme's colours.
         """
         drawn = _KEPT.get(self._key, self._draw)
-        return drawn if theme == "auto" else _coloured(drawn, theme)
+        return drawn if theme == "auto" else _apply_theme(drawn, theme)
 
     def standalone_svg(self, theme: Theme = "light") -> str:
         """Return the SVG as a file: a size of its own, a ground, the colours of one theme."""
         palette = DARK if theme == "dark" else LIGHT
         size = r'viewBox="0 0 \1 \2" width="\1" height="\2"'
-        plain = _coloured(_KEPT.get(self._key, self._draw), theme)
+        plain = _apply_theme(_KEPT.get(self._key, self._draw), theme)
         plain = re.sub(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="100%"', size, plain, count=1)
         ground = f'</desc><rect width="100%" height="100%" fill="{palette["surface"]}"/>'
         return plain.replace("</desc>", ground, 1)
@@ -95,7 +95,7 @@ class Chart:
     def _draw(self) -> str:
         import vl_convert  # 60 ms of import, and a second for its first picture: only for who looks at one
 
-        return named(vl_convert.vegalite_to_svg(self.spec), self.title, self.description)
+        return add_name(vl_convert.vegalite_to_svg(self.spec), self.title, self.description)
 
 
 def altair() -> Any:
@@ -108,7 +108,7 @@ def altair() -> Any:
     return module
 
 
-def named(drawn: str, title: str, description: str) -> str:
+def add_name(drawn: str, title: str, description: str) -> str:
     """Return the renderer's SVG with a name and without its own size: one image, with no roles inside."""
     box = re.search(r'viewBox="[^"]*"', drawn[: drawn.index(">")])
     if box is None:
@@ -133,11 +133,11 @@ def chart_of(
     caption: str = "",
 ) -> Chart:
     """Return the Chart of an Altair drawing, in the looks that all share."""
-    spec = {**drawing.to_dict(validate=False), **framed(title)}
+    spec = {**drawing.to_dict(validate=False), **frame_spec(title)}
     return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows), caption)
 
 
-def framed(title: str) -> Spec:
+def frame_spec(title: str) -> Spec:
     """Return the part of a specification that all pictures share: title, size, looks; nothing around it."""
     heading = {"anchor": "start", "frame": "group", "fontSize": 14, "fontWeight": "bold", "offset": 12}
     return {
@@ -151,7 +151,7 @@ def framed(title: str) -> Spec:
     }
 
 
-def _coloured(drawn: str, theme: Theme) -> str:
+def _apply_theme(drawn: str, theme: Theme) -> str:
     palette = DARK if theme == "dark" else LIGHT
     return _COLOUR.sub(lambda found: f'{found[1]}="{palette.get(found[2], found[3])}"', drawn)
 
@@ -173,7 +173,7 @@ def _words(value: Cell) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
-class _Kept:
+class _TextCache:
     """The newest texts, up to a number of bytes."""
 
     def __init__(self, n_bytes: int) -> None:
@@ -197,4 +197,4 @@ class _Kept:
         return text
 
 
-_KEPT = _Kept(KEPT_BYTES)
+_KEPT = _TextCache(KEPT_BYTES)

@@ -68,7 +68,7 @@ def _curve(
     values = [
         {"budget": budget, "width": width, "line": names[name]}
         for name, line in lines
-        for budget, width in _below(budgets, line, ceiling, is_logarithmic)
+        for budget, width in _clip_above(budgets, line, ceiling, is_logarithmic)
     ]
     ends = [budgets[0], budgets[-1]]
     if is_logarithmic:
@@ -103,7 +103,7 @@ def _curve(
     return chart_of(
         alt.layer(*layers).properties(height=250),
         title=title,
-        description=description or _said(budgets, lines, x_title, y_title, wanted),
+        description=description or _description(budgets, lines, x_title, y_title, wanted),
         columns=(x_title, *(name for name, _ in lines)),
         rows=zip(budgets, *(line for _, line in lines), strict=True),
     )
@@ -130,7 +130,9 @@ def _marks(
     return layers
 
 
-def _said(budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, wanted: float | None) -> str:
+def _description(
+    budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, wanted: float | None
+) -> str:
     ends = "; ".join(f"{name} {_ends(line)}" for name, line in lines)
     level = "" if wanted is None else f" Narrow enough at {wanted:.3g}."
     return f"{y_title.capitalize()}, for {budgets[0]:g} to {budgets[-1]:g} {x_title}: {ends}.{level}"
@@ -156,7 +158,7 @@ def _ceiling(lines: Lines) -> float:
     return min(highest, WIDEST * max(first)) if first and max(first) > 0 else highest or 1.0
 
 
-def _below(
+def _clip_above(
     budgets: Sequence[float], line: Sequence[float | None], ceiling: float, is_logarithmic: bool = True
 ) -> list[tuple[float, float | None]]:
     """Return the points of a line up to the ceiling: above it nothing, and a point where it comes through.

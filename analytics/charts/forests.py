@@ -21,7 +21,7 @@ from analytics.charts.theme import (
     finites,
     labels_of,
     printable,
-    shortened,
+    shorten,
 )
 from analytics.methods import REPORTED
 
@@ -211,7 +211,7 @@ def _forest(
     return chart_of(
         alt.layer(*layers).properties(height=alt.Step(**step)),
         title=title,
-        description=description or _said(rows, measure or title),
+        description=description or _description(rows, measure or title),
         caption=description
         or "Each point is a value, its line the 95 % interval; the shape tells the method.",
         columns=FOREST_COLUMNS,
@@ -262,7 +262,7 @@ def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: 
     return chart_of(
         alt.layer(*layers).properties(height=alt.Step(step)),
         title=title,
-        description=description or _said(rows, measure),
+        description=description or _description(rows, measure),
         caption=description or "Each point is a topic's difference, its line the 95 % interval.",
         columns=TOPIC_COLUMNS,
         rows=[(row.label, row.value, row.low, row.high) for row in rows],
@@ -338,11 +338,11 @@ def _scale(rows: Sequence[ForestRow], reference: float | None) -> Any:
     return alt.Scale(domain=[float(min(ends) - air), float(max(ends) + air)], nice=True, zero=False)
 
 
-def _said(rows: Sequence[ForestRow], measure: str) -> str:
+def _description(rows: Sequence[ForestRow], measure: str) -> str:
     """Return the picture in words: the first dozen of its rows, and how many there are."""
     words = []
     for row in rows[:12]:
-        label = shortened(row.label, 40)
+        label = shorten(row.label, 40)
         if row.value is None:
             words.append(f"{label}, {row.method}: {row.refused or NOT_ESTIMABLE}")
         elif row.low is None or row.high is None:

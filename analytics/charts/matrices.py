@@ -147,7 +147,7 @@ def _differences(
         *([base.mark_text(fontSize=10, dy=8).encode(text="arrow:N")] if is_printed else []),
     ]
     step = 34 if is_printed else max(12, min(24, int((WIDTH - 150) / (len(shown) - 1))))
-    n_sure = sum(1 for i, j in pairs if values[i][j] is not None and _below(p[i][j]))
+    n_sure = sum(1 for i, j in pairs if values[i][j] is not None and _is_significant(p[i][j]))
     if not description:
         description = (
             f"{measure or 'The measure'} of the row's run minus the column's, for {len(run_ids)} runs. "
@@ -166,14 +166,14 @@ def _differences(
     )
 
 
-def _below(p: float | None) -> bool:
+def _is_significant(p: float | None) -> bool:
     return p is not None and p < SURE
 
 
 def _difference_cell(
     labels: list[str], i: int, j: int, value: float | None, p: float | None, largest: float
 ) -> Spec:
-    sure = value is not None and _below(p)
+    sure = value is not None and _is_significant(p)
     arrow = ("▲" if value and value > 0 else "▼") if sure else ""
     text = (
         arrow if len(labels) > PRINTED_RUNS else "?" if value is None else f"{value:+.3f}".replace("-", "−")

@@ -73,7 +73,7 @@ def printable(text: str) -> str:
     return _INVISIBLE.sub("", _FORBIDDEN.sub("\ufffd", one_line))
 
 
-def shortened(text: str, length: int = LABEL_LENGTH) -> str:
+def shorten(text: str, length: int = LABEL_LENGTH) -> str:
     """Return the text, or its two ends where it is too long: what tells names apart is often the end.
 
     >>> shortened("a-run-with-a-very-long-name-2026-b", 20)
@@ -95,10 +95,10 @@ def labels_of(names: Iterable[str], length: int = LABEL_LENGTH) -> dict[str, str
     shown: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):
-        label, place = shortened(name, length), 1
+        label, place = shorten(name, length), 1
         while label in taken:
             place += 1
-            label = f"{shortened(name, length)} ({place})"
+            label = f"{shorten(name, length)} ({place})"
         taken.add(label)
         shown[name] = label
     return shown

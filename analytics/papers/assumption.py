@@ -84,7 +84,7 @@ class AssumptionResult:
 
 
 @dataclass(frozen=True)
-class _Audited:
+class _AuditSample:
     """Validated labels, and J from all of them. Index of items; `share` is 1 / labels of the label's item."""
 
     gold: Ints
@@ -101,14 +101,14 @@ class _Audited:
 # -- input ----------------------------------------------------------------------------------------------------
 
 
-def _audited(
+def _audit_sample(
     gold_grade: ArrayLike,
     given_grade: ArrayLike,
     audit_probability: ArrayLike,
     gains: ArrayLike,
     item_index: ArrayLike | None,
     fewest: int,
-) -> tuple[_Audited, Ints] | Refusal:
+) -> tuple[_AuditSample, Ints] | Refusal:
     """Return the audited items and the first label of each, or why there is no test."""
     v = finite("gains", gains)
     gold = integers("gold_grade", gold_grade, 0, v.size - 1)
@@ -136,7 +136,7 @@ def _audited(
     if abs(np.linalg.det(matrix)) < SINGULAR:
         return Refusal("the confusion matrix cannot be inverted: its determinant is 0")
     score = np.bincount(item, weights=share * label_scores(matrix, v)[given]).astype(np.float64)
-    return _Audited(gold[first], 1 / pi[first], item, given, share, v, totals, matrix, score), first
+    return _AuditSample(gold[first], 1 / pi[first], item, given, share, v, totals, matrix, score), first
 
 
 # -- the test -------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def assumption_test(
 
     Source: docs/methods/derivations/real-judges.md, section 3; Hausman (1978); Janssen (1997).
     """
-    found = _audited(gold_grade, given_grade, audit_probability, gains, item_index, FEWEST_ITEMS)
+    found = _audit_sample(gold_grade, given_grade, audit_probability, gains, item_index, FEWEST_ITEMS)
     if isinstance(found, Refusal):
         return found
     audit, first = found
@@ -184,7 +184,7 @@ def assumption_test(
     return AssumptionTest(p, shift, math.sqrt(float((parts**2).sum())), clustered, first.size)
 
 
-def _of_items(name: str, values: Any, audit: _Audited, first: Ints) -> Any:
+def _of_items(name: str, values: Any, audit: _AuditSample, first: Ints) -> Any:
     """Return one value per item. Raise ValueError for another length or labels of an item that differ."""
     if values.shape != audit.item.shape:
         raise ValueError(f"{name} must have length {audit.item.size}, got shape {values.shape}")
@@ -193,7 +193,7 @@ def _of_items(name: str, values: Any, audit: _Audited, first: Ints) -> Any:
     return values[first]
 
 
-def _implied_mean(audit: _Audited, w: Floats) -> Floats:
+def _implied_mean(audit: _AuditSample, w: Floats) -> Floats:
     """Return per grade the mean of w that the labels imply, ``J^-T A / N``, A the total of w by label.
 
     Centred at it instead of at the mean itself, the parts of T have the same sum (errors sum to 0 within a grade) and
@@ -205,7 +205,7 @@ def _implied_mean(audit: _Audited, w: Floats) -> Floats:
 
 
 def _permutation_p(
-    audit: _Audited, w: Floats, error: Floats, rng: np.random.Generator, permutations: int
+    audit: _AuditSample, w: Floats, error: Floats, rng: np.random.Generator, permutations: int
 ) -> float:
     centre = np.bincount(audit.gold, weights=w * audit.weight, minlength=audit.gains.size) / audit.totals
     lever = (w - centre[audit.gold]) * audit.weight
@@ -214,19 +214,19 @@ def _permutation_p(
     error = error.copy()
     for member in members:
         error[member] -= error[member].mean()
-    observed = _studentised(error[None], lever)[0]
+    observed = _t_statistics(error[None], lever)[0]
     reached, done, step = 1, 0, max(1, BLOCK // error.size)
     while done < permutations:
         rows = np.tile(error, (min(step, permutations - done), 1))
         for member in members:
             rows[:, member] = rng.permuted(rows[:, member], axis=1)
         # the labels' own order counts as one of the permutations, ties included
-        reached += int((_studentised(rows, lever) >= observed * (1 - 1e-9)).sum())
+        reached += int((_t_statistics(rows, lever) >= observed * (1 - 1e-9)).sum())
         done += rows.shape[0]
     return reached / (permutations + 1)
 
 
-def _studentised(errors: Floats, lever: Floats) -> Floats:
+def _t_statistics(errors: Floats, lever: Floats) -> Floats:
     total, square = np.abs(errors @ lever), errors**2 @ lever**2
     return np.asarray(np.divide(total, np.sqrt(square), out=np.zeros_like(total), where=square > 0))
 
@@ -326,7 +326,7 @@ def assumption_result(
     several: dict[str, Any] = {"item_index": item_index, "topic_index": topic_index}
     if finite("log_runs", log_runs).size and np.min(np.asarray(log_runs)) < 0:
         raise ValueError(f"log_runs must be at least 0 (one run), got {np.min(np.asarray(log_runs))}")
-    found = _audited(**labels, item_index=item_index, fewest=FEWEST_AUDITED)
+    found = _audit_sample(**labels, item_index=item_index, fewest=FEWEST_AUDITED)
     if isinstance(found, Refusal):
         return found
     tested = assumption_test(log_runs, **labels, **several, rng=rng, permutations=permutations)

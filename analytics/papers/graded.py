@@ -89,7 +89,7 @@ def corrected_system(
     `pseudo_count` is added to the matrices' cells for the variance; 0 gives the bare formula. `rng` (None: seed 0)
     serves the refusal for 3 or more grades.
     """
-    return _corrected((labels,), (1.0,), True, matrices, gold_per_grade, gains, rng, pseudo_count)
+    return _difference_estimate((labels,), (1.0,), True, matrices, gold_per_grade, gains, rng, pseudo_count)
 
 
 # -- two systems --------------------------------------------------------------------------------------------
@@ -115,10 +115,12 @@ def corrected_difference(
     """
     if same_topics and a.n_topics != b.n_topics:
         raise ValueError(f"the same topics must be equally many, got {a.n_topics} and {b.n_topics}")
-    return _corrected((a, b), (1.0, -1.0), same_topics, matrices, gold_per_grade, gains, rng, pseudo_count)
+    return _difference_estimate(
+        (a, b), (1.0, -1.0), same_topics, matrices, gold_per_grade, gains, rng, pseudo_count
+    )
 
 
-def _corrected(
+def _difference_estimate(
     systems: tuple[SystemLabels, ...],
     signs: tuple[float, ...],
     same_topics: bool,
@@ -134,7 +136,7 @@ def _corrected(
     if fewest < 2:
         return Refusal(f"{fewest} topic; at least 2 are needed", 2 - fewest)
     for a in present:
-        found = _refused(j[a], gold[a], rng)
+        found = _matrix_refusal(j[a], gold[a], rng)
         if found is not None:
             return found
 
@@ -146,12 +148,12 @@ def _corrected(
     sampling = [float(group.var(ddof=1)) / group.size for group in groups]
     mix = np.sum([sign * one.mix for sign, one in zip(signs, sums, strict=True)], axis=0)
     audit = [_audit_cells(j[a], gold[a], scores[int(a)], mix[a], pseudo_count) for a in present]
-    return _summed(
+    return _sum_estimate(
         float(sum(group.mean() for group in groups)), groups, sampling, np.stack(audit), gold[present]
     )
 
 
-def _summed(
+def _sum_estimate(
     value: float, groups: list[Floats], sampling: list[float], audit: Floats, gold: Floats
 ) -> Estimate | Refusal:
     drawn, known = sum(sampling), float(audit.sum())
@@ -193,7 +195,7 @@ def _present(systems: tuple[SystemLabels, ...], j: Floats) -> Ints:
     return np.unique(np.concatenate([system.assessor for system in systems]))
 
 
-def _refused(matrix: Floats, gold: Floats, rng: np.random.Generator | None) -> Refusal | None:
+def _matrix_refusal(matrix: Floats, gold: Floats, rng: np.random.Generator | None) -> Refusal | None:
     missing = np.flatnonzero(gold == 0)
     if missing.size:
         return Refusal(f"no gold label of true grade {int(missing[0])}", 10 * int(missing.size))

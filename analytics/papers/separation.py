@@ -77,7 +77,7 @@ def matrices_refusal(
     matrices: Floats, gold_per_grade: Floats, rng: np.random.Generator | None
 ) -> Refusal | None:
     """Return why matrices [assessor, true, given] may not be inverted, or None if all of them may."""
-    settled = _settled(matrices, gold_per_grade, rng)
+    settled = _plain_answers(matrices, gold_per_grade, rng)
     singular = np.abs(np.linalg.det(matrices)) < SINGULAR
     refused: list[Refusal] = []
     for place, (matrix, gold) in enumerate(zip(matrices, gold_per_grade, strict=True)):
@@ -96,7 +96,9 @@ def matrices_refusal(
     )
 
 
-def _settled(matrices: Floats, gold: Floats, rng: np.random.Generator | None) -> dict[int, Refusal | None]:
+def _plain_answers(
+    matrices: Floats, gold: Floats, rng: np.random.Generator | None
+) -> dict[int, Refusal | None]:
     """Return the answers of `separation_refusal` that are plain at a glance, by assessor, for 3 or more grades.
 
     Exactly: a matrix whose rows all have more than 1/2 on the diagonal has a positive determinant, and the diagonal of

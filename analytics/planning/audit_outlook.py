@@ -106,7 +106,7 @@ def gold_given_bronze(check_counts: ArrayLike, bronze_grade: ArrayLike) -> Float
     return np.asarray((joint / joint.sum(axis=0)).T)
 
 
-def _seen(target: AuditedTarget, n_grades: int) -> Floats:
+def _audit_counts(target: AuditedTarget, n_grades: int) -> Floats:
     """Return counts[bronze grade, gold grade] of the audited items, weighted for their probabilities, rows keep n."""
     counts = np.zeros((n_grades, n_grades))
     seen = np.flatnonzero(target.audited)
@@ -120,7 +120,7 @@ def _seen(target: AuditedTarget, n_grades: int) -> Floats:
 def _alphas(target: AuditedTarget, check_counts: Floats) -> Floats | Refusal:
     """Return the Dirichlet parameters [bronze grade, gold grade] of what gold grades are likely."""
     n_grades = check_counts.shape[0]
-    seen = _seen(target, n_grades)
+    seen = _audit_counts(target, n_grades)
     n_seen, n_checked = seen.sum(axis=1), check_counts.sum(axis=0)
     if not n_seen.any() and not n_checked.any():
         return Refusal("neither an audit nor a gold check has told yet how the grades err")

@@ -107,7 +107,7 @@ def _for_half_width(
     wanted = (half_width / Z95) ** 2
     if now <= half_width:
         return _purchase(state, state.n, state.m, now, judgments_per_item)
-    if wanted - state.rest <= 0 or state.variance(*_most(state, wanted)) > wanted * (1 + 1e-9):
+    if wanted - state.rest <= 0 or state.variance(*_upper_bounds(state, wanted)) > wanted * (1 + 1e-9):
         least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
         return Refusal(
             f"a half-width of {half_width:.4g} cannot be reached by judging and auditing more: about "
@@ -152,7 +152,7 @@ def _state(
     return _State(0.0, b, fixed - b / frame, n, m, frame, *costs)
 
 
-def _most(state: _State, wanted: float) -> tuple[float, float]:
+def _upper_bounds(state: _State, wanted: float) -> tuple[float, float]:
     """Return the most that can be bought; without an end, enough that only a negative room could be left."""
     if math.isfinite(state.frame):
         return state.frame, state.frame

@@ -5,7 +5,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from analytics.aggregation.dawid_skene import Aggregation, dawid_skene, majority, measured, one_coin, spammers
+from analytics.aggregation.dawid_skene import (
+    Aggregation,
+    dawid_skene,
+    majority,
+    one_coin,
+    posterior_from_matrices,
+    spammers,
+)
 from analytics.estimation.confusion import assessor_counts, shrink
 from analytics.estimation.estimators import Refusal
 from analytics.estimation.labels import vote_classes
@@ -48,7 +55,7 @@ def joined_grades(arrays: CampaignArrays, campaign: Campaign) -> dict[str, tuple
     ways |= {score: (label_score_of(score).label, _result(arrays, score))}
     everything = np.arange(arrays.judged.size)
     return {
-        name: (words, result.decided(everything))
+        name: (words, result.decisions(everything))
         for name, (words, result) in ways.items()
         if isinstance(result, Aggregation)
     }
@@ -93,7 +100,7 @@ def gold_check_posterior(arrays: CampaignArrays) -> Aggregation | Refusal:
     shrunk = shrink(assessor_counts(*answers, **_sizes(arrays)))
     if isinstance(shrunk, Refusal):
         return shrunk
-    return measured(*_labels(arrays), n_items=arrays.judged.size, confusion=shrunk.matrices)
+    return posterior_from_matrices(*_labels(arrays), n_items=arrays.judged.size, confusion=shrunk.matrices)
 
 
 def posterior_of(

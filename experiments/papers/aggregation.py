@@ -31,7 +31,7 @@ def aggregate_confusion(
     if (each < 0).any():
         raise ValueError(f"weight must be >= 0, got {each.min()}")
 
-    given = aggregation.posterior[item] if soft else aggregation.decided(item)
+    given = aggregation.posterior[item] if soft else aggregation.decisions(item)
     counts = np.zeros((n_grades, n_grades))
     np.add.at(counts, grade, given * each[:, None])
     return counts

@@ -4,7 +4,7 @@ from numpy.typing import ArrayLike
 
 from experiments.papers.sizes import baseline_contrast, pair_contrast, ranking_contrast
 from sampling.arrays import as_nonnegative, as_run_weights, require_same_items
-from sampling.designs import normalised
+from sampling.designs import normalise
 from sampling.measures.families import FloatArray
 from sampling.sparse import SparseRuns
 
@@ -12,7 +12,7 @@ from sampling.sparse import SparseRuns
 def _proportional_to(contrast: FloatArray, utility: ArrayLike) -> FloatArray:
     guess = as_nonnegative("utility", utility, 1)
     require_same_items("utility", guess, contrast.size)
-    return normalised(guess * contrast)
+    return normalise(guess * contrast)
 
 
 def naive_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatArray:

@@ -17,7 +17,7 @@ from experiments.papers.designs import (
 from experiments.papers.draws import draw_with_replacement
 from experiments.papers.forecasts import design_variance
 from experiments.parts.synth import ITEMS, Synth, true_scores
-from sampling.designs import mixture, normalised
+from sampling.designs import mixture, normalise
 from sampling.measures.families import FloatArray
 
 UNIFORM_SHARE = 0.04  # the widths of Table 4 need it; the paper does not say so
@@ -39,7 +39,7 @@ class Comparison:
 
 def uniform_pairs(synth: Synth) -> FloatArray:
     """Return the design that draws every pair of user and item alike: a cell by the number of its pairs."""
-    return normalised(synth.share / ITEMS)
+    return normalise(synth.share / ITEMS)
 
 
 def single_designs(synth: Synth, system: int) -> dict[str, FloatArray]:

@@ -70,8 +70,8 @@ class Direct:
         return machines.instructions(assessor=self.assessor)
 
     def claim(self, n: int) -> tuple[list[Work], str]:
-        claimed = self._again(lambda: assign.claim(assessor=self.assessor, n=n))
-        texts = self._again(lambda: machines.texts_of(claim=claimed))
+        claimed = self._retry(lambda: assign.claim(assessor=self.assessor, n=n))
+        texts = self._retry(lambda: machines.texts_of(claim=claimed))
         works = [
             Work(
                 str(held.token),
@@ -90,20 +90,20 @@ class Direct:
     def send(self, verdicts: Sequence[Verdict]) -> int:
         submissions = [_with_uuids(verdict.judgment) for verdict in verdicts if verdict.judgment]
         calls = [_with_uuids(call) for verdict in verdicts for call in verdict.calls]
-        outcomes, _ = self._again(
+        outcomes, _ = self._retry(
             lambda: machines.save_batch(assessor=self.assessor, submissions=submissions, calls=calls)
         )
         return sum(not isinstance(outcome, Judgment) for outcome in outcomes)
 
     def extend(self, tokens: Sequence[str]) -> None:
-        self._again(lambda: leases.extend(assessor=self.assessor, tokens=[uuid.UUID(one) for one in tokens]))
+        self._retry(lambda: leases.extend(assessor=self.assessor, tokens=[uuid.UUID(one) for one in tokens]))
 
     def release(self, tokens: Sequence[str]) -> None:
-        self._again(
+        self._retry(
             lambda: machines.give_back(assessor=self.assessor, tokens=[uuid.UUID(one) for one in tokens])
         )
 
-    def _again(self, do: Callable[[], T]) -> T:
+    def _retry(self, do: Callable[[], T]) -> T:
         """Do it, and when the database was away, do it again: whatever this client does may be done twice."""
         for wait in _waits():
             try:

@@ -70,9 +70,9 @@ class Model:
         try:
             facts = self._exchange(body, grades, start + self.timeout)
         except httpx.TimeoutException:
-            facts = _nothing(f"no answer within {self.timeout:g} seconds")
+            facts = _unreachable(f"no answer within {self.timeout:g} seconds")
         except httpx.HTTPError as error:
-            facts = _nothing(f"{type(error).__name__}: {error}")
+            facts = _unreachable(f"{type(error).__name__}: {error}")
         milliseconds = min(LARGEST_COUNT, round(1000 * (time.monotonic() - start)))
         return Reply(**{**facts, "detail": self._storable(facts["detail"])}, milliseconds=milliseconds)
 
@@ -87,7 +87,7 @@ class Model:
             for chunk in response.iter_raw():
                 content += chunk
                 if time.monotonic() > deadline:  # it answers, but a byte at a time
-                    return _nothing(f"no whole answer within {self.timeout:g} seconds")
+                    return _unreachable(f"no whole answer within {self.timeout:g} seconds")
                 if len(content) > LARGEST_ANSWER:
                     return {
                         "status": Status.UNUSABLE,
@@ -105,7 +105,7 @@ class Model:
         return _UNSTORABLE.sub(" ", text)[:LONGEST_DETAIL]
 
 
-def _nothing(why: str) -> dict[str, Any]:
+def _unreachable(why: str) -> dict[str, Any]:
     return {"status": Status.UNREACHABLE, "detail": why[:LONGEST_REASON]}
 
 

@@ -80,7 +80,7 @@ class Outcome:
         return self.grade is not None or self.is_failed
 
 
-class Stopped:
+class StopReason:
     """Why the run ends: the first reason counts. Waiting threads wake up."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Stopped:
         self.event = threading.Event()
         self.lock = threading.Lock()
 
-    def because(self, reason: str) -> None:
+    def record(self, reason: str) -> None:
         with self.lock:
             self.reason = self.reason or reason
         self.event.set()
@@ -112,7 +112,7 @@ class Run:
     limit: int | None = None
     most_characters: int = 24_000
     say: Callable[[str], None] = lambda line: None
-    stopped: Stopped = field(default_factory=Stopped)
+    stopped: StopReason = field(default_factory=StopReason)
     summary: Summary = field(default_factory=Summary)
     n_reached: int = 0  # answers that show that the endpoint is there
     grades: list[int] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Run:
             with ThreadPoolExecutor(self.parallel) as pool:
                 self._judge_all(pool)
         except (Refused, NotServed) as refusal:
-            self.stopped.because(str(refusal) or getattr(refusal, "title", ""))
+            self.stopped.record(str(refusal) or getattr(refusal, "title", ""))
         self.summary.reason = self.stopped.reason
         self.summary.seconds = time.monotonic() - begun
         return self.summary
@@ -156,16 +156,16 @@ class Run:
             n = min(n, self.limit - self.summary.judged - self.summary.failed)
         works, reason = self.client.claim(n)
         if not works:
-            self.stopped.because(reason)
+            self.stopped.record(reason)
             return
         surplus = works[n:]  # held since an earlier run with a larger batch
         outcomes = self._outcomes(pool, works[:n])
         if self._is_suspicious(outcomes):
-            self.stopped.because("no usable answer")
+            self.stopped.record("no usable answer")
             outcomes = [Outcome(outcome.work, outcome.replies) for outcome in outcomes]
         self._send(outcomes)
         if self.limit is not None and self.summary.judged + self.summary.failed >= self.limit:
-            self.stopped.because("limit")
+            self.stopped.record("limit")
         left = [outcome.work.token for outcome in outcomes if not outcome.is_judged]
         if self.stopped and left + surplus:
             self.client.release([*left, *(work.token for work in surplus)])
@@ -180,7 +180,7 @@ class Run:
         while pending:
             _, pending = wait(pending, timeout=max(0.2, self.lease_seconds / 3), return_when=FIRST_EXCEPTION)
             if any(future.exception() for future in futures.keys() - pending):
-                self.stopped.because("fault")
+                self.stopped.record("fault")
             if pending:
                 self.client.extend([work.token for work in futures.values()])
         return [future.result() for future in futures]
@@ -199,28 +199,28 @@ class Run:
             replies.append(reply)
             self.purse.pay(reply)
             if not reply.is_worth_a_retry:
-                return self._answered(work, replies)
+                return self._outcome(work, replies)
             if turn < self.retries:
                 self.stopped.event.wait(wait_before(turn, reply.retry_after))
         is_there = self.n_reached > reached_before  # for others, while this item got nothing
         if not is_there:
-            self.stopped.because("unreachable")
+            self.stopped.record("unreachable")
         # Too many requests are nobody's fault; what breaks the endpoint again and again is the item.
         return Outcome(work, replies, is_failed=is_there and replies[-1].http_status != TOO_MANY_REQUESTS)
 
-    def _answered(self, work: Work, replies: Sequence[Reply]) -> Outcome:
+    def _outcome(self, work: Work, replies: Sequence[Reply]) -> Outcome:
         reply = replies[-1]
         if reply.http_status in SET_UP_IS_WRONG:
-            self.stopped.because("refused")
+            self.stopped.record("refused")
             return Outcome(work, replies)
         self.n_reached += 1
         if self.purse.most is not None and reply.http_status == 200 and not reply.tells_usage:
-            self.stopped.because("no usage")  # what it costs is unknown: the next call might be too dear
+            self.stopped.record("no usage")  # what it costs is unknown: the next call might be too dear
         return Outcome(work, replies, reply.grade, is_failed=reply.grade is None)
 
     def _may_ask(self) -> bool:
         if self.purse.is_empty:
-            self.stopped.because("cost")
+            self.stopped.record("cost")
         seconds = 0.0 if self.stopped else self.pace.take()
         if seconds:
             self.stopped.event.wait(seconds)
@@ -238,7 +238,7 @@ class Run:
         refused = self.client.send(verdicts)
         self.summary.refused += refused
         if refused and refused == sum(verdict.judgment is not None for verdict in verdicts):
-            self.stopped.because("not taken")  # else the same items would be asked, and paid, for ever
+            self.stopped.record("not taken")  # else the same items would be asked, and paid, for ever
         self.summary.judged += sum(outcome.grade is not None for outcome in outcomes)
         self.summary.failed += sum(outcome.is_failed for outcome in outcomes)
 

@@ -54,7 +54,7 @@ class LongWord(Word):
         return super().to_internal_value(data).replace("\r\n", "\n")
 
 
-class Whole(serializers.IntegerField):
+class WholeNumber(serializers.IntegerField):
     def __init__(self, **named: Any) -> None:
         named.setdefault("max_value", LARGEST_INTEGER)
         named.setdefault("min_value", -LARGEST_INTEGER)
@@ -119,8 +119,8 @@ class StrictModel(StrictMixin, serializers.ModelSerializer[Any]):
         models.TextField: LongWord,
         models.FloatField: Finite,
         models.BooleanField: Flag,
-        models.PositiveSmallIntegerField: Whole,
-        models.PositiveIntegerField: Whole,
-        models.SmallIntegerField: Whole,
+        models.PositiveSmallIntegerField: WholeNumber,
+        models.PositiveIntegerField: WholeNumber,
+        models.SmallIntegerField: WholeNumber,
     }
     serializer_choice_field = Choice

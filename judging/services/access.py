@@ -22,15 +22,15 @@ View = Callable[..., HttpResponseBase]
 
 
 def managers_only(view: View) -> View:
-    return _only(view, lambda user: user.may_manage)
+    return _guard(view, lambda user: user.may_manage)
 
 
 def researchers_only(view: View) -> View:
     """Managers are researchers too."""
-    return _only(view, lambda user: user.may_research)
+    return _guard(view, lambda user: user.may_research)
 
 
-def _only(view: View, may: Callable[[User], bool]) -> View:
+def _guard(view: View, may: Callable[[User], bool]) -> View:
     @functools.wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
         user = request.user
@@ -101,14 +101,14 @@ class ManagersOnly(BasePermission):
     """A request without a valid session or key is told so (401 or 403); to everybody else there is nothing here."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        return _known(request) and _exists_for(
+        return _is_logged_in(request) and _exists_for(
             user_of(request).may_manage and sees(user_of(request), view.kwargs)
         )
 
 
 class ResearchersOnly(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
-        return _known(request) and _exists_for(
+        return _is_logged_in(request) and _exists_for(
             user_of(request).may_research and sees(user_of(request), view.kwargs)
         )
 
@@ -117,7 +117,7 @@ class ManagersChange(BasePermission):
     """Researchers read, managers change."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        if not _known(request):
+        if not _is_logged_in(request):
             return False
         user = user_of(request)
         may = user.may_research if request.method in SAFE_METHODS else user.may_manage
@@ -128,12 +128,12 @@ class RestorersOnly(BasePermission):
     """Managers, also where the campaign or collection of the address is deleted."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        return _known(request) and _exists_for(
+        return _is_logged_in(request) and _exists_for(
             user_of(request).may_manage and sees_with_deleted(user_of(request), view.kwargs)
         )
 
 
-def _known(request: Request) -> bool:
+def _is_logged_in(request: Request) -> bool:
     return isinstance(request.user, User)
 
 

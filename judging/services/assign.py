@@ -92,14 +92,14 @@ def submit(
 
     Without a grade it says by its `obstacle` why the item cannot be judged: the slot goes to somebody else.
     """
-    sent = Sent(token, client_token, grade, obstacle, comment, active_milliseconds)
+    sent = SubmittedJudgment(token, client_token, grade, obstacle, comment, active_milliseconds)
     with transaction.atomic():
         return _submit(_facts_of_submission(assessor.user_id, assessor.campaign_id, sent), sent)
 
 
 def submit_and_claim(*, user_id: int, campaign_id: uuid.UUID, n: int, **sent: Any) -> tuple[Judgment, Claim]:
     """Store a judgment and lease what comes next, in one transaction: one request a judgment."""
-    judgment_sent = Sent(**sent)
+    judgment_sent = SubmittedJudgment(**sent)
     with transaction.atomic():
         facts = _facts_of_submission(user_id, campaign_id, judgment_sent)
         judgment = _submit(facts, judgment_sent)
@@ -108,7 +108,7 @@ def submit_and_claim(*, user_id: int, campaign_id: uuid.UUID, n: int, **sent: An
         try:
             _check_may_judge(facts)
         except Refused as refusal:  # the judgment is stored whatever becomes of the next item
-            return judgment, _nothing(facts, refusal.title)
+            return judgment, _empty_claim(facts, refusal.title)
         claimed = _claim(facts, n, is_patient=False)
     if claimed.reason != NO_WORK:
         return judgment, claimed
@@ -117,7 +117,7 @@ def submit_and_claim(*, user_id: int, campaign_id: uuid.UUID, n: int, **sent: An
         return judgment, claim_as(user_id=user_id, campaign_id=campaign_id, n=n)
     except (Refused, OperationalError, InterfaceError):
         logger.warning("no next item after a stored judgment", exc_info=True)
-        return judgment, _nothing(facts, BUSY)
+        return judgment, _empty_claim(facts, BUSY)
 
 
 def revise(
@@ -131,7 +131,7 @@ def revise(
     active_milliseconds: int = 0,
 ) -> Judgment:
     """Store a change of mind as a new row that takes the place of the assessor's earlier judgment of the item."""
-    sent = Sent(token, client_token, grade, obstacle, comment, active_milliseconds)
+    sent = SubmittedJudgment(token, client_token, grade, obstacle, comment, active_milliseconds)
     with transaction.atomic():
         facts = _facts_of_submission(assessor.user_id, assessor.campaign_id, sent)
         known = _answered_before(facts, sent)
@@ -167,7 +167,7 @@ def history(*, assessor: Assessor, limit: int = 20) -> list[Judgment]:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SubmittedJudgment:
     """What an assessor sends: `client_token` makes sending it twice harmless."""
 
     token: uuid.UUID
@@ -199,7 +199,7 @@ def _facts(user_id: int, campaign_id: uuid.UUID) -> AssessorContext:
     return _locked_facts(statements.FACTS, {"user": user_id, "campaign": campaign_id})
 
 
-def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: Sent) -> AssessorContext:
+def _facts_of_submission(user_id: int, campaign_id: uuid.UUID, sent: SubmittedJudgment) -> AssessorContext:
     parameters = {
         "user": user_id,
         "campaign": campaign_id,
@@ -238,7 +238,7 @@ def _check_may_judge(facts: AssessorContext) -> None:
         raise TrainingMissing
 
 
-def _check_sent(facts: AssessorContext, sent: Sent) -> None:
+def _check_sent(facts: AssessorContext, sent: SubmittedJudgment) -> None:
     if facts.item is None:
         raise LeaseUnknown
     is_of_machine = sent.obstacle == Judgment.Obstacle.FAILED
@@ -250,7 +250,7 @@ def _check_sent(facts: AssessorContext, sent: Sent) -> None:
         raise GradeOffScale(f"{sent.grade} is not one of the grades")
 
 
-def _answered_before(facts: AssessorContext, sent: Sent) -> Judgment | None:
+def _answered_before(facts: AssessorContext, sent: SubmittedJudgment) -> Judgment | None:
     if facts.known is None:
         return None
     known = Judgment.objects.get(pk=facts.known)
@@ -260,7 +260,7 @@ def _answered_before(facts: AssessorContext, sent: Sent) -> Judgment | None:
     return known
 
 
-def _submit(facts: AssessorContext, sent: Sent) -> Judgment:
+def _submit(facts: AssessorContext, sent: SubmittedJudgment) -> Judgment:
     known = _answered_before(facts, sent)
     if known is not None:
         return known
@@ -271,7 +271,7 @@ def _submit(facts: AssessorContext, sent: Sent) -> Judgment:
     return _store(sql, facts, sent)
 
 
-def _store(sql: str, facts: AssessorContext, sent: Sent, **more: Any) -> Judgment:
+def _store(sql: str, facts: AssessorContext, sent: SubmittedJudgment, **more: Any) -> Judgment:
     fields = {
         "item_id": facts.item,
         "assessor_id": facts.assessor,
@@ -294,7 +294,7 @@ def _store(sql: str, facts: AssessorContext, sent: Sent, **more: Any) -> Judgmen
     return Judgment(**fields, **_rows(StoredJudgment, sql, parameters)[0]._asdict())
 
 
-def _nothing(facts: AssessorContext, reason: str) -> Claim:
+def _empty_claim(facts: AssessorContext, reason: str) -> Claim:
     return Claim([], reason, facts.n_judged, facts.quota, facts.lease_seconds)
 
 
@@ -303,7 +303,7 @@ def _claim(facts: AssessorContext, n: int, *, is_patient: bool) -> Claim:
     if facts.quota is not None:
         n = min(n, facts.quota - facts.n_judged)
         if n <= 0:
-            return _nothing(facts, QUOTA)
+            return _empty_claim(facts, QUOTA)
     held: list[LeasedItem] = []
     for purpose in _purposes(facts):
         held = _claim_of(facts, n, purpose, is_patient)

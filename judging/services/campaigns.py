@@ -284,7 +284,7 @@ def add_check_slots(
     rates = []
     with transaction.atomic():
         for topic in topics:
-            pooled = _pooled(campaign, undrawn(topic.topic_id)) if topic.pk in gold else set()
+            pooled = _pooled_documents(campaign, undrawn(topic.topic_id)) if topic.pk in gold else set()
             # Documents that no run returned would look odd among the others: they come last.
             answers = sorted(gold.get(topic.pk, []), key=lambda document: document not in pooled)
             others = sorted(pooled - told[topic.pk] - here[topic.pk])
@@ -356,6 +356,6 @@ def _told_by_topic(campaign: Campaign, topics: Sequence[Topic]) -> dict[int, set
     return told
 
 
-def _pooled(campaign: Campaign, doc_ids: Sequence[str]) -> set[int]:
+def _pooled_documents(campaign: Campaign, doc_ids: Sequence[str]) -> set[int]:
     found = Document.objects.filter(collection=campaign.collection, doc_id__in=doc_ids)
     return set(found.values_list("pk", flat=True))

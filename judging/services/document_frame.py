@@ -26,7 +26,7 @@ def document_response(
 
     HTML is shown where the collection opted in, and only whole: what is longer is shown as text, and that is cut.
     """
-    text, html, n_characters = _shown(document, campaign.collection.shows_html)
+    text, html, n_characters = _content(document, campaign.collection.shows_html)
     marks = campaign.highlights_terms and request.GET.get("marks") != "0"
     wanted = terms(topic.title, topic.description) if marks else frozenset()
     context = {
@@ -47,7 +47,7 @@ def document_response(
     return response
 
 
-def _shown(document: Document, shows_html: bool) -> tuple[str, str, int]:
+def _content(document: Document, shows_html: bool) -> tuple[str, str, int]:
     """Return the text, cut, the HTML if it is to be shown, and the text's length. Cut in the database."""
     fits = When(n_html__lte=SHOWN_CHARACTERS if shows_html else 0, then=F("html"))
     shown: tuple[str, str, int] = (

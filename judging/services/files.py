@@ -23,12 +23,13 @@ from judging.services.errors import ImportRefused
 from judging.services.judgment_files import import_judgments
 from judging.services.judgment_formats import parse_grade_map
 from judging.services.sources import (
+    MeteredSource,
     Progress,
-    Watched,
     begin_import,
     copy_rows,
-    counted,
     longest,
+    numbered_records,
+    open_source,
     place_of_document,
     place_of_field,
     place_of_topic,
@@ -36,7 +37,6 @@ from judging.services.sources import (
     remove_orphans,
     store,
     tell_planner,
-    watched,
 )
 from judging.textfiles import Source, TrecFormatError
 from judging.topics import read_topics
@@ -73,14 +73,16 @@ def import_topics(
     actor: User | None = None,
 ) -> int:
     """Add a file's topics to the collection; return how many. A topic the collection has already is an error."""
-    with transaction.atomic(), watched(source, name) as stream:
+    with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         known = set(collection.topics.values_list("topic_id", flat=True))
         made = []
-        for index, topic in counted(read_topics(stream, name, file_format), stream, progress, "topics"):
+        for index, topic in numbered_records(
+            read_topics(stream, name, file_format), stream, progress, "topics"
+        ):
             reason = _topic_fault(topic.topic_id, known)
             if reason:
-                refuse(name, place_of_topic(stream.again(), name, index, file_format), reason)
+                refuse(name, place_of_topic(stream.from_start(), name, index, file_format), reason)
             made.append(
                 Topic(
                     collection=collection,
@@ -103,7 +105,7 @@ def _topic_fault(topic_id: str, known: set[str]) -> str:
     return f"the collection has topic {topic_id} already" if topic_id in known else ""
 
 
-def _record(verb: str, subject: Any, stream: Watched, actor: User | None, **detail: Any) -> None:
+def _record(verb: str, subject: Any, stream: MeteredSource, actor: User | None, **detail: Any) -> None:
     record(verb, subject, actor=actor, sha256=stream.digest.hexdigest(), n_bytes=stream.done, **detail)
 
 
@@ -147,10 +149,12 @@ def import_documents(
     second place.
     """
     as_source = _AsSource()
-    with transaction.atomic(), watched(source, name) as stream:
+    with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         read = read_documents(stream, name, is_html=is_html, file_format=file_format)
-        rows = counted(_checked(read, stream, name, file_format), stream, progress, "documents")
+        rows = numbered_records(
+            _valid_records(read, stream, name, file_format), stream, progress, "documents"
+        )
         count = copy_rows("incoming_document", INCOMING, _safe(rows, allowance, as_source))
         if progress:
             progress(stream.total, stream.total, f"{count:,} documents read, storing them")
@@ -185,13 +189,13 @@ class _AsSource:
         return f"{what} shown as source text: too hard to make safe"
 
 
-def _checked(
-    found: Iterable[DocumentRecord], stream: Watched, name: str, file_format: str | None
+def _valid_records(
+    found: Iterable[DocumentRecord], stream: MeteredSource, name: str, file_format: str | None
 ) -> Iterator[DocumentRecord]:
     limit = longest(Document, "doc_id")
     for index, document in enumerate(found):
         if len(document.doc_id) > limit:
-            place = place_of_document(stream.again(), name, index, file_format)
+            place = place_of_document(stream.from_start(), name, index, file_format)
             refuse(name, place, f"document id longer than {limit} characters")
         yield document
 
@@ -222,7 +226,7 @@ def _one_line(title: str) -> str:
 
 
 def _refuse_known_documents(
-    collection: Collection, stream: Watched, name: str, file_format: str | None
+    collection: Collection, stream: MeteredSource, name: str, file_format: str | None
 ) -> None:
     with connection.cursor() as cursor:
         faults = []
@@ -234,7 +238,7 @@ def _refuse_known_documents(
             faults += [(ordinal, reason.format(doc_id)) for ordinal, doc_id in cursor.fetchall()]
     if faults:
         ordinal, reason = min(faults)
-        refuse(name, place_of_document(stream.again(), name, ordinal, file_format), reason)
+        refuse(name, place_of_document(stream.from_start(), name, ordinal, file_format), reason)
 
 
 # -- runs -----------------------------------------------------------------------------------------------------

@@ -29,11 +29,11 @@ from judging.services.sources import (
     Progress,
     begin_import,
     copy_rows,
-    counted,
     longest,
+    numbered_records,
+    open_source,
     refuse,
     tell_planner,
-    watched,
 )
 from judging.textfiles import Source
 from touchstone.models import Event, User, record
@@ -74,11 +74,11 @@ def import_judgments(
     mapping = parse_grade_map(grade_map) if isinstance(grade_map, str) else grade_map
     source_name = (source_name or name)[: longest(GoldAnswer, "source")]
     allowed = set(campaign.scale.values() if campaign else DIGITS)
-    with transaction.atomic(), watched(source, name) as stream:
+    with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         file = JudgmentFile(stream, name, form)
         records = form.read(stream, name, allows_repeats=repeats != REJECT)
-        found = counted(records, stream, progress, "judgments")
+        found = numbered_records(records, stream, progress, "judgments")
         copy_rows("incoming", INCOMING, _rows(found, file, mapping, allowed))
         n_repeats = _keep_one(repeats)
         _find(file, collection)

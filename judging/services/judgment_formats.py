@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from judging.services.sources import Place, Watched, place_of_cell, place_of_field, refuse
+from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
 from judging.textfiles import Source
 from judging.trec import (
     JudgmentRecord,
@@ -46,7 +46,7 @@ FORMATS = {
 class JudgmentFile:
     """The file being imported."""
 
-    stream: Watched
+    stream: MeteredSource
     name: str
     format: JudgmentFormat
 
@@ -54,7 +54,7 @@ class JudgmentFile:
         refuse(self.name, self.place(index, what), reason)
 
     def place(self, index: int, what: str) -> Place:
-        source = self.stream.again()
+        source = self.stream.from_start()
         if self.format.width == 0:
             return place_of_cell(source, self.name, index, what)
         return place_of_field(source, self.name, index, self.format.width, self.format.columns[what])

@@ -30,13 +30,13 @@ def send(*, assessor: Assessor, text: str, sender: User) -> Message:
 
 def unread(*, user: User, campaign: Campaign | None = None) -> Sequence[Message]:
     """Return what the user has not said to have read, the oldest first, of all his campaigns or of one."""
-    rows = received(user=user).filter(read_at=None)
+    rows = messages_to(user=user).filter(read_at=None)
     if campaign is not None:
         rows = rows.filter(assessor__campaign=campaign)
     return list(rows.order_by("id")[:MOST_SHOWN])
 
 
-def received(*, user: User) -> QuerySet[Message]:
+def messages_to(*, user: User) -> QuerySet[Message]:
     """Return all that the user was ever told in campaigns that are still there."""
     there = {"assessor__campaign__deleted_at": None, "assessor__campaign__collection__deleted_at": None}
     return Message.objects.filter(assessor__user=user, **there).select_related("assessor__campaign", "sender")

@@ -10,7 +10,7 @@ from django.db import transaction
 from judging.models import Collection, ScoreList
 from judging.rankings import write_rankings
 from judging.scores import read_scores
-from judging.services.sources import Progress, begin_import, longest, refuse, store, watched
+from judging.services.sources import Progress, begin_import, longest, open_source, refuse, store
 from judging.textfiles import BLOCK_SIZE, Source
 from touchstone.models import User, record
 
@@ -30,7 +30,7 @@ def import_scores(
     are none either: a draw looks scores up by the documents it pools.
     """
     wanted = list_name.strip() or _name_of_file(name)
-    with transaction.atomic(), watched(source, name) as stream:
+    with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         fault = _name_fault(wanted, collection)
         if fault:
@@ -39,7 +39,7 @@ def import_scores(
             pass  # the whole file is counted and hashed before it is read for what it says
         if progress:
             progress(0, stream.total, "reading scores")
-        found = read_scores(stream.again(), name)
+        found = read_scores(stream.from_start(), name)
         if progress:
             progress(stream.total, stream.total, f"{found.height:,} scores read")
         made = ScoreList.objects.create(

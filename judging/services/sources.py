@@ -42,7 +42,7 @@ EVERY = 2000  # records between two signs of progress
 ORPHAN_AGE = timedelta(days=2)
 
 
-class Watched:
+class MeteredSource:
     """The source as a stream that counts and hashes the bytes read from it."""
 
     def __init__(self, source: Source, stream: BinaryIO) -> None:
@@ -57,7 +57,7 @@ class Watched:
         self.digest.update(data)
         return data
 
-    def again(self) -> Source:
+    def from_start(self) -> Source:
         """Return the source, ready to be read from its start."""
         if not isinstance(self.source, str | os.PathLike):
             self.stream.seek(self.start)
@@ -65,10 +65,10 @@ class Watched:
 
 
 @contextmanager
-def watched(source: Source, name: str) -> Iterator[Watched]:
+def open_source(source: Source, name: str) -> Iterator[MeteredSource]:
     """Open a source for an import; what a reader finds wrong becomes `ImportRefused`."""
     with binary(source) as stream, refusing():
-        yield Watched(source, stream)
+        yield MeteredSource(source, stream)
 
 
 @contextmanager
@@ -83,8 +83,8 @@ def refuse(name: str, place: Place, reason: str) -> NoReturn:
     raise ImportRefused(f"{name}:{place[0]}:{place[1]}: {reason}")
 
 
-def counted(
-    found: Iterable[Record], stream: Watched, progress: Progress | None, what: str
+def numbered_records(
+    found: Iterable[Record], stream: MeteredSource, progress: Progress | None, what: str
 ) -> Iterator[tuple[int, Record]]:
     """Return the records with their index in the file, and report progress in bytes of the file."""
     for index, record in enumerate(found):
@@ -148,15 +148,15 @@ def store(folder: str, content: "File[Any]", suffix: str = "") -> str:
 def _keep_only_if_committed(name: str) -> None:
     """Delete the file when Django drops this callback unused, which it does at a rollback, also of a savepoint."""
 
-    def committed() -> None:
+    def keep() -> None:
         guard.detach()
 
-    guard = weakref.finalize(committed, _delete_uncommitted, name)
+    guard = weakref.finalize(keep, _delete_uncommitted, name)
     guard.atexit = False
     if connection.in_atomic_block:
-        transaction.on_commit(committed)
+        transaction.on_commit(keep)
     else:
-        committed()
+        keep()
 
 
 def _delete_uncommitted(name: str) -> None:

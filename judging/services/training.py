@@ -40,7 +40,7 @@ def choose_training_items(
     if not 0 <= n <= MOST_TRAINING_ITEMS:
         raise TrainingNotPossible(f"choose 0 to {MOST_TRAINING_ITEMS} items, not {n}")
     with transaction.atomic():
-        campaign = _locked(campaign)
+        campaign = _lock(campaign)
         _check_nobody_answered(campaign)
         if n and not campaign.items.exists():
             raise TrainingNotPossible(
@@ -108,7 +108,7 @@ def set_training_rules(*, campaign: Campaign, attempts: int, pass_share: float, 
 def set_explanations(*, campaign: Campaign, texts: Mapping[int, str], user: User) -> None:
     """Write the reasons, by position, that a trainee reads with the reference grade."""
     with transaction.atomic():
-        campaign = _locked(campaign)
+        campaign = _lock(campaign)
         _check_nobody_answered(campaign)
         for position, text in texts.items():
             campaign.training_items.filter(position=position).update(explanation=text)
@@ -125,7 +125,7 @@ def _check_nobody_answered(campaign: Campaign) -> None:
         raise TrainingFixed("somebody has answered already, and everybody should meet the same training")
 
 
-def _locked(campaign: Campaign) -> Campaign:
+def _lock(campaign: Campaign) -> Campaign:
     """Return the campaign, its row locked: nobody answers while a manager changes the items, and the reverse."""
     return (
         Campaign.objects.select_for_update(no_key=True, of=["self"])
@@ -216,7 +216,7 @@ def answer(*, assessor: Assessor, position: int, attempt: int, grade: int) -> Tr
     Training is passed when the share of exactly right grades reaches the campaign's threshold.
     """
     with transaction.atomic():
-        _locked(assessor.campaign)  # always campaign, then assessor
+        _lock(assessor.campaign)  # always campaign, then assessor
         assessor = (
             Assessor.objects.select_for_update(no_key=True, of=["self"])
             .select_related("campaign__scale", "user")

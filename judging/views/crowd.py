@@ -59,16 +59,16 @@ def hit(request: HttpRequest, entry_key: uuid.UUID) -> HttpResponse:
     status = 200
     if asked.get("assignmentId") != NOT_ACCEPTED_YET:
         try:
-            context |= _accepted(campaign, asked)
+            context |= _hit_context(campaign, asked)
         except (CampaignNotOpen, NoPlaceLeft, EntryParametersUnclear) as refusal:
             context |= _texts(refusal)
             status = refusal.status
-    return _framed(
+    return _allow_framing(
         render(request, "judging/hit.html", context, status=status), crowd.market_origins(campaign)
     )
 
 
-def _accepted(campaign: Campaign, asked: Any) -> dict[str, Any]:
+def _hit_context(campaign: Campaign, asked: Any) -> dict[str, Any]:
     """Return what the page needs once a worker has accepted the HIT."""
     visitor = crowd.visitor(
         participant=asked.get("workerId", ""),
@@ -93,7 +93,7 @@ def _accepted(campaign: Campaign, asked: Any) -> dict[str, Any]:
     }
 
 
-def _framed(response: HttpResponse, origins: list[str]) -> HttpResponse:
+def _allow_framing(response: HttpResponse, origins: list[str]) -> HttpResponse:
     """Let the campaign's market, and nobody else, show this page in a frame and receive its form."""
     sites = " ".join(origins) or "'none'"
     response.headers["Content-Security-Policy"] = (
@@ -122,7 +122,7 @@ def hit_start(request: HttpRequest, entry_key: uuid.UUID) -> HttpResponse:
     try:
         names = signing.loads(signed, salt=_salt(campaign), max_age=START_SECONDS)
     except signing.BadSignature:
-        return _refused(request, EntryParametersUnclear(gettext("The link has expired or was changed.")))
+        return _refusal_page(request, EntryParametersUnclear(gettext("The link has expired or was changed.")))
     return _confirm(request, campaign, Visitor(*names), {"visitor": signed})
 
 
@@ -133,7 +133,7 @@ def study(request: HttpRequest, entry_key: uuid.UUID) -> HttpResponse:
     try:
         visitor = crowd.study_visitor(request.POST if request.method == "POST" else request.GET)
     except EntryParametersUnclear as refusal:
-        return _refused(request, refusal)
+        return _refusal_page(request, refusal)
     fields = {"participant": visitor.participant, "study": visitor.study, "session": visitor.session}
     return _confirm(request, campaign, visitor, fields)
 
@@ -145,7 +145,7 @@ def _confirm(
     try:
         known = crowd.check_entry(campaign=campaign, visitor=visitor)
     except (CampaignNotOpen, NoPlaceLeft) as refusal:
-        return _refused(request, refusal)
+        return _refusal_page(request, refusal)
     user = request.user
     if user.is_authenticated and (known is None or known.assessor.user_id != user.pk):
         context = {"campaign": campaign, "next": f"{request.path}?{urlencode(fields)}"}
@@ -184,7 +184,7 @@ def _salt(campaign: Campaign) -> str:
     return f"judging.hit.{campaign.entry_key}"
 
 
-def _refused(request: HttpRequest, refusal: Refused) -> HttpResponse:
+def _refusal_page(request: HttpRequest, refusal: Refused) -> HttpResponse:
     return _without_names(
         render(request, "judging/entry_refused.html", _texts(refusal), status=refusal.status)
     )

@@ -80,7 +80,7 @@ def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     context: dict[str, Any] = {"invitation": invitation, "campaign": invitation.campaign}
     if isinstance(user, User):
         if request.method == "POST":
-            return _joined(request, entry.join(token=token, user=user))
+            return _admit(request, entry.join(token=token, user=user))
         return render(request, "judging/join.html", context)
     if request.method != "POST":
         context["form"] = NewAccountForm(initial={"username": entry.propose_username()})
@@ -96,11 +96,11 @@ def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
             form.add_error("username", taken % {"name": entry.propose_username()})
         else:
             login(request, assessor.user)
-            return _joined(request, assessor)
+            return _admit(request, assessor)
     return render(request, "judging/join.html", {**context, "form": form}, status=400)
 
 
-def _joined(request: HttpRequest, assessor: Assessor) -> HttpResponse:
+def _admit(request: HttpRequest, assessor: Assessor) -> HttpResponse:
     name = assessor.campaign.name
     if assessor.campaign.state != Campaign.State.OPEN:
         joined = gettext("You have joined %(name)s. It is not open yet; it appears here when it is.")

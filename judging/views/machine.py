@@ -67,8 +67,8 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     sent.is_valid(raise_exception=True)
     if sent.validated_data["calls"] or sent.validated_data["release"]:
         machines.check_is_machine(assessor)
-    judgments = [_checked(Submission, body) for body in sent.validated_data["judgments"]]
-    calls = [_checked(CallRow, body) for body in sent.validated_data["calls"]]
+    judgments = [_validated_serializer(Submission, body) for body in sent.validated_data["judgments"]]
+    calls = [_validated_serializer(CallRow, body) for body in sent.validated_data["calls"]]
     outcomes, stored = machines.save_batch(
         assessor=assessor,
         submissions=[checked.validated_data for checked in judgments if checked.is_valid()],
@@ -84,7 +84,9 @@ def batch(request: Request, campaign_id: uuid.UUID) -> Response:
     return Response(answer)
 
 
-def _checked(serializer: type[serializers.Serializer[Any]], body: Any) -> serializers.Serializer[Any]:
+def _validated_serializer(
+    serializer: type[serializers.Serializer[Any]], body: Any
+) -> serializers.Serializer[Any]:
     checked = serializer(data={} if body is None else body)  # None would mean "no data were given"
     checked.is_valid()
     return checked

@@ -22,7 +22,7 @@ def screen_texts() -> dict[str, Any]:
 
 @functools.cache
 def _texts(language: str) -> dict[str, Any]:
-    by_number = [_counted(n) for n in range(NUMBERS)]
+    by_number = [_plural_sentences(n) for n in range(NUMBERS)]
     forms = [dict(items) for items in dict.fromkeys(tuple(texts.items()) for texts in by_number)]
     return {
         "language": language,
@@ -75,7 +75,7 @@ def _plain() -> dict[str, str]:
     }
 
 
-def _counted(n: int) -> dict[str, str]:
+def _plural_sentences(n: int) -> dict[str, str]:
     """Return the sentences that depend on a number, as they are for n; `%(n)s` stands for it."""
     return {
         "back": ngettext("%(n)s document back.", "%(n)s documents back.", n),

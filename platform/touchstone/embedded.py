@@ -160,7 +160,7 @@ def _readable_copy(binaries: Path) -> Path:
     return target / package.name / binaries.parent.name / "bin"
 
 
-def _unprivileged(command: list[str]) -> list[str]:
+def _as_nobody(command: list[str]) -> list[str]:
     """Return the command as PostgreSQL accepts it: as it is, or under root as `nobody` who may enter root's folders."""
     if os.geteuid():
         return command
@@ -210,7 +210,7 @@ class Servers:
     def _postgres_command(self) -> list[str]:
         options = [f"--{name}={value}" for name, value in POSTGRES_SETTINGS.items()]
         folder = str(self.root / "postgres")
-        return _unprivileged(
+        return _as_nobody(
             [str(self.binaries / "postgres"), "-D", folder, f"--port={self.postgres_port}", *options]
         )
 
@@ -238,7 +238,7 @@ class Servers:
             os.chown(draft, NOBODY, NOBODY)
         command = [str(self.binaries / "initdb"), "-D", str(draft), "-U", "touchstone", *INITDB_OPTIONS]
         command.append(f"--pwfile={self.root / 'secrets' / 'postgres'}")
-        result = subprocess.run(_unprivileged(command), capture_output=True, text=True)
+        result = subprocess.run(_as_nobody(command), capture_output=True, text=True)
         if result.returncode:
             raise StackError(f"PostgreSQL's initdb failed: {result.stderr.strip()}")
         draft.rename(folder)

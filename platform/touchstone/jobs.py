@@ -69,7 +69,7 @@ class Context:
 
     def _beat(self) -> None:
         """Extend the lease and publish the progress, on a connection outside the work's transaction."""
-        mine = _mine(self.job)
+        mine = _held_row(self.job)
         try:
             while not self._stop.wait(HEARTBEAT_SECONDS):
                 try:
@@ -147,11 +147,11 @@ def run(job_id: uuid.UUID | str) -> None:
             context.progress(context.total, context.total, context.note)
             _finish(job, context)
     except JobCancelled:
-        _end(_mine(job), Job.State.CANCELLED)
+        _end(_held_row(job), Job.State.CANCELLED)
     except LeaseLost:
         logger.warning("job %s: lease lost, rolled back", job.pk)
     except JobRefused as refusal:
-        _end(_mine(job), Job.State.FAILED, error=str(refusal))
+        _end(_held_row(job), Job.State.FAILED, error=str(refusal))
     except Exception as error:
         logger.exception("job %s (%s) failed", job.pk, job.kind)
         _fail(job, error)
@@ -161,7 +161,7 @@ def _lease(job_id: uuid.UUID | str) -> Job | None:
     """Take the job if it is queued, or if the lease of whoever ran it has expired and it may be tried again."""
     with transaction.atomic():
         job = Job.objects.select_for_update(skip_locked=True).filter(pk=job_id, state__in=Job.ACTIVE).first()
-        if job is None or (job.state == Job.State.RUNNING and not _expired(job)):
+        if job is None or (job.state == Job.State.RUNNING and not _has_expired(job)):
             return None
         if job.cancel_requested:
             _end(Job.objects.filter(pk=job.pk), Job.State.CANCELLED)
@@ -182,7 +182,7 @@ def _lease(job_id: uuid.UUID | str) -> Job | None:
     return job
 
 
-def _expired(job: Job) -> bool:
+def _has_expired(job: Job) -> bool:
     return Job.objects.filter(pk=job.pk, lease_until__lt=Now()).exists()
 
 
@@ -190,24 +190,24 @@ def _end(jobs: Any, state: str, **fields: Any) -> int:
     return int(jobs.update(state=state, lease_token=None, lease_until=None, finished_at=Now(), **fields))
 
 
-def _mine(job: Job) -> Any:
+def _held_row(job: Job) -> Any:
     """Return the job's row as long as this runner holds its lease; nobody may change it otherwise."""
     return Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
 
 
 def _finish(job: Job, context: Context) -> None:
     fields = {"result": context.result, "done": context.total, "total": context.total, "note": context.note}
-    if not _end(_mine(job), Job.State.DONE, **fields):
+    if not _end(_held_row(job), Job.State.DONE, **fields):
         raise LeaseLost
 
 
 def _fail(job: Job, error: Exception) -> None:
     text = f"{type(error).__name__}: {error}"[:2000]
     if job.attempts >= Job.MAX_ATTEMPTS:
-        _end(_mine(job), Job.State.FAILED, error=text)
+        _end(_held_row(job), Job.State.FAILED, error=text)
     else:
         again = {"state": Job.State.QUEUED, "lease_token": None, "lease_until": None, "heartbeat_at": None}
-        _mine(job).update(**again, error=text)
+        _held_row(job).update(**again, error=text)
 
 
 def cancel(job: Job) -> None:

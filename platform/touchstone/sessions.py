@@ -29,16 +29,16 @@ def _row(sql: str, key: Any) -> tuple[Any, ...] | None:
     connection.ensure_connection()
     connection.health_check_done = True  # type: ignore[attr-defined]  # Django has it, its stubs do not
     try:
-        return _asked(sql, key)
+        return _fetch_row(sql, key)
     except (OperationalError, InterfaceError):
         if connection.in_atomic_block:
             raise
         connection.close()
         connection.ensure_connection()
-        return _asked(sql, key)
+        return _fetch_row(sql, key)
 
 
-def _asked(sql: str, key: Any) -> tuple[Any, ...] | None:
+def _fetch_row(sql: str, key: Any) -> tuple[Any, ...] | None:
     # Any: the stubs do not know that Django wraps the driver's own cursors.
     wrap: Any = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
     with wrap(Cursor(connection.connection)) as cursor:

@@ -63,7 +63,7 @@ def switch(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
     on = request.POST.get("is_active")
     if on not in ("yes", "no"):
         raise Http404
-    _told(request, lambda webhook: change_webhook(webhook=webhook, actor=user_of(request), is_active=on == "yes"),
+    _report(request, lambda webhook: change_webhook(webhook=webhook, actor=user_of(request), is_active=on == "yes"),
           webhook_id, "It is on." if on == "yes" else "It is off.")  # fmt: skip
     return redirect("account-webhooks")
 
@@ -71,12 +71,12 @@ def switch(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
 @require_POST
 @researchers_only
 def test(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
-    _told(request, lambda webhook: test_webhook(webhook=webhook, actor=user_of(request)), webhook_id,
+    _report(request, lambda webhook: test_webhook(webhook=webhook, actor=user_of(request)), webhook_id,
           "A test event is on its way; load this page again in a few seconds.")  # fmt: skip
     return redirect("account-webhooks")
 
 
-def _told(request: HttpRequest, act: Any, webhook_id: uuid.UUID, words: Any) -> None:
+def _report(request: HttpRequest, act: Any, webhook_id: uuid.UUID, words: Any) -> None:
     webhook = get_object_or_404(Webhook, pk=webhook_id, user=request.user)
     try:
         act(webhook)

@@ -76,7 +76,7 @@ class RankedPairs:
     below: NDArray[np.int64]
 
 
-def _checked(ranks: ArrayLike, topic_index: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _check_arrays(ranks: ArrayLike, topic_index: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     rank, topic = np.atleast_2d(np.asarray(ranks)), np.asarray(topic_index)
     for name, array in (("ranks", rank), ("topic_index", topic)):
         if array.dtype.kind not in "iu":
@@ -88,7 +88,7 @@ def _checked(ranks: ArrayLike, topic_index: ArrayLike) -> tuple[NDArray[np.int64
     return rank.astype(np.int64, copy=False), topic.astype(np.int64, copy=False)
 
 
-def _inside(measure: Measure[Pairs], rank: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _within_cutoff(measure: Measure[Pairs], rank: NDArray[np.int64]) -> NDArray[np.bool_]:
     return (rank > 0) & (rank <= measure.last_rank)
 
 
@@ -114,12 +114,12 @@ def ranked_pairs(measure: Measure[Pairs], ranks: ArrayLike, topic_index: ArrayLi
     >>> ranked_pairs(parse_pairs("Swaps"), [[1, 2, 0], [0, 2, 1]], [0, 0, 0])
     RankedPairs(above=array([0, 2]), below=array([1, 1]))
     """
-    rank, topic = _checked(ranks, topic_index)
+    rank, topic = _check_arrays(ranks, topic_index)
     apart = 0 if measure.kind.has_itself else 1
     keys: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     count = 0
     for row in rank:
-        item = np.flatnonzero(_inside(measure, row))
+        item = np.flatnonzero(_within_cutoff(measure, row))
         item = item[np.lexsort((row[item], topic[item]))]
         for listed in np.split(item, np.flatnonzero(np.diff(topic[item])) + 1):
             count += listed.size * (listed.size + 1) // 2
@@ -165,7 +165,7 @@ def pair_weights(
     >>> pair_weights(swaps, runs, [0, 0, 0], ranked_pairs(swaps, runs, [0, 0, 0]), 1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    rank, topic = _checked(ranks, topic_index)
+    rank, topic = _check_arrays(ranks, topic_index)
     if n_topics < 1 or (topic.size and int(topic.max()) >= n_topics):
         raise ValueError(f"n_topics must be at least 1 and above every topic_index, got {n_topics}")
     if relevant_by_topic is not None and not measure.kind.by_relevant:
@@ -175,7 +175,7 @@ def pair_weights(
         raise ValueError(
             f"relevant_by_topic must be {n_topics} counts of at least 1, got {relevant.tolist()}"
         )
-    inside = _inside(measure, rank)
+    inside = _within_cutoff(measure, rank)
     weights = np.zeros((rank.shape[0], pairs.above.size))
     for row, within, weight in zip(rank, inside, weights, strict=True):
         upper, lower = row[pairs.above], row[pairs.below]

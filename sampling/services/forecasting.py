@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from judging.models import Campaign
-from sampling.designs import inclusion_probabilities, normalised
+from sampling.designs import inclusion_probabilities, normalise
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
@@ -126,7 +126,7 @@ class _Curve:
                 own = default_sizes(design, found.says, guess)
             else:
                 own = sizes(found)
-            self.sizes = normalised(own)
+            self.sizes = normalise(own)
             self.variance = self.squares * doubt(guess) ** 2
 
     def half_width(self, budget: float) -> float | None:

@@ -32,7 +32,7 @@ def test_a_majority_is_the_vote_share_and_shows_ties():
     )  # fmt: skip
     assert found.posterior[0] == pytest.approx([1 / 3, 0, 2 / 3])
     assert found.grade.tolist() == [2, 0, 1, 0]
-    assert found.tied.tolist() == [False, True, False, True]
+    assert found.is_tied.tolist() == [False, True, False, True]
     assert found.log_likelihood is None
 
 

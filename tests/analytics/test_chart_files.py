@@ -32,7 +32,7 @@ from chart_samples import (
 from analytics import charts
 from analytics.charts import ForestRow
 from analytics.charts.matrices import SHOWN_RUNS
-from analytics.charts.theme import DARK, LIGHT, WIDTH, labels_of, shortened
+from analytics.charts.theme import DARK, LIGHT, WIDTH, labels_of, shorten
 
 
 def test_two_pictures_on_one_page_do_not_share_ids():
@@ -97,7 +97,7 @@ def test_long_names_are_cut_in_the_middle_and_names_that_look_alike_stay_apart()
     labels = labels_of(names)
     assert len(set(labels.values())) == 3
     assert max(map(len, labels.values())) <= 32
-    assert shortened("run-of-monday-2026-11-02", 13) == "run-of…-11-02"
+    assert shorten("run-of-monday-2026-11-02", 13) == "run-of…-11-02"
     drawn = parse(charts.forest([ForestRow(name, "naive", 0.5, 0.4, 0.6) for name in names], "P@10"))
     assert len({place(mark)[1] for mark in marks(drawn, "symbol")}) == 3
 

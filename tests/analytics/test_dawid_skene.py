@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from simulated_labels import objective_of, simulated
 
-from analytics.aggregation.ascent import Pair, TrustRegion, level_gradient, moved
+from analytics.aggregation.ascent import Pair, TrustRegion, apply_move, level_gradient
 from analytics.aggregation.dawid_skene import dawid_skene, majority
 from analytics.aggregation.fits import Point, climb
 from analytics.aggregation.votes import block_size, votes
@@ -216,7 +216,7 @@ def test_proposed_steps_stay_probabilities():
     held.take()
     counts = Pair(expected.counts + 0.1, expected.of_grades + 0.1)
     step = TrustRegion().propose(held, at, counts)
-    reached = moved(at, step.move, np.full((7, 3), 1e-12))
+    reached = apply_move(at, step.move, np.full((7, 3), 1e-12))
     assert reached.rows.sum(axis=0) == pytest.approx(1.0)
     assert reached.prevalence.sum() == pytest.approx(1.0)
     assert (reached.rows > 0).all()

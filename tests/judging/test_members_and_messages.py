@@ -11,7 +11,7 @@ from judging.services.adjudication import adjudicate
 from judging.services.deletion import delete_campaign, delete_collection, restore_campaign
 from judging.services.errors import GradeOffScale, MembersUnfit, MessageUnfit, NotFound
 from judging.services.members import set_members
-from judging.services.messages import mark_read, received, send, unread
+from judging.services.messages import mark_read, messages_to, send, unread
 from touchstone.models import Event, User
 
 
@@ -156,7 +156,7 @@ def test_a_message_stays_unread_until_its_reader_says_so(bob, alice):
     mark_read(message=first, user=bob.user)
     assert Message.objects.get(pk=first.pk).read_at == when
     assert unread(user=bob.user) == [second]
-    assert set(received(user=bob.user)) == {first, second}
+    assert set(messages_to(user=bob.user)) == {first, second}
 
 
 def test_a_message_reaches_nobody_else(campaign, bob, alice):

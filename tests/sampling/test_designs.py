@@ -28,7 +28,7 @@ from experiments.papers.sizes import (
     ranking_contrast,
     require_support,
 )
-from sampling.designs import average_run_design, inclusion_probabilities, mixture, normalised, uniform_design
+from sampling.designs import average_run_design, inclusion_probabilities, mixture, normalise, uniform_design
 from sampling.forecasts import draws_for_distinct
 from sampling.sizes import (
     IdenticalSystemsError,
@@ -292,7 +292,7 @@ def test_a_larger_budget_lowers_nobodys_probability(sizes, count, factor):
 @settings(max_examples=100, deadline=None)
 @given(SIZES)
 def test_normalised_sizes_sum_to_one_whatever_their_scale(sizes):
-    assert normalised(sizes).sum() == pytest.approx(1, abs=1e-12)
+    assert normalise(sizes).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_inputs_are_never_changed():

@@ -7,7 +7,7 @@ import pytest
 
 import sampling.leave_out
 from sampling.leave_out import fits_without_each_fold
-from sampling.logistic import LogisticProblem, minimised
+from sampling.logistic import LogisticProblem, minimise
 
 N_FOLDS = 4
 
@@ -52,7 +52,7 @@ def alone(monkeypatch):
 
     def noticed(problem, **options):
         made.append(problem.target.size)
-        return minimised(problem, **options)
+        return minimise(problem, **options)
 
     monkeypatch.setattr(sampling.leave_out, "minimised", noticed)
     return made
@@ -64,7 +64,7 @@ def test_fits_made_together_are_the_optima_of_the_folds_others(many, monkeypatch
     b, a = fits_without_each_fold(problem, fold, N_FOLDS)
     assert max(made) < 300  # the starts on every 16th label, and no other
     for k in range(N_FOLDS):
-        fit = minimised(some(problem, fold != k))
+        fit = minimise(some(problem, fold != k))
         assert b[k] == pytest.approx(fit.coefficients, abs=1e-7)
         assert a[k] == pytest.approx(fit.effects, abs=1e-7)
     assert not a[:, -1].any()
@@ -74,7 +74,7 @@ def test_few_labels_are_fitted_one_fold_at_a_time_to_the_last_bit():
     problem, fold = example()
     b, a = fits_without_each_fold(problem, fold, N_FOLDS)
     for k in range(N_FOLDS):
-        fit = minimised(some(problem, np.flatnonzero(fold != k)))
+        fit = minimise(some(problem, np.flatnonzero(fold != k)))
         assert b[k].tobytes() == fit.coefficients.tobytes()
         assert a[k].tobytes() == fit.effects.tobytes()
 
@@ -100,20 +100,20 @@ def test_where_full_steps_run_away_the_fit_is_made_by_itself(many, monkeypatch):
 
     def far_off(given, **options):
         made.append(given.target.size)
-        fit = minimised(given, **options)
+        fit = minimise(given, **options)
         return fit if given.target.size > 500 else replace(fit, coefficients=-40 * fit.coefficients)
 
     monkeypatch.setattr(sampling.leave_out, "minimised", far_off)
     b, _ = fits_without_each_fold(problem, fold, N_FOLDS)
     assert sum(size > 500 for size in made) == N_FOLDS
     for k in range(N_FOLDS):
-        assert b[k] == pytest.approx(minimised(some(problem, fold != k)).coefficients, abs=1e-7)
+        assert b[k] == pytest.approx(minimise(some(problem, fold != k)).coefficients, abs=1e-7)
 
 
 def test_folds_without_labels_and_a_single_fold_are_served(many):
     problem, fold = example()
     b, _ = fits_without_each_fold(problem, fold, N_FOLDS + 1)
-    assert b[N_FOLDS] == pytest.approx(minimised(problem).coefficients, abs=1e-7)
+    assert b[N_FOLDS] == pytest.approx(minimise(problem).coefficients, abs=1e-7)
     only, _ = fits_without_each_fold(problem, np.zeros_like(fold), 1)
     assert not only.any()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sampling.logistic import LogisticProblem, gradient, logits, loss, minimised
+from sampling.logistic import LogisticProblem, gradient, logits, loss, minimise
 
 
 def example(seed=0, n_labels=300, ridge=0.7, group_ridge=1.3):
@@ -23,7 +23,7 @@ def example(seed=0, n_labels=300, ridge=0.7, group_ridge=1.3):
 
 def test_the_fit_is_the_optimum_that_a_general_minimiser_finds():
     problem = example()
-    fit = minimised(problem)
+    fit = minimise(problem)
     found = minimize(
         lambda x: loss(problem, x[:4], x[4:]), np.zeros(11), method="BFGS", options={"gtol": 1e-7}
     )
@@ -33,7 +33,7 @@ def test_the_fit_is_the_optimum_that_a_general_minimiser_finds():
 
 def test_the_gradient_is_zero_at_the_fit_and_is_that_of_the_loss():
     problem = example()
-    fit = minimised(problem)
+    fit = minimise(problem)
     by_column, by_group, _ = gradient(problem, fit.coefficients, fit.effects)
     assert np.abs(by_column).max() < 1e-7
     assert np.abs(by_group).max() < 1e-7
@@ -55,11 +55,11 @@ def test_the_gradient_is_zero_at_the_fit_and_is_that_of_the_loss():
 
 def test_groups_without_labels_and_fits_without_labels_stay_at_zero():
     problem = example()
-    assert minimised(problem).effects[6] == 0.0
+    assert minimise(problem).effects[6] == 0.0
     nothing = LogisticProblem(
         np.zeros((2, 0)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64), 3, np.ones(2), 1.0
     )
-    fit = minimised(nothing)
+    fit = minimise(nothing)
     assert fit.steps == 0
     assert not fit.coefficients.any()
     assert not fit.effects.any()
@@ -80,7 +80,7 @@ def one_column(ridge):
 
 def test_full_newton_steps_run_away_where_damped_ones_arrive():
     problem = one_column(ridge=1e-3)
-    arrived, away = minimised(problem), minimised(problem, damped=False)
+    arrived, away = minimise(problem), minimise(problem, damped=False)
     assert arrived.steepness < 1e-8
     # At the optimum 19 of 20 labels are 1: logit(.95) = 2.94 from an offset of -9, less what the ridge takes.
     assert arrived.coefficients[0] == pytest.approx(9 + np.log(19), abs=0.05)
@@ -101,7 +101,7 @@ def test_separable_labels_end_at_a_finite_optimum():
         ridge=np.full(2, 1e-6),
         group_ridge=1e-6,
     )
-    fit = minimised(problem)
+    fit = minimise(problem)
     assert fit.steepness < 1e-7
     assert 10 < fit.coefficients[1] < 1e4
     assert np.isfinite(logits(problem, fit.coefficients, fit.effects)).all()

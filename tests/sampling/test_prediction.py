@@ -14,7 +14,7 @@ from sampling.prediction import (
     folds,
     posterior_prior,
     rank_features,
-    standardised,
+    standardise,
 )
 from sampling.questions import prior_of_runs
 from sampling.sparse import from_dense
@@ -79,7 +79,7 @@ def test_rank_features_do_not_depend_on_the_order_of_the_runs():
 
 
 def test_a_column_that_says_nothing_becomes_zero():
-    assert not standardised(np.full((4, 2), 0.1 + 0.2)).any()
+    assert not standardise(np.full((4, 2), 0.1 + 0.2)).any()
     assert not rank_features(np.array([[1, 1, 1]]), 10).any()
 
 

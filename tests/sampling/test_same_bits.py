@@ -48,7 +48,7 @@ def digests(seed):
         average_run_design,
         inclusion_probabilities,
         mixture,
-        normalised,
+        normalise,
         uniform_design,
     )
     from sampling.draws import pareto_draw, permanent_random_numbers, poisson_draw
@@ -62,7 +62,7 @@ def digests(seed):
     topic_ids = pooled.topic_ids[pooled.topic_index]
     weights = pooled.returned.with_values(run_weights(parse_linear("DCG@300"), pooled.returned.value, 6))
     prior = prior_utility(pooled.returned, 300)
-    sizes = normalised(design_sizes(ranking_contrast(weights), binary_spread(prior)))
+    sizes = normalise(design_sizes(ranking_contrast(weights), binary_spread(prior)))
     sizes = mixture(sizes, [average_run_design(weights), uniform_design(sizes.size)], [0.15, 0.05])
     pi, by_topic = (
         inclusion_probabilities(sizes, 700),

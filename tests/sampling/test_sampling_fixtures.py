@@ -25,7 +25,7 @@ from experiments.papers.draws import mixture_probability
 from experiments.papers.forecasts import design_variance, poisson_variance
 from experiments.papers.inverse import label_noise
 from experiments.papers.sizes import corrected_second_moments
-from sampling.designs import inclusion_probabilities, mixture, normalised, uniform_design
+from sampling.designs import inclusion_probabilities, mixture, normalise, uniform_design
 from sampling.measures.families import grade_gains, rank_weights, run_weights
 from sampling.measures.registry import parse_linear
 from sampling.pooling import prior_utility
@@ -245,4 +245,4 @@ def test_the_balance_heuristic_is_biased_when_the_second_design_saw_the_first_la
 
 def test_normalising_the_weights_by_lambda_gives_the_same_probabilities():
     assert single_design(W[0] / W[0].sum(), prior(0)) == pytest.approx(design("eq4"), abs=1e-12)
-    assert normalised(W[0]) == pytest.approx(normalised(3 * W[0]), abs=1e-12)
+    assert normalise(W[0]) == pytest.approx(normalise(3 * W[0]), abs=1e-12)

@@ -21,7 +21,7 @@ from django.core.management.base import BaseCommand, CommandError
 from judging.management.importing import one_line
 from judging.management.machine_clients import Client, Direct, Remote
 from judging.management.machine_model import Model, Pace, Purse
-from judging.management.machine_run import GOOD_ENDS, Run, Stopped, Summary
+from judging.management.machine_run import GOOD_ENDS, Run, StopReason, Summary
 from judging.models import Assessor, Campaign
 from judging.prompts import MOST_CHARACTERS, check_prompt
 from judging.services.machines import MOST_AT_ONCE, add_machine
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--prompt", metavar="FILE", help="instead of the campaign's prompt")
         parser.add_argument(
-            "--characters", type=_whole(100, 10_000_000), default=MOST_CHARACTERS,
+            "--characters", type=_integer_between(100, 10_000_000), default=MOST_CHARACTERS,
             help=f"of a document that the model sees (default: {MOST_CHARACTERS:,})",
         )  # fmt: skip
         parser.add_argument(
@@ -62,13 +62,18 @@ class Command(BaseCommand):
             help="one more parameter of the call; null removes one (default: temperature=0)",
         )  # fmt: skip
         parser.add_argument(
-            "--batch", type=_whole(1, MOST_AT_ONCE), default=16, help="items claimed at once (16)"
+            "--batch", type=_integer_between(1, MOST_AT_ONCE), default=16, help="items claimed at once (16)"
         )
         parser.add_argument(
-            "--parallel", type=_whole(1, MOST_PARALLEL), default=4, help="calls at the same time (4)"
+            "--parallel",
+            type=_integer_between(1, MOST_PARALLEL),
+            default=4,
+            help="calls at the same time (4)",
         )
         parser.add_argument("--rate", type=_positive, metavar="PER_MINUTE", help="calls a minute at most")
-        parser.add_argument("--retries", type=_whole(0, 20), default=5, help="after the first try (5)")
+        parser.add_argument(
+            "--retries", type=_integer_between(0, 20), default=5, help="after the first try (5)"
+        )
         parser.add_argument("--timeout", type=_positive, default=60.0, help="seconds for one call (60)")
         parser.add_argument("--price-in", type=_amount, default=Decimal(0), help="of a million tokens asked")
         parser.add_argument(
@@ -77,7 +82,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--most-cost", type=_amount, help="stop when the calls of this run have cost so much"
         )
-        parser.add_argument("--limit", type=_whole(1, 2**31), help="stop after so many items")
+        parser.add_argument("--limit", type=_integer_between(1, 2**31), help="stop after so many items")
         parser.add_argument("--address", type=_address, help="of a Touchstone, to judge over its REST API")
         parser.add_argument(
             "--token-env", metavar="NAME", help="the variable that holds the Touchstone's key"
@@ -98,7 +103,7 @@ class Command(BaseCommand):
             prompt = Path(options["prompt"]).read_text("utf-8") if options["prompt"] else ""
             if prompt:
                 check_prompt(prompt)
-            stopped = Stopped()
+            stopped = StopReason()
             stack.enter_context(_Interrupts(stopped))
             run = Run(
                 client=self._client(stack, options),
@@ -172,7 +177,7 @@ class Command(BaseCommand):
 class _Interrupts:
     """Ctrl-C and SIGTERM let the calls under way end, and their answers be stored; a second Ctrl-C does not wait."""
 
-    def __init__(self, stopped: Stopped) -> None:
+    def __init__(self, stopped: StopReason) -> None:
         self.stopped = stopped
         self.before: dict[int, Any] = {}
 
@@ -247,7 +252,7 @@ def _address(text: str) -> str:
     return text
 
 
-def _whole(least: int, most: int) -> Any:
+def _integer_between(least: int, most: int) -> Any:
     def parse(text: str) -> int:
         number = int(text)
         if not least <= number <= most:

@@ -33,12 +33,12 @@ class AnalysesView(APIView):
     @extend_schema(operation_id="analyses_retrieve", responses=AnalysisAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = drawn_campaign(campaign_id)
-        return _answer(campaign, _requested(request.query_params.dict(), campaign), status=200)
+        return _answer(campaign, _analysis_request(request.query_params.dict(), campaign), status=200)
 
     @extend_schema(operation_id="analyses_create", request=AnalysisRequest, responses={202: AnalysisAnswer})
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = drawn_campaign(campaign_id)
-        wanted = _requested(request.data, campaign)
+        wanted = _analysis_request(request.data, campaign)
         ask(campaign=campaign, wanted=wanted, user=user_of(request))
         return _answer(campaign, wanted, status=202)
 
@@ -65,7 +65,7 @@ class ConditionsView(APIView):
         return Response(conditions_json(campaign), status=201)
 
 
-def _requested(sent: Any, campaign: Campaign) -> Any:
+def _analysis_request(sent: Any, campaign: Campaign) -> Any:
     request = AnalysisRequest(data=sent, context={"campaign": campaign})
     request.is_valid(raise_exception=True)
     return request.validated_data["wanted"]

@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console.api.collections import Confirmation, confirmed
+from console.api.collections import Confirmation, confirmation_in
 from judging.models import Assessor, Campaign, Message, Topic
-from judging.serializers.strict import Choice, LongWord, Strict, Whole, Word
+from judging.serializers.strict import Choice, LongWord, Strict, WholeNumber, Word
 from judging.services import campaigns, leases, machines, training
 from judging.services.access import ManagersOnly
 from judging.services.errors import ConfirmationWrong
@@ -81,7 +81,9 @@ class AssessorRequest(Strict):
 class RulesRequest(Strict):
     """What is not named stays."""
 
-    quota = Whole(min_value=1, allow_null=True, required=False, help_text="No more judgments than this.")
+    quota = WholeNumber(
+        min_value=1, allow_null=True, required=False, help_text="No more judgments than this."
+    )
     team = Word(max_length=60, allow_blank=True, required=False)
     first_topics = serializers.ListField(
         child=Word(max_length=200), max_length=MOST_TOPICS, required=False, help_text="Ids of topics."
@@ -103,7 +105,7 @@ class StatusRequest(Strict):
     status = Choice(choices=Assessor.Status.choices)
 
 
-class Requeued(serializers.Serializer[Any]):
+class RequeueAnswer(serializers.Serializer[Any]):
     n_requeued = serializers.IntegerField(help_text="Judgments that are wanted again, from others.")
 
 
@@ -220,13 +222,13 @@ class AssessorRequeue(APIView):
         operation_id="assessor_requeue",
         tags=TAGS,
         request=Confirmation,
-        responses=Requeued,
+        responses=RequeueAnswer,
         examples=[OpenApiExample("usual", value={"confirmation": "{assessor_name}"}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
         """Have all his judgments made again by others; the confirmation is his user name. His rows stay."""
         row = _assessor(campaign_id, assessor_id)
-        if confirmed(request) != row.user.get_username():
+        if confirmation_in(request) != row.user.get_username():
             raise ConfirmationWrong
         return Response({"n_requeued": leases.requeue(assessor=row, actor=user_of(request))})
 

@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console.api.collections import Confirmation, confirmed
+from console.api.collections import Confirmation, confirmation_in
 from judging.label_aggregation import label_score_choices
 from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
 from judging.prompts import check_prompt
-from judging.serializers.strict import Choice, Finite, Flag, LongWord, Strict, TableChoice, Whole, Word
+from judging.serializers.strict import Choice, Finite, Flag, LongWord, Strict, TableChoice, WholeNumber, Word
 from judging.services import campaigns
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly, RestorersOnly
 from judging.services.deletion import delete_campaign, restore_campaign
@@ -75,7 +75,7 @@ class CampaignAnswer(serializers.ModelSerializer[Campaign]):
 
 
 class GradeRequest(Strict):
-    value = Whole(min_value=0, max_value=9)
+    value = WholeNumber(min_value=0, max_value=9)
     label = Word(max_length=60)  # type: ignore[assignment]  # a field is no attribute of what declares it
     gain = Finite(min_value=0, max_value=MOST / 10)
 
@@ -85,8 +85,8 @@ class CampaignChange(Strict):
 
     name = Word(max_length=100, required=False)
     guidelines = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
-    lease_seconds = Whole(min_value=1, max_value=86_400, required=False)
-    break_minutes = Whole(min_value=0, max_value=32_767, required=False)
+    lease_seconds = WholeNumber(min_value=1, max_value=86_400, required=False)
+    break_minutes = WholeNumber(min_value=0, max_value=32_767, required=False)
     highlights_terms = Flag(required=False)
     machine_prompt = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
     bronze_score = TableChoice(label_score_choices, required=False)
@@ -108,11 +108,11 @@ class CampaignRequest(CampaignChange):
     collection = serializers.UUIDField()
     name = Word(max_length=100)
     grades = GradeRequest(many=True, required=False)
-    relevant_grade = Whole(min_value=1, max_value=9, required=False)
-    judgments_per_item = Whole(min_value=1, max_value=20, required=False)
+    relevant_grade = WholeNumber(min_value=1, max_value=9, required=False)
+    judgments_per_item = WholeNumber(min_value=1, max_value=20, required=False)
     gold_check_rate = Finite(min_value=0, max_value=0.5, required=False)
-    gold_check_exposures = Whole(min_value=1, max_value=100, required=False)
-    decoys_per_check = Whole(min_value=0, max_value=5, required=False)
+    gold_check_exposures = WholeNumber(min_value=1, max_value=100, required=False)
+    decoys_per_check = WholeNumber(min_value=0, max_value=5, required=False)
 
     def validate_collection(self, pk: uuid.UUID) -> Collection:
         found: Collection | None = self.context["collections"].filter(pk=pk).first()
@@ -248,7 +248,7 @@ class CampaignDelete(APIView):
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Close and hide the campaign. Nothing is removed; `restore` brings it back."""
         row = _campaign(campaign_id)
-        delete_campaign(campaign=row, confirmation=confirmed(request), actor=user_of(request))
+        delete_campaign(campaign=row, confirmation=confirmation_in(request), actor=user_of(request))
         return Response(CampaignAnswer(_campaign(campaign_id)).data)
 
 

@@ -142,7 +142,7 @@ class CollectionDelete(APIView):
     def post(self, request: Request, collection_id: uuid.UUID) -> Response:
         """Hide the collection with its campaigns, which are closed. Nothing is removed; `restore` brings it back."""
         row = _collection(collection_id)
-        delete_collection(collection=row, confirmation=confirmed(request), actor=user_of(request))
+        delete_collection(collection=row, confirmation=confirmation_in(request), actor=user_of(request))
         return Response(CollectionAnswer(_collection(collection_id)).data)
 
 
@@ -236,7 +236,7 @@ class DeletedCampaigns(generics.ListAPIView[Campaign]):
         return self.list(request)
 
 
-def confirmed(request: Request) -> str:
+def confirmation_in(request: Request) -> str:
     sent = Confirmation(data=request.data)
     sent.is_valid(raise_exception=True)
     name: str = sent.validated_data["confirmation"]

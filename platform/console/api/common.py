@@ -29,7 +29,7 @@ class ComputationKey(serializers.IntegerField):
         super().__init__(min_value=1, max_value=LARGEST_KEY, help_text=COMPUTATION_HELP, **named)
 
 
-class Inverted(serializers.BooleanField):
+class NegatedBoolean(serializers.BooleanField):
     """A truth value whose column says the opposite."""
 
     def to_internal_value(self, data: Any) -> bool:
@@ -84,12 +84,12 @@ class PairRequest(MeasureRequest):
     against = Word(max_length=200)
 
     def validate_run(self, run_id: str) -> Run:
-        return self._known(run_id)
+        return self._known_run(run_id)
 
     def validate_against(self, run_id: str) -> Run:
-        return self._known(run_id)
+        return self._known_run(run_id)
 
-    def _known(self, run_id: str) -> Run:
+    def _known_run(self, run_id: str) -> Run:
         found: Run | None = self.context["campaign"].collection.runs.filter(run_id=run_id).first()
         if found is None:
             raise serializers.ValidationError(f"the collection has no run {run_id!r}")
@@ -108,7 +108,7 @@ def asked(kind: type[serializers.Serializer[Any]], request: Request, campaign: C
     return dict(sent.validated_data)
 
 
-def queued(job: Job) -> Response:
+def job_accepted(job: Job) -> Response:
     """Return 202 with the job, and where to ask how far it is."""
     made = Response(JobAnswer(job).data, status=202)
     made["Location"] = reverse("console:api-job", args=[job.pk])

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from console.manager.crowd import MOST_CODES, MarketForm
 from judging.models import Assessor, Campaign, Invitation, Participant
-from judging.serializers.strict import Choice, Flag, LongWord, Strict, Whole, Word
+from judging.serializers.strict import Choice, Flag, LongWord, Strict, WholeNumber, Word
 from judging.services import crowd, entry
 from judging.services.access import ManagersOnly
 from touchstone.models import user_of
@@ -59,9 +59,11 @@ class InvitationRequest(Strict):
     note = Word(max_length=100, allow_blank=True, required=False, help_text="For whom.")
     tier = Choice(choices=Assessor.Tier.choices, required=False)
     team = Word(max_length=60, allow_blank=True, required=False)
-    quota = Whole(min_value=1, max_value=1_000_000, allow_null=True, required=False)
-    max_uses = Whole(min_value=1, max_value=entry.MOST_USES, required=False)
-    days = Whole(min_value=1, max_value=entry.MOST_DAYS, required=False, help_text="How long it is valid.")
+    quota = WholeNumber(min_value=1, max_value=1_000_000, allow_null=True, required=False)
+    max_uses = WholeNumber(min_value=1, max_value=entry.MOST_USES, required=False)
+    days = WholeNumber(
+        min_value=1, max_value=entry.MOST_DAYS, required=False, help_text="How long it is valid."
+    )
 
 
 class Invitations(generics.ListAPIView[Invitation]):
@@ -168,7 +170,7 @@ class MarketRequest(Strict):
     """How strangers come in. A HIT needs the market's sites, a study the code that the market expects."""
 
     entry = Choice(choices=Campaign.Entry.choices)
-    judgments_per_participant = Whole(min_value=1, max_value=100_000)
+    judgments_per_participant = WholeNumber(min_value=1, max_value=100_000)
     market_origin = Word(max_length=200, allow_blank=True, default="")
     completion_code = Word(max_length=60, allow_blank=True, default="")
     completion_url = Word(max_length=200, allow_blank=True, default="")
@@ -263,7 +265,7 @@ class Sure(Strict):
         return sure
 
 
-class Erased(serializers.Serializer[Any]):
+class ErasureAnswer(serializers.Serializer[Any]):
     n_erased = serializers.IntegerField(help_text="Participants whose names were erased.")
 
 
@@ -274,7 +276,7 @@ class ParticipantsErase(APIView):
         operation_id="participants_erase",
         tags=["market"],
         request=Sure,
-        responses=Erased,
+        responses=ErasureAnswer,
         examples=[OpenApiExample("usual", value={"sure": True}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:

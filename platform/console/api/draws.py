@@ -54,7 +54,7 @@ class ForecastView(APIView):
     @extend_schema(operation_id="forecasts_create", request=DesignRequest, responses=DesignForecastAnswer)
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = campaign_of(campaign_id)
-        design = _validated(DesignRequest, request, campaign)["design"]
+        design = _valid_data(DesignRequest, request, campaign)["design"]
         try:
             forecast = preview(campaign=campaign, design=design)
         except (FrameRefused, QuestionRefused) as refusal:
@@ -82,7 +82,7 @@ class DrawsView(APIView):
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = campaign_of(campaign_id)
-        sent = _validated(DrawRequest, request, campaign)
+        sent = _valid_data(DrawRequest, request, campaign)
         job = queue_draw(campaign=campaign, design=sent["design"], seed=sent["seed"], user=user_of(request))
         return job_response(job, campaign, status=202 if job.is_active else 200)
 
@@ -144,7 +144,7 @@ def _frame_file(draw: Draw) -> FileResponse:
     )
 
 
-def _validated(serializer: type[DesignRequest], request: Request, campaign: Campaign) -> dict[str, Any]:
+def _valid_data(serializer: type[DesignRequest], request: Request, campaign: Campaign) -> dict[str, Any]:
     sent = serializer(data=request.data, context={"campaign": campaign})
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from analytics.models import AuditForecast, Computation, ConfusionEstimate, DisputedItem, Flag
 from analytics.services.job_queue import newest_job
 from analytics.services.recomputation import queue_recomputation
-from console.api.common import ComputationKey, OfComputation, queued
+from console.api.common import ComputationKey, OfComputation, job_accepted
 from console.api.jobs import JobAnswer
 from console.api.serializers.results import (
     ComputationAnswer,
@@ -54,7 +54,7 @@ class ComputationsView(ListAPIView[Computation]):
         job = newest_job("estimate", active_key=str(row.pk))
         if job is None:
             raise Http404
-        return queued(job)
+        return job_accepted(job)
 
 
 class ComputationView(APIView):

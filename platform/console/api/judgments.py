@@ -21,7 +21,7 @@ from judging.models import (
     Lease,
     Slot,
 )
-from judging.serializers.strict import LongWord, Strict, Whole
+from judging.serializers.strict import LongWord, Strict, WholeNumber
 from judging.services import leases
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.adjudication import adjudicate
@@ -32,7 +32,7 @@ from touchstone.models import user_of
 # -- how assessors are called ---------------------------------------------------------------------------------
 
 
-class Named(serializers.ModelSerializer[Any]):
+class AssessorRow(serializers.ModelSerializer[Any]):
     """The base of rows that name an assessor: for managers by the user name, for researchers by a pseudonym."""
 
     assessor = serializers.SerializerMethodField(
@@ -57,7 +57,7 @@ def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int 
 # -- judgments ------------------------------------------------------------------------------------------------
 
 
-class JudgmentAnswer(Named):
+class JudgmentAnswer(AssessorRow):
     topic_id = serializers.CharField(source="item.topic.topic_id")
     doc_id = serializers.CharField(source="item.document.doc_id")
     tier = serializers.CharField(source="assessor.tier")
@@ -225,7 +225,7 @@ class OneItem(APIView):
 
 class AdjudicationRequest(Strict):
     item = serializers.UUIDField()
-    grade = Whole(min_value=0, max_value=9)
+    grade = WholeNumber(min_value=0, max_value=9)
     reason = LongWord(max_length=2000, allow_blank=True, default="")
 
     def validate_item(self, pk: uuid.UUID) -> Item:
@@ -310,7 +310,7 @@ class LeaseAnswer(serializers.ModelSerializer[Slot]):
         }
 
 
-class Released(serializers.Serializer[Any]):
+class LeaseReleaseAnswer(serializers.Serializer[Any]):
     n_released = serializers.IntegerField(help_text="0: it was judged or given back meanwhile.")
 
 
@@ -339,7 +339,7 @@ class Leases(generics.ListAPIView[Slot]):
 class LeaseRelease(APIView):
     permission_classes = (ManagersOnly,)
 
-    @extend_schema(operation_id="lease_release", tags=["leases"], request=None, responses=Released)
+    @extend_schema(operation_id="lease_release", tags=["leases"], request=None, responses=LeaseReleaseAnswer)
     def post(self, request: Request, campaign_id: uuid.UUID, token: uuid.UUID) -> Response:
         """Take one lease back; what its holder still sends is kept. Its token says which."""
         get_object_or_404(Lease, pk=token, slot__campaign_id=campaign_id)
@@ -352,7 +352,9 @@ class LeaseRelease(APIView):
 class LeasesReleaseExpired(APIView):
     permission_classes = (ManagersOnly,)
 
-    @extend_schema(operation_id="leases_release_expired", tags=["leases"], request=None, responses=Released)
+    @extend_schema(
+        operation_id="leases_release_expired", tags=["leases"], request=None, responses=LeaseReleaseAnswer
+    )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Take back all leases that are over."""
         row = get_object_or_404(Campaign, pk=campaign_id)

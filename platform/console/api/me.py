@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from judging.models import Assessor, Judgment, Message
-from judging.serializers.strict import Flag, Strict, Whole
+from judging.serializers.strict import Flag, Strict, WholeNumber
 from judging.services import assign, crowd, entry, messages, training
 from touchstone.models import user_of
 
@@ -81,7 +81,7 @@ class MyJudgments(generics.ListAPIView[Judgment]):
     default_order = "-id"
 
     def get_queryset(self) -> QuerySet[Judgment]:
-        mine = Judgment.objects.filter(assessor=_me(self.request, self.kwargs["campaign_id"]))
+        mine = Judgment.objects.filter(assessor=_assessor(self.request, self.kwargs["campaign_id"]))
         joined = mine.select_related("item__topic", "item__document")
         return joined.defer("item__document__text", "item__document__html")
 
@@ -113,7 +113,7 @@ class MyConsent(APIView):
     @extend_schema(operation_id="my_consent_read", tags=TAGS, responses=MyConsentAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """What you are asked to agree to before you judge."""
-        return Response(_consent_json(_me(request, campaign_id)))
+        return Response(_consent_json(_assessor(request, campaign_id)))
 
     @extend_schema(
         operation_id="my_consent_give",
@@ -124,7 +124,7 @@ class MyConsent(APIView):
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Agree to the text as it is now; twice is once."""
-        row = _me(request, campaign_id)
+        row = _assessor(request, campaign_id)
         Agreement(data=request.data).is_valid(raise_exception=True)
         entry.agree(assessor=row)
         return Response(_consent_json(row))
@@ -157,9 +157,9 @@ class MyTrainingAnswer(serializers.Serializer[Any]):
 
 
 class TrainingAnswerRequest(Strict):
-    position = Whole(min_value=1, max_value=training.MOST_TRAINING_ITEMS)
-    attempt = Whole(min_value=1, max_value=1000)
-    grade = Whole(min_value=0, max_value=9)
+    position = WholeNumber(min_value=1, max_value=training.MOST_TRAINING_ITEMS)
+    attempt = WholeNumber(min_value=1, max_value=1000)
+    grade = WholeNumber(min_value=0, max_value=9)
 
 
 class MyTraining(APIView):
@@ -168,7 +168,7 @@ class MyTraining(APIView):
     @extend_schema(operation_id="my_training_read", tags=TAGS, responses=MyTrainingAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Where you stand in the training; what follows a failed attempt is shown as the next one."""
-        return Response(_training_json(_me(request, campaign_id)))
+        return Response(_training_json(_assessor(request, campaign_id)))
 
     @extend_schema(
         operation_id="my_training_answer",
@@ -181,7 +181,7 @@ class MyTraining(APIView):
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Answer a training item; the first answer to it stands, and its grade is told."""
-        row = _me(request, campaign_id)
+        row = _assessor(request, campaign_id)
         sent = TrainingAnswerRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         training.answer(assessor=row, **sent.validated_data)
@@ -235,7 +235,7 @@ class MyCompletion(APIView):
     @extend_schema(operation_id="my_completion_read", tags=TAGS, responses=CompletionAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """How far you are, and the code for the market once you are done."""
-        return Response(CompletionAnswer(crowd.completion(assessor=_me(request, campaign_id))).data)
+        return Response(CompletionAnswer(crowd.completion(assessor=_assessor(request, campaign_id))).data)
 
 
 # -- messages -------------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class MyMessages(generics.ListAPIView[Message]):
     default_order = "-id"
 
     def get_queryset(self) -> QuerySet[Message]:
-        return messages.received(user=user_of(self.request))
+        return messages.messages_to(user=user_of(self.request))
 
     @extend_schema(operation_id="my_messages_list", tags=TAGS)
     def get(self, request: Request) -> Response:
@@ -275,10 +275,10 @@ class MyMessageRead(APIView):
     @extend_schema(operation_id="my_message_mark_read", tags=TAGS, request=None, responses=MyMessageAnswer)
     def post(self, request: Request, message_id: int) -> Response:
         """Say that you have read a message; twice is once."""
-        row = get_object_or_404(messages.received(user=user_of(request)), pk=message_id)
+        row = get_object_or_404(messages.messages_to(user=user_of(request)), pk=message_id)
         messages.mark_read(message=row, user=user_of(request))
         return Response(MyMessageAnswer(row).data)
 
 
-def _me(request: Request, campaign_id: uuid.UUID) -> Assessor:
+def _assessor(request: Request, campaign_id: uuid.UUID) -> Assessor:
     return assign.assessor_of(user=request.user, campaign_id=campaign_id)

@@ -18,7 +18,7 @@ from analytics.models import Computation
 from analytics.services.analyses import Wanted, find
 from analytics.services.plot_data import pair_forest, pair_matrix, rank_picture, run_forest
 from analytics.services.recomputation import latest_computation
-from console.api.common import MeasureRequest, PairRequest, asked
+from console.api.common import MeasureRequest, PairRequest, query_of
 from console.api.serializers.results import PicturesAnswer
 from console.campaigns import drawn_campaign
 from console.researcher import studies
@@ -70,14 +70,14 @@ def _pair(row: Campaign, measure: str, run: Run | None, against: Run | None, is_
 def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -> Drawn:
     """Return the picture of an analysis that somebody had made."""
 
-    def drawn(
+    def draw(
         row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool
     ) -> Chart | None:
         wanted = Wanted(what, measure, run.run_id if run else "", against.run_id if against else "")
         made = find(campaign=row, wanted=wanted).result
         return picture(made, is_whole) if made else None
 
-    return drawn
+    return draw
 
 
 PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
@@ -139,10 +139,10 @@ class PictureView(APIView):
     )
     def get(self, request: Request, campaign_id: uuid.UUID, plot: str) -> HttpResponse:
         row = drawn_campaign(campaign_id)
-        _, kind, drawn = PICTURES[plot]
-        sent = asked(kind, request, row)
+        _, kind, draw = PICTURES[plot]
+        sent = query_of(kind, request, row)
         is_whole = sent["format"] == "csv"
-        chart = drawn(row, sent["measure"], sent.get("run"), sent.get("against"), is_whole)
+        chart = draw(row, sent["measure"], sent.get("run"), sent.get("against"), is_whole)
         if chart is None:
             raise NothingToDraw
         return _file(chart, sent["format"], sent["theme"], plot)

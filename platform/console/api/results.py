@@ -24,7 +24,14 @@ from analytics.services.verdicts import (
     reported_of,
     verdict,
 )
-from console.api.common import ComputationKey, Inverted, MeasureRequest, OfComputation, PairRequest, asked
+from console.api.common import (
+    ComputationKey,
+    MeasureRequest,
+    NegatedBoolean,
+    OfComputation,
+    PairRequest,
+    query_of,
+)
 from console.api.serializers.results import (
     ComparisonAnswer,
     EstimateAnswer,
@@ -74,7 +81,7 @@ class EstimatesView(OfComputation):
         "method": "method",
         "run": "run__run_id",
         "run_b": "run_b__run_id",
-        "pairs": ("run_b__isnull", Inverted(help_text="Pairs of runs alone, or single runs alone")),
+        "pairs": ("run_b__isnull", NegatedBoolean(help_text="Pairs of runs alone, or single runs alone")),
     }
     default_order = "measure,method"  # with the primary key at the end: the order of an index
 
@@ -116,11 +123,13 @@ class ComparisonsView(OfComputation):
         among = functools.cache(lambda measure: adjusted_p_values(page[0].computation, measure))
         pairs = [judged_pair(estimate, among(estimate.measure)) for estimate in page]
 
-        def said(pair: Pair) -> str:
+        def sentence_of(pair: Pair) -> str:
             e: Any = pair.estimate  # a pair has both runs
             return verdict(e, e.measure, e.run, e.run_b, among(e.measure))
 
-        return self.get_paginated_response(PairAnswer(pairs, many=True, context={"verdict": said}).data)
+        return self.get_paginated_response(
+            PairAnswer(pairs, many=True, context={"verdict": sentence_of}).data
+        )
 
 
 class ComparisonView(APIView):
@@ -132,11 +141,11 @@ class ComparisonView(APIView):
     @extend_schema(operation_id="comparison_retrieve", responses=ComparisonAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
-        sent = asked(PairRequest, request, row)
-        return Response(ComparisonAnswer(_compared(row, **sent)).data)
+        sent = query_of(PairRequest, request, row)
+        return Response(ComparisonAnswer(_comparison(row, **sent)).data)
 
 
-def _compared(row: Campaign, measure: str, run: Any, against: Any) -> dict[str, Any]:
+def _comparison(row: Campaign, measure: str, run: Any, against: Any) -> dict[str, Any]:
     computed = latest_computation(campaign=row)
     estimates = pair_estimates(computed, measure, run, against)
     corrected = reported_of(estimates)
@@ -172,7 +181,7 @@ class RankingView(APIView):
     @extend_schema(operation_id="ranking_retrieve", responses=RankingAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
-        sent = asked(RankingRequest, request, row)
+        sent = query_of(RankingRequest, request, row)
         computed = latest_computation(campaign=row)
         found = ranking_of(computation=computed, **sent)
         body = {

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics.services.run_upload import find_estimates, queue_upload
-from console.api.common import MeasureRequest, asked, queued
+from console.api.common import MeasureRequest, job_accepted, query_of
 from console.api.jobs import JobAnswer
 from console.api.serializers.results import RunEstimateAnswer
 from console.campaigns import drawn_campaign
@@ -62,7 +62,7 @@ class UploadView(APIView):
         row = drawn_campaign(campaign_id)
         sent = UploadRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        return queued(queue_upload(campaign=row, user=user_of(request), **dict(sent.validated_data)))
+        return job_accepted(queue_upload(campaign=row, user=user_of(request), **dict(sent.validated_data)))
 
 
 class RunEstimateView(APIView):
@@ -74,7 +74,7 @@ class RunEstimateView(APIView):
     @extend_schema(operation_id="run_estimate_retrieve", responses=RunEstimateAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
-        sent = asked(RunEstimateRequest, request, row)
+        sent = query_of(RunEstimateRequest, request, row)
         run = _run(row.collection.runs, sent["run"])
         rival = _run(row.collection.runs, sent["against"]) if sent["against"] else None
         found = find_estimates(campaign=row, run=run, measure=sent["measure"], against=rival)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from judging.models import Campaign, TrainingItem
-from judging.serializers.strict import Finite, LongWord, Strict, Whole
+from judging.serializers.strict import Finite, LongWord, Strict, WholeNumber
 from judging.services import training
 from judging.services.access import ManagersOnly
 from judging.services.training import MOST_TRAINING_ITEMS
@@ -41,17 +41,17 @@ class TrainingAnswer(serializers.Serializer[Any]):
 
 
 class ItemsRequest(Strict):
-    n = Whole(min_value=0, max_value=MOST_TRAINING_ITEMS)
-    seed = Whole(min_value=0, required=False, help_text="Else one is drawn.")
+    n = WholeNumber(min_value=0, max_value=MOST_TRAINING_ITEMS)
+    seed = WholeNumber(min_value=0, required=False, help_text="Else one is drawn.")
 
 
 class RulesRequest(Strict):
-    attempts = Whole(min_value=1, max_value=10)
+    attempts = WholeNumber(min_value=1, max_value=10)
     pass_share = Finite(min_value=0, max_value=1)
 
 
 class Explanation(Strict):
-    position = Whole(min_value=1, max_value=MOST_TRAINING_ITEMS)
+    position = WholeNumber(min_value=1, max_value=MOST_TRAINING_ITEMS)
     text = LongWord(max_length=LONGEST_EXPLANATION, allow_blank=True)
 
 

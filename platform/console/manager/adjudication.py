@@ -51,7 +51,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "computation": computation,
         "grades": grades,
         "n_left": len(queue),
-        "shown": _shown(queue[place], labels, row) if place is not None else None,
+        "shown": _item_context(queue[place], labels, row) if place is not None else None,
         "is_past_end": bool(queue) and place is None,
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
         "decisions": [_decision(made, labels) for made in _decisions(row)],
@@ -109,7 +109,7 @@ def _place(request: HttpRequest, queue: list[DisputedItem]) -> int | None:
     return next((at for at, one in enumerate(queue) if one.position > after), None)
 
 
-def _shown(one: DisputedItem, labels: dict[int, str], row: Campaign) -> dict[str, Any]:
+def _item_context(one: DisputedItem, labels: dict[int, str], row: Campaign) -> dict[str, Any]:
     rows = (
         Judgment.objects.filter(item=one.item)
         .select_related("assessor__user", "slot")

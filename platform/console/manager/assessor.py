@@ -122,8 +122,8 @@ def _assessor_page(
         "rules_form": rules or AssessorRulesForm(assessor=person, initial=_rules(person)),
         "requeue_form": confirm or RequeueForm(assessor=person),
         "message_form": message or MessageForm(),
-        "sent": _sent(person),
-        "n_requeued": _again(person),
+        "sent": _messages(person),
+        "n_requeued": _n_requeueable(person),
         "most": LOOKED_AT,
         "needs_training": person.needs_training,
         "teams": person.teams or [],
@@ -165,13 +165,13 @@ def _rules(person: Any) -> dict[str, Any]:
     return {"quota": person.quota, "team": person.team, "first_topics": " ".join(person.first_ids)}
 
 
-def _sent(person: Assessor) -> list[Message]:
+def _messages(person: Assessor) -> list[Message]:
     if person.kind != Assessor.Kind.HUMAN:  # nobody reads them
         return []
     return list(person.messages.select_related("sender").order_by("-id")[:SHOWN_MESSAGES])
 
 
-def _again(person: Assessor) -> int:
+def _n_requeueable(person: Assessor) -> int:
     """Return how many judgments could be made again, by the index of the person's judgments and up to a limit."""
     filled = Judgment.objects.filter(assessor=person, sequence=1, slot__purpose__in=leases.REQUEUED)
     return filled.order_by("-id")[:LOOKED_AT].count()

@@ -88,7 +88,7 @@ def assessors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     computation = latest_computation(campaign=row)
     everybody = _people(row, computation)
     chosen = [person for person in everybody if _fits(person, asked)] if form.is_valid() else []
-    page = Paginator(_sorted(chosen, order), PAGE).get_page(request.GET.get("page"))
+    page = Paginator(_sort(chosen, order), PAGE).get_page(request.GET.get("page"))
     kept = {name: asked.get(name, "") for name in ("name", "tier", "only") if asked.get(name)}
     context = {
         "campaign": row,
@@ -141,7 +141,7 @@ def _fits(person: Person, asked: dict[str, Any]) -> bool:
     )
 
 
-def _sorted(people: list[Person], order: str) -> list[Person]:
+def _sort(people: list[Person], order: str) -> list[Person]:
     name, turned = order.removeprefix("-"), order.startswith("-")
     known = [person for person in people if person.key(name) is not None]
     unknown = [person for person in people if person.key(name) is None]

@@ -233,10 +233,10 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
         for one in AuditForecast.objects.filter(computation__in=[audit.before for audit in newest])
     }
     outcomes = _outcomes(newest, forecasts.values())
-    return [_shown(audit, waiting.get(audit.pk, 0), forecasts, outcomes) for audit in newest]
+    return [_audit_row(audit, waiting.get(audit.pk, 0), forecasts, outcomes) for audit in newest]
 
 
-def _shown(
+def _audit_row(
     audit: Any,
     n_waiting: int,
     forecasts: dict[tuple[Any, ...], AuditForecast],

@@ -68,7 +68,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         row.n_left = left[row.pk]
         row.n_done = max(0, row.n_slots - row.n_left) if row.n_left < MOST_LEFT else None
     collections = Collection.objects.visible_to(user).order_by("name", "pk")
-    collection_page = Paginator(_counted(collections), ROWS).get_page(request.GET.get("collections"))
+    collection_page = Paginator(_with_counts(collections), ROWS).get_page(request.GET.get("collections"))
     documents = documents_of(list(collection_page))
     for collection in collection_page:
         collection.n_documents = documents[collection.pk]
@@ -81,7 +81,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "console/manager/overview.html", context)
 
 
-def _counted(collections: QuerySet[Collection]) -> QuerySet[Any]:
+def _with_counts(collections: QuerySet[Collection]) -> QuerySet[Any]:
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     runs = Run.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     return collections.annotate(

@@ -154,11 +154,11 @@ def members(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
             )
             messages.success(request, f"Saved: {said}.")
             return redirect("console:manage-members", collection_id=collection_id)
-    context = {"collection": row, "form": form, "members": named, "others": _others()}
+    context = {"collection": row, "form": form, "members": named, "others": _possible_members()}
     return render(request, "console/manager/members.html", context, status=400 if form.errors else 200)
 
 
-def _others() -> list[User]:
+def _possible_members() -> list[User]:
     """Return who could be a member: managers and researchers."""
     return list(
         User.objects.filter(role__in=["manager", "researcher"], is_active=True).order_by("username")[:500]

@@ -16,7 +16,7 @@ LOOKED_AT = 5000  # of what could not be judged: more than that tells no more
 
 
 @managers_only
-def said(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+def comments(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
     looked_at = list(without_grade(row).order_by().values_list("pk", flat=True)[:LOOKED_AT])
     obstacles = Judgment.objects.filter(pk__in=looked_at)

@@ -201,7 +201,7 @@ def _invitation_row(request: HttpRequest, row: Invitation) -> dict[str, Any]:
     return {"row": row, "link": link, "state": state}
 
 
-def _back(campaign_id: uuid.UUID, part: str) -> HttpResponse:
+def _redirect(campaign_id: uuid.UUID, part: str) -> HttpResponse:
     return redirect(f"{reverse('console:manage-entry', args=[campaign_id])}#{part}")
 
 
@@ -213,7 +213,7 @@ def invite(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return _page(request, campaign, status=400, invitation_form=form)
     entry.create_invitation(campaign=campaign, user=user_of(request), **form.cleaned_data)
     messages.success(request, "The link is ready: copy it from the list and pass it on.")
-    return _back(campaign_id, "invitations")
+    return _redirect(campaign_id, "invitations")
 
 
 @require_POST
@@ -222,7 +222,7 @@ def revoke(request: HttpRequest, campaign_id: uuid.UUID, invitation_id: int) -> 
     invitation = get_object_or_404(Invitation, pk=invitation_id, campaign_id=campaign_id)
     entry.revoke_invitation(invitation=invitation, user=user_of(request))
     messages.success(request, "The link does not work any more. Who came in by it stays.")
-    return _back(campaign_id, "invitations")
+    return _redirect(campaign_id, "invitations")
 
 
 @require_POST
@@ -233,7 +233,7 @@ def set_market(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return _page(request, campaign, status=400, market_form=form)
     crowd.set_market(campaign=campaign, user=user_of(request), **form.cleaned_data)
     messages.success(request, "Saved: how strangers come in.")
-    return _back(campaign_id, "market")
+    return _redirect(campaign_id, "market")
 
 
 @require_POST
@@ -253,12 +253,12 @@ def erase(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     campaign = _campaign(campaign_id)
     if request.POST.get("sure") != "yes":
         messages.error(request, "Nothing was erased: tick the box first.")
-        return _back(campaign_id, "market")
+        return _redirect(campaign_id, "market")
     erased = crowd.erase_market_names(campaign=campaign, user=user_of(request))
     messages.success(
         request, f"Erased the market's names of {erased} participant{'' if erased == 1 else 's'}."
     )
-    return _back(campaign_id, "market")
+    return _redirect(campaign_id, "market")
 
 
 @require_POST
@@ -269,7 +269,7 @@ def set_consent(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return _page(request, campaign, status=400, consent_form=form)
     entry.set_consent_text(campaign=campaign, text=form.cleaned_data["text"], user=user_of(request))
     messages.success(request, "Saved the consent text.")
-    return _back(campaign_id, "consent")
+    return _redirect(campaign_id, "consent")
 
 
 @require_POST
@@ -287,7 +287,7 @@ def choose_training(request: HttpRequest, campaign_id: uuid.UUID) -> HttpRespons
         form.add_error("n", f"{refusal.title}: {refusal}.")
         return _page(request, campaign, status=refusal.status, items_form=form)
     messages.success(request, f"{n} training items are chosen." if n else "There is no training now.")
-    return _back(campaign_id, "training")
+    return _redirect(campaign_id, "training")
 
 
 @require_POST
@@ -303,7 +303,7 @@ def set_training_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
         user=user_of(request),
     )
     messages.success(request, "Saved the rules of the training.")
-    return _back(campaign_id, "training")
+    return _redirect(campaign_id, "training")
 
 
 @require_POST
@@ -317,7 +317,7 @@ def set_explanations(request: HttpRequest, campaign_id: uuid.UUID) -> HttpRespon
     }
     training.set_explanations(campaign=campaign, texts=sent, user=user_of(request))
     messages.success(request, "Saved the explanations.")
-    return _back(campaign_id, "training")
+    return _redirect(campaign_id, "training")
 
 
 @require_POST
@@ -328,4 +328,4 @@ def grant_attempt(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int
     )
     training.grant_attempt(assessor=assessor, user=user_of(request))
     messages.success(request, f"{assessor.user.get_username()} may try the training once more.")
-    return _back(campaign_id, "training")
+    return _redirect(campaign_id, "training")

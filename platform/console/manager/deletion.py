@@ -52,7 +52,7 @@ class RestoreForm(forms.Form):
 
 
 @managers_only
-def deleted(request: HttpRequest) -> HttpResponse:
+def deleted_items(request: HttpRequest) -> HttpResponse:
     """What was deleted of what one may see; a POST restores."""
     open_to_me = Collection.objects.open_to(user_of(request))
     collections = open_to_me.exclude(deleted_at=None).order_by("-deleted_at")

@@ -58,7 +58,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
                 _preview(request, row, wanted) if "preview" in request.POST else _draw(request, row, wanted)
             )
         found = forecast(campaign=row, design=wanted)
-    preview = _shown(found, wanted, form) if wanted else None
+    preview = _preview_context(found, wanted, form) if wanted else None
     if "plot" in request.GET:
         return plot_answer(request, {"curve": lambda: preview["curve"] if preview else None})
     is_draft, is_part = row.state == Campaign.State.DRAFT, bool(getattr(request, "htmx", False))
@@ -194,7 +194,7 @@ def lay_out(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 # -- the preview --------------------------------------------------------------------------------------------
 
 
-def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] | None:
+def _preview_context(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] | None:
     """Return the preview in words and pictures; what cannot be had is said beside the form."""
     preview, pool = found.preview, found.complete_pool
     if preview is None:
@@ -225,7 +225,7 @@ def _shown(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] |
             {
                 "design": labels[name],
                 "half_width": _plus_or_minus(preview.widths[name][place]),
-                "same_width": _whole(preview.same_width.get(name)),
+                "same_width": _round_up(preview.same_width.get(name)),
             }
             for name in order
         ],
@@ -254,14 +254,14 @@ def _plus_or_minus(width: float | None) -> str:
     return f"{width:.3f}" if width >= 0.01 else f"{width:.5f}".rstrip("0").rstrip(".")
 
 
-def _whole(number: float | None) -> int | None:
+def _round_up(number: float | None) -> int | None:
     return None if number is None else math.ceil(number)
 
 
 def _same_said(preview: Preview, asked: Design) -> str:
     """Return what the same interval would cost under other designs, in a sentence."""
     others = [name for name in ("paper", "naive") if not (asked.question == "pool" and name == "paper")]
-    known = [(name, _whole(preview.same_width.get(name))) for name in others]
+    known = [(name, _round_up(preview.same_width.get(name))) for name in others]
     reached = [f"{intcomma(n)} {SAID[name]}" for name, n in known if n]
     never = [SAID[name] for name, n in known if not n]
     words = []

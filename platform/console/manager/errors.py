@@ -61,7 +61,7 @@ def errors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
                 "scope": scope,
                 "title": title,
                 "tells": tells,
-                "rows": _shown(groups[scope], row.scale.relevant_grade),
+                "rows": _group_rows(groups[scope], row.scale.relevant_grade),
             }
             for scope, (title, tells) in TELLS.items()
             if scope in groups
@@ -80,7 +80,7 @@ def _heat_map(everybody: ConfusionEstimate | None, labels: list[str]) -> Chart |
     )
 
 
-def _shown(confusions: list[ConfusionEstimate], relevant_grade: int) -> list[dict[str, Any]]:
+def _group_rows(confusions: list[ConfusionEstimate], relevant_grade: int) -> list[dict[str, Any]]:
     """Return what a row of a group's table shows: the groups with the most gold, in their own order."""
     most = sorted(confusions, key=lambda c: -sum(map(sum, c.counts)))[:SHOWN_TOPICS]
     return [

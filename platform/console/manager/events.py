@@ -65,7 +65,7 @@ def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
     form = EventFilter(request.GET)
     asked = form.cleaned_data if form.is_valid() else {}
-    found = _chosen(events_of(row), asked) if asked else Event.objects.none()
+    found = _matching_events(events_of(row), asked) if asked else Event.objects.none()
     if request.GET.get("format") == "csv" and asked:
         return _csv(row, found)
     shown, newer, older = _page(found, asked)
@@ -75,7 +75,7 @@ def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     context = {
         "campaign": row,
         "form": form,
-        "events": [{"row": event, "words": event_words(event), "of": _of(event)} for event in shown],
+        "events": [{"row": event, "words": event_words(event), "of": _subject(event)} for event in shown],
         "newer": urlencode(query | {"after": newer}) if newer is not None else "",
         "older": urlencode(query | {"before": older}) if older is not None else "",
         "is_filtered": bool(query),
@@ -86,7 +86,7 @@ def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     return render(request, "console/manager/events.html", context, status=200 if asked else 400)
 
 
-def _chosen(found: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[Event]:
+def _matching_events(found: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[Event]:
     if asked["verb"]:
         found = found.filter(verb=asked["verb"])
     if asked["who"]:
@@ -112,7 +112,7 @@ def _page(found: QuerySet[Event], asked: dict[str, Any]) -> tuple[list[Event], i
     return shown, shown[0].pk if before and shown else None, shown[-1].pk if len(rows) > PAGE else None
 
 
-def _of(event: Event) -> str:
+def _subject(event: Event) -> str:
     return "collection" if event.subject.startswith("collection:") else ""
 
 

@@ -38,13 +38,13 @@ SHOWN_DAYS, SHOWN_HOURS = 60, 48
 @managers_only
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """A campaign at a glance. Nothing here is counted from its judgments: see analytics/services/activity.py."""
-    row = _annotated(campaign_id, user_of(request))
+    row = _campaign_row(campaign_id, user_of(request))
     computation = _newest(row)
     activity = (computation.activity if computation else None) or {}
     if "plot" in request.GET:
         return plot_answer(request, {name: partial(chart, activity) for name, chart in CHARTS.items()})
     drawn = draw_context(row)
-    done = _done(row, drawn, activity, progress(campaign=row))
+    done = _judging_progress(row, drawn, activity, progress(campaign=row))
     schedule = AuditSchedule.objects.filter(campaign=row).first()
     context = drawn | {
         "campaign": row,
@@ -62,7 +62,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "console/manager/campaign.html", context | {"needs": needs(row, context)})
 
 
-def _annotated(campaign_id: uuid.UUID, user: Any) -> Any:
+def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     """Return the campaign with what single rows know: who is there, the newest audit."""
     people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
     audit = Audit.objects.filter(campaign=OuterRef("pk")).order_by("-sequence")
@@ -99,7 +99,9 @@ def _newest(row: Campaign) -> Any:
 # -- how far --------------------------------------------------------------------------------------------------
 
 
-def _done(row: Campaign, drawn: dict[str, Any], activity: dict[str, Any], now: Progress) -> dict[str, Any]:
+def _judging_progress(
+    row: Campaign, drawn: dict[str, Any], activity: dict[str, Any], now: Progress
+) -> dict[str, Any]:
     """Return how much is judged. Exact while few places are open; of a large campaign as of the newest computation."""
     if not drawn["draw"] or drawn["layout"]["is_complete"]:
         total = drawn["n_drawn"] * row.judgments_per_item

@@ -126,7 +126,7 @@ def _page(
     return render(request, f"console/manager/setup/{step}.html", shown, status=400 if is_wrong else 200)
 
 
-def _to(step: str, collection: Any, campaign: Any) -> HttpResponse:
+def _redirect_to(step: str, collection: Any, campaign: Any) -> HttpResponse:
     if campaign is not None:
         return redirect("console:setup-step", campaign_id=campaign.pk, step=step)
     return redirect("console:setup-collection", collection_id=collection.pk, step=step)
@@ -140,7 +140,7 @@ def _collection(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         save_collection(form, user_of(request))
         messages.success(request, "Saved.")
-        return _to("documents", row, campaign)
+        return _redirect_to("documents", row, campaign)
     return _page(request, "collection", row, campaign, {"form": form}, is_wrong=bool(form.errors))
 
 
@@ -152,7 +152,7 @@ def _upload(step: str) -> Callable[[HttpRequest, Any, Any], HttpResponse]:
         kinds = KINDS[step]
         if request.method == "POST":
             form = StepUploadForm(request.POST, request.FILES, kinds=kinds)
-            answer = _queued(request, form, row) if form.is_valid() else None
+            answer = _queue_import(request, form, row) if form.is_valid() else None
             if answer is not None:
                 return answer
         else:
@@ -168,7 +168,7 @@ def _upload(step: str) -> Callable[[HttpRequest, Any, Any], HttpResponse]:
     return handler
 
 
-def _queued(request: HttpRequest, form: StepUploadForm, row: Any) -> HttpResponse | None:
+def _queue_import(request: HttpRequest, form: StepUploadForm, row: Any) -> HttpResponse | None:
     """Queue the import and lead to its job, which leads back here; None where the files were refused."""
     try:
         job = queue_import(
@@ -195,7 +195,7 @@ def _scale(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
         context = {"form": edit, "grades": campaign.scale.grades.all()}
         return _page(request, "scale", row, campaign, context, is_wrong=bool(edit.errors))
     if not (row.n_topics and row.has_documents):
-        return _to("documents", row, None)
+        return _redirect_to("documents", row, None)
     sent = request.POST.copy() if request.method == "POST" else None
     if sent is not None:
         sent["collection"] = str(row.pk)
@@ -211,7 +211,7 @@ def _people(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     form = AssessorForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         save_assessor(request, campaign, form)
-        return _to("people", row, campaign)
+        return _redirect_to("people", row, campaign)
     people = Assessor.objects.filter(campaign=campaign).select_related("user").order_by("-pk")
     context = {
         "form": form,

@@ -35,7 +35,7 @@ urlpatterns = [
         deletion.delete_collection,
         name="manage-collection-delete",
     ),
-    path("manage/deleted/", deletion.deleted, name="manage-deleted"),
+    path("manage/deleted/", deletion.deleted_items, name="manage-deleted"),
     path(
         "manage/campaigns/<uuid:campaign_id>/delete/", deletion.delete_campaign, name="manage-campaign-delete"
     ),
@@ -113,7 +113,7 @@ urlpatterns = [
         name="adjudication-document",
     ),
     path("manage/campaigns/<uuid:campaign_id>/events/", events.events, name="events"),
-    path("manage/campaigns/<uuid:campaign_id>/comments/", comments.said, name="said"),
+    path("manage/campaigns/<uuid:campaign_id>/comments/", comments.comments, name="said"),
     path("manage/campaigns/<uuid:campaign_id>/design/", design.design, name="design"),
     path("manage/campaigns/<uuid:campaign_id>/layout/", design.lay_out, name="layout"),
     path("manage/campaigns/<uuid:campaign_id>/audits/", audits.audits, name="audits"),

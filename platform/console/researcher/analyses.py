@@ -44,7 +44,7 @@ def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = drawn_campaign(campaign_id)
     measures = sums_among(measures_of(row))
     context: dict[str, Any] = {"campaign": row, "measures": measures, "all_runs": row.collection.runs.all()}
-    context |= _answered(request, row, "papers")
+    context |= _analysis_context(request, row, "papers")
     if context.get("result"):
         answers = newest_answers(row)
         context["result"] = shown = under_conditions(context["result"], answers)
@@ -65,7 +65,7 @@ def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How far gold, silver and bronze agree."""
     row = drawn_campaign(campaign_id)
-    context = {"campaign": row} | _answered(request, row, "agreement")
+    context = {"campaign": row} | _analysis_context(request, row, "agreement")
     if "plot" in request.GET:
         pairs = context["result"]["pairs"] if context.get("result") else []
         return plot_answer(request, {"-".join(pair["of"]): partial(_kappa_plot, pair) for pair in pairs})
@@ -82,7 +82,7 @@ def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResponse:
     """Have the analysis made, or made anew, by a job."""
     row = drawn_campaign(campaign_id)
-    sent = _sent(request.POST, row, what)
+    sent = _analysis_request(request.POST, row, what)
     if not sent.is_valid():
         raise BadRequest(str(sent.errors))
     wanted = sent.validated_data["wanted"]
@@ -106,10 +106,10 @@ def conditions(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return redirect(back)
 
 
-def _answered(request: HttpRequest, row: Campaign, what: str) -> dict[str, Any]:
+def _analysis_context(request: HttpRequest, row: Campaign, what: str) -> dict[str, Any]:
     """Return what a page of an analysis shows: what is asked, and what is known of it."""
     given = {name: request.GET.get(name, "").strip() for name in FIELDS}
-    sent = _sent(request.GET, row, what)
+    sent = _analysis_request(request.GET, row, what)
     if not sent.is_valid():
         return {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
     wanted = sent.validated_data["wanted"]
@@ -117,7 +117,7 @@ def _answered(request: HttpRequest, row: Campaign, what: str) -> dict[str, Any]:
     return {"given": given, "wanted": wanted, "found": found, "result": found.result, "what": what}
 
 
-def _sent(given: Mapping[str, str], row: Campaign, what: str) -> AnalysisRequest:
+def _analysis_request(given: Mapping[str, str], row: Campaign, what: str) -> AnalysisRequest:
     named = {name: given.get(name, "").strip() for name in FIELDS}
     return AnalysisRequest(
         data={"what": what} | {name: value for name, value in named.items() if value},

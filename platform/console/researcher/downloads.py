@@ -57,7 +57,7 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
         raise ReleaseNotReady(f"it is {release.state}")
     etag = f'"{release.sha256}"'
     if etag in parse_etags(request.headers.get("If-None-Match", "")):
-        return _marked(HttpResponseNotModified(), etag)
+        return _with_etag(HttpResponseNotModified(), etag)
     try:
         stream = release.file.open("rb")
         size = release.file.size
@@ -70,7 +70,7 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
     if first > last:
         stream.close()
         refused = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-        return _marked(refused, etag)
+        return _with_etag(refused, etag)
     is_part = last - first + 1 < size
     answer = FileResponse(
         _Part(stream, first, last - first + 1),
@@ -82,10 +82,10 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
     answer["Content-Length"] = str(last - first + 1)
     if is_part:
         answer["Content-Range"] = f"bytes {first}-{last}/{size}"
-    return _marked(answer, etag)
+    return _with_etag(answer, etag)
 
 
-def _marked(answer: HttpResponseBase, etag: str) -> HttpResponseBase:
+def _with_etag(answer: HttpResponseBase, etag: str) -> HttpResponseBase:
     answer["ETag"] = etag
     answer["Accept-Ranges"] = "bytes"
     # Whoever may read it may change; what he has read stays what it is.

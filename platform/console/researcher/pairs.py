@@ -56,7 +56,7 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every pair of the best runs, or of those that were chosen; Holm's p is over all pairs of the campaign."""
     found = asked(request, campaign_id)
     order = runs_in_order(found.computation, found.measure)
-    chosen, top, tops = _chosen(request, order)
+    chosen, top, tops = _selected_runs(request, order)
     adjusted = adjusted_p_values(found.computation, found.measure)
     rows = list(_rows(found.computation, found.measure, chosen, adjusted))
     if "plot" in request.GET:
@@ -80,12 +80,12 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "show": shown,
         "n_tested": adjusted.n_tested,
         "n_apart": sum(p < SURE for p in adjusted.p_values.values()),
-        **_said(request, found, chosen, rows, adjusted),
+        **_sentence_context(request, found, chosen, rows, adjusted),
     }
     return render(request, "console/researcher/pairs.html", context)
 
 
-def _chosen(request: HttpRequest, order: list[Run]) -> tuple[list[Run], int, list[int]]:
+def _selected_runs(request: HttpRequest, order: list[Run]) -> tuple[list[Run], int, list[int]]:
     """Return the runs that are shown: those chosen by name, else the best."""
     top, tops = top_of(request, len(order))
     names = set(request.GET.getlist("run"))
@@ -147,7 +147,7 @@ def _matrix(runs: list[Run], rows: list[Row], measure: str) -> Chart | None:
     )
 
 
-def _said(
+def _sentence_context(
     request: HttpRequest, found: Asked, runs: list[Run], rows: list[Row], adjusted: Adjusted
 ) -> dict[str, Any]:
     """Return the pair whose sentence is shown: the one that is asked for, else the two best."""
@@ -159,14 +159,14 @@ def _said(
         if not rows:
             return {}
         first, second = rows[0].better.run_id, rows[0].worse.run_id
-    corrected = _stored(found.computation, found.measure, names[first], names[second])
+    corrected = _stored_difference(found.computation, found.measure, names[first], names[second])
     if corrected is None or corrected.run_b is None:
         return {}
     said = said_of(found, corrected, corrected.run, corrected.run_b, adjusted)
     return {"said_a": first, "said_b": second, **said}
 
 
-def _stored(computation: Computation, measure: str, first: int, second: int) -> Estimate | None:
+def _stored_difference(computation: Computation, measure: str, first: int, second: int) -> Estimate | None:
     """Return the corrected difference first minus second, whichever way round it is stored: one statement."""
     found = computation.estimates.filter(
         measure=measure, method=REPORTED.key, run__in=(first, second), run_b__in=(first, second)

@@ -42,7 +42,7 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         found = plan(campaign=row, terms=sent.validated_data["terms"])
         if "plot" in request.GET:
             return plot_answer(request, {"curve": lambda: None if found.refusal else _curve(found)})
-        context |= {"plan": found, "given": _shown_terms(given, found), "shown": _shown(found)}
+        context |= {"plan": found, "given": _shown_terms(given, found), "shown": _plan_context(found)}
         if not found.refusal:
             context["variance"] = variance_words(found.estimate)
     elif "plot" in request.GET:
@@ -70,7 +70,7 @@ def _shown_terms(given: dict[str, str], found: Plan) -> dict[str, str]:
     return taken | {name: value for name, value in given.items() if value}
 
 
-def _shown(found: Plan) -> dict[str, Any]:
+def _plan_context(found: Plan) -> dict[str, Any]:
     """Return the numbers to read."""
     if found.refusal or found.state is None:
         return {}

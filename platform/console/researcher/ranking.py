@@ -35,7 +35,7 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "method": method,
         "methods": list(ranked.values()),
         "reported": REPORTED,
-        "runs": [_shown(run) for run in said.runs],
+        "runs": [_run_row(run) for run in said.runs],
         "n_runs": len(said.runs),
         "top": top,
         "tops": tops,
@@ -56,7 +56,7 @@ def _picture(said: Ranking, n: int) -> Chart | None:
     )
 
 
-def _shown(run: Any) -> dict[str, Any]:
+def _run_row(run: Any) -> dict[str, Any]:
     likely = max(range(len(run.probabilities)), key=lambda place: run.probabilities[place])
     return {
         "row": run,

@@ -103,7 +103,7 @@ def releases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     found = releasing.releases_of(campaign=row).defer("manifest", "changes", "previous__manifest")
     page = page_of(request, found, RELEASES_PER_PAGE)
     for one in page:
-        _settled(one)
+        _settle(one)
     context = {"campaign": row, **_head(row), "page": page}
     return render(request, "console/researcher/releases.html", context)
 
@@ -165,7 +165,7 @@ def next_version(version: str) -> str:
 def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
     """One release: its state or its contents, how to cite and load it, what changed since the one before."""
     row = _campaign(campaign_id)
-    found = _settled(_release(row, release_id))
+    found = _settle(_release(row, release_id))
     files = found.manifest.get("files", []) if found.manifest else []
     context: dict[str, Any] = {
         "campaign": row,
@@ -192,7 +192,7 @@ def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID)
     return render(request, "console/researcher/release.html", context)
 
 
-def _settled(found: Release) -> Release:
+def _settle(found: Release) -> Release:
     """Return a release whose job has ended without one as failed, which the next one that is asked for will store."""
     if found.state == Release.State.BUILDING and found.job and found.job.state in ENDED:
         found.state = Release.State.FAILED

@@ -45,7 +45,7 @@ def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if given["run"]:
         sent = ReuseRequest(data=_not_empty(given), context={"campaign": row})
         if sent.is_valid():
-            context |= _answered(row, sent.validated_data, request.user)
+            context |= _reuse_context(row, sent.validated_data, request.user)
         else:
             context["errors"] = {name: found[0] for name, found in sent.errors.items()}
     return render(
@@ -53,7 +53,7 @@ def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     )
 
 
-def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, Any]:
+def _reuse_context(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, Any]:
     asked = sent["asked"]
     try:
         said = answer(campaign=row, asked=asked)
@@ -70,7 +70,7 @@ def _answered(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, An
         "wanted": wanted,
         "wanted_is_usual": sent["half_width"] is None,
         "found": found,
-        "shown": _shown(said, wanted, found),
+        "shown": _reuse_numbers(said, wanted, found),
         "design": json.dumps(design.parameters(), indent=2) if design else "",
         "obstacle": what_stops(row, newest_draw(row)) if design else {},
     }
@@ -97,7 +97,7 @@ def verdict(asked: Asked, said: Answer) -> str:
     return f"Yes, {what}, once its {said.n_drawn:,} drawn items are judged ({said.n_judged:,} are): {sure}."
 
 
-def _shown(said: Answer, wanted: float | None, found: Found) -> dict[str, Any]:
+def _reuse_numbers(said: Answer, wanted: float | None, found: Found) -> dict[str, Any]:
     """Return the numbers to read."""
     made = found.lacking
     now = said.half_width_now if said.half_width_now != said.half_width else None

@@ -43,7 +43,7 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     wanted = Wanted("topics", found.measure, run, against)
     known = find(campaign=found.campaign, wanted=wanted)
     made = known.result
-    rows = _sorted(made["topics"], request.GET.get("sort", "")) if made else []
+    rows = _sort_rows(made["topics"], request.GET.get("sort", "")) if made else []
     if "plot" in request.GET:
         return plot_answer(
             request,
@@ -88,7 +88,7 @@ def _pair(request: HttpRequest, found: Asked, runs: list[str]) -> tuple[str, str
     return (order[0], order[1]) if len(order) > 1 else ("", "")
 
 
-def _sorted(rows: list[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
+def _sort_rows(rows: list[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
     if sort == "topic":
         return rows
     if sort == "hardest":
@@ -106,7 +106,7 @@ def differences_chart(
     """Return the topics in which the runs differ most, the largest gain first; the file of numbers has all."""
     if not made or not rows:
         return None
-    largest = rows if is_whole else _sorted(rows, "difference")[:TOPICS_PLOTTED]
+    largest = rows if is_whole else _sort_rows(rows, "difference")[:TOPICS_PLOTTED]
     shown = sorted(largest, key=lambda row: -_number(row["difference"]["value"], -math.inf))
     parts = [row["difference"] for row in shown]
     return topic_differences(
@@ -124,7 +124,7 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
     if not made:
         return None
     known = [row for row in made["topics"] if row["mean"]["value"] is not None]
-    shown = _sorted(known, "hardest")[: None if is_whole else HARDEST]
+    shown = _sort_rows(known, "hardest")[: None if is_whole else HARDEST]
     if not shown:
         return None
     rows = [

@@ -75,13 +75,13 @@ def upload(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     context = {
         **found.context("reuse"),
         "form": form,
-        "mine": _mine(request, row.pk),
+        "mine": _own_uploads(request, row.pk),
         **_came_of(request, found),
     }
     return render(request, "console/researcher/upload.html", context, status=status)
 
 
-def _mine(request: HttpRequest, campaign: uuid.UUID) -> list[Job]:
+def _own_uploads(request: HttpRequest, campaign: uuid.UUID) -> list[Job]:
     """Return the newest uploads of this campaign by whoever asks."""
     jobs = Job.objects.filter(kind=KIND, requested_by=user_of(request), payload__campaign=str(campaign))
     return list(jobs.order_by("-created_at")[:MOST_SHOWN])
@@ -112,11 +112,11 @@ def _came_of(request: HttpRequest, found: Asked) -> dict[str, Any]:
         "estimable": any(estimate.value is not None for estimate in said.values),
         "difference": corrected,
         "corrected": reported_of(said.values),
-        "quoted": _quoted(found, corrected, said.verdict),
+        "quoted": _quotation(found, corrected, said.verdict),
     }
 
 
-def _quoted(found: Asked, corrected: Estimate | None, verdict: str) -> str:
+def _quotation(found: Asked, corrected: Estimate | None, verdict: str) -> str:
     if corrected is None or corrected.value is None or found.computation is None or not verdict:
         return ""
     if corrected.computation_id != found.computation.pk:

@@ -128,12 +128,12 @@ def _try(delivery: WebhookDelivery) -> bool:
     body = json.dumps(event_json(event, subject), ensure_ascii=False, default=str).encode()
     arrived, answer = send(webhook, delivery.pk, event.verb, body)
     if arrived:
-        _mine(delivery).update(state=State.DELIVERED, answer=answer)
+        _waiting_row(delivery).update(state=State.DELIVERED, answer=answer)
         return True
     if delivery.attempts > len(WAITS):
         return _give_up(delivery, answer)
     wait = WAITS[delivery.attempts - 1]
-    _mine(delivery).update(answer=answer, next_attempt_at=Now() + wait)
+    _waiting_row(delivery).update(answer=answer, next_attempt_at=Now() + wait)
     # What is down for one event is down for all: the others wait for this one's next try, and count no tries.
     waiting = WebhookDelivery.objects.filter(
         webhook=webhook, state=State.WAITING, next_attempt_at__lt=Now() + wait
@@ -142,12 +142,12 @@ def _try(delivery: WebhookDelivery) -> bool:
     return False
 
 
-def _mine(delivery: WebhookDelivery) -> Any:
+def _waiting_row(delivery: WebhookDelivery) -> Any:
     return WebhookDelivery.objects.filter(pk=delivery.pk, state=State.WAITING)
 
 
 def _give_up(delivery: WebhookDelivery, answer: str) -> bool:
-    _mine(delivery).update(state=State.GIVEN_UP, answer=answer[:200])
+    _waiting_row(delivery).update(state=State.GIVEN_UP, answer=answer[:200])
     return False
 
 

@@ -72,11 +72,11 @@ def _content(described: dict[str, Any], answer: dict[str, Any]) -> list[dict[str
 
 def _fields(described: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the fields of an object, or of the objects in a list or on a page."""
-    schema = _resolved(described, schema)
+    schema = _resolve(described, schema)
     if "results" in schema.get("properties", {}):
         schema = schema["properties"]["results"]
     if schema.get("type") == "array":
-        schema = _resolved(described, schema["items"])
+        schema = _resolve(described, schema["items"])
     required = schema.get("required", [])
     return [
         _row(described, name, part, name in required) for name, part in schema.get("properties", {}).items()
@@ -94,7 +94,7 @@ def _row(
     return {"name": name, "kind": _kind(described, schema), "required": bool(required), "words": words}
 
 
-def _resolved(described: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _resolve(described: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in schema:
         schema = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return schema

@@ -89,7 +89,7 @@ def _answer_once(
                 key=key,
                 request_sha256=fingerprint,
                 status=answer.status_code,
-                body=_kept(answer),
+                body=_stored_answer(answer),
             )
     return answer
 
@@ -100,7 +100,7 @@ def _lock(name: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _kept(answer: Response) -> dict[str, Any]:
+def _stored_answer(answer: Response) -> dict[str, Any]:
     if not isinstance(answer, Response):
         raise AnswerNotKept(type(answer).__name__)
     # A view whose answer holds a secret says what may be kept instead.

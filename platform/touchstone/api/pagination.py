@@ -40,7 +40,7 @@ class Pages(BasePagination):
         backwards = way == BACKWARDS
         keys = [(path, descending != backwards) for path, descending in self.keys]
         if values is not None:
-            queryset = queryset.filter(_beyond(queryset, keys, values))
+            queryset = queryset.filter(_rows_after(queryset, keys, values))
         order = [f"-{path}" if descending else path for path, descending in keys]
         rows = list(queryset.order_by(*order)[: size + 1])
         there_is_more = len(rows) > size
@@ -69,7 +69,7 @@ class Pages(BasePagination):
     def _link(self, way: str, row: Any) -> str | None:
         if row is None:
             return None
-        values = [_written(_value(row, path)) for path, _ in self.keys]
+        values = [_cursor_value(_value(row, path)) for path, _ in self.keys]
         text = json.dumps([way, self._order_name(), values], separators=(",", ":"))
         cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         return str(replace_query_param(self.request.build_absolute_uri(), "cursor", cursor))
@@ -129,7 +129,7 @@ def _page_size(given: str | None) -> int:
     return int(given)
 
 
-def _beyond(queryset: Any, keys: list[tuple[str, bool]], values: list[Any]) -> Q:
+def _rows_after(queryset: Any, keys: list[tuple[str, bool]], values: list[Any]) -> Q:
     """Return the rows that come later in this order than a row with these values; NULL is the largest of all."""
     beyond, same = NOTHING, Q()
     for (path, descending), value in zip(keys, values, strict=True):
@@ -173,7 +173,7 @@ def _value(row: Any, path: str) -> Any:
     return row.pk if hasattr(row, "_meta") else row
 
 
-def _written(value: Any) -> Any:
+def _cursor_value(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
     return str(value) if isinstance(value, uuid.UUID | Decimal) else value

@@ -38,7 +38,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Counted:
+class Count:
     limit: Limit
     n: int
     window: int
@@ -49,7 +49,7 @@ class Counted:
         return self.n > self.limit.most
 
 
-def count(limits: Sequence[Limit]) -> list[Counted]:
+def count(limits: Sequence[Limit]) -> list[Count]:
     """Count one more of each, in one statement.
 
     Wider limits come first, so that no two requests wait for each other.
@@ -58,10 +58,10 @@ def count(limits: Sequence[Limit]) -> list[Counted]:
     with connection.cursor() as cursor:
         cursor.execute(COUNT.format(rows=", ".join([ROW] * len(limits))), values)
         rows = cursor.fetchall()
-    return [Counted(limit, *row) for limit, row in zip(limits, rows, strict=True)]
+    return [Count(limit, *row) for limit, row in zip(limits, rows, strict=True)]
 
 
-def give_back(counted: Sequence[Counted]) -> None:
+def give_back(counted: Sequence[Count]) -> None:
     """Take back what should not have counted: a login that was right."""
     with connection.cursor() as cursor:
         for one in counted:
@@ -71,7 +71,7 @@ def give_back(counted: Sequence[Counted]) -> None:
             )
 
 
-def longest_wait(counted: Sequence[Counted]) -> float | None:
+def longest_wait(counted: Sequence[Count]) -> float | None:
     """Return how long to wait, or None if nothing is over its limit."""
     return max((one.wait for one in counted if one.is_over), default=None)
 

@@ -95,14 +95,14 @@ class WebhooksView(generics.ListAPIView[Webhook]):
         return Response(NewWebhookAnswer(webhook).data, status=201)
 
 
-class _Mine(APIView):
+class _OwnWebhooks(APIView):
     permission_classes = (ResearchersOnly,)
 
     def webhook(self, webhook_id: uuid.UUID) -> Webhook:
         return get_object_or_404(Webhook.objects.filter(user=user_of(self.request)), pk=webhook_id)
 
 
-class WebhookView(_Mine):
+class WebhookView(_OwnWebhooks):
     """One of my webhooks."""
 
     @extend_schema(operation_id="webhooks_retrieve", tags=["webhooks"], responses=WebhookAnswer)
@@ -122,7 +122,7 @@ class WebhookView(_Mine):
         )
 
 
-class WebhookTestView(_Mine):
+class WebhookTestView(_OwnWebhooks):
     """Have the webhook told that it was tested."""
 
     @extend_schema(

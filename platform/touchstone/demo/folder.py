@@ -73,11 +73,11 @@ def read_grades(folder: Folder) -> Iterator[QrelRecord]:
     elif next(iter(open_text(path, path.name))).text.startswith("query-id\t"):
         for number, fields in enumerate(read_fields(path, path.name, 3, "query-id corpus-id score")):
             if number:  # the first line is BEIR's header
-                yield QrelRecord(fields.id(0, "topic"), fields.id(1, "document"), _clipped(fields.grade(2)))
+                yield QrelRecord(fields.id(0, "topic"), fields.id(1, "document"), _clip(fields.grade(2)))
     else:
         for record in read_qrels(path, path.name):
-            yield QrelRecord(record.topic_id, record.doc_id, _clipped(record.grade))
+            yield QrelRecord(record.topic_id, record.doc_id, _clip(record.grade))
 
 
-def _clipped(grade: int) -> int:
+def _clip(grade: int) -> int:
     return min(3, max(0, grade))

@@ -88,7 +88,7 @@ class Simulation:
         while people:
             for entry in list(people):
                 assessor, who = entry
-                if not self._one(assessor, who):
+                if not self._judge_one(assessor, who):
                     people.remove(entry)
                     continue
                 done += 1
@@ -99,7 +99,7 @@ class Simulation:
     def judge_audit(self, say: Any) -> None:
         """Let the simulated gold assessor, who is never wrong, judge what the audit selected."""
         gold = self._assessor(GOLD, Assessor.Tier.GOLD)
-        n = sum(1 for _ in iter(lambda: self._one(gold, None), False))
+        n = sum(1 for _ in iter(lambda: self._judge_one(gold, None), False))
         say(f"{n} audited items judged by the gold tier")
 
     def audits_wait(self) -> bool:
@@ -107,7 +107,7 @@ class Simulation:
         waiting = self.campaign.slots.filter(purpose=Slot.Purpose.AUDIT)
         return waiting.exclude(state=Slot.State.DONE).exists()
 
-    def _one(self, assessor: Assessor, who: simulated.SimulatedAssessor | None) -> bool:
+    def _judge_one(self, assessor: Assessor, who: simulated.SimulatedAssessor | None) -> bool:
         held = claim(assessor=assessor).item
         if held is None:
             return False

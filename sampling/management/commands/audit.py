@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *, campaign: str, output: str, **options: Any) -> None:
         with one_error():
             found = find_campaign(campaign)
-            made = _audited(found, options)
+            made = _make_audit(found, options)
         if output == "json":
             self.stdout.write(json.dumps({"audit": audit_json(made) if made else None}, indent=2))
         elif made is None:
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             self.stdout.write(_words(made, found))
 
 
-def _audited(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
+def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
     total = options["total"]
     for name, number in (("--items", options["items"]), ("--total", total)):
         if number is not None and number < 1:

@@ -54,9 +54,9 @@ class Command(BaseCommand):
             if preview:
                 if seed is not None:
                     raise CommandError("a preview has no seed: nothing is drawn")
-                self.stdout.write(_previewed(found, design, output))
+                self.stdout.write(_preview_text(found, design, output))
             else:
-                self.stdout.write(_drawn(found, design, seed, output))
+                self.stdout.write(_draw_text(found, design, seed, output))
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def _design(options: dict[str, Any]) -> Design:
     return Design(**given | {"measure": parse_linear(options["measure"]).name})
 
 
-def _previewed(campaign: Campaign, design: Design, output: str) -> str:
+def _preview_text(campaign: Campaign, design: Design, output: str) -> str:
     shown = preview(campaign=campaign, design=design)
     if output == "json":
         return json.dumps({"design": design.parameters(), **shown.as_json()}, indent=2)
@@ -120,7 +120,7 @@ def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def _drawn(campaign: Campaign, design: Design, seed: int | None, output: str) -> str:
+def _draw_text(campaign: Campaign, design: Design, seed: int | None, output: str) -> str:
     running = Job.objects.filter(
         kind="draw", payload__campaign=str(campaign.pk), state__in=Job.ACTIVE
     ).first()

@@ -29,12 +29,12 @@ class ReuseRequest(StrictSerializer):
     half_width = Finite(min_value=0.0, max_value=1e12, allow_null=True, default=None)
 
     def validate_run(self, run_id: str) -> str:
-        return self._known(run_id)
+        return self._known_run(run_id)
 
     def validate_against(self, run_id: str) -> str:
-        return self._known(run_id) if run_id else ""
+        return self._known_run(run_id) if run_id else ""
 
-    def _known(self, run_id: str) -> str:
+    def _known_run(self, run_id: str) -> str:
         if not self.context["campaign"].collection.runs.filter(run_id=run_id).exists():
             raise serializers.ValidationError(f"the collection has no run {run_id!r}")
         return run_id

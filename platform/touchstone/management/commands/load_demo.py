@@ -145,9 +145,9 @@ class Command(BaseCommand):
             n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
             self._say(f"{n_documents} documents and {n_topics} topics imported")
             self._compute_runs(made, Path(folder))
-            known = self._known(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
+            known = self._known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
             # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
-            known |= {pair: 0 for pair in self._pooled(made) if pair not in known}
+            known |= {pair: 0 for pair in self._pooled_pairs(made) if pair not in known}
             self._import_gold(made, known, Path(folder), "the topics' author")
         return made
 
@@ -164,7 +164,7 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as folder:
             if not files.runs:
                 self._compute_runs(made, Path(folder))
-            known = self._known(read_grades(files), made)
+            known = self._known_grades(read_grades(files), made)
             if files.qrels is not None and known:
                 self._import_gold(made, known, Path(folder), files.qrels.name)
         return made
@@ -181,7 +181,7 @@ class Command(BaseCommand):
         made.runs.update(may_publish=True)  # the demo's own systems made them
         self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
 
-    def _known(self, records: Iterable[QrelRecord], made: Collection) -> dict[tuple[str, str], int]:
+    def _known_grades(self, records: Iterable[QrelRecord], made: Collection) -> dict[tuple[str, str], int]:
         """Return the grades of the topics and documents that the collection has."""
         topics = set(made.topics.values_list("topic_id", flat=True))
         documents = set(made.documents.values_list("doc_id", flat=True))
@@ -191,7 +191,7 @@ class Command(BaseCommand):
             if record.topic_id in topics and record.doc_id in documents
         }
 
-    def _pooled(self, made: Collection) -> set[tuple[str, str]]:
+    def _pooled_pairs(self, made: Collection) -> set[tuple[str, str]]:
         pairs: set[tuple[str, str]] = set()
         for run in made.runs.all():
             rows = top(read_rankings(run.rankings.path), DEPTH)
@@ -221,7 +221,7 @@ class Command(BaseCommand):
         )
         topics = list(made.topics.order_by("topic_id")[:OWN_TOPICS])
         wanted = {topic.topic_id for topic in topics}
-        pooled = {doc_id for topic_id, doc_id in self._pooled(made) if topic_id in wanted}
+        pooled = {doc_id for topic_id, doc_id in self._pooled_pairs(made) if topic_id in wanted}
         Topic.objects.bulk_create(
             Topic(
                 collection=small,
