@@ -24,7 +24,7 @@ def normalise(sizes: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> normalised([1, 3]).tolist()
+    >>> normalise([1, 3]).tolist()
     [0.25, 0.75]
     """
     array = as_nonnegative("sizes", sizes, 1)

@@ -118,7 +118,7 @@ def standardise(features: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> standardised([[0.0, 7.0], [2.0, 7.0]]).tolist()
+    >>> standardise([[0.0, 7.0], [2.0, 7.0]]).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     columns = np.asarray(features, dtype=np.float64)

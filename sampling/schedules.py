@@ -251,7 +251,7 @@ def _minute_words(minutes: tuple[int, ...]) -> str:
 def word_list(words: Iterable[str]) -> str:
     """Return words as a list in a sentence.
 
-    >>> joined(["a", "b", "c"])
+    >>> word_list(["a", "b", "c"])
     'a, b and c'
     """
     *first, last = words

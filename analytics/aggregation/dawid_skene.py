@@ -259,7 +259,7 @@ def posterior_from_matrices(
     these items (docs/methods/derivations/real-judges.md, section 4.2: a good score, a bad calibrator).
 
     >>> good = [[0.9, 0.1], [0.1, 0.9]]
-    >>> found = measured([0, 0, 1], [0, 1, 0], [1, 1, 0], n_items=2, confusion=[good, good])
+    >>> found = posterior_from_matrices([0, 0, 1], [0, 1, 0], [1, 1, 0], n_items=2, confusion=[good, good])
     >>> found.grade.tolist()
     [1, 0]
     """

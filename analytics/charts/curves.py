@@ -163,9 +163,9 @@ def _clip_above(
 ) -> list[tuple[float, float | None]]:
     """Return the points of a line up to the ceiling: above it nothing, and a point where it comes through.
 
-    >>> _below([10, 1000], [3.0, 1.0], 2.0)
+    >>> _clip_above([10, 1000], [3.0, 1.0], 2.0)
     [(10.0, None), (100.0, 2.0), (1000.0, 1.0)]
-    >>> _below([0, 1000], [3.0, 1.0], 2.0, is_logarithmic=False)
+    >>> _clip_above([0, 1000], [3.0, 1.0], 2.0, is_logarithmic=False)
     [(0.0, None), (500.0, 2.0), (1000.0, 1.0)]
     """
     points: list[tuple[float, float | None]] = []

@@ -76,7 +76,7 @@ def printable(text: str) -> str:
 def shorten(text: str, length: int = LABEL_LENGTH) -> str:
     """Return the text, or its two ends where it is too long: what tells names apart is often the end.
 
-    >>> shortened("a-run-with-a-very-long-name-2026-b", 20)
+    >>> shorten("a-run-with-a-very-long-name-2026-b", 20)
     'a-run-with…me-2026-b'
     """
     clean = printable(text)

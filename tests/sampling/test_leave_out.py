@@ -54,7 +54,7 @@ def alone(monkeypatch):
         made.append(problem.target.size)
         return minimise(problem, **options)
 
-    monkeypatch.setattr(sampling.leave_out, "minimised", noticed)
+    monkeypatch.setattr(sampling.leave_out, "minimise", noticed)
     return made
 
 
@@ -103,7 +103,7 @@ def test_where_full_steps_run_away_the_fit_is_made_by_itself(many, monkeypatch):
         fit = minimise(given, **options)
         return fit if given.target.size > 500 else replace(fit, coefficients=-40 * fit.coefficients)
 
-    monkeypatch.setattr(sampling.leave_out, "minimised", far_off)
+    monkeypatch.setattr(sampling.leave_out, "minimise", far_off)
     b, _ = fits_without_each_fold(problem, fold, N_FOLDS)
     assert sum(size > 500 for size in made) == N_FOLDS
     for k in range(N_FOLDS):

@@ -101,7 +101,7 @@ class PairRequest(MeasureRequest):
         return super().validate(sent)
 
 
-def asked(kind: type[serializers.Serializer[Any]], request: Request, campaign: Campaign) -> dict[str, Any]:
+def query_of(kind: type[serializers.Serializer[Any]], request: Request, campaign: Campaign) -> dict[str, Any]:
     """Return what the query asks, or raise the answer that says what is wrong with it."""
     sent = kind(data=request.query_params.dict(), context={"campaign": campaign})
     sent.is_valid(raise_exception=True)
