@@ -3,7 +3,7 @@
     python benchmarks/aggregation.py [--labels 1000000] [--seed 1] [--skip-plain]
 
 250,000 items with four labels each, 2,000 assessors, four grades; an assessor's accuracy for each grade is uniform
-within `--accuracy`, his errors fall as a Dirichlet(1) draw says. Three questions, all in this process and run:
+within `--accuracy`, the errors fall as a Dirichlet(1) draw says. Three questions, all in this process and run:
 
 - seconds of 50 EM iterations, ours and crowd-kit's, and the largest difference of the two posteriors (no prior: the
   models are then the same);

@@ -1,4 +1,4 @@
-"""Pictures for docs/methods/how-it-corrects.md: a judge's confusion matrix, and what three methods make of his grades.
+"""Pictures for docs/methods/how-it-corrects.md: a judge's confusion matrix, and what three methods make of the grades.
 
     .venv/bin/python experiments/how_it_corrects.py --figures docs/images
 

@@ -1,6 +1,6 @@
 """Which item next: the decisions of a claim that need no database.
 
-An assessor stays on a topic as long as it has work for him. Within a topic every slot has a random position, and each
+An assessor stays on a topic as long as it has work for them. Within a topic every slot has a random position, and each
 claim starts to look at a random one: the order of presentation tells nothing, and no two assessors share it.
 
 Gold checks must not be told from other items by anything an assessor can see (Checco et al., HCOMP 2018: colluders

@@ -1,4 +1,4 @@
-"""Every address x every kind of person x what is his, somebody else's, or nowhere.
+"""Every address x every kind of person x what is their own, somebody else's, or nowhere.
 
 The addresses are those of the resolver: one that `AUDIENCE` does not name fails. What belongs to others must look like
 what does not exist, to the letter; so must everything to those whose role has no business there.

@@ -52,7 +52,7 @@ def majority(
 ) -> Aggregation | Refusal:
     """Return vote shares as posterior; `tied` tells where votes are equal. Nothing is fitted.
 
-    Its confusion matrices compare each assessor with the vote that he is part of, and are too kind for that.
+    Its confusion matrices compare each assessor with a vote that includes their own, and are too kind for that.
 
     >>> found = majority([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2)
     >>> found.grade.tolist(), found.is_tied.tolist()
@@ -96,7 +96,7 @@ def dawid_skene(
 ) -> Aggregation | Refusal:
     """Return the fit of one confusion matrix an assessor.
 
-    Assumption: given an item's true grade, assessors err independently, each by a matrix of his own that is the same
+    Assumption: given an item's true grade, assessors err independently, each by a matrix of their own that is the same
     for all items of the grade. Real judges err together on hard items: the posterior is then too sure, and the
     matrices from it are biased (docs/methods/derivations/real-judges.md, section 4.2).
 
@@ -178,7 +178,7 @@ def one_coin(
     """Return the fit of one accuracy an assessor, errors going to the other grades evenly.
 
     Assumption: as `dawid_skene`, and that an assessor errs alike on all grades and in all directions. `prior` is a
-    number: labels added to his right ones, and as many to his wrong ones. Plain EM, from the vote share.
+    number: labels added to the assessor's right ones, and as many to the wrong ones. Plain EM, from the vote share.
     Sources: A. P. Dawid and A. M. Skene (1979) with tied cells; Y. Zhang, X. Chen, D. Zhou, M. Jordan (2016), 4.
     """
     check_stop(tolerance, most_iterations)

@@ -1,7 +1,7 @@
 """Assessors who tell the truth or do not look: a model in the manner of MACE.
 
-With probability theta an assessor gives the true grade; else he spams: he gives a grade from a distribution of his
-own that has nothing to do with the item. So P(given l | true t) = theta [l = t] + (1 - theta) xi(l).
+With probability theta an assessor gives the true grade; otherwise they spam: the grade comes from a distribution
+of their own that has nothing to do with the item. So P(given l | true t) = theta [l = t] + (1 - theta) xi(l).
 Source: D. Hovy, T. Berg-Kirkpatrick, A. Vaswani, E. Hovy: Learning Whom to Trust with MACE (2013). They take the grades
 as equally frequent and average over parameters; here the prevalence is estimated, and the most likely parameters are.
 """
@@ -30,7 +30,7 @@ from analytics.estimation.estimators import Floats, Refusal, finite
 
 @dataclass(frozen=True, kw_only=True)
 class SpammerAggregation(Aggregation):
-    """`trust[assessor]` is theta, the share of honest labels; `spam[assessor, grade]` what he gives otherwise."""
+    """`trust[assessor]` is theta, the share of honest labels; `spam[assessor, grade]` how the others fall."""
 
     trust: Floats
     spam: Floats
@@ -81,7 +81,7 @@ def spammers(
 ) -> SpammerAggregation | Refusal:
     """Return the fit of the model above: one theta and one distribution xi an assessor.
 
-    Assumption: whether an assessor looks at an item does not depend on the item, and he who looks never errs.
+    Assumption: whether an assessor looks at an item does not depend on the item, and whoever looks never errs.
     `prior` is a number: honest labels, spam labels, and spam labels of every grade that each assessor counts
     beforehand. Plain EM; the start is the vote share, half of everybody's labels honest.
     """

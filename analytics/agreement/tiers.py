@@ -165,7 +165,7 @@ def scott_pi(table: ArrayLike, *, n: int | None = None) -> Kappa | Refusal:
 
 
 def cohen_kappa(table: ArrayLike, *, n: int | None = None) -> Kappa | Refusal:
-    """Return Cohen's kappa: each judge keeps his own label distribution, P(E) = sum row_c column_c / N^2.
+    """Return Cohen's kappa: each judge keeps their own label distribution, P(E) = sum row_c column_c / N^2.
 
     Null variance [P(E) + P(E)^2 - sum row_c column_c (row_c + column_c)]/(N (1 - P(E))^2), in shares.
 

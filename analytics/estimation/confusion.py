@@ -208,8 +208,8 @@ def drift_p_values(
 ) -> Floats:
     """Return per assessor the p-value of "errs alike at all times", from gold checks; NaN where they tell nothing.
 
-    Within every true grade the order of time is compared with two scores of each answer: the grade given (does he
-    become milder?) and whether it is right (does he become careless?). Summed over true grades these have, if time
+    Within every true grade the order of time is compared with two scores of each answer: the grade given (does the
+    assessor become milder?) and whether it is right (or careless?). Summed over true grades these have, if time
     does not matter, mean 0 and the covariance of a random order; the statistic is their quadratic form, chi-squared
     with as many degrees of freedom as the covariance has rank. Steady change is found best; ups and downs are not.
     NaN below ten answers, or where all answers of each grade are alike.

@@ -93,7 +93,7 @@ def _assembled(campaign: Campaign, reading: Reading) -> CampaignArrays:
 
 
 def _people(campaign: Campaign, known: People | None = None) -> People:
-    """Return the campaign's assessors; those that are known unless somebody came, or changed his tier."""
+    """Return the campaign's assessors; those that are known unless somebody joined or changed tier."""
     known_by = list(campaign.assessors.order_by("pk").values_list("pk", "tier"))
     if known is not None and known.known_by == known_by:
         return known

@@ -34,7 +34,7 @@ def over_assigned(given: Iterable[Given], limit: int = JUDGMENTS_PER_ITEM) -> in
 
 
 def repeated(given: Iterable[Given]) -> int:
-    """Return how often an assessor was given an item that he had been given before."""
+    """Return how often an assessor was given an item that they had been given before."""
     return sum(n - 1 for n in Counter(given).values())
 
 

@@ -126,7 +126,7 @@ def inverse_variance_mean(
     """Return the mean of per-assessor corrected values, weighted by 1/variance.
 
     Assumption: every assessor's items are a random sample of the same items, and the estimates are independent
-    (each assessor has an audit of his own). If assignment depends on the item, every assessor estimates
+    (each assessor has an audit of their own). If assignment depends on the item, every assessor estimates
     another number and the mean is biased: refused unless
     `random_assignment` was recorded. Weights are estimated, which the variance ``1/sum(1/V)`` leaves out.
     Source: docs/methods/derivations/noise-correction.md, section 3.7.

@@ -54,7 +54,7 @@ class Grade(models.Model):
 
 class CampaignQuerySet(models.QuerySet["Campaign"]):
     def visible_to(self, user: User) -> "CampaignQuerySet":
-        """Return what a manager or researcher may see: not deleted, of a collection that he may see."""
+        """Return what a manager or researcher may see: not deleted, of a collection that they may see."""
         return self.filter(deleted_at=None, collection__in=Collection.objects.visible_to(user))
 
 
@@ -211,7 +211,7 @@ class AssessorQuerySet(models.QuerySet["Assessor"]):
 
 
 class Assessor(models.Model):
-    """Whoever judges in a campaign, human or machine, with the trust he has there."""
+    """Whoever judges in a campaign, human or machine, with the trust they have there."""
 
     class Tier(models.TextChoices):
         GOLD = "gold"

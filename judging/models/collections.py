@@ -11,7 +11,7 @@ from touchstone.models import User
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
     def visible_to(self, user: User) -> "CollectionQuerySet":
-        """Return what a manager or researcher may see: not deleted, and open to all or with him among its members."""
+        """Return what a manager or researcher may see: not deleted, and open to all or with them among its members."""
         return self.filter(deleted_at=None).open_to(user)
 
     def open_to(self, user: User) -> "CollectionQuerySet":
@@ -48,7 +48,7 @@ class Collection(models.Model):
 
 
 class CollectionMember(models.Model):
-    """Who may see a restricted collection; what he may do there, his role says."""
+    """Who may see a restricted collection; what they may do there depends on their role."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="members")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -230,7 +230,7 @@ class Adjudication(models.Model):
 
 
 class Message(models.Model):
-    """What a manager tells an assessor; he sees it on his pages until he says that he has read it."""
+    """A manager's message to an assessor; it stays on their pages until they mark it as read."""
 
     assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="messages")
     sender = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

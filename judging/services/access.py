@@ -69,7 +69,7 @@ OF_ONE_PERSON = ("release", "run-upload")
 
 
 def visible_jobs(user: User) -> QuerySet[Job]:
-    """Return the jobs whose payload names what the user may see; if it names nothing, those he queued himself."""
+    """Return the jobs whose payload names what the user may see; if it names nothing, those they queued themselves."""
     if not user.may_research:
         return Job.objects.none()
     named = {
@@ -89,7 +89,7 @@ def visible_jobs(user: User) -> QuerySet[Job]:
 
 
 def stoppable_jobs(user: User) -> QuerySet[Job]:
-    """Return the jobs that the user may stop: a manager those he sees; another's release or run no researcher stops."""
+    """Return the jobs that the user may stop. No researcher stops another's release or upload of a run."""
     found = visible_jobs(user)
     return found if user.may_manage else found.exclude(~Q(requested_by=user), kind__in=OF_ONE_PERSON)
 

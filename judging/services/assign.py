@@ -66,7 +66,7 @@ def assessor_of(*, user: Any, campaign_id: uuid.UUID) -> Assessor:
 
 
 def claim(*, assessor: Assessor, n: int = 1) -> Claim:
-    """Lease up to n items to the assessor; those he holds come first: two tabs and a reload see the same."""
+    """Lease up to n items to the assessor; those they hold come first: two tabs and a reload see the same."""
     return claim_as(user_id=assessor.user_id, campaign_id=assessor.campaign_id, n=n)
 
 
@@ -137,7 +137,7 @@ def revise(
         known = _answered_before(facts, sent)
         if known is not None:
             return known
-        # Late work is kept, but nobody rewrites what he judged after he was paused.
+        # Late work is kept, but nobody rewrites a judgment after being paused.
         _check_may_judge(facts)
         _check_sent(facts, sent)
         if facts.latest_sequence is None:
@@ -286,7 +286,7 @@ def _store(sql: str, facts: AssessorContext, sent: SubmittedJudgment, **more: An
     }
     parameters = {
         **fields,
-        # What somebody sends after he was suspended is kept, but fills no slot.
+        # What somebody sends after being suspended is kept, but fills no slot.
         "counts": facts.status == Assessor.Status.ACTIVE,
         "purposes": FILLS.get(facts.tier, ["judge", "check"]),
         **more,
@@ -346,7 +346,7 @@ def _claim_parameters(facts: AssessorContext, n: int, purpose: str) -> dict[str,
         "n": n,
         "topic": facts.topic,
         "purpose": purpose,
-        # Nobody is checked while he audits.
+        # Nobody is checked while auditing.
         "check_rate": facts.gold_check_rate if is_ordinary else 0.0,
         "is_ordinary": is_ordinary,
         "k": facts.judgments_per_item,
@@ -368,7 +368,7 @@ def _take(sql: str, parameters: dict[str, Any]) -> tuple[list[LeasedItem], bool]
 
 
 def _topics(facts: AssessorContext, parameters: dict[str, Any]) -> Iterator[int | None]:
-    """Yield where to look: the topic at hand, then those given to him first, then round from the one at hand."""
+    """Yield where to look: the topic at hand, then those given to them first, then round from the one at hand."""
     yield facts.topic
     if facts.has_first_topics:
         for row in _rows(TopicRow, statements.TOPICS_GIVEN_FIRST, parameters):

@@ -114,7 +114,7 @@ def add_by_username(
 
 
 def set_status(*, assessor: Assessor, status: str, actor: User | None) -> None:
-    """Pause or resume an assessor; his judgments stay, and what he has open goes back at once."""
+    """Pause or resume an assessor; their judgments stay, and open leases go back at once."""
     with transaction.atomic():
         lock_requests(assessor)  # else one in flight might lease what is released here
         Assessor.objects.filter(pk=assessor.pk).update(status=status)
@@ -148,7 +148,7 @@ def set_assessor_rules(
     first_topics: Iterable[Topic],
     actor: User | None,
 ) -> None:
-    """Say how much the assessor may judge, for which team, and which topics he gets before all others."""
+    """Say how much the assessor may judge, for which team, and which topics they get before all others."""
     with transaction.atomic():
         Assessor.objects.filter(pk=assessor.pk).update(quota=quota, team=team)
         assessor.first_topics.set(first_topics)

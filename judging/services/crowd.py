@@ -212,7 +212,7 @@ def own_code(campaign: Campaign, assessor_id: int) -> str:
 def whose_codes(*, campaign: Campaign, codes: Iterable[str]) -> list[tuple[str, Participant | None]]:
     """Return beside each code the participant it belongs to; None: it is nobody's, so somebody made it up.
 
-    Compared with the codes of all participants, done or not: a code is checked by whom it names, and by his work.
+    Compared with the codes of all participants, done or not: a code is checked by whom it names, and by their work.
     """
     participants = {
         _plain(own_code(campaign, row.assessor_id)): row

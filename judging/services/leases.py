@@ -29,7 +29,7 @@ UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs =
 
 
 def lock_requests(assessor: Assessor) -> None:
-    """Wait for the person's request in flight, and let the next one wait: always before his rows are locked."""
+    """Wait for the person's request in flight, and let the next one wait: always before their rows are locked."""
     with connection.cursor() as cursor:
         cursor.execute(statements.LOCK, {"kind": ASSESSOR_LOCK, "user": assessor.user_id})
 
@@ -81,8 +81,8 @@ def extend(*, assessor: Assessor, tokens: Sequence[uuid.UUID]) -> list[uuid.UUID
 def requeue(*, assessor: Assessor, actor: User | None) -> int:
     """Have the assessor's judgments made again by others; return how many.
 
-    His rows stay. The slots they filled become void, and new ones of the same number want the judgments. What he
-    answered on gold checks stays in force: it says how he judges.
+    Their rows stay. The slots they filled become void, and new ones of the same number want the judgments. What they
+    answered on gold checks stays in force: it says how they judge.
     """
     with transaction.atomic():
         lock_requests(assessor)

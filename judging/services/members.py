@@ -1,4 +1,4 @@
-"""Who may see a restricted collection. Nobody shuts himself out: whoever sets the members is one of them."""
+"""Who may see a restricted collection. Nobody shuts themselves out: whoever sets the members is one of them."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What managers tell assessors: short texts that stay on the assessor's pages until he says that he has read them."""
+"""What managers tell assessors: short texts that stay on the assessor's pages until they mark them as read."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ MOST_SHOWN = 20
 
 
 def send(*, assessor: Assessor, text: str, sender: User) -> Message:
-    """Tell an assessor something; only managers who see his campaign do."""
+    """Tell an assessor something; only managers who see their campaign do."""
     text = text.replace("\r\n", "\n").strip()
     if not 1 <= len(text) <= LONGEST:
         raise MessageUnfit
@@ -29,7 +29,7 @@ def send(*, assessor: Assessor, text: str, sender: User) -> Message:
 
 
 def unread(*, user: User, campaign: Campaign | None = None) -> Sequence[Message]:
-    """Return what the user has not said to have read, the oldest first, of all his campaigns or of one."""
+    """Return the user's unread messages, the oldest first, of all campaigns or of one."""
     rows = messages_to(user=user).filter(read_at=None)
     if campaign is not None:
         rows = rows.filter(assessor__campaign=campaign)

@@ -102,7 +102,8 @@ worked AS (
 SELECT id, slot_id, created_at FROM stored
 """
 
-# The slot of this item that he holds, by this lease, expired or not, or by a newer one; else a free one of the item.
+# The slot of this item that the assessor holds, by this lease, expired or not, or by a newer one; else a free one
+# of the item.
 STORE_GRADE = """
 WITH filled AS (
   UPDATE judging_slot SET state = 'done', lease_until = NULL
@@ -128,7 +129,7 @@ STORE_REVISION = "WITH " + _INSERT.format(slot="%(slot)s::bigint")
 
 # -- claim -----------------------------------------------------------------------------------------------------
 
-# A slot this assessor may have: nobody's, or its lease has expired; and he has nothing to do with its item yet.
+# A slot this assessor may have: nobody's, or its lease has expired; and they have nothing to do with its item yet.
 # OFFSET 0 and "+ 0" keep these two a look at one item each: else they would read all that the assessor ever judged.
 _FREE = """(state = 'open' OR lease_until < clock_timestamp())
      AND NOT EXISTS (SELECT FROM judging_slot t
@@ -138,7 +139,7 @@ _FREE = """(state = 'open' OR lease_until < clock_timestamp())
 _NOT_KEPT_FROM_HIM = """NOT EXISTS (SELECT 1 FROM judging_campaigntopic k WHERE k.campaign_id = %(campaign)s
                       AND k.topic_id = {topic} AND k.team NOT IN ('', %(team)s))"""
 
-# What he holds comes back first, its lease renewed, expired or not, unless somebody else got it meanwhile: an
+# What they hold comes back first, its lease renewed, expired or not, unless somebody else got it meanwhile: an
 # ordinary item and a check that were left open behave alike.
 _HELD = """
 WITH held AS (

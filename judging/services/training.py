@@ -150,7 +150,7 @@ def grant_attempt(*, assessor: Assessor, user: User) -> None:
 
 @dataclass(frozen=True)
 class Training:
-    """Where an assessor stands: the attempt at hand, what he answered in it, which item comes next."""
+    """Where an assessor stands: the attempt at hand, the answers in it, which item comes next."""
 
     attempt: int
     items: list[TrainingItem]  # in the order of this attempt

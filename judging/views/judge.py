@@ -94,14 +94,14 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 def _completion(assessor: Assessor) -> dict[str, str] | None:
-    """Return where a crowd market's participant gets his completion code."""
+    """Return where a crowd market's participant gets their completion code."""
     if not hasattr(assessor, "participant"):
         return None
     return {"url": reverse("judging:complete", args=[assessor.campaign_id])}
 
 
 def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Everything the assessor said in the campaign, as CSV: his own data, and nothing about what it was for."""
+    """Everything the assessor said in the campaign, as CSV: their own data, and nothing about what it was for."""
     assessor = _assessor(request, campaign_id)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="my-judgments.csv"'

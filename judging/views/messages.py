@@ -1,4 +1,4 @@
-"""What managers tell an assessor, on his pages until he says that he has read it."""
+"""Messages of managers to an assessor, on the assessor's pages until marked as read."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect

@@ -1,4 +1,4 @@
-"""A person's own account: keys for programs that work in his name."""
+"""A person's own account: keys for programs that work in their name."""
 
 from typing import Any
 

@@ -192,7 +192,7 @@ def pair_utility(measure: Measure[Pairs], gain_above: ArrayLike, gain_below: Arr
 
     Swaps and wSwaps: 1 where the lower document deserves the higher place; equal gains are no swap. AP: 1 where
     both documents are relevant; pass gains of 0 and 1 (`sampling.measures.families.grade_gains` of a binary measure). A
-    judge who is shown both documents may give the answer himself.
+    judge who is shown both documents may give the answer directly.
 
     Raises
     ------

@@ -102,7 +102,7 @@ def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda
 def _lock(campaign_id: object, topic_ids: Sequence[str]) -> None:
     """Wait until nobody else lays these topics out: two could make the same items, or a check of what one has drawn.
 
-    However long that takes. Always in one order, so that nobody waits for one who waits for him.
+    However long that takes. Always in one order, so that no two jobs wait for each other.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL lock_timeout = 0")

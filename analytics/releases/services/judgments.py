@@ -60,7 +60,7 @@ GRADES: dict[str, Any] = {"item": pl.Int32, "place": pl.Int32, "grade": pl.Int8,
 
 @dataclass(frozen=True)
 class Person:
-    """An assessor as a release names him."""
+    """An assessor as a release names them."""
 
     key: int
     name: str

@@ -227,7 +227,7 @@ def _estimates(computation: Computation) -> Iterator[dict[str, Any]]:
 
 
 def write_confusions(folder: Folder, computation: Computation | None, pseudonyms: Mapping[int, str]) -> int:
-    """Write confusion.json, a matrix a line; an assessor is named as the release names him."""
+    """Write confusion.json, a matrix a line; assessors bear the release's pseudonyms."""
     rows = []
     for row in ConfusionEstimate.objects.filter(computation=computation) if computation is not None else ():
         name = pseudonyms[row.assessor_id] if row.assessor_id is not None else None

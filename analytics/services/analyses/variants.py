@@ -133,7 +133,7 @@ def with_labels(arrays: CampaignArrays, kept: Bools) -> CampaignArrays:
 
 
 def without_assessor(arrays: CampaignArrays, assessor: int) -> CampaignArrays:
-    """Return the arrays without what one assessor (his place among them) judged: labels, and gold checks."""
+    """Return the arrays without what one assessor (by their place among them) judged: labels, and gold checks."""
     left = with_labels(arrays, arrays.label_assessor != assessor)
     checks = arrays.check_assessor != assessor
     return replace(

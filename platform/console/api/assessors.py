@@ -207,7 +207,7 @@ class AssessorStatus(APIView):
         examples=[OpenApiExample("usual", value={"status": "active"}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Pause or resume the assessor. His judgments stay; what he holds goes back at once."""
+        """Pause or resume the assessor. Their judgments stay; what they hold goes back at once."""
         row = _assessor(campaign_id, assessor_id)
         sent = StatusRequest(data=request.data)
         sent.is_valid(raise_exception=True)
@@ -226,7 +226,7 @@ class AssessorRequeue(APIView):
         examples=[OpenApiExample("usual", value={"confirmation": "{assessor_name}"}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Have all his judgments made again by others; the confirmation is his user name. His rows stay."""
+        """Have all their judgments made again by others; the confirmation is their user name. Their rows stay."""
         row = _assessor(campaign_id, assessor_id)
         if confirmation_in(request) != row.user.get_username():
             raise ConfirmationWrong
@@ -234,7 +234,7 @@ class AssessorRequeue(APIView):
 
 
 class AssessorMessages(generics.ListAPIView[Message]):
-    """What the assessor was told, the newest first, and when he said that he has read it."""
+    """The messages to the assessor, the newest first, and when they were marked as read."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = MessageAnswer
@@ -260,7 +260,7 @@ class AssessorMessages(generics.ListAPIView[Message]):
         ],
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Tell the assessor something; he sees it on his pages until he says that he has read it."""
+        """Send the assessor a message; it stays on their pages until they mark it as read."""
         row = _assessor(campaign_id, assessor_id)
         sent = MessageRequest(data=request.data)
         sent.is_valid(raise_exception=True)

@@ -172,7 +172,7 @@ class CollectionMembers(APIView):
         examples=[OpenApiExample("usual", value={"is_restricted": True, "members": []}, request_only=True)],
     )
     def put(self, request: Request, collection_id: uuid.UUID) -> Response:
-        """Say who the members are. You stay one: nobody shuts himself out."""
+        """Say who the members are. You stay one: nobody shuts themselves out."""
         sent = MembersRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         set_members(

@@ -123,7 +123,7 @@ class JudgmentLog(generics.ListAPIView[Judgment]):
         operation_id="judgment_log_list",
         tags=["judgments"],
         parameters=[
-            OpenApiParameter("assessor", str, description="As the rows call him."),
+            OpenApiParameter("assessor", str, description="As the rows call them."),
             OpenApiParameter("topic_id", str, description="Only judgments about this topic."),
             OpenApiParameter("doc_id", str, description="Only judgments of this document."),
         ],

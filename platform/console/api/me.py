@@ -1,4 +1,4 @@
-"""What concerns an assessor himself, for programs: his campaigns, consent, training, end of work, messages.
+"""An assessor's own campaigns, consent, training, end of work, messages.
 
 Nothing here tells a gold check from any other item, and nothing says how much work is left.
 """

@@ -152,7 +152,7 @@ class Trainees(APIView):
 
     @extend_schema(operation_id="trainees_list", tags=TAGS, responses=TraineesAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Everybody who has to pass the training, and where he stands."""
+        """Everybody who has to pass the training, and where they stand."""
         row = _campaign(campaign_id)
         found = training.trainees(campaign=row) if row.training_items.exists() else []
         shown = TraineesAnswer({"n_trainees": len(found), "trainees": found[:MOST_TRAINEES]})

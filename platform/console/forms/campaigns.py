@@ -152,7 +152,7 @@ class CampaignForm(CampaignTexts):
         labels = CAMPAIGN_LABELS
 
     def __init__(self, *arguments: Any, user: User, **named: Any) -> None:
-        """`user` makes it: only what he may see can be judged."""
+        """`user` makes it: only what they may see can be judged."""
         super().__init__(*arguments, **named)
         field = self.fields["collection"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 (it is one)

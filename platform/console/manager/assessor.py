@@ -1,4 +1,4 @@
-"""The manager's page of one assessor: how he grades, what he said, under which rules, and having it all made again."""
+"""The manager's page of one assessor: grades, comments, rules, and having the judgments made again."""
 
 import uuid
 from typing import Any
@@ -66,7 +66,7 @@ def requeue(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> H
 @require_POST
 @managers_only
 def send_message(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> HttpResponse:
-    """Tell the assessor something; it stays on his pages until he says that he has read it."""
+    """Send the assessor a message; it stays on their pages until they mark it as read."""
     person = _assessor(campaign_id, assessor_id)
     form = MessageForm(request.POST)
     if not form.is_valid():

@@ -88,7 +88,7 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
 def _with_etag(answer: HttpResponseBase, etag: str) -> HttpResponseBase:
     answer["ETag"] = etag
     answer["Accept-Ranges"] = "bytes"
-    # Whoever may read it may change; what he has read stays what it is.
+    # Whoever may read it may change; what was read stays what it is.
     answer["Cache-Control"] = "private, no-cache"
     return answer
 
