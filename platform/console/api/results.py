@@ -169,7 +169,7 @@ def _comparison(row: Campaign, measure: str, run: Any, against: Any) -> dict[str
 
 
 class RankingRequest(MeasureRequest):
-    method = MethodField(ranked_methods(), default=REPORTED.key)
+    method = MethodField(ranked_methods, default=REPORTED.key)
 
 
 class RankingView(APIView):

@@ -1,6 +1,6 @@
 """The answers: every field by name, nothing that is not listed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -75,10 +75,10 @@ NUMBERS = (
 
 
 class MethodField(serializers.ChoiceField):
-    """One of the methods of estimation, by its key."""
+    """One of the methods of estimation, by its key; the table is read anew by each serializer."""
 
-    def __init__(self, methods: Iterable[Method] | None = None, **options: Any) -> None:
-        super().__init__(choices(methods), **options)
+    def __init__(self, methods: Callable[[], Iterable[Method]] | None = None, **options: Any) -> None:
+        super().__init__(choices(methods() if methods else None), **options)
 
 
 class EstimateAnswer(serializers.ModelSerializer[Estimate]):
