@@ -50,8 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Under `--fast`, leave out every file that needs a server, before it is imported."""
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    """Under `--fast`, leave out every file that needs a server, and folders of such files, before they are imported."""
+    is_test = collection_path.is_dir() or collection_path.match("test_*.py")
     return True if config.getoption("fast") and is_test and needs_server(collection_path) else None
 
 

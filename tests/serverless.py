@@ -4,6 +4,8 @@
 """
 
 import ast
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -15,51 +17,61 @@ SERVER_MARKS = frozenset({"django_db", "browser"})
 SERVER_MODULES = frozenset({"touchstone.embedded", "playwright", "playwright.sync_api"})
 
 
-def imported_modules(tree: ast.Module) -> set[str]:
-    """Return the dotted names that the file imports, at any depth; `from a import b` is both `a` and `a.b`."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return names
+@dataclass(frozen=True)
+class Words:
+    """What a file names: arguments and whole texts (where fixtures stand), attributes (marks), imported modules."""
+
+    fixtures: frozenset[str]
+    attributes: frozenset[str]
+    modules: frozenset[str]
+
+    @property
+    def is_of_a_server(self) -> bool:
+        return bool(
+            SERVER_FIXTURES & self.fixtures or SERVER_MARKS & self.attributes or SERVER_MODULES & self.modules
+        )
 
 
-def uses_server(tree: ast.Module) -> bool:
-    """Return whether the file itself names a fixture, a mark or a module that starts a server or a browser."""
-    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    marks = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return bool(
-        SERVER_FIXTURES & arguments
-        or SERVER_FIXTURES & {text for text in texts if isinstance(text, str)}
-        or SERVER_MARKS & marks
-        or SERVER_MODULES & imported_modules(tree)
-    )
+@cache
+def words_of(path: Path) -> Words:
+    """Return what the file names, at any depth; `from a import b` is both `a` and `a.b`."""
+    fixtures: set[str] = set()
+    attributes: set[str] = set()
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.arg(arg=name) | ast.Constant(value=str(name)):
+                fixtures.add(name)
+            case ast.Attribute(attr=name):
+                attributes.add(name)
+            case ast.Import(names=aliases):
+                modules.update(alias.name for alias in aliases)
+            case ast.ImportFrom(module=str(module), names=aliases):
+                modules.update([module, *(f"{module}.{alias.name}" for alias in aliases)])
+    return Words(frozenset(fixtures), frozenset(attributes), frozenset(modules))
 
 
-def files_behind(path: Path, tree: ast.Module, tests: Path) -> list[Path]:
+def files_behind(path: Path, tests: Path) -> list[Path]:
     """Return the files of the tests that this one rests on: modules it imports, and conftest.py of its folders.
 
     The conftest.py of all tests is left out: its fixtures start servers only where a test asks for them.
     """
-    modules = [tests / f"{name}.py" for name in imported_modules(tree) if "." not in name]
+    modules = [tests / f"{name}.py" for name in words_of(path).modules if "." not in name]
     folders = [folder for folder in path.parents if folder.is_relative_to(tests) and folder != tests]
     return [file for file in [*modules, *(folder / "conftest.py" for folder in folders)] if file.exists()]
 
 
 def needs_server(path: Path, tests: Path = TESTS) -> bool:
-    """Return whether the test file, or one it rests on, uses a server or a browser."""
+    """Return whether the test file, or one it rests on, uses a server or a browser; of a folder, whether all do."""
+    if path.is_dir():
+        return all(needs_server(file, tests) for file in path.rglob("test_*.py"))
     seen: set[Path] = set()
     waiting = [path]
     while waiting:
         file = waiting.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        tree = ast.parse(file.read_text())
-        if uses_server(tree):
-            return True
-        waiting += files_behind(file, tree, tests)
+        if file not in seen:
+            seen.add(file)
+            if words_of(file).is_of_a_server:
+                return True
+            waiting += files_behind(file, tests)
     return False

@@ -41,6 +41,7 @@ def test_a_file_needs_the_server_of_what_it_imports_and_of_its_folder(tmp_path: 
     )
     folder = tmp_path / "b"
     assert needs_server(files(folder, app__test_it="", app__conftest=server), folder)
+    assert needs_server(folder / "app", folder)
     # The conftest.py of all tests has the servers' fixtures, and a file beside it need not use them.
     assert not needs_server(files(tmp_path / "c", test_it="", conftest=server, other=server), tmp_path / "c")
 
@@ -54,6 +55,7 @@ def test_the_real_files_are_told_apart() -> None:
     assert needs_server(TESTS / "test_journey.py")
     assert needs_server(TESTS / "judging" / "test_contract.py")
     assert not needs_server(TESTS / "sampling" / "test_designs.py")
+    assert not needs_server(TESTS / "sampling")
     assert not needs_server(TESTS / "judging" / "test_trec.py")
 
 
