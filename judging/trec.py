@@ -1,11 +1,11 @@
-"""Read and write the files the field uses: qrels, qrels_jg, prels, run lines, crowd labels; topics too.
+"""Read the files the field uses: qrels, qrels_jg, prels, run lines, crowd labels; topics too.
 
 Readers take a path or a binary stream and a name for messages, stream their file and raise `TrecFormatError`.
 """
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -26,7 +26,6 @@ from judging.topics import TopicRecord, read_topics
 __all__ = [
     "JudgmentRecord", "Limits", "PrelRecord", "QrelRecord", "RunRecord", "TopicRecord", "TrecFormatError",
     "open_text", "read_crowd_labels", "read_prels", "read_qrels", "read_qrels_jg", "read_topics",
-    "write_prels", "write_qrels", "write_qrels_jg", "write_run",
 ]  # fmt: skip
 
 MIN_GRADE, MAX_GRADE = -127, 127
@@ -267,54 +266,3 @@ def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False
             what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
             row.fail(blamed, f"{what} is there twice (first on line {before})")
         yield JudgmentRecord(topic_id, doc_id, assessor, int(label))
-
-
-def _token(value: str, what: str) -> str:
-    """Return an id that can be written as one column, or raise."""
-    if not value or any(character.isspace() for character in value) or CONTROL.search(value):
-        raise ValueError(f"{what} must be one word to be written in a TREC file, not {value!r}")
-    return value
-
-
-def _grade(value: int) -> int:
-    if not MIN_GRADE <= value <= MAX_GRADE:
-        raise ValueError(f"grade must be in {MIN_GRADE}..{MAX_GRADE} to be written in qrels, not {value}")
-    return value
-
-
-def write_qrels(records: Iterable[QrelRecord]) -> Iterator[str]:
-    """Return the lines ``topic 0 document grade``, each with its line end.
-
-    >>> list(write_qrels([QrelRecord("301", "FT911-3", 1)]))
-    ['301 0 FT911-3 1\\n']
-    """
-    for record in records:
-        pair = f"{_token(record.topic_id, 'topic id')} 0 {_token(record.doc_id, 'document id')}"
-        yield f"{pair} {_grade(record.grade)}\n"
-
-
-def write_qrels_jg(records: Iterable[JudgmentRecord]) -> Iterator[str]:
-    """Return the lines ``topic assessor document grade``, each with its line end."""
-    for record in records:
-        topic_id, assessor = _token(record.topic_id, "topic id"), _token(record.assessor, "assessor")
-        yield f"{topic_id} {assessor} {_token(record.doc_id, 'document id')} {_grade(record.grade)}\n"
-
-
-def write_prels(records: Iterable[PrelRecord]) -> Iterator[str]:
-    """Return the lines ``topic document grade method probability``; the probability reads back exactly."""
-    for record in records:
-        probability = record.inclusion_probability
-        if not 0 < probability <= 1:
-            raise ValueError(f"inclusion probability must be in (0, 1], not {probability}")
-        pair = f"{_token(record.topic_id, 'topic id')} {_token(record.doc_id, 'document id')}"
-        yield f"{pair} {_grade(record.grade)} {record.method} {float(probability)!r}\n"
-
-
-def write_run(records: Iterable[RunRecord], run_tag: str) -> Iterator[str]:
-    """Return the lines ``topic Q0 document rank score tag``; the score reads back exactly."""
-    tag = _token(run_tag, "run tag")
-    for record in records:
-        if not math.isfinite(record.score):
-            raise ValueError(f"score must be finite, not {record.score}")
-        pair = f"{_token(record.topic_id, 'topic id')} Q0 {_token(record.doc_id, 'document id')}"
-        yield f"{pair} {record.rank} {float(record.score)!r} {tag}\n"

@@ -6,6 +6,7 @@ import pytest
 
 from analytics.aggregation.rules import aggregation_keys
 from analytics.methods import METHODS
+from analytics.services.exports import export_keys
 from analytics.services.label_classes import LABELS
 from judging.label_aggregation import label_score_keys
 from sampling.measures.registry import FAMILIES
@@ -31,6 +32,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
+    "exports": (export_keys, "qrels qrels_jg prels"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }
 

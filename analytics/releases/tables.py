@@ -1,10 +1,9 @@
-"""Tables as text and Parquet: JSON Lines, the TREC lines, columnar twins. The same rows make the same bytes."""
+"""Tables as text and Parquet: JSON Lines, BEIR's qrels, columnar twins. The same rows make the same bytes."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
@@ -45,7 +44,6 @@ ITEMS: dict[str, Any] = {
     "audited": pl.Boolean,
     "audit_grade": pl.Int16,
 }  # and prediction_<n>; with replacement single_<batch> and times_<batch>
-DRAWN_METHOD = 1  # the prels code of a pair drawn with the probability on its line
 
 
 def write_json_lines(rows: pl.DataFrame, stream: BinaryIO) -> None:
@@ -54,42 +52,12 @@ def write_json_lines(rows: pl.DataFrame, stream: BinaryIO) -> None:
         part.write_ndjson(stream)
 
 
-def write_words(rows: pl.DataFrame, stream: BinaryIO) -> None:
-    """Write the columns of each row parted by spaces, as TREC files are; nothing is quoted, ids hold no space."""
-    rows.write_csv(stream, include_header=False, separator=" ", quote_style="never")
-
-
-def write_qrels(items: pl.DataFrame, stream: BinaryIO) -> None:
-    """Write ``topic 0 document grade`` of the items that have a grade."""
-    graded = items.filter(pl.col("grade").is_not_null())
-    write_words(graded.select("topic_id", pl.lit(0), "doc_id", "grade"), stream)
-
-
-def write_qrels_jg(judgments: pl.DataFrame, stream: BinaryIO) -> None:
-    """Write ``topic assessor document grade`` of the judgments that count."""
-    counted = judgments.filter("counted")
-    write_words(counted.select("topic_id", "assessor", "doc_id", "grade"), stream)
-
-
-def write_prels(items: pl.DataFrame, stream: BinaryIO) -> None:
-    """Write ``topic document grade method probability`` of the items that have a grade and were drawn."""
-    drawn = items.filter(pl.col("grade").is_not_null() & (pl.col("drawn_in") > 0))
-    columns = ("topic_id", "doc_id", "grade", pl.lit(DRAWN_METHOD), "inclusion_probability")
-    write_words(drawn.select(*columns), stream)
-
-
 def write_beir_qrels(items: pl.DataFrame, stream: BinaryIO) -> None:
     """Write the table ``query-id corpus-id score`` with its head, parted by tabs."""
     graded = items.filter(pl.col("grade").is_not_null())
     stream.write(b"query-id\tcorpus-id\tscore\n")
     rows = graded.select("topic_id", "doc_id", "grade")
     rows.write_csv(stream, include_header=False, separator="\t", quote_style="never")
-
-
-def write_run(ranking: pl.DataFrame, stream: BinaryIO) -> None:
-    """Write ``topic Q0 document rank score tag``; the score reads back exactly."""
-    columns = ("topic_id", pl.lit("Q0"), "doc_id", "rank", "score", "run_tag")
-    write_words(ranking.select(*columns), stream)
 
 
 def to_parquet(lines: Path, target: Path, schema: Mapping[str, Any]) -> None:
@@ -114,18 +82,3 @@ def _texts(lines: Path) -> Iterator[bytes]:
     with lines.open("rb") as stream:
         while text := stream.read(BYTES_AT_ONCE):
             yield text + stream.readline()
-
-
-def is_last_of_assessor(rows: pl.DataFrame, among: pl.Series) -> np.ndarray:
-    """Return which rows are an assessor's newest of an item, among some of them; rows of an assessor follow another.
-
-    >>> table = pl.DataFrame({"topic_id": ["t"] * 3, "doc_id": ["d"] * 3, "assessor": ["a", "a", "b"]})
-    >>> is_last_of_assessor(table, pl.Series([True, True, False])).tolist()
-    [False, True, False]
-    """
-    chosen = np.flatnonzero(among.to_numpy())
-    own = rows.select("topic_id", "doc_id", "assessor")[chosen]
-    changes = own.select(pl.all().ne_missing(pl.all().shift(-1))).select(pl.any_horizontal(pl.all()))
-    last = np.zeros(rows.height, dtype=bool)
-    last[chosen[changes.to_series().to_numpy()]] = True
-    return last

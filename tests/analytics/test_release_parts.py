@@ -14,11 +14,12 @@ from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import three_numbers
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, json_line
-from analytics.releases.grades import grade_changes
+from analytics.releases.grade_changes import grade_changes
 from analytics.releases.manifest import differences, lines_of, manifest, root_of
 from analytics.releases.merkle import MerkleTree
 from analytics.releases.pseudonyms import new_key, pseudonym
-from analytics.releases.tables import JUDGMENTS, to_parquet, write_json_lines, write_qrels
+from analytics.releases.tables import JUDGMENTS, to_parquet, write_json_lines
+from judging.trec_tables import write_qrels
 
 HOSTILE = [
     "a/b",
@@ -169,7 +170,7 @@ def test_no_file_of_a_release_lies_outside_it(tmp_path, name):
         Folder(tmp_path).write(name, "x")
 
 
-def test_grades_are_joined_as_the_rules_say():
+def test_one_grade_of_several_is_what_the_rules_say():
     item, grade = [0, 0, 0, 1, 1, 2, 2, 2, 2], [2, 0, 2, 3, 1, 1, 2, 3, 3]
     table = grade_table(item, grade, 4, 4)
     assert lower_medians(table).tolist() == [2, 1, 2, -1]

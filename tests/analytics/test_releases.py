@@ -20,10 +20,9 @@ from small_campaign import (
 from analytics.models import Release
 from analytics.releases.manifest import differences
 from analytics.releases.services.releasing import download_name
+from analytics.services.exports import prels_lines, qrels_lines
 from judging.models import Adjudication, Document, Judgment, Topic
-from judging.services.exports import export_prels, export_qrels
 from judging.services.judgment_files import import_judgments
-from sampling.frames import item_probabilities
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -51,10 +50,8 @@ def test_a_release_says_the_same_as_the_exports_and_every_file_is_in_the_manifes
     inside = opened(release)
     known = json.loads(inside.text("manifest.json"))
     assert differences(lambda name: [inside.read(name)], inside.names, known) == []
-    assert inside.text("qrels.txt") == "".join(export_qrels(campaign=campaign))
-    own = export_prels(campaign=campaign, probabilities=item_probabilities(campaign))
-    parsed = [[line.split()[:4], float(line.split()[4])] for line in inside.text("prels.txt").splitlines()]
-    assert parsed == [[line.split()[:4], float(line.split()[4])] for line in own]
+    assert inside.text("qrels.txt") == "".join(qrels_lines(campaign, True))
+    assert inside.text("prels.txt") == "".join(prels_lines(campaign, True))
     assert (release.state, release.n_bytes) == ("ready", release.file.size)
     assert release.merkle_root == known["merkle_root"] == release.manifest["merkle_root"]
     assert release.last_judgment_id == Judgment.objects.order_by("-id").values_list("id", flat=True)[0]
@@ -141,7 +138,7 @@ def test_the_grade_of_an_item_follows_the_rule_that_was_asked_for(tmp_path, aggr
     (row,) = inside.rows("items.jsonl")
     assert (row["grade"], row["joint_grade"], row["adjudicated_grade"]) == (expected, expected, None)
     if aggregation == "median":
-        assert inside.text("qrels.txt") == "".join(export_qrels(campaign=campaign))
+        assert inside.text("qrels.txt") == "".join(qrels_lines(campaign, True))
 
 
 def test_the_newest_decision_of_a_manager_counts_and_only_where_gold_goes_first(tmp_path):
@@ -158,7 +155,7 @@ def test_the_newest_decision_of_a_manager_counts_and_only_where_gold_goes_first(
     assert with_gold.text("qrels.txt") == "t0 0 t0d00 3\nt1 0 t1d03 0\n"
     assert without.text("qrels.txt") == "t0 0 t0d00 1\nt1 0 t1d03 0\n"
     for inside, prefers in ((with_gold, True), (without, False)):
-        assert inside.text("qrels.txt") == "".join(export_qrels(campaign=campaign, prefer_gold=prefers))
+        assert inside.text("qrels.txt") == "".join(qrels_lines(campaign, prefers))
 
 
 def test_what_a_manager_decided_stands_first_and_the_audit_second(tmp_path):
@@ -177,7 +174,7 @@ def test_what_a_manager_decided_stands_first_and_the_audit_second(tmp_path):
     beside = grades[other.topic.topic_id, other.document.doc_id]
     assert beside["grade"] == beside["audit_grade"] == true_grade(other.topic.topic_id, other.document.doc_id)
     assert b"secret reason" not in inside.everything
-    assert inside.text("qrels.txt") == "".join(export_qrels(campaign=campaign))
+    assert inside.text("qrels.txt") == "".join(qrels_lines(campaign, True))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries below mlcroissant

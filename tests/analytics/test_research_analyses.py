@@ -23,9 +23,10 @@ from small_campaign import (
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.frames import campaign_arrays
+from analytics.releases.pseudonyms import pseudonym
 from analytics.services.analyses import AnalysisRefused, Wanted, analyse, ask
 from analytics.services.analyses.variants import halves, with_labels, with_one_grade, without_assessor
-from judging.services.exports import pseudonym
+from analytics.services.exports import pseudonym_key
 from sampling.services.auditing import audit
 from touchstone import jobs
 from touchstone.models import User
@@ -112,7 +113,8 @@ def test_the_gold_tier_alone_knows_the_true_values_where_it_graded_everything(re
 def test_every_assessor_is_left_out_once_under_the_pseudonym_of_the_exports(reversed_judges):
     result = made_of(reversed_judges, "sensitivity")
     names = {
-        pseudonym(reversed_judges, person.pk) for person in reversed_judges.assessors.filter(tier="bronze")
+        pseudonym(pseudonym_key(reversed_judges.pk), person.pk)
+        for person in reversed_judges.assessors.filter(tier="bronze")
     }
     left_out = [variant for variant in result["variants"] if variant["group"] == "assessor"]
     assert {variant["label"] for variant in left_out} == {f"without {name}" for name in names}
@@ -156,7 +158,7 @@ def test_without_an_assessor_is_as_if_he_had_never_judged(tmp_path):
 def test_leaving_an_assessor_out_gives_the_numbers_of_the_campaign_without_him(tmp_path):
     both, ben = partly(tmp_path / "both", with_ben=True)
     alone, _ = partly(tmp_path / "alone", with_ben=False)
-    found = variant_of(made_of(both, "sensitivity"), f"without {pseudonym(both, ben.pk)}")
+    found = variant_of(made_of(both, "sensitivity"), f"without {pseudonym(pseudonym_key(both.pk), ben.pk)}")
     expected = made_of(alone, "sensitivity")
     assert expected["method"] == "naive"
     runs = made_of(both, "sensitivity")["runs"]

@@ -8,11 +8,11 @@ from api_tools import program
 from django.utils import timezone
 from small_campaign import doc_id, give, lease, make_assessor, make_campaign, slots, true_grade
 
+from analytics.services.exports import qrels_jg_lines
 from judging.models import Adjudication, Assessor, Slot
 from judging.services.access import visible_jobs
 from judging.services.assign import submit
 from judging.services.entry import agree
-from judging.services.exports import export_qrels_jg
 from touchstone.models import Job, User
 
 pytestmark = pytest.mark.django_db
@@ -80,7 +80,7 @@ def test_the_log_tells_managers_who_said_what_in_the_order_in_which_it_came(alic
 def test_researchers_see_the_pseudonyms_of_exports_and_no_comments(alice, rita, judged):
     rows = rita.rows(there(judged, "/judgment-log"))
     names = {row["assessor"] for row in rows}
-    exported = [line.split() for line in export_qrels_jg(campaign=judged)]
+    exported = [line.split() for line in qrels_jg_lines(judged, True)]
     assert names == {assessor for _, assessor, _, _ in exported}
     assert len(names) == 2
     assert names.isdisjoint({"bob", "dora"})

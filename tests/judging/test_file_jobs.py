@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from file_campaign import RUN, everything, judged_campaign, make_campaign, make_collection, stored_files
 
 import judging.tasks  # noqa: F401 (registers the job)
+from analytics.services.exports import qrels_jg_lines
 from judging.models import (
     Collection,
     Document,
@@ -18,7 +19,6 @@ from judging.models import (
     Run,
 )
 from judging.services.errors import ImportRefused
-from judging.services.exports import export_qrels_jg
 from judging.services.files import (
     queue_import,
 )
@@ -215,7 +215,7 @@ def test_export_writes_each_kind_to_a_file_or_to_standard_output(tmp_path, capsy
     call_command("export", str(campaign.pk), "prels", "-o", str(target))
     assert target.read_bytes() == b"10 d2 2 1 0.25\n"
     call_command("export", campaign.name, "qrels_jg", "-o", str(target))
-    assert target.read_text() == "".join(export_qrels_jg(campaign=campaign))
+    assert target.read_text() == "".join(qrels_jg_lines(campaign, True))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     with pytest.raises(CommandError, match="there is no campaign"):
         call_command("export", "none", "qrels")

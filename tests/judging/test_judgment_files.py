@@ -1,17 +1,15 @@
-"""Files of judgments in and out: every counted judgment, under pseudonyms, and back the same."""
+"""Files of judgments in: every judgment fills a slot, or nothing is changed."""
 
 import pytest
-from file_campaign import file, judged_campaign, make_campaign, make_item, make_judgment, refusal
+from file_campaign import file, make_campaign, make_item, make_judgment, refusal
 
 import judging.tasks  # noqa: F401 (registers the job)
 from judging.models import (
     Assessor,
-    GoldAnswer,
     Judgment,
     Lease,
     Slot,
 )
-from judging.services.exports import export_prels, export_qrels, export_qrels_jg, pseudonym, qrels_rule
 from judging.services.files import (
     import_judgments,
 )
@@ -116,78 +114,3 @@ def test_a_bad_line_of_crowd_judgments_is_named_with_its_cell():
 def test_qrels_name_no_assessor_and_are_refused_as_judgments():
     found = refusal(import_judgments, campaign=make_campaign(), source=file("1 0 d1 1\n"), name="q")
     assert found == "q:1:1: qrels names no assessors: import it as gold answers"
-
-
-# -- out ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.django_db
-def test_qrels_are_the_lower_median_of_latest_grades_and_gold_goes_first():
-    campaign = judged_campaign()
-    # 9 d1: 0 1 2 2, between 1 and 2 the lower; 10 d2: revised from 0 to 2; 10 d1: 2, the audit says 1.
-    assert list(export_qrels(campaign=campaign)) == ["10 0 d1 1\n", "10 0 d2 2\n", "9 0 d1 1\n"]
-    assert list(export_qrels(campaign=campaign, prefer_gold=False)) == [
-        "10 0 d1 2\n",
-        "10 0 d2 2\n",
-        "9 0 d1 1\n",
-    ]
-    assert "audit" in qrels_rule()
-    assert "audit" not in qrels_rule(prefer_gold=False)
-
-
-@pytest.mark.django_db
-def test_qrels_jg_hold_every_counted_judgment_under_pseudonyms():
-    campaign = judged_campaign()
-    lines = [line.split() for line in export_qrels_jg(campaign=campaign)]
-    names = {
-        assessor.user.username.split()[0]: pseudonym(campaign, assessor.pk)
-        for assessor in campaign.assessors.all()
-    }
-    expected = [
-        *sorted([["10", names["a"], "d1", "2"], ["10", names["gold"], "d1", "1"]]),
-        ["10", names["a"], "d2", "2"],
-        *sorted(["9", names[name], "d1", grade] for name, grade in zip("abcd", "0122", strict=True)),
-    ]
-    assert lines == expected
-    assert all(len(name) == 12 and int(name, 16) >= 0 for name in names.values())
-    assert pseudonym(make_campaign(), campaign.assessors.first().pk) not in names.values()
-
-
-@pytest.mark.django_db
-def test_prels_hold_drawn_items_with_their_probability():
-    campaign = judged_campaign()
-    items = {
-        (i.topic.topic_id, i.document.doc_id): i.pk
-        for i in campaign.items.select_related("topic", "document")
-    }
-    drawn = {items["10", "d2"]: 0.1, items["9", "d1"]: 1.0}
-    expected = ["10 d2 2 1 0.1\n", "9 d1 1 1 1.0\n"]
-    assert list(export_prels(campaign=campaign, probabilities=drawn)) == expected
-    assert list(export_prels(campaign=campaign, probabilities=iter(drawn.items()))) == expected
-
-
-@pytest.mark.django_db
-def test_what_is_exported_comes_back_the_same():
-    first = make_campaign(k=2)
-    data = "1 a d1 2\n1 b d1 0\n2 a d3 1\n2 c d3 1\n"
-    import_judgments(campaign=first, source=file(data), name="j", file_format="qrels_jg")
-    out = "".join(export_qrels_jg(campaign=first))
-    second = make_campaign(first.collection, k=2)
-    import_judgments(campaign=second, source=file(out), name="again", file_format="qrels_jg")
-    names = {username: name for name, username in _names(second).items()}
-    back = sorted(
-        f"{topic} {names[username]} {document} {grade}\n"
-        for topic, username, document, grade in Judgment.objects.filter(item__campaign=second).values_list(
-            "item__topic__topic_id", "assessor__user__username", "item__document__doc_id", "grade"
-        )
-    )
-    assert back == sorted(out.splitlines(keepends=True))
-    qrels = list(export_qrels(campaign=second))
-    assert qrels == list(export_qrels(campaign=first)) == ["1 0 d1 0\n", "2 0 d3 1\n"]
-    import_judgments(campaign=second, source=file("".join(qrels)), name="gold", as_gold=True)
-    assert GoldAnswer.objects.count() == 2
-
-
-def _names(campaign):
-    event = Event.objects.get(verb="imported judgments", subject=f"campaign:{campaign.pk}")
-    return {name: username for username, name in event.detail["assessors"].items()}

@@ -5,6 +5,7 @@ import io
 import tarfile
 import zipfile
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from judging.trec import (
     Limits,
     PrelRecord,
     QrelRecord,
-    RunRecord,
     TrecFormatError,
     open_text,
     read_crowd_labels,
@@ -22,11 +22,8 @@ from judging.trec import (
     read_qrels,
     read_qrels_jg,
     read_topics,
-    write_prels,
-    write_qrels,
-    write_qrels_jg,
-    write_run,
 )
+from judging.trec_tables import write_prels, write_qrels, write_qrels_jg, write_run
 
 GOOD = b"301 0 A 1\n"
 
@@ -175,13 +172,29 @@ ids = st.text(
 )
 
 grades = st.integers(-127, 127)
+COLUMNS = {"topic_id": pl.String, "doc_id": pl.String, "assessor": pl.String, "grade": pl.Int16}
+COLUMNS |= {"inclusion_probability": pl.Float64, "rank": pl.Int64, "score": pl.Float64, "run_tag": pl.String}
+
+
+def _written(write, *rows: dict) -> bytes:
+    """Return the file of these rows."""
+    stream = io.BytesIO()
+    write(pl.DataFrame(list(rows), schema=COLUMNS), stream)
+    return stream.getvalue()
+
+
+def _records(write, records) -> io.BytesIO:
+    """Return the file of records that a reader yields."""
+    names = COLUMNS.keys()
+    return io.BytesIO(
+        _written(write, *({name: getattr(record, name, None) for name in names} for record in records))
+    )
 
 
 @given(st.dictionaries(st.tuples(ids, ids), grades, max_size=20))
 def test_qrels_read_back_as_they_were_written(pairs):
     records = [QrelRecord(topic_id, doc_id, grade) for (topic_id, doc_id), grade in pairs.items()]
-    data = "".join(write_qrels(records)).encode()
-    assert list(read_qrels(io.BytesIO(data), "q")) == records
+    assert list(read_qrels(_records(write_qrels, records), "q")) == records
 
 
 @given(st.dictionaries(st.tuples(ids, ids, ids), grades, max_size=20))
@@ -189,8 +202,7 @@ def test_judgments_read_back_as_they_were_written(judgments):
     records = [
         JudgmentRecord(topic, document, who, grade) for (topic, document, who), grade in judgments.items()
     ]
-    data = "".join(write_qrels_jg(records)).encode()
-    assert list(read_qrels_jg(io.BytesIO(data), "q")) == records
+    assert list(read_qrels_jg(_records(write_qrels_jg, records), "q")) == records
 
 
 @given(
@@ -198,8 +210,7 @@ def test_judgments_read_back_as_they_were_written(judgments):
 )
 def test_prels_read_back_as_they_were_written(pairs):
     records = [PrelRecord(topic, document, grade, 1, p) for (topic, document), (grade, p) in pairs.items()]
-    data = "".join(write_prels(records)).encode()
-    assert list(read_prels(io.BytesIO(data), "p")) == records
+    assert list(read_prels(_records(write_prels, records), "p")) == records
 
 
 @given(st.binary(max_size=200))
@@ -242,24 +253,30 @@ def test_a_bad_prel_is_refused_with_its_column(line, column):
     assert (caught.value.line, caught.value.column) == (2, column)
 
 
+def _row(**fields):
+    return {"topic_id": "1", "doc_id": "A", "assessor": "a", "grade": 0, "rank": 1, "run_tag": "t"} | fields
+
+
 def test_a_run_is_written_so_that_its_scores_read_back_exactly():
-    assert list(write_run([RunRecord("1", "A", 1, 0.1), RunRecord("1", "B", 2, 1e-300)], "mine")) == [
-        "1 Q0 A 1 0.1 mine\n",
-        "1 Q0 B 2 1e-300 mine\n",
-    ]
+    rows = [_row(score=0.1), _row(doc_id="B", rank=2, score=1e-300)]
+    assert _written(write_run, *rows) == b"1 Q0 A 1 0.1 t\n1 Q0 B 2 1e-300 t\n"
 
 
 @pytest.mark.parametrize(
-    ("write", "message"),
+    ("write", "fields", "message"),
     [
-        (lambda: list(write_qrels([QrelRecord("1 2", "A", 0)])), "topic id must be one word"),
-        (lambda: list(write_qrels([QrelRecord("1", "", 0)])), "document id must be one word"),
-        (lambda: list(write_qrels([QrelRecord("1", "A", 128)])), "not 128"),
-        (lambda: list(write_prels([PrelRecord("1", "A", 0, 1, 0.0)])), "not 0.0"),
-        (lambda: list(write_run([RunRecord("1", "A", 1, float("nan"))], "t")), "score must be finite"),
-        (lambda: list(write_run([], "my tag")), "run tag must be one word"),
+        (write_qrels, {"topic_id": "1 2"}, "topic id must be one word"),
+        (write_qrels, {"doc_id": ""}, "document id must be one word"),
+        (write_qrels, {"doc_id": "a\u3000b"}, "document id must be one word"),
+        (write_qrels_jg, {"assessor": "a\x1fb"}, "assessor must be one word"),
+        (write_qrels_jg, {"assessor": None}, "assessor must be one word"),
+        (write_qrels, {"grade": 128}, "not 128"),
+        (write_prels, {"inclusion_probability": 0.0}, "not 0.0"),
+        (write_prels, {"inclusion_probability": 1.5}, "not 1.5"),
+        (write_run, {"score": float("nan")}, "score must be finite"),
+        (write_run, {"score": 1.0, "run_tag": "my tag"}, "run tag must be one word"),
     ],
 )
-def test_what_would_not_read_back_is_not_written(write, message):
+def test_what_would_not_read_back_is_not_written(write, fields, message):
     with pytest.raises(ValueError, match=message):
-        write()
+        _written(write, _row(**fields))

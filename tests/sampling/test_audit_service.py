@@ -9,10 +9,10 @@ from django.db import transaction
 from django.utils import timezone
 from small_campaign import DOCUMENTS, TOPICS, give, judge_all, make_assessor, make_campaign, slots, truth_of
 
+from analytics.services.exports import qrels_jg_lines, qrels_lines
 from judging.models import Slot
 from judging.services.assign import claim, submit
 from judging.services.campaigns import close_campaign
-from judging.services.exports import export_qrels, export_qrels_jg
 from judging.services.leases import requeue
 from sampling.models import AuditEntry, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
@@ -231,13 +231,13 @@ def test_nobody_audits_an_item_he_has_judged(campaign, people):
 
 def test_silver_audits_are_in_qrels_jg_but_decide_no_qrels(campaign, people):
     judge_all(campaign, people)
-    before, before_jg = list(export_qrels(campaign=campaign)), list(export_qrels_jg(campaign=campaign))
+    before, before_jg = list(qrels_lines(campaign, True)), list(qrels_jg_lines(campaign, True))
     made = audit(campaign=campaign, items_each_time=10, items_in_total=42, tier="silver", seed=5)
     sia = make_assessor(campaign, "sia", tier="silver")
     for slot in slots(campaign, "silver", state="open"):
         give(sia, slot, (truth_of(slot) + 1) % 4)
-    assert list(export_qrels(campaign=campaign)) == before
-    assert len(list(export_qrels_jg(campaign=campaign))) == len(before_jg) + made.n_selected
+    assert list(qrels_lines(campaign, True)) == before
+    assert len(list(qrels_jg_lines(campaign, True))) == len(before_jg) + made.n_selected
 
 
 def test_silver_audits_of_an_assessor_are_made_again_by_others(campaign, people):

@@ -8,10 +8,10 @@ from django.db import DatabaseError, transaction
 from small_campaign import DEPTH, N_FRAME, give, lease, make_assessor, make_undrawn, slots, truth_of
 
 from analytics.frames import campaign_arrays
+from analytics.services.exports import qrels_lines
 from judging.models import GoldAnswer, Item, Judgment, Slot
 from judging.services.assign import claim, submit
 from judging.services.campaigns import open_campaign, open_slots, want_judgments
-from judging.services.exports import export_qrels
 from judging.services.progress import progress
 from sampling.models import DrawEntry
 from sampling.questions import Design
@@ -130,12 +130,12 @@ def test_what_was_said_of_a_check_counts_once_it_is_drawn(tmp_path):
     assert before.judged.size == 0
     done = checks(campaign, number=1)[0]
     give(people[0], done, 3)
-    assert list(export_qrels(campaign=campaign)) == []
+    assert list(qrels_lines(campaign, True)) == []
     draw(campaign=campaign, design=design(N_FRAME))
     done.refresh_from_db()
     assert (done.purpose, done.state, done.number) == ("judge", "done", 1)
     document, topic = done.item.document.doc_id, done.item.topic.topic_id
-    assert [line.split() for line in export_qrels(campaign=campaign)] == [[topic, "0", document, "3"]]
+    assert [line.split() for line in qrels_lines(campaign, True)] == [[topic, "0", document, "3"]]
     judge_until_no_work(people)  # everybody else says 1
     after = campaign_arrays(campaign)
     assert Counter(after.label_grade.tolist()) == {3: 1, 1: 2 * N_FRAME - 1}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.models import Release
-from analytics.releases.grades import grade_changes
+from analytics.releases.grade_changes import grade_changes
 
 QRELS = "qrels.txt"
 

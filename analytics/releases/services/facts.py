@@ -9,9 +9,10 @@ from django.db.models import CharField, F, Func
 from django.db.models.functions import Collate
 
 from analytics.releases.folder import Folder, json_line
-from analytics.releases.tables import to_parquet, write_run
+from analytics.releases.tables import to_parquet
 from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
+from judging.trec_tables import write_run
 from sampling.frames import FrameRefused, load_frame
 
 TOPICS: dict[str, Any] = dict.fromkeys(("topic_id", "title", "description", "narrative"), pl.String)

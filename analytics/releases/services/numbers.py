@@ -13,7 +13,7 @@ from analytics.frames import CampaignArrays
 from analytics.methods import TRUTH
 from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.releases.folder import Folder, json_line
-from analytics.releases.services.judgments import Used
+from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.tables import ITEMS
 from analytics.services.estimate_rows import AUDITS_PLANNED
 from analytics.services.label_classes import bronze_classes
@@ -34,12 +34,12 @@ class Inputs:
     """What the methods were given, as the release shows it."""
 
     pairs: pl.DataFrame  # of the frame: the columns of items.jsonl that grades do not say
-    used: Used
+    used: UsedJudgments
     in_matrices: frozenset[int]  # keys of assessors
     heading: dict[str, Any]  # of estimates.json
 
 
-NOTHING_USED = Used(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+NOTHING_USED = UsedJudgments(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def no_inputs(campaign: Campaign, reason: str) -> Inputs:
@@ -57,7 +57,7 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
     measures, predicted = _predictions(campaign, arrays, names)
     order = np.argsort(arrays.label_judgment, kind="stable")
     checks = np.argsort(arrays.check_judgment, kind="stable")
-    used = Used(
+    used = UsedJudgments(
         arrays.label_judgment[order],
         arrays.check_judgment[checks],
         arrays.check_true[checks].astype(np.int64),

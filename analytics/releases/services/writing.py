@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from analytics.aggregation.qrels import qrels_rule
 from analytics.aggregation.rules import aggregation_rule_of
 from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
 from analytics.models import Computation, Release
@@ -21,11 +22,10 @@ from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import BLOCK, Folder
 from analytics.releases.manifest import LEDGER, MANIFEST, manifest
-from analytics.releases.pseudonyms import pseudonym
 from analytics.releases.services import facts
 from analytics.releases.services.changes import changes_since
-from analytics.releases.services.grading import Rule, graded_items
-from analytics.releases.services.judgments import Person, Said, write_judgments
+from analytics.releases.services.grading import Grading, graded_items
+from analytics.releases.services.judgments import JudgmentSummary, write_judgments
 from analytics.releases.services.numbers import Inputs, inputs, no_inputs, write_confusions, write_estimates
 from analytics.releases.services.provenance import made_of, scripts
 from analytics.releases.services.snapshot import Moment
@@ -34,13 +34,12 @@ from analytics.releases.tables import (
     to_parquet,
     write_beir_qrels,
     write_json_lines,
-    write_prels,
-    write_qrels,
 )
+from analytics.services.judgment_rows import NamedAssessor, named_assessors
 from analytics.services.label_classes import used_score
 from analytics.services.recomputation import COMMIT_MAY_TAKE, recompute
 from judging.models import Campaign
-from judging.services.exports import qrels_rule
+from judging.trec_tables import write_prels, write_qrels
 from sampling.frames import newest_draw
 from touchstone.models import Event
 
@@ -143,7 +142,7 @@ class Writer:
         events = Event.objects.filter(subject__in=subjects, at__gt=computation.created_at - COMMIT_MAY_TAKE)
         return bool(events.exclude(verb__in=HARMLESS).exists())
 
-    def _numbers(self, known: Inputs, people: list[Person]) -> None:
+    def _numbers(self, known: Inputs, people: list[NamedAssessor]) -> None:
         self.say(72, "writing estimates")
         names = {person.key: person.name for person in people}
         write_confusions(self.folder, self.computation, names)
@@ -151,14 +150,9 @@ class Writer:
 
     # -- tables -----------------------------------------------------------------------------------------
 
-    def _people(self, known: Inputs) -> list[Person]:
+    def _people(self, known: Inputs) -> list[NamedAssessor]:
         """Write assessors.jsonl; return the assessors by pseudonym."""
-        rows = self.campaign.assessors.values_list("pk", "tier", "kind")
-        key = self.release.pseudonym_key
-        people = sorted(
-            (Person(pk, pseudonym(key, pk), tier, kind) for pk, tier, kind in rows),
-            key=lambda person: person.name,
-        )
+        people = named_assessors(self.campaign, self.release.pseudonym_key)
         self.folder.write_lines(
             "assessors.jsonl",
             (
@@ -196,7 +190,7 @@ class Writer:
     def with_texts(self) -> bool:
         return self.release.includes_documents and self.campaign.collection.may_publish_documents
 
-    def _judgments(self, people: list[Person], known: Inputs) -> Said:
+    def _judgments(self, people: list[NamedAssessor], known: Inputs) -> JudgmentSummary:
         self.say(35, "writing judgments")
         said = write_judgments(
             self.campaign, people, known.used, self.folder, lambda n: self.say(35, f"{n:,} judgments written")
@@ -205,16 +199,20 @@ class Writer:
         self.counts |= {"judgments": said.n_judgments, "judgments that count": said.n_counted}
         return said
 
-    def _items(self, said: Said, known: Inputs, n_assessors: int) -> None:
+    def _items(self, said: JudgmentSummary, known: Inputs, n_assessors: int) -> None:
         self.say(62, "writing items")
-        rule = Rule(self.release.aggregation, self.release.prefers_gold, n_assessors)
-        items = graded_items(self.campaign, said, known.pairs, rule)
+        grading = Grading(
+            aggregation_rule_of(self.release.aggregation), self.release.prefers_gold, n_assessors
+        )
+        items = graded_items(self.campaign, said, known.pairs, grading)
         with self.folder.open("items.jsonl") as stream:
             write_json_lines(items, stream)
-        files = {"qrels.txt": write_qrels, "prels.txt": write_prels, "beir/qrels/test.tsv": write_beir_qrels}
+        files = {"qrels.txt": write_qrels, "beir/qrels/test.tsv": write_beir_qrels}
         for name, write in files.items():
             with self.folder.open(name) as stream:
                 write(items, stream)
+        with self.folder.open("prels.txt") as stream:
+            write_prels(items.filter(pl.col("drawn_in") > 0), stream)
         to_parquet(self.folder.path("items.jsonl"), self.folder.path("items.parquet"), items.schema)
         self.counts |= {
             "pairs that could be drawn": int(items["in_frame"].sum()),
@@ -225,10 +223,11 @@ class Writer:
 
     # -- words ------------------------------------------------------------------------------------------
 
-    def _about(self, at: datetime, known: Inputs, said: Said) -> About:
+    def _about(self, at: datetime, known: Inputs, said: JudgmentSummary) -> About:
         release, campaign = self.release, self.campaign
         collection = campaign.collection
         allowed = "its collection does not allow it"
+        rule = aggregation_rule_of(release.aggregation)
         return About(
             campaign=campaign.name,
             collection=collection.name,
@@ -246,9 +245,7 @@ class Writer:
             guidelines=campaign.guidelines,
             aggregation=release.aggregation,
             prefers_gold=release.prefers_gold,
-            qrels_rule=qrels_rule(
-                prefer_gold=release.prefers_gold, rule=aggregation_rule_of(release.aggregation).help
-            ),
+            qrels_rule=qrels_rule(rule.help, prefers_gold=release.prefers_gold),
             grades=tuple((g.value, g.label, g.gain) for g in campaign.scale.grades.all()),
             relevant_grade=campaign.scale.relevant_grade,
             includes_documents=self.with_texts,

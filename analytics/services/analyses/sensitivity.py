@@ -11,6 +11,7 @@ from analytics.aggregation import rules
 from analytics.estimation.estimators import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, REPORTED, Method, ranked_methods
+from analytics.releases.pseudonyms import pseudonym
 from analytics.services.analyses.agreement import tiers_of
 from analytics.services.analyses.request import AnalysisRefused, Wanted
 from analytics.services.analyses.variants import (
@@ -25,11 +26,11 @@ from analytics.services.analyses.variants import (
 )
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis
+from analytics.services.exports import pseudonym_key
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging import label_aggregation
 from judging.models import Campaign
-from judging.services.exports import pseudonym
 from sampling.measures.registry import parse_measure
 
 MOST_ASSESSORS = 50  # left out one by one: those with most labels
@@ -182,14 +183,14 @@ def _times(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
 
 
 def _leaving_out(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
-    arrays = basis.arrays
+    arrays, key = basis.arrays, pseudonym_key(basis.campaign.pk)
     count = np.bincount(arrays.label_assessor, minlength=len(arrays.assessors))
     most = np.argsort(-count, kind="stable")[:MOST_ASSESSORS]
     for place in most[count[most] > 0].tolist():
         assessor = arrays.assessors[place]
         yield Variant(
             "assessor",
-            f"without {pseudonym(basis.campaign, assessor.pk)}",
+            f"without {pseudonym(key, assessor.pk)}",
             method,
             lambda place=place: _again(basis, without_assessor(arrays, place), measure, method),  # type: ignore[misc]
             f"{int(count[place]):,} labels, {assessor.tier} tier",

@@ -11,6 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from analytics.releases.pseudonyms import pseudonym
+from analytics.services.exports import pseudonym_key
 from judging.models import (
     Adjudication,
     Assessor,
@@ -25,7 +27,6 @@ from judging.serializers.strict import LongWord, Strict, WholeNumber
 from judging.services import leases
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.adjudication import adjudicate
-from judging.services.exports import pseudonym
 from judging.services.queries import about_items, items_about, judgments_of
 from touchstone.models import user_of
 
@@ -42,7 +43,7 @@ class AssessorRow(serializers.ModelSerializer[Any]):
     def get_assessor(self, row: Any) -> str:
         if self.context["request"].user.may_manage:
             return str(row.assessor.user.username)
-        return pseudonym(Campaign(pk=row.assessor.campaign_id), row.assessor_id)
+        return pseudonym(pseudonym_key(row.assessor.campaign_id), row.assessor_id)
 
 
 def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int | None:
@@ -50,8 +51,8 @@ def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int 
     mine = Assessor.objects.filter(campaign_id=campaign_id)
     if user_of(request).may_manage:
         return mine.filter(user__username=name).values_list("pk", flat=True).first()
-    campaign = Campaign(pk=campaign_id)
-    return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(campaign, pk) == name), None)
+    key = pseudonym_key(campaign_id)
+    return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(key, pk) == name), None)
 
 
 # -- judgments ------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from analytics.charts import Chart
 from analytics.methods import REPORTED, Method, reported_first
 from analytics.models import Computation, Estimate
+from analytics.services import exports
 from analytics.services.plot_data import forest_of_runs, pair_forest
 from analytics.services.verdicts import (
     Adjusted,
@@ -33,8 +34,7 @@ from console.researcher.results_page import Asked, Run, asked, page_of, runs_in_
 from judging.models import Campaign
 from judging.models import Run as RunRow
 from judging.services.access import researchers_only
-from judging.services.exports import export_prels, export_qrels, export_qrels_jg
-from sampling.frames import item_probabilities, newest_draw
+from sampling.frames import newest_draw
 from sampling.measures.registry import parse_measure
 from touchstone.models import user_of
 
@@ -96,6 +96,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "methods": methods,
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(found.computation),
+        "exports": exports.EXPORTS,
     }
     return render(request, "console/researcher/campaign_results.html", context)
 
@@ -192,14 +193,12 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
 
 @researchers_only
 def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> StreamingHttpResponse:
-    """qrels, qrels_jg or prels, streamed."""
+    """The campaign's judgments in one of the formats of EXPORTS, streamed."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    if kind == "prels":
-        lines = export_prels(campaign=row, probabilities=item_probabilities(row))
-    else:
-        lines = {"qrels": export_qrels, "qrels_jg": export_qrels_jg}[kind](campaign=row)
-    response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{row.pk}.{kind}"'
+    one = exports.export_format(kind)
+    response = StreamingHttpResponse(one.lines(row, True), content_type=one.content_type)
+    name = one.file_name.format(campaign=row.pk)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 

@@ -23,7 +23,8 @@ from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_camp
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
-from judging.trec import QrelRecord, RunRecord, read_qrels, write_qrels, write_run
+from judging.trec import QrelRecord, read_qrels
+from judging.trec_tables import write_qrels, write_run
 from sampling.models import AuditSchedule
 from sampling.questions import Design
 from sampling.services.audit_schedules import save_schedule
@@ -51,6 +52,7 @@ GUIDELINES = """Read the topic, then the document. Grade what the document itsel
 
 When two grades seem right, take the lower one.
 """
+RUN_COLUMNS = {"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
 OWN, SIMULATED = "Judge it yourself", "Judged by simulated assessors"
 OWN_TOPICS = (
     4  # numbers need judgments on every topic: few topics, so that one person sees them after half an hour
@@ -175,7 +177,7 @@ class Command(BaseCommand):
         sources = []
         for tag, rows in systems.rankings(documents, topics).items():
             path = folder / f"{tag}.run"
-            path.write_text("".join(write_run((RunRecord(*row) for row in rows), tag)))
+            _write_run(pl.DataFrame(rows, schema=RUN_COLUMNS, orient="row"), tag, path)
             sources.append((path, path.name))
         import_runs(collection=made, files=sources)
         made.runs.update(may_publish=True)  # the demo's own systems made them
@@ -202,9 +204,9 @@ class Command(BaseCommand):
         self, made: Collection, grades: dict[tuple[str, str], int], folder: Path, source_name: str
     ) -> None:
         path = folder / "gold.qrels"
-        path.write_text(
-            "".join(write_qrels(QrelRecord(*pair, grade) for pair, grade in sorted(grades.items())))
-        )
+        rows = [(*pair, grade) for pair, grade in sorted(grades.items())]
+        with path.open("wb") as stream:
+            write_qrels(pl.DataFrame(rows, schema=["topic_id", "doc_id", "grade"], orient="row"), stream)
         n = import_judgments(
             collection=made, source=path, name=path.name, as_gold=True, source_name=source_name
         )
@@ -243,8 +245,7 @@ class Command(BaseCommand):
                     pl.col("topic_id").is_in(list(wanted))
                 )
                 path = Path(folder) / f"{run.run_id}.run"
-                columns = rows.select("topic_id", "doc_id", "rank", "score").iter_rows()
-                path.write_text("".join(write_run((RunRecord(*row) for row in columns), run.run_id)))
+                _write_run(rows, run.run_id, path)
                 files.append((path, path.name))
             import_runs(collection=small, files=files)
             allowed = made.runs.filter(may_publish=True).values_list("run_id", flat=True)
@@ -329,3 +330,8 @@ class Command(BaseCommand):
         )
         recompute(campaign=campaign)
         self._say("the numbers are computed")
+
+
+def _write_run(ranking: pl.DataFrame, run_tag: str, path: Path) -> None:
+    with path.open("wb") as stream:
+        write_run(ranking.with_columns(run_tag=pl.lit(run_tag)), stream)

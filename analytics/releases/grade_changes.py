@@ -9,20 +9,20 @@ def grade_changes(before: Iterable[bytes], after: Iterable[bytes]) -> dict[str, 
     >>> grade_changes([b"1 0 a 0", b"1 0 b 1"], [b"1 0 b 2", b"2 0 a 1"])
     {'added': 1, 'changed': 1, 'removed': 1, 'same': 0}
     """
-    found = {"added": 0, "changed": 0, "removed": 0, "same": 0}
+    numbers = {"added": 0, "changed": 0, "removed": 0, "same": 0}
     old, new = _rows(before), _rows(after)
     left, right = next(old, None), next(new, None)
     while left is not None or right is not None:
         if right is None or (left is not None and left[0] < right[0]):
-            found["removed"] += 1
+            numbers["removed"] += 1
             left = next(old, None)
         elif left is None or right[0] < left[0]:
-            found["added"] += 1
+            numbers["added"] += 1
             right = next(new, None)
         else:
-            found["same" if left[1] == right[1] else "changed"] += 1
+            numbers["same" if left[1] == right[1] else "changed"] += 1
             left, right = next(old, None), next(new, None)
-    return found
+    return numbers
 
 
 def _rows(lines: Iterable[bytes]) -> Iterator[tuple[tuple[bytes, bytes], bytes]]:
