@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from sampling.arrays import as_distribution, as_nonnegative, as_probabilities, require_same_items
+from sampling.arrays import distribution, integers, numbers, probabilities
 from sampling.designs import mixture, normalise, uniform_design
 from sampling.measures.families import FloatArray
 from sampling.questions import Design, Importance, default_sizes, nested_probabilities
@@ -39,9 +39,8 @@ def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) 
     >>> rescaled_by_fold([1.0, 3.0, 0.5, 0.5], [0, 0, 1, 1], [1.0, 1.0, 1.0, 1.0]).tolist()
     [0.125, 0.375, 0.25, 0.25]
     """
-    size, fixed = as_nonnegative("sizes", sizes, 1), normalise(frame_sizes)
-    part = _folds(fold, size.size)
-    require_same_items("frame_sizes", fixed, size.size)
+    size = numbers("sizes", sizes)
+    part, fixed = integers("fold", fold, size.size), _frame_sizes(frame_sizes, size.size)
     total, wanted = np.bincount(part, weights=size), np.bincount(part, weights=fixed)
     factor = np.divide(wanted, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.where(total[part] > 0, size * factor[part], fixed))
@@ -64,8 +63,8 @@ def learned_sizes(
     """
     if design.question == "pool":
         return default_sizes(design, says, guess)
-    before, after = as_probabilities("guess", guess), as_probabilities("learned", learned)
-    contrast = np.sqrt(as_nonnegative("squared_contrast", says.squared_contrast, 1))
+    before, after = probabilities("guess", guess), probabilities("learned", learned)
+    contrast = np.sqrt(says.squared_contrast)
     question = rescaled_by_fold(
         contrast * np.sqrt(after * (1 - after)), fold, contrast * np.sqrt(before * (1 - before))
     )
@@ -118,11 +117,10 @@ def probabilities_by_fold(
     >>> probabilities_by_fold([5.0, 1.0], [0, 1], **start, expected_count=1.0).tolist()
     [0.5, 0.5]
     """
-    size, fixed = as_nonnegative("sizes", sizes, 1), normalise(frame_sizes)
-    first, before = as_probabilities("unlearned", unlearned), as_probabilities("earlier", earlier)
-    part = _folds(fold, size.size)
-    for name, array in (("frame_sizes", fixed), ("unlearned", first), ("earlier", before)):
-        require_same_items(name, array, size.size)
+    size = numbers("sizes", sizes)
+    part, fixed = integers("fold", fold, size.size), _frame_sizes(frame_sizes, size.size)
+    first = probabilities("unlearned", unlearned, size.size)
+    before = probabilities("earlier", earlier, size.size)
     if not np.isfinite(expected_count):
         raise ValueError(f"expected_count must be finite, got {expected_count}")
 
@@ -154,8 +152,8 @@ def draws_to_reach(q: ArrayLike, earlier: ArrayLike, expected_count: float) -> f
     >>> round(draws_to_reach([0.5, 0.5], [0.5, 0.5], 1.5), 6)
     1.0
     """
-    probability, before = as_distribution("q", q), as_probabilities("earlier", earlier)
-    require_same_items("earlier", before, probability.size)
+    probability = distribution("q", q)
+    before = probabilities("earlier", earlier, probability.size)
     at_most = float(np.where(probability > 0, 1.0, before).sum())
     if not before.sum() < expected_count < at_most:
         raise ValueError(
@@ -179,10 +177,5 @@ def draws_to_reach(q: ArrayLike, earlier: ArrayLike, expected_count: float) -> f
     return float(np.exp(brentq(excess, -50.0, high, xtol=1e-12)))
 
 
-def _folds(fold: ArrayLike, n_items: int) -> np.ndarray:
-    part = np.asarray(fold)
-    if part.dtype.kind not in "iu" or part.shape != (n_items,):
-        raise ValueError(f"fold must be {n_items} integers, got {part.dtype} of shape {part.shape}")
-    if part.size and part.min() < 0:
-        raise ValueError(f"fold must be at least 0, got {part.min()}")
-    return part.astype(np.int64)
+def _frame_sizes(frame_sizes: ArrayLike, n_items: int) -> FloatArray:
+    return normalise(numbers("frame_sizes", frame_sizes, n_items))

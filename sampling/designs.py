@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import as_distribution, as_nonnegative, as_run_weights, require_same_items
+from sampling.arrays import distribution, numbers, run_table
 from sampling.measures.families import FloatArray
 from sampling.pooling import as_ranks
 from sampling.sparse import SparseRuns
@@ -27,7 +27,7 @@ def normalise(sizes: ArrayLike) -> FloatArray:
     >>> normalise([1, 3]).tolist()
     [0.25, 0.75]
     """
-    array = as_nonnegative("sizes", sizes, 1)
+    array = numbers("sizes", sizes)
     if not np.any(array > 0.0):
         raise ValueError(
             "at least 1 size must be positive, got 0: the rankings are empty or the utilities all 0"
@@ -58,7 +58,7 @@ def average_run_design(weights: ArrayLike | SparseRuns) -> FloatArray:
     ValueError
         Every run is empty.
     """
-    rows = as_run_weights("weights", weights)
+    rows = run_table("weights", weights)
     if not rows.value.size:
         raise ValueError("at least 1 run must return an item of the frame, got 0")
     largest = np.zeros(rows.n_runs)
@@ -87,7 +87,7 @@ def mixture(design: ArrayLike, others: Sequence[ArrayLike], shares: Sequence[flo
     >>> mixture([1.0, 0.0], [uniform_design(2)], [0.5]).tolist()
     [0.75, 0.25]
     """
-    base = as_distribution("design", design)
+    base = distribution("design", design)
     if len(others) != len(shares):
         raise ValueError(
             f"mixture needs 1 share per other design, got {len(others)} designs and {len(shares)} shares"
@@ -98,9 +98,7 @@ def mixture(design: ArrayLike, others: Sequence[ArrayLike], shares: Sequence[flo
         raise ValueError(f"shares must sum to less than 1, got {sum(shares)}")
     mixed = (1.0 - sum(shares)) * base
     for other, share in zip(others, shares, strict=True):
-        part = as_distribution("other design", other)
-        require_same_items("other design", part, base.size)
-        mixed = mixed + share * part
+        mixed = mixed + share * distribution("other design", other, base.size)
     return np.asarray(mixed, dtype=np.float64)
 
 
@@ -218,7 +216,7 @@ def depth_pool(
     1
     """
     entries = as_ranks(ranks)
-    rows = as_run_weights("weights", weights)
+    rows = run_table("weights", weights)
     if rows.shape != entries.shape:
         raise ValueError(f"weights must have the shape of ranks, {entries.shape}, got {rows.shape}")
     if (budget is None) == (depth is None):

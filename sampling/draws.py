@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.arrays import as_probabilities, require_same_items
+from sampling.arrays import probabilities
 from sampling.measures.families import FloatArray
 from sampling.siphash import hash_texts
 
@@ -75,8 +75,7 @@ def _texts(name: str, ids: Iterable[str]) -> pl.Series:
 
 
 def _random_numbers(prn: ArrayLike, n_items: int) -> FloatArray:
-    numbers = as_probabilities("prn", prn)
-    require_same_items("prn", numbers, n_items)
+    numbers = probabilities("prn", prn, n_items)
     refused = numbers[(numbers <= 0.0) | (numbers >= 1.0)]
     if refused.size:
         raise ValueError(f"prn must be within (0, 1), got {refused[0]}")
@@ -100,7 +99,7 @@ def poisson_draw(inclusion_probability: ArrayLike, prn: ArrayLike) -> IndexArray
     >>> poisson_draw([0.5, 1.0, 0.0], [0.4, 0.9, 0.1]).tolist()
     [0, 1]
     """
-    pi = as_probabilities("inclusion_probability", inclusion_probability)
+    pi = probabilities("inclusion_probability", inclusion_probability)
     return np.flatnonzero(_random_numbers(prn, pi.size) < pi).astype(np.int64)
 
 
@@ -122,7 +121,7 @@ def pareto_draw(inclusion_probability: ArrayLike, prn: ArrayLike, count: int) ->
     >>> pareto_draw([0.5, 1.0, 0.5], [0.4, 0.9, 0.6], 2).tolist()
     [0, 1]
     """
-    pi = as_probabilities("inclusion_probability", inclusion_probability)
+    pi = probabilities("inclusion_probability", inclusion_probability)
     numbers = _random_numbers(prn, pi.size)
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from sampling.arrays import as_distribution
+from sampling.arrays import distribution
 
 NORMAL_97_5 = 1.959963984540054
 
@@ -25,7 +25,7 @@ def draws_for_distinct(q: ArrayLike, distinct: float) -> float:
     >>> round(draws_for_distinct([0.5, 0.5], 1.5), 6)
     2.0
     """
-    probability = as_distribution("q", q)
+    probability = distribution("q", q)
     positive = probability[probability > 0.0]
     if not 0.0 < distinct < positive.size:
         raise ValueError(

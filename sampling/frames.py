@@ -5,7 +5,6 @@ import io
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 import polars as pl
@@ -13,8 +12,7 @@ from django.db import connection
 
 from judging.models import Campaign, Collection, Run
 from judging.rankings import Rankings, read_rankings
-from sampling.measures.families import FloatArray, run_weights
-from sampling.measures.registry import parse_linear
+from sampling.measures.families import FloatArray
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
 from sampling.selections import selection_keys, selection_of
@@ -51,18 +49,6 @@ def _require_documents(collection: Collection, pooled: Pool) -> None:
             f"{len(missing)} pooled documents are not in the collection, for example {missing[0]!r}: "
             "import them, or choose a smaller depth"
         )
-
-
-@overload
-def weights_of_runs(ranks: SparseRuns, measure: str, n_topics: int) -> SparseRuns: ...
-@overload
-def weights_of_runs(ranks: np.ndarray, measure: str, n_topics: int) -> FloatArray: ...
-def weights_of_runs(ranks: SparseRuns | np.ndarray, measure: str, n_topics: int) -> SparseRuns | FloatArray:
-    """Return w[run, item] of the measure, in the form in which the ranks are given."""
-    parsed = parse_linear(measure)
-    if isinstance(ranks, SparseRuns):
-        return ranks.with_values(run_weights(parsed, ranks.value, n_topics))
-    return np.stack([run_weights(parsed, row, n_topics) for row in ranks])
 
 
 def frame_file(pooled: Pool, columns: dict[str, np.ndarray]) -> bytes:

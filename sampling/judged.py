@@ -9,16 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import (
-    FloatArray,
-    IndexArray,
-    as_distribution,
-    as_finite,
-    as_indices,
-    as_nonnegative,
-    as_probabilities,
-    require_same_items,
-)
+from sampling.arrays import MAX_VALUE, FloatArray, IndexArray, distribution, integers, numbers
 from sampling.sizes import distance_from_mean
 from sampling.sparse import SparseRuns
 
@@ -59,22 +50,18 @@ class Judged:
 
     def __post_init__(self) -> None:
         # First what the influence was divided by: a probability of 0 makes it infinite.
-        drawn = as_probabilities("inclusion_probability", self.inclusion_probability)
+        drawn = numbers("inclusion_probability", self.inclusion_probability, most=1.0)
         if not np.all(drawn > 0.0):
             raise ValueError(f"inclusion_probability of a judged item must be above 0, got {drawn.min()}")
-        influence = as_nonnegative("influence", self.influence, 1)
-        variance = as_nonnegative("error_variance", self.error_variance, 1)
-        require_same_items("inclusion_probability", drawn, influence.size)
-        require_same_items("error_variance", variance, influence.size)
-        grade = as_indices("bronze_grade", self.bronze_grade, influence.size)
+        grade = integers("bronze_grade", self.bronze_grade, drawn.size)
         if self.n_grades <= grade.max():
             raise ValueError(f"n_grades must be above every bronze grade, {grade.max()}, got {self.n_grades}")
         arrays = {
-            "influence": influence,
+            "influence": numbers("influence", self.influence, drawn.size),
             "inclusion_probability": np.maximum(drawn, SMALLEST_PROBABILITY),
-            "topic_index": as_indices("topic_index", self.topic_index, influence.size),
+            "topic_index": integers("topic_index", self.topic_index, drawn.size),
             "bronze_grade": grade,
-            "error_variance": variance,
+            "error_variance": numbers("error_variance", self.error_variance, drawn.size),
         }
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
@@ -82,27 +69,56 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class GoldChecks:
-    """Answers on gold checks, of all assessors together.
+    """Answers on gold checks, of all assessors together, and what grades are worth.
 
     Attributes
     ----------
     counts : array, shape (n_grades, n_classes)
         By [true grade, given class]; not negative, zeros allowed.
     gains : array, shape (n_grades,)
+    prevalence : array, shape (n_grades,), optional
+        Of the true grades among the judged items; sums to 1. None: the most likely one given the shares of the bronze
+        classes (expectation maximisation, 100 steps from equal shares, with half a pseudo-item a grade).
 
     Raises
     ------
     ValueError
-        Shapes that do not fit, or negative counts.
+        Shapes that do not fit, negative counts, a prevalence that does not sum to 1.
     """
 
     counts: FloatArray
     gains: FloatArray
+    prevalence: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        counts = as_nonnegative("counts", self.counts, 2)
+        counts = numbers("counts", self.counts, ndim=2)
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "gains", as_finite("gains", self.gains, counts.shape[0]))
+        object.__setattr__(self, "gains", numbers("gains", self.gains, counts.shape[0], least=-MAX_VALUE))
+        if self.prevalence is not None:
+            share = distribution("prevalence", self.prevalence, counts.shape[0])
+            object.__setattr__(self, "prevalence", share)
+
+
+def judged_items(
+    weights: SparseRuns,
+    *,
+    inclusion_probability: FloatArray,
+    topic_index: IndexArray,
+    bronze_grade: IndexArray,
+    checks: GoldChecks,
+) -> Judged:
+    """Return the items with their influence on the question of these runs, and the errors that the checks expect.
+
+    `weights` are those of the question's runs at the items; the arrays are those of `Judged`.
+    """
+    return Judged(
+        influence=question_influence(weights, inclusion_probability),
+        inclusion_probability=inclusion_probability,
+        topic_index=topic_index,
+        bronze_grade=bronze_grade,
+        error_variance=error_variance(bronze_grade, checks),
+        n_grades=checks.gains.size,
+    )
 
 
 def question_influence(weights: SparseRuns, inclusion_probability: FloatArray) -> FloatArray:
@@ -121,8 +137,8 @@ def question_influence(weights: SparseRuns, inclusion_probability: FloatArray) -
 
     Examples
     --------
-    >>> from sampling.arrays import as_run_weights
-    >>> weights = as_run_weights("weights", [[0.5, 0.2, 0.0], [0.1, 0.2, 0.2]])
+    >>> from sampling.arrays import run_table
+    >>> weights = run_table("weights", [[0.5, 0.2, 0.0], [0.1, 0.2, 0.2]])
     >>> question_influence(weights, np.array([1, 1, 0.5])).round(6).tolist()
     [1.0, 0.0, 1.0]
     """
@@ -136,9 +152,7 @@ def scaled(sizes: FloatArray) -> FloatArray:
     return sizes / largest if largest > 0.0 else sizes
 
 
-def error_variance(
-    bronze_class: ArrayLike, checks: GoldChecks, prevalence: ArrayLike | None = None
-) -> FloatArray:
+def error_variance(bronze_class: ArrayLike, checks: GoldChecks) -> FloatArray:
     """Return the variance of the gold gain v(g) given each item's bronze class, from gold checks only.
 
     var(v | l) = sum_g P(g | l) v_g^2 - (sum_g P(g | l) v_g)^2, P(g | l) proportional to prevalence_g P(l | g), and
@@ -150,28 +164,19 @@ def error_variance(
     ----------
     bronze_class : int array, shape (n_items,)
         Column of the checks' counts.
-    prevalence : array, shape (n_grades,)
-        Sums to 1. None: the most likely one given the shares of the bronze classes (expectation maximisation,
-        100 steps from equal shares, with half a pseudo-item a grade).
 
     Raises
     ------
     ValueError
-        A class outside the columns, a prevalence that does not sum to 1.
+        A class outside the columns.
 
     Examples
     --------
     >>> error_variance([0, 1], GoldChecks([[0, 0], [0, 0]], [0, 1])).tolist()
     [0.25, 0.25]
     """
-    x, value = checks.counts, checks.gains
-    classes = as_indices("bronze_class", bronze_class, np.asarray(bronze_class).size)
-    if classes.max() >= x.shape[1]:
-        raise ValueError(f"bronze_class must be at most {x.shape[1] - 1}, got {classes.max()}")
-    share = None if prevalence is None else as_distribution("prevalence", prevalence)
-    if share is not None:
-        require_same_items("prevalence", share, x.shape[0])
-
+    x, value, share = checks.counts, checks.gains, checks.prevalence
+    classes = integers("bronze_class", bronze_class, np.size(bronze_class), most=x.shape[1] - 1)
     given = (x + 0.5) / (x.sum(axis=1, keepdims=True) + 0.5 * x.shape[1])
     if share is None:
         share = _likely_prevalence(np.bincount(classes, minlength=x.shape[1]), given)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.arrays import as_nonnegative
+from sampling.arrays import numbers
 from sampling.measures.families import FloatArray
 
 IndexArray = NDArray[np.int64]
@@ -63,7 +63,7 @@ def label_counts(available: ArrayLike, count: ArrayLike, shares: ArrayLike) -> F
     """
     there = np.asarray(available, dtype=np.float64)
     wanted = np.asarray(count, dtype=np.float64)[..., None]
-    part = as_nonnegative("shares", shares, 1)
+    part = numbers("shares", shares)
     if there.ndim == 0 or there.shape[-1] != part.size or wanted.shape[:-1] != there.shape[:-1]:
         raise ValueError(
             f"available must have shape (*count, {part.size}), got {there.shape} for {wanted.shape[:-1]}"

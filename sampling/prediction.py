@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from sampling.arrays import as_nonnegative, as_probabilities
+from sampling.arrays import numbers, probabilities
 from sampling.draws import IndexArray, permanent_random_numbers
 from sampling.leave_out import fits_without_each_fold
 from sampling.logistic import LogisticProblem
@@ -167,7 +167,7 @@ def posterior_prior(
     [0.75, 0.5]
     """
     guess = _open_probabilities("prior", prior)
-    says = as_probabilities("score", score)
+    says = probabilities("score", score)
     _require_length("score", says.shape[0], guess.size)
     for name, value in (("sensitivity", sensitivity), ("specificity", specificity)):
         if not 0.0 < value < 1.0:
@@ -261,7 +261,7 @@ def _labels(labelled: ArrayLike, label: ArrayLike, n_items: int) -> tuple[IndexA
 
 def _open_probabilities(name: str, values: ArrayLike) -> FloatArray:
     """Return the values as floats; ValueError unless each lies within (0, 1)."""
-    array = as_nonnegative(name, values, 1)
+    array = numbers(name, values)
     refused = array[(array <= 0.0) | (array >= 1.0)]
     if refused.size:
         raise ValueError(f"{name} must be within (0, 1), got {refused[0]}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import as_nonnegative, as_probabilities, as_run_weights, require_same_items
+from sampling.arrays import numbers, probabilities, run_table
 from sampling.design_options import METHODS, PRIORS, QUESTIONS
 from sampling.designs import (
     average_run_design,
@@ -20,7 +20,7 @@ from sampling.designs import (
     normalise,
     uniform_design,
 )
-from sampling.measures.families import FloatArray, Measure, run_weights
+from sampling.measures.families import FloatArray, Measure, weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.selections import SELECTIONS, Selection, selection_keys, selection_of
@@ -172,7 +172,7 @@ def squared_contrast(question: str, weights: ArrayLike | SparseRuns) -> FloatArr
     >>> squared_contrast("pair", [[1.0, 0.5], [0.5, 0.5]]).tolist()
     [0.25, 0.0]
     """
-    rows = as_run_weights("weights", weights)
+    rows = run_table("weights", weights)
     n_others = max(rows.n_runs - 1, 1)
     if question == "pair":
         return np.asarray(np.square(rows.row(0) - rows.row(1)))
@@ -229,7 +229,7 @@ def importance(
     QuestionRefused
         No run returns anything inside the measure's cutoff.
     """
-    weights = _weights(measure, ranks, n_topics)
+    weights = weights_of_runs(measure, as_ranks(ranks), n_topics)
     asked = weights.rows(rows)
     if not asked.value.size:
         raise QuestionRefused(
@@ -243,11 +243,6 @@ def importance(
     return Importance(contrast, asked.item_sums(asked.value), average_run_design(weights))
 
 
-def _weights(measure: Measure[Linear], ranks: ArrayLike | SparseRuns, n_topics: int) -> SparseRuns:
-    entries = as_ranks(ranks)
-    return entries.with_values(run_weights(measure, entries.value, n_topics))
-
-
 def run_totals(
     measure: Measure[Linear],
     ranks: ArrayLike | SparseRuns,
@@ -256,7 +251,7 @@ def run_totals(
     values: ArrayLike,
 ) -> FloatArray:
     """Return sum of w * value over the items for every run in `rows`: its measure if the values were the gains."""
-    weights = _weights(measure, ranks, n_topics).rows(rows)
+    weights = weights_of_runs(measure, as_ranks(ranks), n_topics).rows(rows)
     value = np.asarray(values, dtype=np.float64)
     return np.bincount(weights.run, weights.value * value[weights.item], minlength=len(rows)).astype(
         np.float64
@@ -285,7 +280,7 @@ def default_sizes(design: Design, says: Importance, guess: ArrayLike) -> FloatAr
     """
     if design.question == "pool":
         return uniform_design(says.squared_contrast.size)
-    p = as_probabilities("guess", guess)
+    p = probabilities("guess", guess)
     question = normalise(np.sqrt(says.squared_contrast * p * (1 - p)))
     others = [says.average_run, uniform_design(question.size)]
     return mixture(question, others, [design.other_runs_share, design.uniform_share])
@@ -296,7 +291,7 @@ def single_draw_probability(question: str, method: str, says: Importance, utilit
 
     Source: Schnabel et al. (2016), Eq 4, 9, 11, 13 ("paper"); section 7.3 and Table 6 ("naive").
     """
-    guess = as_nonnegative("utility", utility, 1)
+    guess = numbers("utility", utility)
     if method == "paper" and question != "pool":
         return normalise(guess * np.sqrt(says.squared_contrast))
     return normalise(guess * says.summed_weights)
@@ -322,9 +317,8 @@ def nested_probabilities(sizes: ArrayLike, earlier: ArrayLike, expected_count: f
     >>> nested_probabilities([1, 1, 2], [0.5, 0.0, 0.0], 1.5).round(9).tolist()
     [0.5, 0.333333333, 0.666666667]
     """
-    before = as_probabilities("earlier", earlier)
-    size = as_nonnegative("sizes", sizes, 1)
-    require_same_items("sizes", size, before.size)
+    before = probabilities("earlier", earlier)
+    size = numbers("sizes", sizes, before.size)
     if expected_count <= before.sum():
         return before
     if not before.any():

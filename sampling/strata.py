@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.arrays import as_nonnegative, as_probabilities, require_same_items
+from sampling.arrays import integers, numbers, probabilities
 from sampling.designs import inclusion_probabilities
 from sampling.draws import pareto_draw
 from sampling.measures.families import FloatArray
@@ -54,8 +54,8 @@ def topic_counts(
     >>> topic_counts([3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0], [0, 0, 0, 0, 1, 1, 1, 1], 5).tolist()
     [3, 2]
     """
-    size = as_nonnegative("sizes", sizes, 1)
-    topic = _topics(topic_index, size.size)
+    size = numbers("sizes", sizes)
+    topic = integers("topic_index", topic_index, size.size)
     if count != int(count):
         raise ValueError(f"count must be a whole number, got {count}")
     if least < 1:
@@ -118,9 +118,9 @@ def stratified_probabilities(
     [0.75, 0.25, 0.5, 0.5]
     """
     counts = topic_counts(sizes, topic_index, count, least)
-    size = as_nonnegative("sizes", sizes, 1)
+    size = numbers("sizes", sizes)
     pi = np.zeros(size.size)
-    for topic, items in _by_topic(_topics(topic_index, size.size)):
+    for topic, items in _by_topic(integers("topic_index", topic_index, size.size)):
         if counts[topic]:
             pi[items] = inclusion_probabilities(size[items], int(counts[topic]))
     return pi
@@ -141,26 +141,16 @@ def stratified_pareto_draw(
     >>> stratified_pareto_draw([0.5, 0.5, 1.0], [0.9, 0.1, 0.5], [0, 0, 1]).tolist()
     [1, 2]
     """
-    pi = as_probabilities("inclusion_probability", inclusion_probability)
-    numbers = as_probabilities("prn", prn)
-    require_same_items("prn", numbers, pi.size)
+    pi = probabilities("inclusion_probability", inclusion_probability)
+    random_number = probabilities("prn", prn, pi.size)
     drawn = [np.zeros(0, dtype=np.int64)]
-    for topic, items in _by_topic(_topics(topic_index, pi.size)):
+    for topic, items in _by_topic(integers("topic_index", topic_index, pi.size)):
         total = float(pi[items].sum())
         if abs(total - round(total)) > 1e-6:
             raise ValueError(f"probabilities of topic {topic} must sum to a whole number, got {total}")
         if round(total):
-            drawn.append(items[pareto_draw(pi[items], numbers[items], round(total))])
+            drawn.append(items[pareto_draw(pi[items], random_number[items], round(total))])
     return np.sort(np.concatenate(drawn))
-
-
-def _topics(topic_index: ArrayLike, n_items: int) -> IndexArray:
-    topic = np.asarray(topic_index)
-    if topic.dtype.kind not in "iu" or topic.shape != (n_items,):
-        raise ValueError(f"topic_index must be {n_items} integers, got {topic.dtype} of shape {topic.shape}")
-    if int(topic.min()) < 0:
-        raise ValueError(f"topic_index must be at least 0, got {topic.min()}")
-    return topic.astype(np.int64)
 
 
 def _by_topic(topic: IndexArray) -> list[tuple[int, IndexArray]]:

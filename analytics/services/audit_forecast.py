@@ -22,9 +22,8 @@ from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
-from sampling.frames import weights_of_runs
-from sampling.judged import GoldChecks, Judged, error_variance, question_influence
-from sampling.measures.families import grade_gains
+from sampling.judged import GoldChecks, judged_items
+from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.services.auditable import asked_runs
@@ -159,26 +158,24 @@ def _read(
     measure = parse_linear(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     gains = np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
-    places = arrays.judged[members]
-    weights = TargetWeights(weights_of_runs(arrays.returned, measure.name, arrays.n_topics)).over(places).runs
+    places, drawn = arrays.judged[members], arrays.inclusion_probability[members]
+    weights = TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics)).over(places).runs
     bronze = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)[members]
     checks = np.zeros((arrays.n_grades, arrays.n_grades))
     known = (arrays.check_true >= 0) & (arrays.check_true < arrays.n_grades)
     np.add.at(checks, (arrays.check_true[known], arrays.check_given[known]), 1)
-    drawn = arrays.inclusion_probability[members]
     asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
     run, run_b = target
     return _NextAudit(
         n_more=n_more,
         check_counts=checks,
         auditable=Auditable(
-            Judged(
-                influence=question_influence(weights.rows(asked), drawn),
+            judged_items(
+                weights.rows(asked),
                 inclusion_probability=drawn,
                 topic_index=arrays.topic_index[places],
                 bronze_grade=bronze,
-                error_variance=error_variance(bronze, GoldChecks(checks, gains)),
-                n_grades=arrays.n_grades,
+                checks=GoldChecks(checks, gains),
             ),
             earlier=arrays.audit_probability[members],
         ),

@@ -13,8 +13,7 @@ from analytics.models import Computation, DisputedItem
 from analytics.services.confusions import ConfusionCounts
 from judging.models import Adjudication, Campaign, Item
 from sampling.audit_plan import middle_grades
-from sampling.frames import weights_of_runs
-from sampling.measures.families import grade_gains
+from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear
 
 MOST = 200
@@ -38,7 +37,7 @@ def store_disputed(
         n_grades=arrays.n_grades,
         confusion=None if isinstance(shrunk, Refusal) else shrunk.matrices,
     )
-    runs = weights_of_runs(arrays.returned, parsed.name, arrays.n_topics)
+    runs = weights_of_runs(parsed, arrays.returned, arrays.n_topics)
     weights = TargetWeights(runs, paired=False).over(arrays.judged).runs
     decided = _adjudicated(campaign)
     found = disputes(

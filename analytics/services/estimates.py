@@ -28,8 +28,7 @@ from analytics.services.estimate_rows import AUDITS_PLANNED, EstimateColumns, co
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.frames import weights_of_runs
-from sampling.measures.families import Measure, grade_gains, run_weights
+from sampling.measures.families import Measure, grade_gains, run_weights, weights_of_runs
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_measure
 
@@ -121,7 +120,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
     """Return every run and every pair of runs in a sum over documents."""
     arrays = basis.arrays
     gains, relevant = _gains(basis, measure)
-    weights = TargetWeights(weights_of_runs(arrays.returned, measure.name, arrays.n_topics))
+    weights = TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics))
     outside = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
     prediction = basis.predictions.of_gains(gains, relevant)
     unsupported = weights.unsupported_share(arrays.frame["inclusion_probability"].to_numpy())

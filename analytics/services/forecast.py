@@ -6,7 +6,8 @@ from typing import Any
 from analytics.services.job_queue import newest_job, queue_work
 from judging.models import Campaign
 from sampling.designs import depth_pool
-from sampling.frames import FrameRefused, weights_of_runs
+from sampling.frames import FrameRefused
+from sampling.measures.families import weights_of_runs
 from sampling.questions import Design, QuestionRefused
 from sampling.services.forecasting import Preview, Progress, preview
 from sampling.services.population import Population, population, sizes
@@ -88,7 +89,7 @@ def _require_exact_counts(found: Population) -> None:
 
 
 def _complete_pool(found: Population) -> CompletePool | None:
-    weights = weights_of_runs(found.pooled.returned, found.measure.name, len(found.topics))
+    weights = weights_of_runs(found.measure, found.pooled.returned, len(found.topics))
     try:
         pool = depth_pool(found.pooled.returned, weights, budget=found.design.budget)
     except ValueError:  # the budget does not pay for the first rank of every run

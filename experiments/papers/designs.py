@@ -3,15 +3,14 @@
 from numpy.typing import ArrayLike
 
 from experiments.papers.sizes import baseline_contrast, pair_contrast, ranking_contrast
-from sampling.arrays import as_nonnegative, as_run_weights, require_same_items
+from sampling.arrays import numbers, run_table
 from sampling.designs import normalise
 from sampling.measures.families import FloatArray
 from sampling.sparse import SparseRuns
 
 
 def _proportional_to(contrast: FloatArray, utility: ArrayLike) -> FloatArray:
-    guess = as_nonnegative("utility", utility, 1)
-    require_same_items("utility", guess, contrast.size)
+    guess = numbers("utility", utility, contrast.size)
     return normalise(guess * contrast)
 
 
@@ -30,7 +29,7 @@ def naive_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatAr
     weights : array, shape (n_runs, n_items), or SparseRuns
     utility : array, shape (n_items,)
     """
-    rows = as_run_weights("weights", weights)
+    rows = run_table("weights", weights)
     return _proportional_to(rows.item_sums(rows.value), utility)
 
 
@@ -46,7 +45,7 @@ def single_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
     ValueError
         Negative or not finite input, or nothing to draw (an empty run).
     """
-    return _proportional_to(as_nonnegative("weights", weights, 1), utility)
+    return _proportional_to(numbers("weights", weights), utility)
 
 
 def pair_design(weights_a: ArrayLike, weights_b: ArrayLike, utility: ArrayLike) -> FloatArray:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import as_distribution, as_nonnegative
+from sampling.arrays import distribution, numbers
 from sampling.draws import IndexArray
 from sampling.measures.families import FloatArray
 
@@ -19,7 +19,7 @@ def draw_with_replacement(q: ArrayLike, n_draws: int, rng: np.random.Generator) 
     ValueError
         q is not a distribution; n_draws below 1.
     """
-    probability = as_distribution("q", q)
+    probability = distribution("q", q)
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, got {n_draws}")
     drawn = rng.choice(probability.size, size=n_draws, p=probability / probability.sum())
@@ -52,9 +52,9 @@ def mixture_probability(designs: ArrayLike, counts: ArrayLike) -> FloatArray:
     >>> mixture_probability([[1.0, 0.0], [0.5, 0.5]], [1, 1]).tolist()
     [0.75, 0.25]
     """
-    rows = as_nonnegative("designs", designs, 2)
+    rows = numbers("designs", designs, ndim=2)
     for row in rows:
-        as_distribution("a batch's design", row)
+        distribution("a batch's design", row)
     drawn = np.asarray(counts)
     if drawn.dtype.kind not in "iu" or drawn.shape != (rows.shape[0],):
         raise ValueError(f"counts must be {rows.shape[0]} integers, one per batch, got {drawn.tolist()}")

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from experiments.papers.sizes import require_support
-from sampling.arrays import as_distribution, as_finite, as_nonnegative, as_probabilities, require_same_items
+from sampling.arrays import MAX_VALUE, distribution, numbers, probabilities
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.measures.families import FloatArray
 
@@ -31,7 +31,7 @@ def design_variance(q: ArrayLike, utility: ArrayLike, weights: ArrayLike) -> flo
     UnsupportedWeightError
         Q is 0 where u g is not: the variance would be infinite in the limit and the estimate biased.
     """
-    true = as_nonnegative("utility", utility, 1)
+    true = numbers("utility", utility)
     return expected_design_variance(q, true, np.square(true), weights)
 
 
@@ -49,11 +49,10 @@ def expected_design_variance(
     UnsupportedWeightError
         Q is 0 where the second moment and the weight are not.
     """
-    probability = as_distribution("q", q)
-    moment = as_nonnegative("second_moment", second_moment, 1)
-    require_same_items("second_moment", moment, probability.size)
-    centre = as_finite("mean", mean, probability.size)
-    weight = as_finite("weights", weights, probability.size)
+    probability = distribution("q", q)
+    moment = numbers("second_moment", second_moment, probability.size)
+    centre = numbers("mean", mean, probability.size, ndim=None, least=-MAX_VALUE)
+    weight = numbers("weights", weights, probability.size, ndim=None, least=-MAX_VALUE)
     require_support(probability, np.where(moment > 0.0, weight, 0.0))
     drawn = probability > 0.0
     expected_square = np.square(weight[drawn]) / probability[drawn] * moment[drawn]
@@ -86,10 +85,9 @@ def poisson_variance(
     UnsupportedWeightError
         pi is 0 where weight and second moment are not.
     """
-    pi = as_probabilities("inclusion_probability", inclusion_probability)
-    weight = as_finite("weights", weights, pi.size)
-    moment = as_nonnegative("second_moment", second_moment, 1)
-    require_same_items("second_moment", moment, pi.size)
+    pi = probabilities("inclusion_probability", inclusion_probability)
+    weight = numbers("weights", weights, pi.size, ndim=None, least=-MAX_VALUE)
+    moment = numbers("second_moment", second_moment, pi.size)
     require_support(pi, np.where(moment > 0.0, weight, 0.0))
     drawn = pi > 0.0
     odds_against = (1.0 - pi[drawn]) / pi[drawn]
@@ -117,7 +115,7 @@ def forecast_half_width(
     UnsupportedWeightError
         pi is 0 where the weight is not, whatever the variance: a guess of 0 makes no sample unbiased.
     """
-    require_support(as_probabilities("inclusion_probability", inclusion_probability), weights)
+    require_support(probabilities("inclusion_probability", inclusion_probability), weights)
     return np.asarray(NORMAL_97_5 * np.sqrt(poisson_variance(inclusion_probability, weights, variance)))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import as_indices, as_probabilities
+from sampling.arrays import integers, probabilities
 from sampling.label_samples import IndexArray
 
 
@@ -50,9 +50,9 @@ def nested_sample(random_number: ArrayLike, stratum: ArrayLike, counts: ArrayLik
     >>> nested_sample([0.3, 0.1, 0.2, 0.9], [0, 0, 1, 0], [2, 1]).tolist()
     [0, 1, 2]
     """
-    number = as_probabilities("random_number", random_number)
-    cell = as_indices("stratum", stratum, number.size)
-    wanted = as_indices("counts", counts, np.asarray(counts).size)
+    number = probabilities("random_number", random_number)
+    cell = integers("stratum", stratum, number.size)
+    wanted = integers("counts", counts, np.asarray(counts).size)
     there = np.bincount(cell, minlength=wanted.size)
     if there.size > wanted.size:
         raise ValueError(f"counts must have one number a stratum, {there.size}, got {wanted.size}")

@@ -6,7 +6,7 @@ The product asks the same of a design's runs at once (`sampling.questions`). Sou
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import as_finite, as_nonnegative, as_run_weights, require_same_items
+from sampling.arrays import MAX_VALUE, numbers, run_table
 from sampling.measures.families import FloatArray
 from sampling.sizes import IdenticalSystemsError, UnsupportedWeightError, distance_from, distance_from_mean
 from sampling.sparse import SparseRuns
@@ -27,14 +27,14 @@ def require_support(probability: ArrayLike, weights: ArrayLike | SparseRuns) -> 
     --------
     >>> require_support([0.5, 0.0], [1.0, 0.0])
     """
-    array = as_nonnegative("probability", probability, 1)
+    array = numbers("probability", probability)
     if isinstance(weights, SparseRuns):
-        entries = as_run_weights("weights", weights)
+        entries = run_table("weights", weights)
         if entries.n_items != array.size:
             raise ValueError(f"weights must have {array.size} items, got {entries.n_items}")
         size, outside = entries.value, entries.value[array[entries.item] == 0.0].sum()
     else:
-        size = np.abs(as_finite("weights", weights, array.size))
+        size = np.abs(numbers("weights", weights, array.size, ndim=None, least=-MAX_VALUE))
         outside = size[..., array == 0.0].sum()
     if outside > 0.0:
         share = outside / size.sum()
@@ -54,9 +54,8 @@ def pair_contrast(weights_a: ArrayLike, weights_b: ArrayLike) -> FloatArray:
     ValueError
         Weights negative, not finite or of different lengths.
     """
-    first = as_nonnegative("weights_a", weights_a, 1)
-    second = as_nonnegative("weights_b", weights_b, 1)
-    require_same_items("weights_b", second, first.size)
+    first = numbers("weights_a", weights_a)
+    second = numbers("weights_b", weights_b, first.size)
     return _refuse_identical(np.abs(first - second), "the two runs")
 
 
@@ -76,9 +75,8 @@ def baseline_contrast(candidates: ArrayLike | SparseRuns, baseline: ArrayLike) -
     IdenticalSystemsError, ValueError
         As `pair_contrast`.
     """
-    rows = as_run_weights("candidates", candidates)
-    reference = as_nonnegative("baseline", baseline, 1)
-    require_same_items("baseline", reference, rows.n_items)
+    rows = run_table("candidates", candidates)
+    reference = numbers("baseline", baseline, rows.n_items)
     return _refuse_identical(distance_from(rows, reference), "baseline and candidates")
 
 
@@ -96,7 +94,7 @@ def ranking_contrast(weights: ArrayLike | SparseRuns) -> FloatArray:
     IdenticalSystemsError, ValueError
         As `pair_contrast`; fewer than two runs.
     """
-    rows = as_run_weights("weights", weights)
+    rows = run_table("weights", weights)
     if rows.n_runs < 2:
         raise ValueError(f"a ranking needs at least 2 runs, got {rows.n_runs}")
     return _refuse_identical(distance_from_mean(rows), "the runs")
@@ -120,7 +118,7 @@ def binary_spread(probability: ArrayLike) -> FloatArray:
         p not strictly between 0 and 1: such an item would never be drawn, or is called known before it is
         judged.
     """
-    guess = as_nonnegative("probability", probability, 1)
+    guess = numbers("probability", probability)
     refused = guess[(guess <= 0.0) | (guess >= 1.0)]
     if refused.size:
         raise ValueError(f"probability must be within (0, 1), got {refused[0]}")
@@ -144,9 +142,8 @@ def design_sizes(contrast: ArrayLike, spread: ArrayLike) -> FloatArray:
     UnsupportedWeightError
         A spread of 0 where the contrast is not: that item could never be drawn.
     """
-    moves = as_nonnegative("contrast", contrast, 1)
-    unknown = as_nonnegative("spread", spread, 1)
-    require_same_items("spread", unknown, moves.size)
+    moves = numbers("contrast", contrast)
+    unknown = numbers("spread", spread, moves.size)
     require_support(unknown, moves)
     return np.asarray(moves * unknown, dtype=np.float64)
 
@@ -167,11 +164,10 @@ def corrected_second_moments(confusion: ArrayLike, gains: ArrayLike) -> FloatArr
     >>> corrected_second_moments([[1, 0], [0, 1]], [0, 3]).tolist()
     [0.0, 9.0]
     """
-    matrix = as_nonnegative("confusion", confusion, 2)
+    matrix = numbers("confusion", confusion, ndim=2)
     if matrix.shape[0] != matrix.shape[1] or np.any(np.abs(matrix.sum(axis=1) - 1.0) > 1e-9):
         raise ValueError(f"confusion must be square with rows that sum to 1, got {matrix.tolist()}")
-    gain = as_nonnegative("gains", gains, 1)
-    require_same_items("gains", gain, matrix.shape[0])
+    gain = numbers("gains", gains, matrix.shape[0])
     condition = float(np.linalg.cond(matrix))
     if not condition < 1e8:
         raise ValueError(f"confusion must have a condition number below 1e8, got {condition:.3g}")

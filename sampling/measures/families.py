@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sampling.measures.kinds import Kind, Linear
 from sampling.measures.spelling import read_grade
+from sampling.sparse import SparseRuns
 
 FloatArray = NDArray[np.float64]
 KindT = TypeVar("KindT", bound=Kind, covariant=True)
@@ -220,3 +221,8 @@ def run_weights(measure: Measure[Linear], ranks: ArrayLike, n_topics: int) -> Fl
     deepest = measure.last_rank
     table = np.concatenate(([0.0], rank_weights(measure, deepest), [0.0])) / n_topics
     return np.asarray(table[np.minimum(rank, deepest + 1)], dtype=np.float64)
+
+
+def weights_of_runs(measure: Measure[Linear], ranks: SparseRuns, n_topics: int) -> SparseRuns:
+    """Return `run_weights` of every run, [run, item]; a rank beyond the cutoff has no entry."""
+    return ranks.with_values(run_weights(measure, ranks.value, n_topics))

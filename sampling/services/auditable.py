@@ -9,13 +9,18 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable, middle_grades
-from sampling.frames import item_probabilities, newest_draw, returned_in_frame, weights_of_runs
-from sampling.judged import GoldChecks, Judged, error_variance, question_influence
-from sampling.measures.families import grade_gains
+from sampling.frames import item_probabilities, returned_in_frame
+from sampling.judged import GoldChecks, judged_items
+from sampling.measures.families import Measure, grade_gains, weights_of_runs
+from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from sampling.models import Audit, AuditEntry, Draw, DrawEntry
-from sampling.services.population import DrawRefused
 from sampling.sparse import SparseRuns
+
+
+class AuditRefused(ValueError):
+    """The audit cannot be made, for a reason the user can act on."""
+
 
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"
 # The newest grade of every assessor and item, as it stands now.
@@ -38,7 +43,7 @@ SELECT a.grade, g.grade, count(*)
 """
 
 
-def judged_items(campaign: Campaign) -> list[Item]:
+def complete_items(campaign: Campaign) -> list[Item]:
     """Return the drawn items all of whose wanted judgments are in, in frame order.
 
     A check that a later batch drew has slots of a check that count.
@@ -54,23 +59,18 @@ def judged_items(campaign: Campaign) -> list[Item]:
     )
 
 
-def auditable(campaign: Campaign, items: list[Item], tier: str) -> Auditable:
-    """Return what every strategy goes by at these items, for an audit by the tier."""
-    newest = newest_draw(campaign)
-    if newest is None:
-        raise DrawRefused(NOT_DRAWN)
+def auditable(campaign: Campaign, newest: Draw, items: list[Item], tier: str) -> Auditable:
+    """Return what every strategy goes by at these items, for an audit by the tier. `newest` is the last batch."""
     drawn = item_probabilities(campaign)
-    probability = np.array([drawn[item.pk] for item in items])
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
-    grade = bronze_grades(campaign, place)
-    judged = Judged(
-        influence=question_influence(_weights(campaign, newest, items), probability),
-        inclusion_probability=probability,
+    measure = parse_linear(newest.parameters["measure"])
+    judged = judged_items(
+        _weights(campaign, newest, measure, items),
+        inclusion_probability=np.array([drawn[item.pk] for item in items]),
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
-        bronze_grade=grade,
-        error_variance=_error_variance(campaign, newest, grade),
-        n_grades=len(campaign.scale.values()),
+        bronze_grade=bronze_grades(campaign, place),
+        checks=_gold_checks(campaign, measure),
     )
     return Auditable(judged, _earlier_probabilities(campaign, tier, place))
 
@@ -89,7 +89,8 @@ def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
     return middle_grades(columns[:, 0], columns[:, 1], len(place))
 
 
-def _weights(campaign: Campaign, newest: Draw, items: list[Item]) -> SparseRuns:
+def _weights(campaign: Campaign, newest: Draw, measure: Measure[Linear], items: list[Item]) -> SparseRuns:
+    """Return the weights of the question's runs at the items."""
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame(
         {
@@ -98,23 +99,20 @@ def _weights(campaign: Campaign, newest: Draw, items: list[Item]) -> SparseRuns:
         }
     )
     asked = asked_runs(newest, [run.run_id for run in runs])
-    parameters = newest.parameters
-    ranks = returned_in_frame(pairs, [runs[run] for run in asked], parameters["depth"])
-    return weights_of_runs(ranks, parameters["measure"], len(parameters["topics"]))
+    ranks = returned_in_frame(pairs, [runs[run] for run in asked], newest.parameters["depth"])
+    return weights_of_runs(measure, ranks, len(newest.parameters["topics"]))
 
 
-def _error_variance(campaign: Campaign, newest: Draw, bronze_grade: np.ndarray) -> np.ndarray:
-    """Return the variance of the gold gain given the bronze grade: one label's errors, as gold checks show them."""
-    n_grades = len(campaign.scale.values())
+def _gold_checks(campaign: Campaign, measure: Measure[Linear]) -> GoldChecks:
+    """Return the answers on gold checks, and what the measure gives for a grade."""
+    scale = campaign.scale
+    n_grades = len(scale.values())
     counts = np.zeros((n_grades, n_grades))
     for true, given, n in _query(CHECK_COUNTS, campaign):
         if 0 <= true < n_grades:  # a gold answer may be off this campaign's scale
             counts[true, given] += n
-    measure = parse_linear(newest.parameters["measure"])
-    gains = grade_gains(
-        measure, campaign.scale.gains(), measure.relevant_grade or campaign.scale.relevant_grade
-    )
-    return error_variance(bronze_grade, GoldChecks(counts, gains))
+    gains = grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade)
+    return GoldChecks(counts, gains)
 
 
 def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:

@@ -11,21 +11,19 @@ from judging.models import Campaign, Slot
 from judging.services.campaigns import open_slots
 from sampling.audit_plan import items_of_next_audit
 from sampling.draws import permanent_random_numbers
+from sampling.frames import newest_draw
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
 from sampling.services.audit_schedules import has_ended, last_due_time
-from sampling.services.auditable import NOT_DRAWN, auditable, judged_items
+from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, complete_items
 from sampling.services.layout import BATCH
-from sampling.services.population import DrawRefused
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 from touchstone import jobs
 from touchstone.models import Job, User, record
 
-
-class AuditRefused(ValueError):
-    """The audit cannot be made, for a reason the user can act on."""
-
-
-PURPOSES = {AuditTier.GOLD: Slot.Purpose.AUDIT, AuditTier.SILVER: Slot.Purpose.SILVER}
+PURPOSES: dict[str, Slot.Purpose] = {
+    AuditTier.GOLD: Slot.Purpose.AUDIT,
+    AuditTier.SILVER: Slot.Purpose.SILVER,
+}
 
 
 def audit(
@@ -49,10 +47,11 @@ def audit(
     with transaction.atomic():
         with connection.cursor() as cursor:  # one audit of a campaign at a time
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
+        newest = newest_draw(campaign)
+        if newest is None:
+            raise AuditRefused(NOT_DRAWN)
+        items = complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
-        if not n_drawn:
-            raise DrawRefused(NOT_DRAWN)
-        items = judged_items(campaign)
         earlier = campaign.audits.filter(tier=tier).order_by("sequence")
         already = earlier.values_list("expected_in_total", flat=True).last() or 0.0
         n_more = items_of_next_audit(
@@ -65,7 +64,7 @@ def audit(
         if n_more is None:
             return None
         seed = _seed(campaign, tier, seed)
-        pi = auditable(campaign, items, tier).probabilities(strategy, n_more)
+        pi = auditable(campaign, newest, items, tier).probabilities(strategy, n_more)
         numbers = permanent_random_numbers(
             [item.topic.topic_id for item in items], [item.document.doc_id for item in items], seed
         )
@@ -95,9 +94,7 @@ def audit(
             item for item, number, probability in zip(items, numbers, pi, strict=True) if number < probability
         ]
         selected.sort(key=lambda item: item.pk)
-        open_slots(
-            items=selected, purpose=PURPOSES[AuditTier(tier)], n_each=1, seed=made.seed + made.sequence
-        )
+        open_slots(items=selected, purpose=PURPOSES[tier], n_each=1, seed=made.seed + made.sequence)
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}
         record("audited", campaign, actor=user, **about)
     return made
@@ -144,7 +141,7 @@ def run_audit(*, campaign_id: str, user: User | None = None, **wanted: Any) -> A
     """Audit as a job asks: with the sizes, strategy and tier given, else with the schedule's."""
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=campaign_id)
     if not campaign.draws.exists():
-        raise DrawRefused(NOT_DRAWN)
+        raise AuditRefused(NOT_DRAWN)
     if not wanted:
         schedule = AuditSchedule.objects.filter(campaign=campaign).first()
         if schedule is None:

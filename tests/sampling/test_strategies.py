@@ -6,7 +6,7 @@ from enumeration import poisson_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampling.arrays import as_run_weights
+from sampling.arrays import run_table
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.judged import GoldChecks, Judged, error_variance, question_influence
 from sampling.strategies import strategy_keys, strategy_probabilities
@@ -181,7 +181,7 @@ def test_the_share_of_grades_that_nobody_gave_falls_to_the_highest_that_somebody
         ("simple", 0, {}, "expected_count must be positive and finite, got 0"),
         ("simple", math.nan, {}, "expected_count must be positive and finite, got nan"),
         ("simple", 1, {"even_share": 0}, r"even_share must be within \(0, 1\], got 0"),
-        ("simple", 1, {"influence": [1, 2]}, "must have 2 items, got 6"),
+        ("simple", 1, {"influence": [1, 2]}, "influence must have 6 items, got 2"),
         ("simple", 1, {"influence": [1, 2, 3, 4, 5, -6]}, "influence must be within .*, got -6"),
         ("simple", 1, {"influence": []}, "influence must have 1 axes and at least 1 item"),
         ("simple", 1, {"error_variance": [0, 0, 0, 0, 0, math.inf]}, "error_variance must be within"),
@@ -201,7 +201,7 @@ def test_an_impossible_audit_is_refused_with_bound_and_value(strategy, count, ch
 
 
 def influence_of(weights, inclusion_probability):
-    return question_influence(as_run_weights("weights", weights), np.array(inclusion_probability))
+    return question_influence(run_table("weights", weights), np.array(inclusion_probability))
 
 
 def test_the_influence_on_a_pair_is_proportional_to_the_difference_over_the_drawing_probability():
@@ -228,14 +228,14 @@ def test_influence_is_refused_without_a_drawing_probability():
 
 def test_the_error_variance_is_that_of_the_gain_given_the_bronze_grade():
     counts = 1e12 * np.array([[0.8, 0.2], [0.1, 0.9]])
-    got = error_variance([0, 1, 1], GoldChecks(counts, [0, 2]), prevalence=[0.7, 0.3])
+    got = error_variance([0, 1, 1], GoldChecks(counts, [0, 2], [0.7, 0.3]))
     # P(1 | bronze 0) = .03/.59, P(1 | bronze 1) = .27/.41; gains 0 and 2
     p, q = 0.03 / 0.59, 0.27 / 0.41
     assert got == pytest.approx([4 * p * (1 - p), 4 * q * (1 - q), 4 * q * (1 - q)], rel=1e-9)
 
 
 def test_few_checks_count_half_a_check_more_in_every_cell():
-    got = error_variance([0, 1], GoldChecks([[8, 0], [1, 1]], [0, 1]), prevalence=[0.5, 0.5])
+    got = error_variance([0, 1], GoldChecks([[8, 0], [1, 1]], [0, 1], [0.5, 0.5]))
     # rows (8.5, .5)/9 and (1.5, 1.5)/3
     p, q = (0.5 / (0.5 + 8.5 / 9), 0.5 / (0.5 + 0.5 / 9))
     assert got == pytest.approx([p * (1 - p), q * (1 - q)])
@@ -245,7 +245,7 @@ def test_the_prevalence_is_found_from_the_shares_of_the_bronze_grades():
     # 59 % and 41 % bronze grades come from a prevalence of .7 and .3 under this matrix
     bronze = np.repeat([0, 1], [59_000, 41_000])
     counts = 1e12 * np.array([[0.8, 0.2], [0.1, 0.9]])
-    given_share = error_variance([0, 1], GoldChecks(counts, [0, 1]), prevalence=[0.7, 0.3])
+    given_share = error_variance([0, 1], GoldChecks(counts, [0, 1], [0.7, 0.3]))
     found = error_variance(bronze, GoldChecks(counts, [0, 1]))
     assert found[[0, -1]] == pytest.approx(given_share, rel=1e-3)
 
@@ -257,7 +257,7 @@ def test_without_gold_checks_every_item_errs_alike():
 
 def test_classes_of_votes_may_be_more_than_grades():
     counts = np.array([[90, 9, 1], [1, 9, 90]])
-    low, middle, high = error_variance([0, 1, 2], GoldChecks(counts, [0, 1]), prevalence=[0.5, 0.5])
+    low, middle, high = error_variance([0, 1, 2], GoldChecks(counts, [0, 1], [0.5, 0.5]))
     assert low == pytest.approx(high)
     assert middle == pytest.approx(0.25)
     assert low < 0.05
@@ -268,12 +268,12 @@ def test_classes_of_votes_may_be_more_than_grades():
     [
         ([2], np.ones((2, 2)), [0, 1], None, "bronze_class must be at most 1, got 2"),
         ([0], [[1, -1], [0, 0]], [0, 1], None, "counts must be within"),
-        ([0], np.ones((2, 2)), [0, 1, 2], None, "gains must end in an axis of 2"),
+        ([0], np.ones((2, 2)), [0, 1, 2], None, "gains must have 2 items, got 3"),
         ([0], np.ones((2, 2)), [0, 1], [0.5, 0.6], "prevalence must sum to 1"),
         ([0], np.ones((2, 2)), [0, 1], [1.0], "prevalence must have 2 items, got 1"),
-        ([], np.ones((2, 2)), [0, 1], None, "bronze_class must be 0 integers|at least 1"),
+        ([], np.ones((2, 2)), [0, 1], None, "bronze_class must be 0 integers"),
     ],
 )
 def test_impossible_checks_are_refused(bronze, counts, gains, prevalence, reason):
     with pytest.raises(ValueError, match=reason):
-        error_variance(bronze, GoldChecks(counts, gains), prevalence)
+        error_variance(bronze, GoldChecks(counts, gains, prevalence))

@@ -15,8 +15,7 @@ from analytics.estimation.estimators import Floats
 from analytics.frames import CampaignArrays, Ints
 from analytics.services.analyses.request import AnalysisRefused, Wanted
 from judging.models import Campaign
-from sampling.frames import weights_of_runs
-from sampling.measures.families import grade_gains, run_weights
+from sampling.measures.families import grade_gains, run_weights, weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
 
 FEWEST_TOPICS = 2
@@ -144,11 +143,12 @@ def _side(
     place = next((place for place, run in enumerate(arrays.runs) if run.run_id == run_id), None)
     if place is None:
         raise AnalysisRefused(f"the collection has no run {run_id!r}")
-    if run_weights(parse_linear(measure), arrays.ranks_outside[place], arrays.n_topics).sum() > 0:
+    parsed = parse_linear(measure)
+    if run_weights(parsed, arrays.ranks_outside[place], arrays.n_topics).sum() > 0:
         raise AnalysisRefused(
             f"{run_id} returns documents that could not be drawn, inside the cutoff of {measure}"
         )
-    over_frame = weights_of_runs(arrays.returned, measure, arrays.n_topics).row(place)
+    over_frame = weights_of_runs(parsed, arrays.returned, arrays.n_topics).row(place)
     if (over_frame[arrays.frame["inclusion_probability"].to_numpy() <= 0] != 0).any():
         raise AnalysisRefused(
             f"a part of the weight of {run_id} lies on documents that this design can never draw"
