@@ -4,7 +4,8 @@ from judging.models import Campaign
 from sampling.frames import FrameRefused
 from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused
-from sampling.services.auditing import AuditRefused, run_audit
+from sampling.services.auditable import AuditRefused
+from sampling.services.auditing import run_audit
 from sampling.services.drawing import record_draw
 from sampling.services.layout import lay_out, missing_topics, parts, queue_parts
 from touchstone.jobs import Context, JobRefused, handler

@@ -16,7 +16,8 @@ from judging.services.campaigns import close_campaign
 from judging.services.leases import requeue
 from sampling.models import AuditEntry, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
-from sampling.services.auditing import AuditRefused, audit, run_audit, start_due_audits
+from sampling.services.auditable import AuditRefused
+from sampling.services.auditing import audit, run_audit, start_due_audits
 from sampling.strategies import strategy_keys
 from touchstone.models import Job
 

@@ -71,11 +71,11 @@ def test_contrasts_of_weights_near_the_smallest_and_the_largest_double_are_neith
     assert distance_from_mean(from_dense(w[:, 2:] * 3), squared=True).tolist() == [0]
 
 
-def test_entries_with_weights_that_are_no_weights_are_refused():
+def test_a_table_of_weights_that_are_no_weights_is_refused():
     with pytest.raises(ValueError, match=r"weights must be within \[0, 1e\+100\], got -1"):
-        ranking_contrast(from_dense(np.array([[-1.0], [2.0]])))
+        ranking_contrast([[-1.0], [2.0]])
     with pytest.raises(ValueError, match="at least 1 item"):
-        ranking_contrast(from_dense(np.zeros((2, 0))))
+        ranking_contrast(np.zeros((2, 0)))
     with pytest.raises(IdenticalSystemsError):
         ranking_contrast(from_dense(np.zeros((2, 3))))
 
