@@ -1,4 +1,4 @@
-"""Tables written as the files the field uses: qrels, qrels_jg, prels and runs, a row a line.
+"""Tables written as the files the field uses: qrels, qrels_jg, prels, runs and crowd labels, a row a line.
 
 Ids, which hold no white space, are written as they are, in the order of the rows. A number reads back exactly. What a
 reader of these files could not read back is refused with a ValueError, before anything is written.
@@ -12,6 +12,7 @@ from judging.textfiles import CONTROL
 from judging.trec import MAX_GRADE, MIN_GRADE
 
 DRAWN_METHOD = 1  # the prels code of a pair drawn with the probability on its line
+CROWD_HEADER = b"task,worker,label\n"
 WORDS = {"topic_id": "topic id", "doc_id": "document id", "assessor": "assessor", "run_tag": "run tag"}
 NO_WORD = rf"^$|\s|{CONTROL.pattern}"
 
@@ -45,6 +46,24 @@ def write_run(ranking: pl.DataFrame, stream: BinaryIO) -> None:
     """Write ``topic Q0 document rank score tag``."""
     columns = ("topic_id", pl.lit("Q0"), "doc_id", "rank", "score", "run_tag")
     _write(ranking.select(*columns), stream)
+
+
+def write_crowd_labels(judgments: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write the rows below CROWD_HEADER as CSV; the task is ``topic document``.
+
+    Ids stay what they are: an apostrophe against spreadsheets would make them others.
+
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> columns = {"topic_id": ["301"], "doc_id": ["=1,2"], "assessor": ["ann"], "grade": [1]}
+    >>> write_crowd_labels(pl.DataFrame(columns), stream)
+    >>> stream.getvalue()
+    b'"301 =1,2",ann,1\\n'
+    """
+    check_columns(judgments.select("topic_id", "doc_id", "assessor", "grade"))
+    task = pl.concat_str("topic_id", pl.lit(" "), "doc_id")
+    rows = judgments.select(task, "assessor", "grade")
+    rows.write_csv(stream, include_header=False, quote_style="necessary")
 
 
 def _write(rows: pl.DataFrame, stream: BinaryIO) -> None:

@@ -32,7 +32,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
-    "exports": (export_keys, "qrels qrels_jg prels"),
+    "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }
 

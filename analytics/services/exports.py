@@ -28,7 +28,13 @@ from analytics.services.judgment_rows import (
 )
 from judging.models import Campaign, Slot
 from judging.services.errors import NotFound, Refused
-from judging.trec_tables import write_prels, write_qrels, write_qrels_jg
+from judging.trec_tables import (
+    CROWD_HEADER,
+    write_crowd_labels,
+    write_prels,
+    write_qrels,
+    write_qrels_jg,
+)
 from sampling.frames import item_probabilities
 
 N_GRADES = 10  # a grade is one digit
@@ -118,6 +124,13 @@ def _prels_of(parts: Iterator[pl.DataFrame], drawn: pl.DataFrame) -> Iterator[st
         yield from _lines(write_prels, items.join(drawn, on=PAIR, maintain_order="left"))
 
 
+def crowd_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:
+    """Yield the judgments of `qrels_jg_lines` as crowd labels: a header, then task, worker and label."""
+    yield CROWD_HEADER.decode()
+    for judgments in _counted_judgments(campaign):
+        yield from _lines(write_crowd_labels, judgments)
+
+
 def _lines(write: Callable[[pl.DataFrame, BinaryIO], None], table: pl.DataFrame) -> Iterator[str]:
     stream = io.BytesIO()
     write(table, stream)
@@ -187,5 +200,13 @@ EXPORTS = (
         "Grades with the probability by which each item was drawn. A line: topic document grade method probability.",
         "{campaign}.prels",
         prels_lines,
+    ),
+    ExportFormat(
+        "crowd",
+        "crowd",
+        "The judgments of qrels_jg as CSV, for crowd-kit and the like. The task is the topic and the document: "
+        "task,worker,label.",
+        "{campaign}.crowd.csv",
+        crowd_lines,
     ),
 )

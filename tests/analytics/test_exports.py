@@ -1,7 +1,7 @@
 """Files of judgments out: what is in each format of EXPORTS, and that it comes back the same."""
 
 import pytest
-from file_campaign import file, judged_campaign, make_campaign, make_item
+from file_campaign import file, judged_campaign, make_campaign, make_collection, make_item
 from made_releases import audited
 
 from analytics.aggregation.qrels import qrels_rule
@@ -9,6 +9,7 @@ from analytics.releases.pseudonyms import pseudonym
 from analytics.services import judgment_rows
 from analytics.services.exports import (
     NothingDrawn,
+    crowd_lines,
     export_format,
     prels_lines,
     pseudonym_key,
@@ -18,6 +19,7 @@ from analytics.services.exports import (
 from judging.models import Adjudication, GoldAnswer, Judgment
 from judging.services.errors import NotFound
 from judging.services.judgment_files import import_judgments
+from judging.trec import JudgmentRecord, read_crowd_labels, read_qrels_jg
 from sampling.models import DrawEntry
 from touchstone.models import Event, User
 
@@ -109,6 +111,39 @@ def test_judgments_that_come_in_parts_make_the_same_lines(at_once, monkeypatch):
 def make_item_once(campaign, topic, document):
     known = campaign.items.filter(topic__topic_id=topic, document__doc_id=document).first()
     return known or make_item(campaign, topic, document)
+
+
+HOSTILE = ["=1+1", "comma,x", 'q"uote', "@cmd", "-2", "+3", "'=4", "a;b", "ünïcödé"]
+
+
+def test_crowd_labels_out_and_in_are_the_records_of_qrels_jg():
+    """Also where a spreadsheet would run an id, or CSV must quote it."""
+    collection = make_collection(topics=HOSTILE, documents=HOSTILE)
+    first = make_campaign(collection, k=2)
+    given = "".join(f"{one} {who} {one} {number % 3}\n" for number, one in enumerate(HOSTILE) for who in "ab")
+    import_judgments(campaign=first, source=file(given), name="j", file_format="qrels_jg")
+    crowd = "".join(crowd_lines(first, True))
+    records = list(read_qrels_jg(file("".join(qrels_jg_lines(first, True))), "j"))
+    assert list(read_crowd_labels(file(crowd), "c")) == records
+    assert {record.doc_id for record in records} == set(HOSTILE)
+    assert crowd.splitlines()[0] == "task,worker,label"
+
+    second = make_campaign(collection, k=2)
+    import_judgments(campaign=second, source=file(crowd), name="c", file_format="crowd")
+    names = {username: name for name, username in _names(second).items()}
+    rows = Judgment.objects.filter(item__campaign=second).values_list(
+        "item__topic__topic_id", "item__document__doc_id", "assessor__user__username", "grade"
+    )
+    back = {JudgmentRecord(topic, document, names[user], grade) for topic, document, user, grade in rows}
+    assert back == set(records)
+    assert len(rows) == len(records) == 2 * len(HOSTILE)
+
+
+def test_crowd_labels_of_a_judged_campaign_hold_the_audits_too():
+    campaign = judged_campaign()
+    records = list(read_qrels_jg(file("".join(qrels_jg_lines(campaign, True))), "j"))
+    assert list(read_crowd_labels(file("".join(crowd_lines(campaign, True))), "c")) == records
+    assert len(records) == 7
 
 
 def test_what_is_exported_comes_back_the_same():
