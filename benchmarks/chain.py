@@ -1,4 +1,5 @@
-"""Measure how often the stored 95 % intervals hold the truth: the product's whole chain on a real PostgreSQL.
+"""Measure how often the stored 95 % confidence intervals hold the truth: the product's whole chain on a real
+PostgreSQL.
 
     python benchmarks/chain.py [--repetitions 400] [--seed 1] [--noise popularity class_conditional] [--processes 2]
                                [--batches 2 [--learn]] [--judged 0.8]

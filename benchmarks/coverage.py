@@ -1,4 +1,4 @@
-"""Measure how often the 95 % intervals hold the truth, by the product's own functions.
+"""Measure how often the 95 % confidence intervals hold the truth, by the product's own functions.
 
     python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...]
 

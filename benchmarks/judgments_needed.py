@@ -9,7 +9,7 @@ families of near-duplicates (two pools each, seven pairs a pool), and CLEF TAR 2
 
 With replacement the variances are exact. Without replacement a variance is that of the difference estimator with the
 predictions of a realised draw, exact over the frame, and averaged over draws. A simulation then compares estimates with
-the truth: their squared error with that variance, and how often the 95 % interval (t) holds the truth.
+the truth: their squared error with that variance, and how often the 95 % confidence interval (t) holds the truth.
 
 Expected: without mixture the default needs about .61 of Q*'s judgments at 400 and .56 at 3,200 on diverse pools, .33
 and .34 with a machine judge; intervals hold the truth in .93 to .99 of the cases from 50 judgments on. Takes

@@ -4,8 +4,8 @@
 
 choices: variance over that of the paper's Q* at 100, 400 and 1,800 judgments, for adjacent pairs of runs and without
 mixture; one choice of the product is changed in every row. Variances are exact over the frame, given the predictions of
-a realised draw, and averaged over draws. few: the share of 95 % intervals (t) that hold the DCG of a single run, the
-skewed case, with 10 to 50 judgments. The pools are those of `benchmarks/judgments_needed.py`.
+a realised draw, and averaged over draws. few: the share of 95 % confidence intervals (t) that hold the DCG of a
+single run, the skewed case, with 10 to 50 judgments. The pools are those of `benchmarks/judgments_needed.py`.
 
 JSON on standard output. About 8 minutes of processor time, shared by `--processes`; `--quick` a third of that.
 """

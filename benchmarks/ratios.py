@@ -10,9 +10,9 @@ Every draw selects items for all runs (sizes sqrt(sum w^2 u(1-u)), 20 % uniform;
   specificity .9) of which an audit knows the truth of the given share; counts are those of audited items.
 
 Per row: bias of the plain ratio and of the published value (corrected by the bootstrap), in units of the measure;
-coverage of the 95 % interval around either, with the noise that the drawing shows, and of the published interval (the
-cautious noise where it is larger); the published value's standard deviation over draws and its mean standard error;
-and whether the product would refuse this row. A graded scale (0, 1, 3) has three of ten relevant
+coverage of the 95 % confidence interval around either, with the noise that the drawing shows, and of the published
+interval (the cautious noise where it is larger); the published value's standard deviation over draws and its mean
+standard error; and whether the product would refuse this row. A graded scale (0, 1, 3) has three of ten relevant
 documents, chosen at random, in its upper grade. Runs of one draw share their errors, so that a coverage over d draws
 of r runs is surer than one over d and less sure than one over d*r intervals.
 """

@@ -25,7 +25,7 @@ from experiments.parts.rows import Report, Row, row
 
 HEADINGS = {
     "means": "Figure 2: P@10 by the labels as they are, and corrected",
-    "coverage": "How often the 95 % interval holds the true .4",
+    "coverage": "How often the 95 % confidence interval holds the true .4",
     "every_run": '"In every run the naive P@10 is larger than the true value"',
     "figure1": "Eq 18 on the two queries of Figure 1",
     "as_printed": "Algorithm 2 without its else-branches, as printed",

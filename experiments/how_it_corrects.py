@@ -115,7 +115,8 @@ def pictures(seed: int) -> dict[str, Chart]:
         "how-corrects": forest(
             rows,
             "One judge, three methods",
-            "Difference of two runs with 95 % intervals by four methods, for errors that are alike on all documents "
+            "Difference of two runs with 95 % confidence intervals by four methods, for errors that are alike on all "
+            "documents "
             "and for errors that are more frequent on popular documents. The matrix inverse holds the true value only "
             "in the first case, the corrected number in both.",
             "share of relevant documents, A minus B",

@@ -28,7 +28,7 @@ from experiments.parts.tables import data, table2, table3, table4, table5, table
 HEADINGS = {
     "table2": "Table 2: DCG by deterministic pools and by sampling, n = 5 |X|",
     "table3": "Table 3: standard deviation by design, n = 5 |X|",
-    "table4": "Table 4: 95 % intervals, Q* with 4 % uniform",
+    "table4": "Table 4: 95 % confidence intervals, Q* with 4 % uniform",
     "table5": "Table 5: variance n/|X| of a pair's difference, mean of four pairs",
     "table6": "Table 6: variance n/|X| against the baseline, mean of four",
     "table7": "Table 7: variance n/|X| of the ranking, mean of five",

@@ -38,8 +38,9 @@ def krippendorff_alpha(
 
     Documents with one label say nothing about agreement and are left out; any number of labels may be missing.
     nominal: labels differ or not; ordinal: by the number of labels between them; interval: squared difference of the
-    grades. The 95 % interval is the bootstrap's percentiles, documents drawn with replacement; replicates in which all
-    labels are the same have no alpha and are left out, and if they are more than 1 in 40 there is no interval.
+    grades. The 95 % confidence interval is the bootstrap's percentiles, documents drawn with replacement;
+    replicates in which all labels are the same have no alpha and are left out, and if they are more than 1 in 40
+    there is no interval.
 
     Refused: no document with two labels (as with one assessor); all labels the same.
 

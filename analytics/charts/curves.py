@@ -26,7 +26,7 @@ def curve(
     wanted: float | None = None,
     is_logarithmic: bool = True,
 ) -> Chart:
-    """Return half-widths of the 95 % interval against the budget: one line a design or a purchase.
+    """Return half-widths of the 95 % confidence interval against the budget: one line a design or a purchase.
 
     The first line is the one that is looked at: it is whole, and its point at the budget `chosen` is marked. `wanted`
     puts a level line where the interval is narrow enough. A half-width of None is a gap: that budget is out of reach.

@@ -213,7 +213,7 @@ def _forest(
         title=title,
         description=description or _description(rows, measure or title),
         caption=description
-        or "Each point is a value, its line the 95 % interval; the shape tells the method.",
+        or "Each point is a value, its line the 95 % confidence interval; the shape tells the method.",
         columns=FOREST_COLUMNS,
         rows=[(row.label, row.method, row.value, row.low, row.high, row.refused) for row in rows],
     )
@@ -230,7 +230,7 @@ def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: 
     refused = [{"label": labels[row.label], "text": NOT_ESTIMABLE} for row in rows if row.value is None]
     scale = _scale(rows, 0.0)
     axis = alt.Axis(title=printable(measure), tickCount=5, grid=True)
-    sides = ["above 0", "not told apart", "below 0"]
+    sides = ["above 0", "not significant", "below 0"]
     legend = alt.Legend(orient="bottom", columns=3, title=None)
     y = {"y": _names(list(labels.values()))}
 
@@ -263,7 +263,7 @@ def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: 
         alt.layer(*layers).properties(height=alt.Step(step)),
         title=title,
         description=description or _description(rows, measure),
-        caption=description or "Each point is a topic's difference, its line the 95 % interval.",
+        caption=description or "Each point is a topic's difference, its line the 95 % confidence interval.",
         columns=TOPIC_COLUMNS,
         rows=[(row.label, row.value, row.low, row.high) for row in rows],
     )
@@ -273,7 +273,7 @@ def _side(record: Spec) -> str:
     """Return on which side of 0 the whole interval lies."""
     if record["low"] is not None and record["low"] > 0:
         return "above 0"
-    return "below 0" if record["high"] is not None and record["high"] < 0 else "not told apart"
+    return "below 0" if record["high"] is not None and record["high"] < 0 else "not significant"
 
 
 def _record(row: ForestRow, labels: dict[str, str]) -> Spec:
@@ -350,4 +350,4 @@ def _description(rows: Sequence[ForestRow], measure: str) -> str:
         else:
             words.append(f"{label}, {row.method}: {row.value:.3g} ({row.low:.3g} to {row.high:.3g})")
     more = f"; and {len(rows) - 12} rows more" if len(rows) > 12 else ""
-    return f"{measure} with 95 % intervals. {'; '.join(words)}{more}."
+    return f"{measure} with 95 % confidence intervals. {'; '.join(words)}{more}."

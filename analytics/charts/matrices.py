@@ -151,7 +151,7 @@ def _differences(
     if not description:
         description = (
             f"{measure or 'The measure'} of the row's run minus the column's, for {len(run_ids)} runs. "
-            f"{n_sure} of {len(pairs)} pairs are told apart after Holm's adjustment; they have a frame, and an arrow "
+            f"{n_sure} of {len(pairs)} pairs are significant after Holm's adjustment; they have a frame, and an arrow "
             "up where the row's run is better, down where the column's is."
         )
     if len(run_ids) > SHOWN_RUNS:
@@ -322,7 +322,7 @@ def _confusion(
         title=title,
         description=description or _confusion_said(labels, matrix, low, high),
         caption=description
-        or "Rows are true grades; along them, how often each grade was given, with 95 % intervals.",
+        or "Rows are true grades; along them, how often each grade was given, with 95 % confidence intervals.",
         columns=("true_grade", "given_grade", "share", "low", "high", "count"),
         rows=[
             (labels[i], labels[j], matrix[i][j], low[i][j], high[i][j], counts[i][j] if counts else None)

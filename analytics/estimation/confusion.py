@@ -19,7 +19,7 @@ GOLD_FOR_A_ROW = 10  # gold labels of one grade below which a row says next to n
 
 @dataclass(frozen=True)
 class ConfusionEstimate:
-    """A confusion matrix with Jeffreys 95 % intervals for every cell.
+    """A confusion matrix with Jeffreys 95 % confidence intervals for every cell.
 
     `n_per_grade` is the number of gold labels behind each row; for weighted rows Kish's effective number, and
     `counts` then are the effective counts (shares times effective number).

@@ -204,7 +204,7 @@ def corrected(
     prior: ArrayLike | None = None,
     prior_total: ArrayLike | None = None,
 ) -> Corrected:
-    """Return the corrected measure of every target, for these topics, with its 95 % interval: GREG-label.
+    """Return the corrected measure of every target, for these topics, with its 95 % confidence interval: GREG-label.
 
     ``U = sum_frame f w + sum_judged (w/pi) (mu_l - f) + sum_audited (w/pi) (v - mu_l) / pi_audit``.
     Assumption: items were drawn, and judged items audited, independently with the recorded probabilities

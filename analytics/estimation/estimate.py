@@ -20,7 +20,7 @@ Z95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval; `sources` names the errors the interval contains.
+    """A number with its 95 % confidence interval; `sources` names the errors the interval contains.
 
     `degrees_of_freedom` is None where the normal quantile was used. `n` counts the items (or topics) the
     standard error rests on. `components` splits the variance: (("drawing", .01), ("gold", .02)).
@@ -64,7 +64,7 @@ def estimate(
     components: Sequence[tuple[str, float]] = (),
     warning: str = "",
 ) -> Estimate:
-    """Return the estimate with a symmetric 95 % interval, assuming value/SE is t (or normal) distributed."""
+    """Return the estimate with a symmetric 95 % confidence interval, assuming value/SE is t (or normal) distributed."""
     if not (math.isfinite(value) and math.isfinite(variance) and variance >= 0):
         raise ValueError(f"value must be finite and variance finite and >= 0, got {value} and {variance}")
     error = math.sqrt(variance)
@@ -179,7 +179,7 @@ def estimates(
     quantile: float | None = None,
     warning: Callable[[int], str] = few_items_warning,
 ) -> Estimates:
-    """Return the estimates with symmetric 95 % intervals; the variance is the sum of its components.
+    """Return the estimates with symmetric 95 % confidence intervals; the variance is the sum of its components.
 
     Assumption: value/SE is t distributed with the degrees of freedom given (infinite: normal), or as `quantile` says.
     `sources` are the names of the components unless given; `warning` says what is to be said of n.

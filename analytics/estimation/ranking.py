@@ -25,7 +25,7 @@ TIE = 1e-9  # of the largest error: what is nearer than this is equal
 
 @dataclass(frozen=True)
 class TauInterval:
-    """A 95 % interval of Kendall's tau between the estimated and the true ranking."""
+    """A 95 % confidence interval of Kendall's tau between the estimated and the true ranking."""
 
     low: float
     high: float
@@ -101,7 +101,7 @@ def rank_intervals(values: ArrayLike, is_apart: ArrayLike) -> tuple[NDArray[np.i
 
 
 def tau_interval(values: ArrayLike, covariance: ArrayLike, *, seed: int, draws: int = 1000) -> TauInterval:
-    """Return a 95 % interval of Kendall's tau between the ranking of these values and the true one.
+    """Return a 95 % confidence interval of Kendall's tau between the ranking of these values and the true one.
 
     Upper end: the 99 % quantile of the tau of orders drawn around these values, and around values as far apart as
     these but even, if that is higher: of runs so far apart even ones are confused least. Lower end: a pair whose 95 %

@@ -131,7 +131,7 @@ def ratio_estimates(
     pairs: Sequence[tuple[int, int]] | None = None,
     replicates: int = REPLICATES,
 ) -> list[Estimate | Refusal]:
-    """Return the ratio of every run, then the difference of every pair of runs, with 95 % intervals.
+    """Return the ratio of every run, then the difference of every pair of runs, with 95 % confidence intervals.
 
     Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
     standard deviation, with the noise of `PseudoLabels.cautious` if that is larger; z from 100 known items that the

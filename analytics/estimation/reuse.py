@@ -33,7 +33,7 @@ class Reusability:
         ``(sum |w|)^2 / sum w^2/pi`` over the pairs that could be judged: how many judgments of a design
         made for this target (pi proportional to |w|) are worth as much.
     half_width : float or Refusal
-        Forecast of half the 95 % interval under the guessed spread.
+        Forecast of half the 95 % confidence interval under the guessed spread.
     relative_variance : float or Refusal
         That forecast's variance over the one of the target's own design of the same expected number.
     refusal : Refusal or None

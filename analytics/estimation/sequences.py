@@ -1,8 +1,8 @@
 """Intervals for a number that is watched while judging and auditing go on: valid at all looks at once.
 
-A 95 % interval promises 95 % for *one* look, fixed beforehand. Whoever looks after every audit and stops at the
-first interval without 0 finds a difference between equal runs in a third of the cases. A confidence sequence is wider,
-and misses the truth **at any look ever** with a chance of at most 5 %.
+A 95 % confidence interval promises 95 % for *one* look, fixed beforehand. Whoever looks after every audit and
+stops at the first interval without 0 finds a difference between equal runs in a third of the cases. A confidence
+sequence is wider, and misses the truth **at any look ever** with a chance of at most 5 %.
 
 Why a formula for Brownian motion applies. Items are audited if their permanent random number u_i is at most pi_i, and
 pi_i only grows. For a fixed prediction the estimate at a look is ``U = U* + sum e_i (1[u_i <= pi_i]/pi_i - 1)``,

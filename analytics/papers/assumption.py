@@ -39,7 +39,7 @@ class AssumptionTest:
 
 @dataclass(frozen=True)
 class Rate:
-    """A share with its Jeffreys 95 % interval; all None where there is no gold to tell."""
+    """A share with its Jeffreys 95 % confidence interval; all None where there is no gold to tell."""
 
     value: float | None
     low: float | None

@@ -27,7 +27,7 @@ FEWEST_DRAWS_KEPT = 100
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95 % interval without a point estimate; `accepted` is the share of usable draws, if it was drawn.
+    """A 95 % confidence interval without a point estimate; `accepted` is the share of usable draws, if it was drawn.
 
     `warning` says why there is no point estimate, where the interval was asked for nevertheless.
     """
@@ -48,7 +48,7 @@ def fieller(
     denominator_variance: float,
     covariance: float,
 ) -> Interval | Refusal:
-    """Return the 95 % interval of a ratio A/B: all r with ``(A - r B)^2 <= z^2 Var(A - r B)``.
+    """Return the 95 % confidence interval of a ratio A/B: all r with ``(A - r B)^2 <= z^2 Var(A - r B)``.
 
     Assumption: A and B are normal with known (co)variances. Refused where the set is not an interval: B is
     then not significantly different from 0. Source: Fieller (1954).
@@ -133,7 +133,7 @@ def dirichlet_interval(
     draws: int = 4000,
     refuse: bool = True,
 ) -> Interval | Refusal:
-    """Return the 95 % interval of ``v . J^-T h`` for any number of grades, by Dirichlet draws.
+    """Return the 95 % confidence interval of ``v . J^-T h`` for any number of grades, by Dirichlet draws.
 
     Rows of J ~ Dirichlet(count + 1/2), label shares h ~ Dirichlet(label count + 1/2); draws are kept if
     det J > 0 and the implied grade shares are all in [0, 1]; `accepted` is their share among all draws. Refused if

@@ -52,7 +52,7 @@ class AuditedTarget:
     gains: Floats
 
     def half_width(self) -> float | Refusal:
-        """Return half the width of the 95 % interval of `greg_label`, or its refusal."""
+        """Return half the width of the 95 % confidence interval of `greg_label`, or its refusal."""
         result = greg_label(
             self.weight[None],
             draw_probability=self.draw_probability,

@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 95 % interval."""
+        """Half the width of the 95 % confidence interval."""
         return Z95 * self.standard_error
 
 

@@ -40,7 +40,8 @@ class Outside:
     """The part of a run that could not have been judged, and between which limits its value lies nevertheless.
 
     `share` of the weight within the cutoff. `low`: none of it is relevant; `high`: all of it is, as highly as the scale
-    goes. Both at the end of the 95 % interval of the part that could be judged. None where that part has no interval.
+    goes. Both at the end of the 95 % confidence interval of the part that could be judged. None where that part
+    has no interval.
     """
 
     share: float

@@ -31,7 +31,7 @@ def forest_of_runs(estimates: list[Estimate], measure: str) -> Chart | None:
     return forest(
         [_row(e, e.run.run_id) for e in in_order],
         f"{measure} of every run",
-        f"{measure} with 95 % intervals, by method",
+        f"{measure} with 95 % confidence intervals, by method",
         measure,
     )
 
@@ -50,7 +50,7 @@ def pair_forest(
         return None
     title = f"Difference in {measure}"
     label = f"{run_a.run_id} − {run_b.run_id}"
-    words = f"{label} with 95 % intervals, by method"
+    words = f"{label} with 95 % confidence intervals, by method"
     return forest([_row(e, label) for e in found], title, words, title, reference=0.0)
 
 

@@ -53,7 +53,7 @@ class RankedRun:
 class Ranking:
     """The runs, the best first; `refusal` says why there is no ranking, `left_out` why some runs are not in it.
 
-    `tau`: between this ranking and the true one. `n_apart` of `n_pairs` pairs are told apart (Holm). `n_unknown` pairs
+    `tau`: between this ranking and the true one. `n_apart` of `n_pairs` pairs are significant (Holm). `n_unknown` pairs
     have no estimate; their runs' errors are taken as independent.
     """
 
@@ -72,7 +72,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Tables [run, run]: the variance of every difference, and whether it is told apart."""
+    """Tables [run, run]: the variance of every difference, and whether it is significant."""
 
     variance: Floats
     apart: Bools
@@ -82,8 +82,8 @@ class _Pairs:
 def ranking_of(*, computation: Computation | None, measure: str, method: str = REPORTED.key) -> Ranking:
     """Return the ranking of the runs that have an estimate by the method.
 
-    A difference's error is taken from its 95 % interval (half of it over 1.96), so that every pair is as uncertain as
-    its interval says, also where that is t's.
+    A difference's error is taken from its 95 % confidence interval (half of it over 1.96), so that every pair is
+    as uncertain as its interval says, also where that is t's.
     """
     ranked = {one.key: one.short for one in ranked_methods()}
     if method not in ranked:
@@ -149,7 +149,7 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
 def _pairs(
     computation: Computation, measure: str, method: str, runs: list[int], run_variances: Floats
 ) -> _Pairs:
-    """Read all pairs: their variances, and which are told apart after Holm's adjustment of all that are tested."""
+    """Read all pairs: their variances, and which are significant after Holm's adjustment of all that are tested."""
     place = {run: number for number, run in enumerate(runs)}
     found = computation.estimates.filter(
         measure=measure, method=method, run_b__isnull=False, value__isnull=False

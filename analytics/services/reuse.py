@@ -53,8 +53,9 @@ class Asked:
 class Answer:
     """What the judgments say of what is asked, under the guess of relevance that the draw recorded.
 
-    A half-width is that of the 95 % interval, judgments taken as free of error; `half_width` once all that was drawn
-    is judged, `half_width_now` with what is judged so far. None where `refusal` (or `refusal_now`) says why.
+    A half-width is that of the 95 % confidence interval, judgments taken as free of error; `half_width` once all
+    that was drawn is judged, `half_width_now` with what is judged so far. None where `refusal` (or `refusal_now`)
+    says why.
     """
 
     n_documents: int  # that the asked value depends on
@@ -289,7 +290,7 @@ def _weights_in_frame(
 
 
 def _half_width(weights: Floats, probability: Floats, spread: Floats) -> float | None:
-    """Return half of the 95 % interval of a Poisson draw; None where a document with weight has no chance."""
+    """Return half the width of a Poisson draw's 95 % interval; None where a document with weight has no chance."""
     mine = weights != 0
     pi = probability[mine]
     if (pi == 0).any():

@@ -10,7 +10,7 @@ from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
 from judging.models import Run
 
-SURE = 0.05  # two runs count as told apart below this value of Holm's adjusted p
+SURE = 0.05  # two runs differ significantly below this value of Holm's adjusted p
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def adjusted_p_values(computation: Computation | None, measure: str, method: str
 
 
 def judged_pair(estimate: Estimate, adjusted: Adjusted) -> Pair:
-    """Return the pair; the better run is named if it is told apart after Holm's adjustment."""
+    """Return the pair; the better run is named if the difference is significant after Holm's adjustment."""
     p = adjusted.of(estimate)
     if estimate.value is None or p is None or p >= SURE:
         return Pair(estimate, p, None)
@@ -104,19 +104,19 @@ def verdict(
     if corrected.value is None or corrected.low is None or corrected.high is None:
         return f"No corrected number: {corrected.refusal}."
     if corrected.n == 0:  # settled without a judgment
-        return f"{run_a} and {run_b} are not told apart in {measure}: {corrected.warning}."
-    told_apart = corrected.low > 0 or corrected.high < 0
+        return f"{run_a} and {run_b} do not differ significantly in {measure}: {corrected.warning}."
+    is_significant = corrected.low > 0 or corrected.high < 0
     value, low, high = corrected.value, corrected.low, corrected.high
-    topics = _over_topics(corrected, turned=told_apart and value < 0)
-    among = _among_all(corrected, adjusted, told_apart=told_apart)
-    if told_apart and value < 0:
+    topics = _over_topics(corrected, turned=is_significant and value < 0)
+    among = _among_all(corrected, adjusted, is_significant=is_significant)
+    if is_significant and value < 0:
         run_a, run_b, value, low, high = run_b, run_a, -value, -high, -low
-    where = f"95 % interval {low:+.3f} to {high:+.3f}, n = {corrected.n} audited items"
+    where = f"95 % confidence interval {low:+.3f} to {high:+.3f}, n = {corrected.n} audited items"
     if corrected.p_value is not None:  # None: no error was measured, so there is no test
         where += f"; {_p_words(corrected.p_value)}"
-    if not told_apart:
+    if not is_significant:
         return (
-            f"{run_a} and {run_b} are not told apart in {measure}: difference {value:+.3f} ({where})"
+            f"{run_a} and {run_b} do not differ significantly in {measure}: difference {value:+.3f} ({where})"
             f"{': ' + corrected.warning if corrected.warning else ''}.{among}{topics}"
         )
     return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where}).{among}{topics}"
@@ -130,13 +130,13 @@ def _p_words(p: float) -> str:
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
-def _among_all(corrected: Estimate, adjusted: Adjusted | None, *, told_apart: bool) -> str:
+def _among_all(corrected: Estimate, adjusted: Adjusted | None, *, is_significant: bool) -> str:
     """Return what Holm's adjustment leaves of a difference, as a further sentence; nothing of a single comparison."""
     p = adjusted.of(corrected) if adjusted else None
-    if adjusted is None or p is None or adjusted.n_tested < 2 or not told_apart:
+    if adjusted is None or p is None or adjusted.n_tested < 2 or not is_significant:
         return ""
     said = f"Among all {adjusted.n_tested:,} pairs compared, {_p_words(p)} by Holm's adjustment"
-    return f" {said}." if p < SURE else f" {said}: as one of so many, they are not told apart."
+    return f" {said}." if p < SURE else f" {said}: among so many comparisons, not significant."
 
 
 def _over_topics(corrected: Estimate, *, turned: bool) -> str:
@@ -146,5 +146,6 @@ def _over_topics(corrected: Estimate, *, turned: bool) -> str:
     low, high = corrected.topics_low, corrected.topics_high
     if turned:
         low, high = -high, -low
-    sure = "" if low > 0 or high < 0 else ", which does not tell them apart"
-    return f" For other topics of this kind, these taken as a sample: 95 % interval {low:+.3f} to {high:+.3f}{sure}."
+    sure = "" if low > 0 or high < 0 else ", which includes 0"
+    interval = f"95 % confidence interval {low:+.3f} to {high:+.3f}"
+    return f" For other topics of this kind, these taken as a sample: {interval}{sure}."

@@ -99,7 +99,7 @@ def poisson_variance(
 def forecast_half_width(
     inclusion_probability: ArrayLike, weights: ArrayLike, variance: ArrayLike
 ) -> FloatArray:
-    """Return 1.96 * sqrt(sum of (1 - pi)/pi g^2 var): half the 95 % interval expected before anything is
+    """Return 1.96 * sqrt(sum of (1 - pi)/pi g^2 var): half the 95 % confidence interval expected before anything is
     judged.
 
     Covers the error of judging a sample of these topics' pools, not the choice of topics; as good as the
@@ -122,7 +122,7 @@ def forecast_half_width(
 def forecast_naive_half_width(
     q: ArrayLike, weights: ArrayLike, mean: ArrayLike, second_moment: ArrayLike, distinct: float
 ) -> float:
-    """Return half the 95 % interval expected from draws with replacement that cost `distinct` different
+    """Return half the 95 % confidence interval expected from draws with replacement that cost `distinct` different
     judgments.
 
     For `naive_design` next to `forecast_half_width`: the ratio of their squares says how many times more

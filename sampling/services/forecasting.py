@@ -22,7 +22,7 @@ FEWEST_ITEMS = 10  # below, no interval is given
 
 @dataclass(frozen=True)
 class Preview:
-    """Expected half-widths of the 95 % intervals at several budgets, under the guess of what is relevant.
+    """Expected half-widths of the 95 % confidence intervals at several budgets, under the guess of what is relevant.
 
     For a question with several comparisons the root of their mean square. `widths[design][budget]` is None where the
     design cannot reach the budget. "default" is the design as asked for; "paper" and "naive" are drawn with

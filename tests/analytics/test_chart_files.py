@@ -113,7 +113,7 @@ def test_a_matrix_of_differences_prints_its_numbers_and_marks_those_told_apart()
     assert len(marks(root, "rect")) == 3
     assert sorted(t for t in texts(root) if t.startswith("+")) == ["+0.250", "+0.250", "+0.500"]
     assert texts(root).count("▲") == 1  # one pair of three has p below 0.05
-    assert "1 of 3 pairs are told apart" in root[1].text
+    assert "1 of 3 pairs are significant" in root[1].text
     assert texts(parse(differences(value=-0.25))).count("▼") == 1
 
 

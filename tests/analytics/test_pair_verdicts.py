@@ -23,9 +23,9 @@ def said(estimate, adjusted=None):
 def test_the_better_run_comes_first_with_the_numbers_turned():
     words = said(difference(-0.2, 0.1, topics_low=-0.4, topics_high=0.1))
     assert words.startswith(
-        "beta is better than alpha in P@5: difference +0.200 (95 % interval +0.100 to +0.300"
+        "beta is better than alpha in P@5: difference +0.200 (95 % confidence interval +0.100 to +0.300"
     )
-    assert "95 % interval -0.100 to +0.400, which does not tell them apart." in words
+    assert "95 % confidence interval -0.100 to +0.400, which includes 0." in words
 
 
 def test_among_many_pairs_the_sentence_adds_what_holms_adjustment_leaves():
@@ -33,7 +33,7 @@ def test_among_many_pairs_the_sentence_adds_what_holms_adjustment_leaves():
     kept = said(difference(0.2, 0.1), Adjusted(three))
     assert kept.endswith("Among all 3 pairs compared, p = 0.040 by Holm's adjustment.")
     lost = said(difference(0.2, 0.1), Adjusted(three | {7: 0.06}))
-    assert lost.endswith("p = 0.060 by Holm's adjustment: as one of so many, they are not told apart.")
+    assert lost.endswith("p = 0.060 by Holm's adjustment: among so many comparisons, not significant.")
 
 
 @pytest.mark.parametrize("adjusted", [None, Adjusted({}), Adjusted({7: 0.02}), Adjusted({8: 0.1, 9: 0.2})])
@@ -43,7 +43,7 @@ def test_of_a_single_comparison_or_one_that_was_not_tested_nothing_is_added(adju
 
 def test_what_is_not_told_apart_alone_needs_no_adjustment_to_say_so():
     words = said(difference(0.05, 0.1, p=0.4), Adjusted({7: 1.0, 8: 1.0}))
-    assert words.startswith("alpha and beta are not told apart in P@5: difference +0.050")
+    assert words.startswith("alpha and beta do not differ significantly in P@5: difference +0.050")
     assert "Holm" not in words
 
 

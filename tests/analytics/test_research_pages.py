@@ -292,7 +292,7 @@ def test_the_sentence_to_quote_names_all_that_a_methods_section_needs(page, camp
     assert "run2" in said
     assert "DCG@10" in said
     assert f"n = {stored.n} audited items" in said
-    assert "95 % interval" in said
+    assert "95 % confidence interval" in said
     assert "Holm" in said
     assert "difference estimator" in said
     assert f"as of judgment {computation.last_judgment_id:,}" in said

@@ -16,7 +16,13 @@ from judging.textfiles import TrecFormatError
 from sampling.measures.scoring import RankedRun, index_qrels, known_measures, measure_on_scale, ranked_run
 
 FACTS = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
-COLUMNS = ("measure", "qrels", "estimate, 95 % interval", "corrected, 95 % interval", "topics as a sample")
+COLUMNS = (
+    "measure",
+    "qrels",
+    "estimate, 95 % confidence interval",
+    "corrected, 95 % confidence interval",
+    "topics as a sample",
+)
 
 
 @dataclass(frozen=True)

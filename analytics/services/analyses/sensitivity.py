@@ -234,7 +234,7 @@ def _as_json(
 
 def _change(place: int, before: Ints, after: Ints, names: list[str]) -> dict[str, str]:
     first, second = (names[run] for run in _ends(place, len(names)))
-    said = {1: f"{first} is better", -1: f"{second} is better", 0: "not told apart"}
+    said = {1: f"{first} is better", -1: f"{second} is better", 0: "not significant"}
     return {"a": first, "b": second, "before": said[int(before[place])], "after": said[int(after[place])]}
 
 

@@ -19,7 +19,7 @@ class Job(TypedDict):
 
 
 class Estimate(TypedDict):
-    """A value with its 95 % interval, or the reason why there is none. With `run_b`: run minus run_b."""
+    """A value with its 95 % confidence interval, or the reason why there is none. With `run_b`: run minus run_b."""
 
     run: str
     run_b: str | None

@@ -97,7 +97,7 @@ def preview_table(shown: Preview, design: Design) -> str:
     already = f", {shown.already:.0f} expected already" if shown.already else ""
     rows = [
         f"{shown.n_frame:,} pooled documents, {shown.n_question:,} matter for the question{already}",
-        f"expected half-width of the 95 % interval in {design.measure}, judgments taken as free of error",
+        f"expected half-width of the 95 % confidence interval in {design.measure}, judgments taken as free of error",
         "",
         _row("items", [NAMES[name] for name in shown.widths]),
     ]

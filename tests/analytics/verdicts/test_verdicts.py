@@ -201,7 +201,7 @@ def test_with_everything_audited_equal_runs_differ_by_exactly_0_and_neither_is_b
         assert "not resolved" not in row.warning  # a certain 0 needs no further judging
         for pair in (("run0", "run2"), ("run2", "run0")):
             verdict = verdict_of(page, campaign, *pair, measure)
-            assert "not told apart" in verdict
+            assert "do not differ significantly" in verdict
             assert not [words for words in ("better", "judge more items", "-0.000") if words in verdict]
         table = page("pairs", campaign, measure=measure).context["pairs"]
         (shown,) = [

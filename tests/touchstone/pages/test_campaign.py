@@ -230,7 +230,7 @@ def test_true_values_are_a_column_only_where_all_gold_is_known(page):
     [
         (value(0.2, 0.1, 0.0004), "alpha is better than beta in P@5: difference +0.200"),
         (value(-0.2, 0.1), "beta is better than alpha in P@5: difference +0.200"),
-        (value(0.05, 0.1, 0.4), "alpha and beta are not told apart in P@5"),
+        (value(0.05, 0.1, 0.4), "alpha and beta do not differ significantly in P@5"),
         ({"n": 0, "refusal": "no audit is complete yet"}, "No corrected number: no audit is complete yet."),
     ],
 )

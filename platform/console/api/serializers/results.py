@@ -82,7 +82,8 @@ class MethodField(serializers.ChoiceField):
 
 
 class EstimateAnswer(serializers.ModelSerializer[Estimate]):
-    """A value with its 95 % interval, or the reason why there is none. `run_b` not null: the difference run - run_b."""
+    """A value with its 95 % confidence interval, or the reason why there is none. `run_b` not null: the difference
+    run - run_b."""
 
     run = serializers.CharField(source="run.run_id")
     run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
@@ -185,7 +186,7 @@ class RankingAnswer(serializers.Serializer[Any]):
     left_out = LeftOutAnswer(many=True)
     tau = TauAnswer(allow_null=True, help_text="Kendall's tau with the true ranking, 95 %")
     n_pairs = serializers.IntegerField()
-    n_apart = serializers.IntegerField(help_text="Pairs told apart, by Holm's p")
+    n_apart = serializers.IntegerField(help_text="Significant pairs, by Holm's p")
     n_unknown = serializers.IntegerField()
     refusal = serializers.CharField(allow_blank=True)
 
