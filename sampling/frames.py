@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from django.db import connection
 
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Collection, Run
 from judging.rankings import Rankings, read_rankings
 from sampling.measures.families import FloatArray
@@ -118,7 +119,7 @@ def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
     frame = pl.DataFrame(
         [(topic, doc, float(gains[grade])) for topic, doc, grade in rows], schema, orient="row"
     )
-    return frame.group_by("topic_id", "doc_id").agg(pl.col("value").mean()).sort("topic_id", "doc_id")
+    return frame.group_by(ITEM_COLUMNS).agg(pl.col("value").mean()).sort(ITEM_COLUMNS)
 
 
 def item_probabilities(campaign: Campaign) -> dict[uuid.UUID, float]:

@@ -9,7 +9,7 @@ from judging.models import (
     Collection,
     Lease,
 )
-from judging.services.document_frame import SHOWN_CHARACTERS
+from judging.services.item_frame import SHOWN_CHARACTERS
 from touchstone.models import User
 
 

@@ -8,6 +8,7 @@ from analytics.aggregation.rules import aggregation_keys
 from analytics.methods import METHODS
 from analytics.services.exports import export_keys
 from analytics.services.label_classes import LABELS
+from judging.kinds import kind_keys
 from judging.label_aggregation import label_score_keys
 from sampling.measures.registry import FAMILIES
 from sampling.selections import selection_keys
@@ -29,6 +30,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
         "vote-share one-label dawid-skene one-coin spammers empirical-bayes machine",
     ),
     "aggregation rules": (aggregation_keys, "median majority dawid-skene"),
+    "kinds of judging": (kind_keys, "graded"),
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),

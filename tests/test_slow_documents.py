@@ -13,9 +13,9 @@ from judging.models import (
     Document,
 )
 from judging.sanitise import Allowance
-from judging.services.document_frame import SHOWN_CHARACTERS
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents
+from judging.services.item_frame import SHOWN_CHARACTERS
 from touchstone.models import Event, User
 
 _children: list[str] = []

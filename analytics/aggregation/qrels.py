@@ -3,9 +3,8 @@
 import polars as pl
 
 from analytics.aggregation.grade_tables import NO_GRADE, Ints
+from judging.kinds import ITEM_COLUMNS
 from judging.label_aggregation import LOWER_MEDIAN
-
-PAIR = ["topic_id", "doc_id"]
 
 
 def qrels_rule(joint: str = LOWER_MEDIAN, *, prefers_gold: bool = True) -> str:
@@ -54,10 +53,10 @@ def qrels_grades(
     [None, 0, 1]
     """
     graded = items.with_columns(joint_grade=_nullable(joint), gold_grade=_nullable(gold))
-    together = graded.join(adjudicated, on=PAIR, how="full", coalesce=True)
+    together = graded.join(adjudicated, on=ITEM_COLUMNS, how="full", coalesce=True)
     first = ["adjudicated_grade", "gold_grade", "joint_grade"] if prefers_gold else ["joint_grade"]
-    columns = (*PAIR, "joint_grade", "adjudicated_grade")
-    return together.select(*columns, grade=pl.coalesce(first)).sort(PAIR)
+    columns = (*ITEM_COLUMNS, "joint_grade", "adjudicated_grade")
+    return together.select(*columns, grade=pl.coalesce(first)).sort(ITEM_COLUMNS)
 
 
 def _nullable(grades: Ints) -> pl.Series:

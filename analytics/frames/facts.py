@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analytics.frames.arrays import Floats, Ints, first_drawn
 from analytics.frames.rows import lines, one, packed, seconds, text_table
+from judging.kinds import ITEM_COLUMNS
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings
 from sampling.frames import load_frame, newest_draw
@@ -225,15 +226,15 @@ def _ranks(
 
 def _items(keys: dict[str, Any], frame: pl.DataFrame) -> Items:
     ids, text = lines("i.id", "t.topic_id || E'\\t' || d.doc_id", ITEMS, keys)
-    pairs = text_table(text, {"topic_id": pl.String, "doc_id": pl.String})
+    pairs = text_table(text, dict.fromkeys(ITEM_COLUMNS, pl.String))
     place = _places(frame, pairs)
     return Items(ids["high"].astype(np.uint64), ids["low"].astype(np.uint64), place)
 
 
 def _places(frame: pl.DataFrame, pairs: pl.DataFrame) -> NDArray[np.int32]:
     """Return the places of pairs in the frame, -1 where they are not in it."""
-    known = frame.select("topic_id", "doc_id").with_row_index("place")
-    found = pairs.join(known, on=["topic_id", "doc_id"], how="left", maintain_order="left")["place"]
+    known = frame.select(ITEM_COLUMNS).with_row_index("place")
+    found = pairs.join(known, on=ITEM_COLUMNS, how="left", maintain_order="left")["place"]
     return found.cast(pl.Int32).fill_null(-1).to_numpy()
 
 

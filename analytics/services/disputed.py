@@ -11,6 +11,7 @@ from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.models import Computation, DisputedItem
 from analytics.services.confusions import ConfusionCounts
+from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Adjudication, Campaign, Item
 from sampling.audit_plan import middle_grades
 from sampling.measures.families import grade_gains, weights_of_runs
@@ -48,18 +49,19 @@ def store_disputed(
         ~arrays.audited,
         MOST + len(decided),
     )
-    pairs = list(arrays.frame[arrays.judged[found.item]].select("topic_id", "doc_id").iter_rows())
-    keys = _items(campaign, pairs)
+    frame = arrays.frame[arrays.judged[found.item]].select(ITEM_COLUMNS)
+    keys = [ItemKey(*names) for names in frame.iter_rows()]
+    items = _items(campaign, keys)
     rows: list[DisputedItem] = []
-    for pair, place, influence, chance in zip(
-        pairs, found.item.tolist(), found.influence.tolist(), found.error_probability.tolist(), strict=True
+    for key, place, influence, chance in zip(
+        keys, found.item.tolist(), found.influence.tolist(), found.error_probability.tolist(), strict=True
     ):
-        if keys[pair] in decided or len(rows) == MOST:
+        if items[key] in decided or len(rows) == MOST:
             continue
         rows.append(
             DisputedItem(
                 computation=computation,
-                item_id=keys[pair],
+                item_id=items[key],
                 position=len(rows) + 1,
                 influence=influence,
                 error_probability=chance,
@@ -74,15 +76,15 @@ def _adjudicated(campaign: Campaign) -> set[uuid.UUID]:
     return set(Adjudication.objects.filter(item__campaign=campaign).values_list("item_id", flat=True))
 
 
-def _items(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], uuid.UUID]:
-    """Return the keys of the pairs' items."""
-    found = Item.objects.filter(
+def _items(campaign: Campaign, keys: list[ItemKey]) -> dict[ItemKey, uuid.UUID]:
+    """Return the rows of items by their names."""
+    known = Item.objects.filter(
         campaign=campaign,
-        topic__topic_id__in={topic_id for topic_id, _ in pairs},
-        document__doc_id__in={doc_id for _, doc_id in pairs},
+        topic__topic_id__in={key.topic for key in keys},
+        document__doc_id__in={key.document for key in keys},
     )
-    rows = found.values_list("topic__topic_id", "document__doc_id", "pk")
-    return {(topic_id, doc_id): key for topic_id, doc_id, key in rows}
+    rows = known.values_list("topic__topic_id", "document__doc_id", "pk")
+    return {ItemKey(topic_id, doc_id): pk for topic_id, doc_id, pk in rows}
 
 
 # -- the queue ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import polars as pl
 from django.conf import settings
 
 from analytics.aggregation.grade_tables import grade_table, lower_medians
-from analytics.aggregation.qrels import PAIR, qrels_grades
+from analytics.aggregation.qrels import qrels_grades
 from analytics.services.judgment_rows import (
     COLUMNS,
     adjudicated_grades,
@@ -26,6 +26,7 @@ from analytics.services.judgment_rows import (
     read_judgments,
     starts_of_items,
 )
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Slot
 from judging.services.errors import NotFound, Refused
 from judging.trec_tables import (
@@ -121,7 +122,7 @@ def prels_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:
 
 def _prels_of(parts: Iterator[pl.DataFrame], drawn: pl.DataFrame) -> Iterator[str]:
     for items in parts:
-        yield from _lines(write_prels, items.join(drawn, on=PAIR, maintain_order="left"))
+        yield from _lines(write_prels, items.join(drawn, on=ITEM_COLUMNS, maintain_order="left"))
 
 
 def crowd_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:
@@ -156,7 +157,7 @@ def _graded_items(campaign: Campaign, prefer_gold: bool) -> Iterator[pl.DataFram
     decided = adjudicated_grades(campaign)
     for rows in _counted_judgments(campaign):
         if rows.height:
-            topic, document = rows.select(PAIR).row(-1)
+            topic, document = rows.select(ITEM_COLUMNS).row(-1)
             is_before = pl.col("topic_id") < topic
             is_due = is_before | ((pl.col("topic_id") == topic) & (pl.col("doc_id") <= document))
             yield _grades_of(rows, decided.filter(is_due), prefer_gold)
@@ -174,7 +175,9 @@ def _grades_of(rows: pl.DataFrame, decided: pl.DataFrame, prefer_gold: bool) -> 
             (rows["purpose"] == purpose).to_numpy() for purpose in (Slot.Purpose.JUDGE, Slot.Purpose.AUDIT)
         )
     )
-    return qrels_grades(rows.filter(starts).select(PAIR), joint, gold, decided, prefers_gold=prefer_gold)
+    return qrels_grades(
+        rows.filter(starts).select(ITEM_COLUMNS), joint, gold, decided, prefers_gold=prefer_gold
+    )
 
 
 # -- the table --------------------------------------------------------------------------------------------------

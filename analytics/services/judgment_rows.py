@@ -13,8 +13,8 @@ from django.db import connection
 from numpy.typing import NDArray
 from psycopg import sql
 
-from analytics.aggregation.qrels import PAIR
 from analytics.releases.pseudonyms import pseudonym
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Adjudication, Campaign, Slot
 
 ROWS_AT_ONCE = 5000
@@ -98,7 +98,7 @@ def is_last_of_assessor(rows: pl.DataFrame, among: pl.Series) -> NDArray[np.bool
 
 def starts_of_items(rows: pl.DataFrame) -> pl.Series:
     """Return which rows are the first of their item."""
-    changes = rows.select(PAIR).select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1))))
+    changes = rows.select(ITEM_COLUMNS).select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1))))
     return changes.to_series()
 
 
@@ -165,7 +165,7 @@ def _whole_items(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     rest: pl.DataFrame | None = None
     for part in parts:
         rows = part if rest is None else pl.concat([rest, part])
-        last = rows.select(PAIR).row(-1)
+        last = rows.select(ITEM_COLUMNS).row(-1)
         own = (rows["topic_id"] == last[0]) & (rows["doc_id"] == last[1])
         rest = rows.filter(own)
         if rest.height < rows.height:

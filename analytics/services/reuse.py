@@ -15,6 +15,7 @@ import polars as pl
 from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Refusal, too_few
 from analytics.estimation.reuse import Reusability, reusability
 from analytics.frames import Floats, _first_drawn
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from judging.rankings import Rankings, read_rankings, top
 from judging.services.errors import Refused
@@ -26,7 +27,6 @@ from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior
 
-PAIR = ["topic_id", "doc_id"]
 MOST_COMPARED = 12  # runs of the draw that say what half-width is usual
 SHOWN_OUTSIDE = 5
 
@@ -95,7 +95,7 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
     complete = reusability(weights[None], probability, spread)[0]
     judged = _judged(campaign, table)
     now = _now(draw, table, judged)
-    outside = table.filter(pl.Series(weighed & (probability == 0))).sort(PAIR)
+    outside = table.filter(pl.Series(weighed & (probability == 0))).sort(ITEM_COLUMNS)
     present = complete if now is None else reusability(weights[None], now, spread)[0]
     drawn = weighed & (table["drawn_in"].to_numpy() > 0)
     n_drawn = int(drawn.sum())
@@ -103,7 +103,7 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
         n_documents=int(weighed.sum()),
         n_outside=outside.height,
         share_outside=complete.share_outside,
-        examples_outside=tuple(outside.select(PAIR).head(SHOWN_OUTSIDE).iter_rows()),
+        examples_outside=tuple(outside.select(ITEM_COLUMNS).head(SHOWN_OUTSIDE).iter_rows()),
         n_drawn=n_drawn,
         n_judged=int((drawn & judged).sum()),
         expected_judgments=complete.expected_judgments,
@@ -189,8 +189,8 @@ def _with_documents_of(
     table = frame
     for number, run in enumerate(rankings):
         rows = top(run, cutoff).filter(pl.col("topic_id").is_in(list(topic_ids)))
-        rows = rows.select(*PAIR, pl.col("rank").cast(pl.Int64).alias(f"rank_{number}"))
-        table = table.join(rows, on=PAIR, how="full", coalesce=True, maintain_order="left_right")
+        rows = rows.select(*ITEM_COLUMNS, pl.col("rank").cast(pl.Int64).alias(f"rank_{number}"))
+        table = table.join(rows, on=ITEM_COLUMNS, how="full", coalesce=True, maintain_order="left_right")
     # How uncertain a document outside is matters to no number: with one of them there is a refusal instead.
     return table.with_columns(pl.col("spread").fill_null(1.0)).fill_null(0)
 
@@ -202,8 +202,10 @@ def _difference(measure: Measure[Linear], ranks: Sequence[np.ndarray], n_topics:
 
 def _judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
     """Return for every pair whether it has a grade."""
-    graded = mean_gains(campaign, np.asarray(campaign.scale.gains())).select(*PAIR, judged=pl.lit(True))
-    joined = table.select(PAIR).join(graded, on=PAIR, how="left", maintain_order="left")
+    graded = mean_gains(campaign, np.asarray(campaign.scale.gains())).select(
+        *ITEM_COLUMNS, judged=pl.lit(True)
+    )
+    joined = table.select(ITEM_COLUMNS).join(graded, on=ITEM_COLUMNS, how="left", maintain_order="left")
     return np.asarray(joined["judged"].fill_null(False).to_numpy())
 
 

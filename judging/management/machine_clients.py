@@ -71,7 +71,7 @@ class Direct:
 
     def claim(self, n: int) -> tuple[list[Work], str]:
         claimed = self._retry(lambda: assign.claim(assessor=self.assessor, n=n))
-        texts = self._retry(lambda: machines.texts_of(claim=claimed))
+        texts = self._retry(lambda: machines.texts_of(claim=claimed, campaign=self.assessor.campaign))
         works = [
             Work(
                 str(held.token),

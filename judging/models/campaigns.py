@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from judging.kinds import DEFAULT_KIND, kind_choices
 from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_choices
 from judging.models.collections import Collection, Topic
 from touchstone.models import User
@@ -75,6 +76,9 @@ class Campaign(models.Model):
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="campaigns")
     scale = models.ForeignKey(Scale, on_delete=models.PROTECT)
     name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(
+        max_length=40, choices=kind_choices, default=DEFAULT_KIND
+    )  # what assessors are shown
     guidelines = models.TextField(blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     judgments_per_item = models.PositiveSmallIntegerField(default=1)

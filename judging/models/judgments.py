@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from judging.kinds import ItemKey
 from judging.models.campaigns import Assessor, Campaign
 from judging.models.collections import Document, Topic
 
@@ -16,7 +17,7 @@ IMPORTED_JUDGMENTS = (
 
 
 class Item(models.Model):
-    """A (topic, document) pair that a campaign wants judged."""
+    """What a campaign wants judged, named by `key`; what assessors see of it, the campaign's kind says."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="items")
@@ -30,6 +31,11 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def key(self) -> ItemKey:
+        """Return its name; topic and document are read where they were not selected with it."""
+        return ItemKey(self.topic.topic_id, self.document.doc_id)
 
 
 class Slot(models.Model):

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from judging.kinds import DEFAULT_KIND, kind_keys
 from judging.label_aggregation import label_score_keys
 from judging.models import (
     Assessor,
@@ -26,7 +27,7 @@ from judging.models import (
 )
 from judging.scheduler import N_POSITIONS, plan_checks, positions
 from judging.services.collections import really_changed
-from judging.services.errors import AssessorKnown, LabelScoreUnknown, NameTaken, Refused
+from judging.services.errors import AssessorKnown, KindUnknown, LabelScoreUnknown, NameTaken, Refused
 from judging.services.leases import lock_requests, release_all
 from touchstone.models import User, record
 
@@ -53,6 +54,8 @@ def create_campaign(
 ) -> Campaign:
     """Create a campaign with a scale of its own."""
     relevant_grade = fields.pop("relevant_grade", 1)
+    if fields.get("kind", DEFAULT_KIND) not in kind_keys():
+        raise KindUnknown
     try:
         with transaction.atomic():
             scale = Scale.objects.create(name=f"Scale of {name}", relevant_grade=relevant_grade)

@@ -135,6 +135,10 @@ class MessageUnfit(Refused):
     title = "A message is a text of 1 to 2,000 characters"
 
 
+class KindUnknown(Refused):
+    title = "Unknown kind of judging"
+
+
 class LabelScoreUnknown(Refused):
     title = "Unknown aggregated label"
 

@@ -10,11 +10,12 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from judging.models import Assessor, Campaign, Document, Judgment, Lease, MachineCall, Slot
+from judging.models import Assessor, Campaign, Judgment, Lease, MachineCall, Slot
 from judging.prompts import DEFAULT_PROMPT
 from judging.services import assign
 from judging.services.claims import Claim
 from judging.services.errors import NotAMachine, Refused, UserNameTaken
+from judging.services.item_frame import prompt_texts
 from judging.services.leases import ASSESSOR_LOCK, OPEN
 from touchstone.models import User, record
 
@@ -57,10 +58,9 @@ def instructions(*, assessor: Assessor) -> dict[str, Any]:
     }
 
 
-def texts_of(*, claim: Claim) -> dict[uuid.UUID, str]:
-    """Return the documents' texts by item."""
-    items = [held.item_id for held in claim.items]
-    return dict(Document.objects.filter(item__in=items).values_list("item", "text"))
+def texts_of(*, claim: Claim, campaign: Campaign, longest: int | None = None) -> dict[uuid.UUID, str]:
+    """Return by item what is to be judged."""
+    return prompt_texts([held.item_id for held in claim.items], campaign, longest)
 
 
 def save_batch(

@@ -1,16 +1,16 @@
-"""A document, alone in a sandbox."""
+"""What an item shows, alone in a sandbox."""
 
 import uuid
 
 from django.http import Http404, HttpRequest, HttpResponse
 
 from judging.models import Lease
-from judging.services.document_frame import document_response
+from judging.services.item_frame import frame_response
 from touchstone.models import user_of
 
 
 def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
-    """The document of a lease; only its assessor gets it."""
+    """The texts of a leased item; only its assessor gets them."""
     lease = (
         Lease.objects.filter(token=token, assessor__user=user_of(request))
         .filter(assessor__campaign__deleted_at=None, assessor__campaign__collection__deleted_at=None)
@@ -21,4 +21,4 @@ def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     if lease is None:
         raise Http404
     item = lease.slot.item
-    return document_response(request, item.document, item.topic, lease.assessor.campaign)
+    return frame_response(request, item, lease.assessor.campaign)

@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django.db.models import Sum
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
@@ -19,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judging.guidelines import guidelines_html
-from judging.models import Assessor, Document, Judgment
+from judging.models import Assessor, Campaign, Judgment
 from judging.serializers import (
     ClaimRequest,
     Heartbeat,
@@ -30,7 +29,7 @@ from judging.serializers import (
     saved_json,
 )
 from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnswer, ReviseAnswer, SubmitAnswer
-from judging.services import assign, leases
+from judging.services import assign, leases, machines
 from judging.services import messages as letters
 from judging.services.entry import next_gate
 from judging.views.screen_texts import screen_texts
@@ -131,11 +130,8 @@ def claim(request: Request, campaign_id: uuid.UUID) -> Response:
     claimed = assign.claim_as(user_id=user_of(request).pk, campaign_id=campaign_id, n=wanted["n"])
     answer = claim_json(claimed)
     if wanted["with_text"]:
-        texts = dict(
-            Document.objects.filter(item__in=[held.item_id for held in claimed.items]).values_list(
-                "item", Left("text", LONGEST_TEXT)
-            )
-        )
+        campaign = Campaign.objects.only("kind").get(pk=campaign_id)
+        texts = machines.texts_of(claim=claimed, campaign=campaign, longest=LONGEST_TEXT)
         for item, held in zip(answer["items"], claimed.items, strict=True):
             item["document"]["text"] = texts[held.item_id]
     return Response(answer)

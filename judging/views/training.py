@@ -14,8 +14,8 @@ from django.views.decorators.http import require_safe
 from judging.guidelines import guidelines_html
 from judging.models import Assessor, TrainingItem
 from judging.services import assign, training
-from judging.services.document_frame import document_response
 from judging.services.entry import needs_training, next_gate
+from judging.services.item_frame import frame_response
 from touchstone.models import user_of
 
 
@@ -103,4 +103,4 @@ def frame(request: HttpRequest, campaign_id: uuid.UUID, position: int) -> HttpRe
     )
     if found is None:
         raise Http404
-    return document_response(request, found.document, found.topic, found.campaign)
+    return frame_response(request, found, found.campaign)

@@ -7,6 +7,7 @@ import polars as pl
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q
 
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.frames import item_probabilities, returned_in_frame
@@ -92,12 +93,7 @@ def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
 def _weights(campaign: Campaign, newest: Draw, measure: Measure[Linear], items: list[Item]) -> SparseRuns:
     """Return the weights of the question's runs at the items."""
     runs = list(campaign.collection.runs.all())
-    pairs = pl.DataFrame(
-        {
-            "topic_id": [item.topic.topic_id for item in items],
-            "doc_id": [item.document.doc_id for item in items],
-        }
-    )
+    pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
     asked = asked_runs(newest, [run.run_id for run in runs])
     ranks = returned_in_frame(pairs, [runs[run] for run in asked], newest.parameters["depth"])
     return weights_of_runs(measure, ranks, len(newest.parameters["topics"]))

@@ -66,7 +66,7 @@ def audit(
         seed = _seed(campaign, tier, seed)
         pi = auditable(campaign, newest, items, tier).probabilities(strategy, n_more)
         numbers = permanent_random_numbers(
-            [item.topic.topic_id for item in items], [item.document.doc_id for item in items], seed
+            [item.key.topic for item in items], [item.key.document for item in items], seed
         )
         made = Audit.objects.create(
             campaign=campaign,

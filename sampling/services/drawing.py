@@ -10,6 +10,7 @@ from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Judgment, Slot
 from judging.services.sources import begin_import, store
 from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold
@@ -158,8 +159,8 @@ def earlier_columns(earlier: Draw | None, found: Population) -> Earlier:
         return Earlier({}, np.zeros(found.n_items), np.zeros(found.n_items, dtype=np.uint16))
     frame = load_frame(earlier)
     names = [c for c in frame.columns if c.startswith(("batch_", "times_", "single_"))]
-    kept = frame.select("topic_id", "doc_id", "inclusion_probability", "drawn_in", *names)
-    joined = found.pairs.join(kept, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    kept = frame.select(*ITEM_COLUMNS, "inclusion_probability", "drawn_in", *names)
+    joined = found.pairs.join(kept, on=ITEM_COLUMNS, how="left", maintain_order="left")
     if joined["inclusion_probability"].count() != frame.height:
         raise DrawRefused("runs that the earlier batch was pooled from are gone: its pairs are not all there")
     joined = joined.fill_null(0)
@@ -264,7 +265,7 @@ def _with_replacement(
 def learned_guess(found: Population, drawn_in: np.ndarray, fold: np.ndarray, learned_from: int) -> FloatArray:
     """Return the cross-fitted prediction of every item's gain, as a share of the largest gain."""
     labels = mean_gains(found.campaign, found.gains)
-    joined = found.pairs.join(labels, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    joined = found.pairs.join(labels, on=ITEM_COLUMNS, how="left", maintain_order="left")
     label = joined["value"].fill_null(float("nan")).to_numpy()
     labelled = np.flatnonzero(~np.isnan(label) & (drawn_in > 0) & (drawn_in <= learned_from))
     if labelled.size < FEWEST_TO_LEARN_FROM:

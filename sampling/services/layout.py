@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from django.db import connection, transaction
 
+from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Campaign, Document, Item, Topic
 from judging.services.campaigns import add_check_slots, want_judgments
 from sampling.draws import permanent_random_numbers
@@ -145,11 +146,8 @@ def _existing(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFra
         campaign=campaign, topic__in=topics.values(), document__doc_id__in=pairs["doc_id"].unique().to_list()
     )
     few = ("campaign_id", "topic__topic_id", "document__doc_id")  # never the documents' texts
-    by_pair = {
-        (item.topic.topic_id, item.document.doc_id): item
-        for item in found.select_related("topic", "document").only(*few)
-    }
-    return [by_pair[pair] for pair in pairs.select("topic_id", "doc_id").iter_rows()]
+    by_key = {item.key: item for item in found.select_related("topic", "document").only(*few)}
+    return [by_key[ItemKey(*names)] for names in pairs.select(ITEM_COLUMNS).iter_rows()]
 
 
 def _items(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFrame) -> list[Item]:
@@ -160,7 +158,7 @@ def _items(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFrame)
     )
     rows = (
         Item(campaign=campaign, topic=topics[topic_id], document_id=documents[doc_id])
-        for topic_id, doc_id in pairs.select("topic_id", "doc_id").iter_rows()
+        for topic_id, doc_id in pairs.select(ITEM_COLUMNS).iter_rows()
     )
     Item.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return _existing(campaign, topics, pairs)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
 from sampling.frames import FrameRefused, collection_pool
@@ -131,8 +132,8 @@ def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatAr
     found = campaign.collection.score_lists.filter(name=design.scores).first()
     if found is None:
         raise DrawRefused(f"the collection has no scores named {design.scores!r}")
-    scores = rankings_frame(read_rankings(Path(found.scores.path))).select("topic_id", "doc_id", "score")
-    joined = pooled_pairs(pooled).join(scores, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    scores = rankings_frame(read_rankings(Path(found.scores.path))).select(*ITEM_COLUMNS, "score")
+    joined = pooled_pairs(pooled).join(scores, on=ITEM_COLUMNS, how="left", maintain_order="left")
     column = joined["score"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     if np.isnan(column).all():
         raise DrawRefused(f"the scores {design.scores!r} are of none of the {column.size} pooled documents")

@@ -6,12 +6,13 @@ import numpy as np
 import polars as pl
 
 from analytics.aggregation.grade_tables import lower_medians
-from analytics.aggregation.qrels import PAIR, qrels_grades
+from analytics.aggregation.qrels import qrels_grades
 from analytics.aggregation.rules import AggregationRule, Labels
 from analytics.estimation.estimators import Refusal
 from analytics.releases.services.judgments import JudgmentSummary
 from analytics.releases.tables import ITEMS
 from analytics.services.judgment_rows import adjudicated_grades
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign
 from judging.services.errors import Refused
 
@@ -42,8 +43,14 @@ def graded_items(
     gold = lower_medians(_labels(judged, judged.is_audit, grading).table())
     decided = adjudicated_grades(campaign)
     graded = qrels_grades(judged.items, joint, gold, decided, prefers_gold=grading.prefers_gold)
-    everything = pl.concat([pairs.select(PAIR), graded.select(PAIR)]).unique().sort(PAIR)
-    table = everything.join(pairs, on=PAIR, how="left").join(graded, on=PAIR, how="left").sort(PAIR)
+    everything = (
+        pl.concat([pairs.select(ITEM_COLUMNS), graded.select(ITEM_COLUMNS)]).unique().sort(ITEM_COLUMNS)
+    )
+    table = (
+        everything.join(pairs, on=ITEM_COLUMNS, how="left")
+        .join(graded, on=ITEM_COLUMNS, how="left")
+        .sort(ITEM_COLUMNS)
+    )
     table = table.with_columns(pl.col("in_frame", "judged", "audited").fill_null(value=False))
     rest = [name for name in pairs.columns if name not in ITEMS]
     return table.select([*ITEMS, *rest])

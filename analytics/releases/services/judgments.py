@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from analytics.aggregation.qrels import PAIR
 from analytics.releases.folder import Folder
 from analytics.releases.manifest import LEDGER
 from analytics.releases.merkle import MerkleTree
 from analytics.releases.tables import JUDGMENTS, write_json_lines
 from analytics.services.judgment_rows import NamedAssessor, copied_judgments, countable, starts_of_items
+from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Slot
 from judging.trec_tables import write_qrels_jg
 
@@ -81,7 +81,7 @@ class _Brief:
 
     def add(self, judgments: pl.DataFrame) -> None:
         """Add rows; those of an item come together."""
-        pair, is_new = judgments.select(PAIR), starts_of_items(judgments)
+        pair, is_new = judgments.select(ITEM_COLUMNS), starts_of_items(judgments)
         rows = judgments.with_columns(item=(is_new.cum_sum().cast(pl.Int32) + self.n_items - 1))
         graded = rows.filter(pl.col("counted") & (pl.col("purpose") != Slot.Purpose.SILVER.value))
         graded = graded.join(self._place, on="assessor", how="left", maintain_order="left")

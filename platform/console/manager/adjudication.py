@@ -17,7 +17,7 @@ from analytics.services.recomputation import latest_computation
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
-from judging.services.document_frame import document_response
+from judging.services.item_frame import frame_response
 from touchstone.models import user_of
 
 SHOWN_DECISIONS = 20
@@ -89,7 +89,7 @@ def document(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -
     items = Item.objects.select_related("document", "topic", "campaign__collection")
     found = items.defer("document__text", "document__html")
     item = get_object_or_404(found, pk=item_id, campaign_id=campaign_id)
-    return document_response(request, item.document, item.topic, item.campaign)
+    return frame_response(request, item, item.campaign)
 
 
 # -- what is shown --------------------------------------------------------------------------------------------

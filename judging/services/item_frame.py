@@ -1,0 +1,106 @@
+"""What an assessor is shown of an item: a page for a sandboxed frame, in which nothing runs, loads or leaves.
+
+A machine assessor reads the same texts without marks.
+"""
+
+import uuid
+from collections.abc import Iterable
+
+from django.db.models import Case, F, TextField, Value, When
+from django.db.models.functions import Left, Length
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from judging.highlight import marked_html, marked_text, terms
+from judging.kinds import ItemKey, Need, Passage, ShownItem, kind_of
+from judging.models import Campaign, Document, Item, Topic, TrainingItem
+
+# The document frame: nothing runs, nothing loads, nothing leaves.
+FRAME_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+)
+SHOWN_CHARACTERS = 200_000  # more would keep the browser busy, and nobody reads it
+# Anchors s0, s1, ... a tenth of the frame's height apart: the judging screen cannot scroll a sandbox otherwise.
+_STEPS = [f'<i id="s{number}"></i>' for number in range(2000)]
+CHARACTERS_A_STEP = 20  # a narrow frame shows about so many in a tenth of its height
+
+
+def frame_response(request: HttpRequest, item: Item | TrainingItem, campaign: Campaign) -> HttpResponse:
+    """Return the page of a frame: the item's texts by the campaign's kind, the topic's words marked.
+
+    `?marks=0` leaves them unmarked. HTML is shown where the collection opted in, and only whole: what is longer is
+    shown as text, and that is cut.
+    """
+    kind = kind_of(campaign.kind)
+    need = need_of(item.topic)
+    document = document_passage(item.document, shows_html=campaign.collection.shows_html)
+    texts = kind.texts(ShownItem(ItemKey(item.topic.topic_id, item.document.doc_id), need, document))
+    marks = campaign.highlights_terms and request.GET.get("marks") != "0"
+    wanted = terms(need.title, need.description) if marks else frozenset()
+    context = {
+        "title": texts.first.title,
+        "parts": [
+            {
+                "passage": passage,
+                "body": marked_html(passage.html, wanted)
+                if passage.html
+                else marked_text(passage.text, wanted),
+            }
+            for passage in texts
+        ],
+        "steps": "".join(_STEPS[: sum(map(_n_steps, texts))]),
+    }
+    response = render(request, kind.template, context)
+    response.headers["Content-Security-Policy"] = FRAME_POLICY
+    response.headers["X-Frame-Options"] = "SAMEORIGIN"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Cache-Control"] = "private, max-age=3600"
+    return response
+
+
+def _n_steps(passage: Passage) -> int:
+    return 20 + passage.n_characters // CHARACTERS_A_STEP + passage.text.count("\n")
+
+
+def need_of(topic: Topic) -> Need:
+    return Need(topic.title, topic.description, topic.narrative)
+
+
+def document_passage(document: Document, *, shows_html: bool) -> Passage:
+    """Return the text, cut, and the HTML if it is to be shown. Cut in the database."""
+    fits = When(n_html__lte=SHOWN_CHARACTERS if shows_html else 0, then=F("html"))
+    text, html, n_characters = (
+        Document.objects.annotate(n_html=Length("html"))
+        .values_list(
+            Left("text", SHOWN_CHARACTERS),
+            Case(fits, default=Value(""), output_field=TextField()),
+            Length("text"),
+        )
+        .get(pk=document.pk)
+    )
+    return Passage(document.title, text, html, n_characters)
+
+
+def prompt_texts(
+    item_ids: Iterable[uuid.UUID], campaign: Campaign, longest: int | None = None
+) -> dict[uuid.UUID, str]:
+    """Return by item the texts as a machine assessor reads them, each document's cut after `longest` characters."""
+    kind = kind_of(campaign.kind)
+    text = F("document__text") if longest is None else Left("document__text", longest)
+    rows = Item.objects.filter(pk__in=item_ids).values_list(
+        "pk",
+        "topic__topic_id",
+        "document__doc_id",
+        "topic__title",
+        "topic__description",
+        "topic__narrative",
+        "document__title",
+        text,
+    )
+    return {
+        pk: kind.texts(
+            ShownItem(ItemKey(topic_id, doc_id), Need(*need), Passage(title, text, n_characters=len(text)))
+        ).as_prompt()
+        for pk, topic_id, doc_id, *need, title, text in rows
+    }
