@@ -192,7 +192,7 @@ class _Interrupts:
 
     def _stop(self, number: int, _: object) -> None:
         # In a thread: what was interrupted may hold the very lock that this needs.
-        threading.Thread(target=self.stopped.because, args=["interrupted"]).start()
+        threading.Thread(target=self.stopped.record, args=["interrupted"]).start()
         signal.signal(number, self.before[number])
 
 
