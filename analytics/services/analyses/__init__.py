@@ -20,18 +20,36 @@ from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
 from touchstone.models import Job, User
 
-__all__ = ["AnalysisRefused", "Found", "Wanted", "analyse", "ask", "find"]
+__all__ = ["ANALYSES", "AnalysisRefused", "Found", "Wanted", "analyse", "analysis_of", "ask", "find"]
 
 KIND = "analysis"
 
 
-Analyst = Callable[[Campaign, CampaignArrays, Wanted, Progress], dict[str, Any]]
-ANALYSES: dict[str, Analyst] = {
-    "papers": papers,
-    "agreement": agreement,
-    "sensitivity": sensitivity,
-    "topics": topics,
-}
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis: who makes it, and what it is asked about.
+
+    `no_runs` says why no runs are named; where it is empty, the analysis is of two runs. With `has_usual_measure` a
+    request that names no measure is about the one that was drawn for.
+    """
+
+    key: str
+    analyst: Callable[[Campaign, CampaignArrays, Wanted, Progress], dict[str, Any]]
+    no_runs: str = ""
+    has_usual_measure: bool = False
+
+
+ANALYSES: tuple[Analysis, ...] = (
+    Analysis("papers", papers),
+    Analysis("agreement", agreement, "the tiers are compared over all runs, by scores of their own"),
+    Analysis("sensitivity", sensitivity, "all runs are looked at", has_usual_measure=True),
+    Analysis("topics", topics, has_usual_measure=True),
+)
+
+
+def analysis_of(key: str) -> Analysis:
+    """Return the analysis of a key, or raise KeyError."""
+    return {one.key: one for one in ANALYSES}[key]
 
 
 @dataclass(frozen=True)
@@ -78,7 +96,7 @@ def analyse(*, campaign: Campaign, wanted: Wanted, progress: Progress) -> dict[s
     if arrays.judged.size == 0:
         raise AnalysisRefused("nobody has judged yet")
     progress(1, 3, "analysing")
-    found = ANALYSES[wanted.what](campaign, arrays, wanted, progress)
+    found = analysis_of(wanted.what).analyst(campaign, arrays, wanted, progress)
     counted = {"as_of": arrays.last_judgment_id, "n_judgments": arrays.n_judgments}
     answer: dict[str, Any] = finite_json({**asdict(wanted), **counted, **found})
     return answer

@@ -5,8 +5,8 @@ from typing import Any
 from django.urls import reverse
 from rest_framework import serializers
 
+from analytics.services.analyses import ANALYSES, Wanted, analysis_of
 from analytics.services.analyses import Found as FoundAnalysis
-from analytics.services.analyses import Wanted
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
 from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
@@ -83,13 +83,10 @@ def reuse_json(
     }
 
 
-FOR_ALL = "the tiers are compared over all runs, by scores of their own"
-
-
 class AnalysisRequest(StrictSerializer):
     """Which analysis, of which measure, of which two runs."""
 
-    what = serializers.ChoiceField(["papers", "agreement", "sensitivity", "topics"])
+    what = serializers.ChoiceField([one.key for one in ANALYSES])
     measure = Word(max_length=LONGEST_MEASURE, default="")
     run = Word(max_length=200, default="")
     against = Word(max_length=200, default="")
@@ -103,13 +100,13 @@ class AnalysisRequest(StrictSerializer):
         return name
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        analysis = analysis_of(sent["what"])
         named = {name: sent[name] for name in ("run", "against") if sent[name]}
-        if sent["what"] in ("agreement", "sensitivity") and named:
-            words = FOR_ALL if sent["what"] == "agreement" else "all runs are looked at"
-            raise serializers.ValidationError({name: [words] for name in named})
-        if sent["what"] in ("sensitivity", "topics") and not sent["measure"]:
+        if analysis.no_runs and named:
+            raise serializers.ValidationError({name: [analysis.no_runs] for name in named})
+        if analysis.has_usual_measure and not sent["measure"]:
             sent["measure"] = measures_of(self.context["campaign"])[0]
-        if sent["what"] in ("papers", "topics"):
+        if not analysis.no_runs:
             for name in ("run", "against"):
                 if not sent[name]:
                     raise serializers.ValidationError({name: ["choose a run"]})
