@@ -36,7 +36,7 @@ LABEL_SCORES = (
     LabelScore(
         "vote-share",
         "Mean of its grades",
-        "The mean of a document's grades. Never a bad choice.",
+        "The mean of an item's grades. Never a bad choice.",
         is_compared=True,
     ),
     LabelScore(

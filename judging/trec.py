@@ -36,7 +36,7 @@ DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", r
 
 @dataclass(frozen=True, slots=True)
 class QrelRecord:
-    """The grade of a document for a topic; negative means what the file's makers meant by it."""
+    """The grade of an item; negative means what the file's makers meant by it."""
 
     topic_id: str
     doc_id: str
@@ -45,7 +45,7 @@ class QrelRecord:
 
 @dataclass(frozen=True, slots=True)
 class JudgmentRecord:
-    """One assessor's grade of a document for a topic."""
+    """One assessor's answer to an item: a value of the scale."""
 
     topic_id: str
     doc_id: str
