@@ -105,19 +105,20 @@ def judged_items(
     inclusion_probability: FloatArray,
     topic_index: IndexArray,
     bronze_grade: IndexArray,
-    checks: GoldChecks,
+    check_counts: FloatArray,
+    gains: FloatArray,
 ) -> Judged:
     """Return the items with their influence on the question of these runs, and the errors that the checks expect.
 
-    `weights` are those of the question's runs at the items; the arrays are those of `Judged`.
+    `weights` are those of the question's runs at the items; the arrays are those of `Judged` and `GoldChecks`.
     """
     return Judged(
         influence=question_influence(weights, inclusion_probability),
         inclusion_probability=inclusion_probability,
         topic_index=topic_index,
         bronze_grade=bronze_grade,
-        error_variance=error_variance(bronze_grade, checks),
-        n_grades=checks.gains.size,
+        error_variance=error_variance(bronze_grade, GoldChecks(check_counts, gains)),
+        n_grades=len(gains),
     )
 
 

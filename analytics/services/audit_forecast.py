@@ -22,7 +22,7 @@ from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
-from sampling.judged import GoldChecks, judged_items
+from sampling.judged import judged_items
 from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditTier, Draw
@@ -175,7 +175,8 @@ def _read(
                 inclusion_probability=drawn,
                 topic_index=arrays.topic_index[places],
                 bronze_grade=bronze,
-                checks=GoldChecks(checks, gains),
+                check_counts=checks,
+                gains=gains,
             ),
             earlier=arrays.audit_probability[members],
         ),

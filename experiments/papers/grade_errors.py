@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.measures.families import FloatArray
-from sampling.measures.spelling import canonical, parameters, spelled
+from sampling.measures.spelling import canonical, spelled
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ def parse_error_measure(name: str) -> ErrorMeasure:
     parts = spelled(name)
     if parts.family not in {"MAE", "MSE"}:
         raise ValueError(f"error measure must be MAE or MSE, got {parts.family!r}")
-    parameters(parts, set())
+    if parts.parameters:
+        raise ValueError(f"{parts.family} takes the parameters [], got {next(iter(parts.parameters))!r}")
     return ErrorMeasure(canonical(parts.family, [], parts.cutoff), parts.family, parts.cutoff)
 
 

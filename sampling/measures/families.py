@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sampling.measures.kinds import Kind, Linear
-from sampling.measures.spelling import read_grade
+from sampling.measures.spelling import canonical, read_grade
 from sampling.sparse import SparseRuns
 
 FloatArray = NDArray[np.float64]
@@ -118,6 +118,20 @@ class Measure(Generic[KindT]):
         """Return the ``rel`` of the name; None leaves the choice to the scale."""
         grade: int | None = self.parameters.get(RELEVANT.key)
         return grade
+
+
+def named_measure(
+    family: Family,
+    cutoff: int | None,
+    parameters: Mapping[str, Any],
+    averaging: Literal["macro", "micro"] = "macro",
+) -> Measure[Kind]:
+    """Return the measure of these values under its canonical name."""
+    shown = filter(None, (one.shown(parameters[one.key]) for one in family.parameters))
+    name = canonical(family.key, list(shown), cutoff)
+    if averaging == "micro":
+        name = f"micro {name}"
+    return Measure(name, family, family.kind, cutoff, parameters, averaging)
 
 
 def rank_weights(measure: Measure[Linear], depth: int) -> FloatArray:

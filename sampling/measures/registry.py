@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from sampling.measures.ap import AP
 from sampling.measures.dcg import DCG
-from sampling.measures.families import Family, Measure
+from sampling.measures.families import Family, Measure, named_measure
 from sampling.measures.kinds import KINDS, Complete, Kind, Linear, Pairs, Ratio
 from sampling.measures.ndcg import NDCG
 from sampling.measures.pairwise import SWAPS, WEIGHTED_SWAPS
 from sampling.measures.precision import MEAN_GAIN, PRECISION
 from sampling.measures.rbp import RBP
-from sampling.measures.spelling import Spelled, canonical, parameters, spelled
+from sampling.measures.spelling import Spelled, spelled
 
 FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, SWAPS, WEIGHTED_SWAPS)
 
@@ -67,12 +67,7 @@ def parse_measure(name: str) -> Measure[Kind]:
     cutoff = parts.cutoff
     if cutoff is None and family.kind.needs_cutoff:
         raise ValueError(f"measure {name!r} needs a cutoff, as in {parts.family}@10")
-    values = _values(parts, family)
-    shown = filter(None, (one.shown(values[one.key]) for one in family.parameters))
-    plain = canonical(family.key, list(shown), cutoff)
-    if is_averaged and averaging == "micro":
-        return Measure(f"micro {plain}", family, family.kind, cutoff, values, "micro")
-    return Measure(plain, family, family.kind, cutoff, values)
+    return named_measure(family, cutoff, _values(parts, family), "micro" if averaging == "micro" else "macro")
 
 
 def _family(parts: Spelled, name: str) -> Family:
@@ -87,11 +82,11 @@ def _family(parts: Spelled, name: str) -> Family:
 
 def _values(parts: Spelled, family: Family) -> dict[str, Any]:
     """Return the value of every parameter."""
-    if any(word in (parts.parameters or "") for word in ("exp-", "gains")):
-        raise ValueError(
-            f"gains belong to the scale, not to the measure: give the scale the gains, got {parts.name!r}"
-        )
-    given = parameters(parts, {one.key for one in family.parameters})
+    given = parts.parameters
+    known = sorted(one.key for one in family.parameters)
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise ValueError(f"{parts.family} takes the parameters {known}, got {unknown[0]!r}")
     return {
         one.key: one.read(given[one.key]) if one.key in given else one.default for one in family.parameters
     }

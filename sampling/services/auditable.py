@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Q
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.frames import item_probabilities, returned_in_frame
-from sampling.judged import GoldChecks, judged_items
+from sampling.judged import judged_items
 from sampling.measures.families import Measure, grade_gains, weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
-from sampling.models import Audit, AuditEntry, Draw, DrawEntry
+from sampling.models import Audit, AuditEntry, Draw
 from sampling.sparse import SparseRuns
 
 
@@ -44,34 +43,20 @@ SELECT a.grade, g.grade, count(*)
 """
 
 
-def complete_items(campaign: Campaign) -> list[Item]:
-    """Return the drawn items all of whose wanted judgments are in, in frame order.
-
-    A check that a later batch drew has slots of a check that count.
-    """
-    wanted = Q(slots__purpose__in=["judge", "check"], slots__state="done")
-    return list(
-        campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
-        .annotate(n_done=Count("slots", filter=wanted))
-        .filter(n_done__gte=campaign.judgments_per_item)
-        .select_related("topic", "document")
-        .only("topic__topic_id", "document__doc_id", "campaign_id")
-        .order_by("topic__topic_id", "document__doc_id")
-    )
-
-
 def auditable(campaign: Campaign, newest: Draw, items: list[Item], tier: str) -> Auditable:
     """Return what every strategy goes by at these items, for an audit by the tier. `newest` is the last batch."""
     drawn = item_probabilities(campaign)
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
     measure = parse_linear(newest.parameters["measure"])
+    scale = campaign.scale
     judged = judged_items(
         _weights(campaign, newest, measure, items),
         inclusion_probability=np.array([drawn[item.pk] for item in items]),
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
         bronze_grade=bronze_grades(campaign, place),
-        checks=_gold_checks(campaign, measure),
+        check_counts=_check_counts(campaign),
+        gains=grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade),
     )
     return Auditable(judged, _earlier_probabilities(campaign, tier, place))
 
@@ -99,16 +84,14 @@ def _weights(campaign: Campaign, newest: Draw, measure: Measure[Linear], items: 
     return weights_of_runs(measure, ranks, len(newest.parameters["topics"]))
 
 
-def _gold_checks(campaign: Campaign, measure: Measure[Linear]) -> GoldChecks:
-    """Return the answers on gold checks, and what the measure gives for a grade."""
-    scale = campaign.scale
-    n_grades = len(scale.values())
+def _check_counts(campaign: Campaign) -> np.ndarray:
+    """Return how often each grade was given for each true grade, on gold checks."""
+    n_grades = len(campaign.scale.values())
     counts = np.zeros((n_grades, n_grades))
     for true, given, n in _query(CHECK_COUNTS, campaign):
         if 0 <= true < n_grades:  # a gold answer may be off this campaign's scale
             counts[true, given] += n
-    gains = grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade)
-    return GoldChecks(counts, gains)
+    return counts
 
 
 def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:

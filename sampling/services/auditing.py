@@ -5,16 +5,17 @@ from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
-from judging.models import Campaign, Slot
+from judging.models import Campaign, Item, Slot
 from judging.services.campaigns import open_slots
 from sampling.audit_plan import items_of_next_audit
 from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
-from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier
+from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
 from sampling.services.audit_schedules import has_ended, last_due_time
-from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, complete_items
+from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable
 from sampling.services.layout import BATCH
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 from touchstone import jobs
@@ -50,7 +51,7 @@ def audit(
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
-        items = complete_items(campaign)
+        items = _complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
         earlier = campaign.audits.filter(tier=tier).order_by("sequence")
         already = earlier.values_list("expected_in_total", flat=True).last() or 0.0
@@ -98,6 +99,22 @@ def audit(
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}
         record("audited", campaign, actor=user, **about)
     return made
+
+
+def _complete_items(campaign: Campaign) -> list[Item]:
+    """Return the drawn items all of whose wanted judgments are in, in frame order.
+
+    A check that a later batch drew has slots of a check that count.
+    """
+    wanted = Q(slots__purpose__in=["judge", "check"], slots__state="done")
+    return list(
+        campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
+        .annotate(n_done=Count("slots", filter=wanted))
+        .filter(n_done__gte=campaign.judgments_per_item)
+        .select_related("topic", "document")
+        .only("topic__topic_id", "document__doc_id", "campaign_id")
+        .order_by("topic__topic_id", "document__doc_id")
+    )
 
 
 def _seed(campaign: Campaign, tier: str, wanted: int | None) -> int:
