@@ -16,7 +16,7 @@ from judging.rankings import Rankings, read_rankings
 from sampling.measures.families import FloatArray
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
-from sampling.selections import selection_keys, selection_of
+from sampling.selections import SELECTIONS
 from sampling.sparse import SparseRuns
 
 ASKED_AT_ONCE = 20_000  # documents in one query
@@ -125,7 +125,7 @@ def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
 def item_probabilities(campaign: Campaign) -> dict[uuid.UUID, float]:
     """Return by item the chance that some batch drew it: of one seed the largest, with replacement 1 - prod(1 - pi)."""
     known: dict[uuid.UUID, float] = {}
-    independent = {key for key in selection_keys() if selection_of(key).with_replacement}
+    independent = {selection.key for selection in SELECTIONS if selection.with_replacement}
     rows = DrawEntry.objects.filter(draw__campaign=campaign).values_list(
         "item_id", "inclusion_probability", "draw__selection"
     )
