@@ -10,6 +10,7 @@ from analytics.services.exports import export_keys
 from analytics.services.label_classes import LABELS
 from judging.kinds import kind_keys
 from judging.label_aggregation import label_score_keys
+from judging.services.judgment_formats import judgment_format_keys
 from sampling.measures.registry import FAMILIES
 from sampling.selections import selection_keys
 from sampling.strategies import strategy_keys
@@ -34,6 +35,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
+    "formats of judgments": (judgment_format_keys, "qrels qrels_jg crowd cranfield"),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }

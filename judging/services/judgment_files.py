@@ -17,12 +17,13 @@ from judging.models import (
     Slot,
 )
 from judging.services.judgment_formats import (
+    DEFAULT_FORMAT,
     DIGITS,
-    FORMATS,
     REJECT,
     REPEATS,
     JudgmentFile,
     JudgmentFormat,
+    judgment_format,
     parse_grade_map,
 )
 from judging.services.sources import (
@@ -45,7 +46,7 @@ def import_judgments(
     name: str,
     collection: Collection | None = None,
     campaign: Campaign | None = None,
-    file_format: str = "qrels",
+    file_format: str = DEFAULT_FORMAT,
     as_gold: bool = False,
     source_name: str = "",
     grade_map: Mapping[int, int] | str | None = None,
@@ -101,12 +102,10 @@ def import_judgments(
 
 
 def _checked_format(file_format: str, as_gold: bool, campaign: Campaign | None, name: str) -> JudgmentFormat:
-    if file_format not in FORMATS:
-        raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
-    form = FORMATS[file_format]
+    form = judgment_format(file_format)
     if not as_gold and campaign is None:
         raise ValueError("judgments that are not gold answers belong to a campaign: name it")
-    if not as_gold and "assessor" not in form.columns:
+    if not as_gold and not form.names_assessors:
         refuse(name, (1, 1), f"{file_format} names no assessors: import it as gold answers")
     return form
 

@@ -1,6 +1,6 @@
 """Files of judgments: the formats, how to read them, and the place of a fault."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
@@ -19,13 +19,32 @@ REJECT = "reject"
 REPEATS = {REJECT: "refuse the file", "first": "keep the first", "last": "keep the last"}
 
 
+Records = Iterator[QrelRecord] | Iterator[JudgmentRecord]
+PlaceOf = Callable[[Source, str, int, str], Place]
+
+
 @dataclass(frozen=True)
 class JudgmentFormat:
-    """How to read a file of judgments, and in which column of how many topic, document, assessor, grade stand."""
+    """A file of judgments.
 
-    read: Callable[..., Iterator[QrelRecord] | Iterator[JudgmentRecord]]
-    width: int
-    columns: Mapping[str, int]
+    Attributes
+    ----------
+    key, label, help : str
+        As stored and spelled by API and command; its name on the screen; what a line holds.
+    read : callable
+        From a source, its name and `allows_repeats` the records; a fault is a `TrecFormatError`.
+    place : callable
+        From a source, its name, the index of a record and "topic", "document", "assessor" or "grade": where it is.
+    names_assessors : bool
+        Records say who judged; others can only become gold answers.
+    """
+
+    key: str
+    label: str
+    help: str
+    read: Callable[..., Records]
+    place: PlaceOf
+    names_assessors: bool
 
 
 def _cranfield(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[QrelRecord]:
@@ -34,12 +53,65 @@ def _cranfield(source: Source, name: str, *, allows_repeats: bool = False) -> It
         yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
 
 
-FORMATS = {
-    "qrels": JudgmentFormat(read_qrels, 4, {"topic": 0, "document": 2, "grade": 3}),
-    "qrels_jg": JudgmentFormat(read_qrels_jg, 4, {"topic": 0, "assessor": 1, "document": 2, "grade": 3}),
-    "crowd": JudgmentFormat(read_crowd_labels, 0, {"topic": 0, "assessor": 0, "document": 0, "grade": 0}),
-    "cranfield": JudgmentFormat(_cranfield, 3, {"topic": 0, "document": 1, "grade": 2}),
-}
+def _in_columns(*columns: str) -> PlaceOf:
+    """Return the function that finds a place in lines of these columns, parted by blanks."""
+    return lambda source, name, index, what: place_of_field(
+        source, name, index, len(columns), columns.index(what)
+    )
+
+
+FORMATS = (
+    JudgmentFormat(
+        "qrels",
+        "qrels",
+        "A line: topic 0 document grade. No assessors: gold answers alone.",
+        read_qrels,
+        _in_columns("topic", "iteration", "document", "grade"),
+        names_assessors=False,
+    ),
+    JudgmentFormat(
+        "qrels_jg",
+        "qrels_jg",
+        "A line: topic assessor document grade.",
+        read_qrels_jg,
+        _in_columns("topic", "assessor", "document", "grade"),
+        names_assessors=True,
+    ),
+    JudgmentFormat(
+        "crowd",
+        "Crowd labels",
+        "CSV with a header: task,worker,label, the task being topic and document; or Input.topic_id, Input.doc_id, "
+        "WorkerId, Answer.grade as from Mechanical Turk.",
+        read_crowd_labels,
+        place_of_cell,
+        names_assessors=True,
+    ),
+    JudgmentFormat(
+        "cranfield",
+        "Cranfield",
+        "A line: topic document code. No assessors: gold answers alone, with a grade map.",
+        _cranfield,
+        _in_columns("topic", "document", "grade"),
+        names_assessors=False,
+    ),
+)
+DEFAULT_FORMAT = FORMATS[0].key
+
+
+def judgment_format(key: str) -> JudgmentFormat:
+    """Return the format of that key; ValueError for any other."""
+    for one in FORMATS:
+        if one.key == key:
+            return one
+    raise ValueError(f"file_format must be one of {', '.join(judgment_format_keys())}, not {key!r}")
+
+
+def judgment_format_keys() -> list[str]:
+    return [one.key for one in FORMATS]
+
+
+def judgment_format_choices() -> list[tuple[str, str]]:
+    return [(one.key, one.label) for one in FORMATS]
 
 
 @dataclass(frozen=True)
@@ -54,10 +126,7 @@ class JudgmentFile:
         refuse(self.name, self.place(index, what), reason)
 
     def place(self, index: int, what: str) -> Place:
-        source = self.stream.from_start()
-        if self.format.width == 0:
-            return place_of_cell(source, self.name, index, what)
-        return place_of_field(source, self.name, index, self.format.width, self.format.columns[what])
+        return self.format.place(self.stream.from_start(), self.name, index, what)
 
 
 def parse_grade_map(text: str) -> dict[int, int]:

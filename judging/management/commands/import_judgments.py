@@ -5,8 +5,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.management.importing import importing, progress_bar, source_of
 from judging.models import Assessor, Campaign
+from judging.services import judgment_formats
 from judging.services.files import import_judgments
-from judging.services.judgment_formats import FORMATS, REJECT, REPEATS
+from judging.services.judgment_formats import DEFAULT_FORMAT, REJECT, REPEATS
 
 
 class Command(BaseCommand):
@@ -25,10 +26,10 @@ class Command(BaseCommand):
         parser.add_argument("--gold", action="store_true", help="the grades are gold answers")
         parser.add_argument(
             "--format",
-            choices=FORMATS,
-            default="qrels",
-            help="qrels: topic 0 document grade; qrels_jg: topic assessor document grade; crowd: CSV of crowd-kit or "
-            "MTurk; cranfield: topic document code (default: qrels)",
+            choices=judgment_formats.judgment_format_keys(),
+            default=DEFAULT_FORMAT,
+            help=" ".join(f"{one.key}: {one.help}" for one in judgment_formats.FORMATS)
+            + f" Default: {DEFAULT_FORMAT}.",
         )
         parser.add_argument("--source", default="", help="whose grades these are (default: the file's name)")
         parser.add_argument("--grade-map", metavar="1=3,2=0", help="what the file's grades become")

@@ -20,14 +20,9 @@ from judging.serializers.strict import Choice, Flag, LongWord, Strict, StrictMod
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.collections import change_run
 from judging.services.files import KINDS, parse_grade_map, queue_import
-from judging.services.judgment_formats import FORMATS as JUDGMENT_FORMATS
+from judging.services.judgment_formats import judgment_format_keys
 from touchstone.models import Job, user_of
 
-FORMATS = {
-    "topics": tuple(topics.FORMATS),
-    "documents": tuple(records.FORMATS),
-    "judgments": tuple(JUDGMENT_FORMATS),
-}
 MOST_FILES = 500
 LONGEST_TEXT = 5000
 
@@ -225,6 +220,23 @@ class GoldAnswers(generics.ListAPIView[GoldAnswer]):
 # -- imports --------------------------------------------------------------------------------------------------
 
 
+def file_formats() -> dict[str, tuple[str, ...]]:
+    """Return by kind of file the formats that there are."""
+    return {
+        "topics": tuple(topics.FORMATS),
+        "documents": tuple(records.FORMATS),
+        "judgments": tuple(judgment_format_keys()),
+    }
+
+
+class FormatWord(Word):
+    """One of the formats of the kind of file; the description lists them as they are now."""
+
+    def __init__(self) -> None:
+        parts = (f"{kind}: {', '.join(formats)}" for kind, formats in file_formats().items())
+        super().__init__(max_length=40, required=False, help_text=f"Of {'; of '.join(parts)}.")
+
+
 class ImportRequest(Strict):
     """Files, what they are, and what their kind wants to know besides."""
 
@@ -234,7 +246,7 @@ class ImportRequest(Strict):
         min_length=1,
         max_length=MOST_FILES,
     )
-    file_format = Word(max_length=40, required=False, help_text="Of topics, documents and judgments.")
+    file_format = FormatWord()
     is_html = Flag(required=False, help_text="Of documents.")
     description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
     list_name = Word(max_length=200, required=False, help_text="Of scores; else each file's name.")
@@ -271,7 +283,7 @@ class ImportRequest(Strict):
             raise serializers.ValidationError(
                 {"list_name": ["is of one file; without it files name themselves"]}
             )
-        formats = FORMATS.get(kind, ())
+        formats = file_formats().get(kind, ())
         if "file_format" in sent and sent["file_format"] not in formats:
             raise serializers.ValidationError({"file_format": [f"must be one of {', '.join(formats)}"]})
         if kind == "judgments":

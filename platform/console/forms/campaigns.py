@@ -8,6 +8,7 @@ from django import forms
 from judging.models import Assessor, Campaign, Collection, Run, Topic
 from judging.prompts import check_prompt
 from judging.services.campaigns import DEFAULT_GRADES
+from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format_choices
 from judging.services.messages import LONGEST as LONGEST_MESSAGE
 from touchstone.models import User
 
@@ -51,12 +52,15 @@ class UploadForm(forms.Form):
             ("topics", "Topics (TREC SGML or XML, TSV, JSONL)"),
             ("documents", "Documents (JSONL, CSV, TSV, BEIR, TREC <DOC>)"),
             ("runs", "Runs (TREC, several files at once)"),
-            ("judgments", "Gold answers (qrels)"),
+            ("judgments", "Gold answers"),
             ("scores", "Scores of a program, 0 to 1 (TSV or as a run)"),
         ],
     )  # what the collection lacks most is preselected: see missing_kind
     files = FilesField(label="Files (.gz is fine)")  # type: ignore[assignment]  # a field is no attribute of what declares it
     html = forms.BooleanField(label="Documents are HTML", required=False)
+    gold_format = forms.ChoiceField(
+        label="Format of the gold answers", required=False, choices=judgment_format_choices
+    )
     source_name = forms.CharField(label="Who gave the gold answers?", required=False, max_length=100)
     list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)
 
@@ -73,7 +77,9 @@ class UploadForm(forms.Form):
         if self.cleaned_data["kind"] == "documents":
             return {"is_html": self.cleaned_data["html"]}
         if self.cleaned_data["kind"] == "judgments":
-            return {"as_gold": True, "source_name": self.cleaned_data["source_name"]}
+            file_format = self.cleaned_data["gold_format"] or DEFAULT_FORMAT
+            source_name = self.cleaned_data["source_name"]
+            return {"as_gold": True, "source_name": source_name, "file_format": file_format}
         if self.cleaned_data["kind"] == "scores":
             return {"list_name": self.cleaned_data["list_name"]}
         return {}
