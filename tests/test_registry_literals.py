@@ -13,6 +13,9 @@ MOST = 2  # keys of a registry in one literal of a file that is not its own
 OWN_FILES = {
     "aggregated labels": ("judging/label_aggregation.py", "analytics/services/label_classes.py"),
     "aggregation rules": ("analytics/aggregation/rules.py",),
+    # the formats that come in are a table too, and share three keys
+    "exports": ("analytics/services/exports.py", "judging/services/judgment_formats.py"),
+    "kinds of judging": ("judging/kinds.py",),
     "measures": ("sampling/measures/",),
     "methods": ("analytics/methods.py",),
     "selections": ("sampling/selections.py",),
