@@ -151,17 +151,34 @@ def follow(product: dict[str, Module], start: Place, trail: Trail) -> Trail:
     return trail
 
 
+def place_of(product: dict[str, Module], root: Path, start: str) -> Place:
+    """Return the definition of a start, written as `--from` takes it."""
+    file, _, name = start.partition(":")
+    place = Place(module_name(root / file, root), name)
+    if place.module not in product or name not in product[place.module].definitions:
+        raise ValueError(f"{root} has no {start}")
+    return place
+
+
+def measure_together(root: Path, starts: tuple[str, ...], table: str) -> dict[str, int]:
+    """Return the trail of a reader who follows the first start, then those that a table names, from the table's file.
+
+    What calls through a table hide is counted here.
+    """
+    product = read_product(root)
+    first, *others = (place_of(product, root, start) for start in starts)
+    trail = follow(product, first, Trail())
+    for place in others:
+        trail.stay(str(root / table))
+        if place not in trail.entered:
+            follow(product, place, trail)
+    return trail.summary()
+
+
 def measure(root: Path, starts: tuple[str, ...] = STARTS) -> dict[str, dict[str, int]]:
     """Return stays, files, returns and definitions of each start, written as `--from` takes it."""
     product = read_product(root)
-    result = {}
-    for start in starts:
-        file, _, name = start.partition(":")
-        place = Place(module_name(root / file, root), name)
-        if place.module not in product or name not in product[place.module].definitions:
-            raise ValueError(f"{root} has no {start}")
-        result[start] = follow(product, place, Trail()).summary()
-    return result
+    return {start: follow(product, place_of(product, root, start), Trail()).summary() for start in starts}
 
 
 def main() -> None:

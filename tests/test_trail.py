@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.trail import STARTS, measure
+from benchmarks.trail import STARTS, measure, measure_together
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -115,6 +115,30 @@ def g(): start()
     }
     product(tmp_path, files)
     assert trail(tmp_path, "judging/a.py:start") == (3, 2, 1, 2)
+
+
+def test_what_a_table_hides_is_counted_from_the_tables_file(tmp_path: Path) -> None:
+    files = {
+        "judging/a": """
+from judging import table
+def start(): table.METHODS[0]()
+""",
+        "judging/table": "",
+        "judging/b": "def method(): pass",
+        "judging/c": """
+from judging.b import method
+def other(): method()
+""",
+    }
+    product(tmp_path, files)
+    starts = ("judging/a.py:start", "judging/b.py:method", "judging/c.py:other")
+    # a, table b, table c: other's call of method is known by then
+    assert measure_together(tmp_path, starts, "judging/table.py") == {
+        "stays": 5,
+        "files": 4,
+        "returns": 1,
+        "definitions": 3,
+    }
 
 
 def test_a_start_that_does_not_exist_is_refused(tmp_path: Path) -> None:
