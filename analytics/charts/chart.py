@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from analytics.charts.theme import DARK, INK, LIGHT, WIDTH, Spec, Theme, config, printable
+from judging.spreadsheets import spreadsheet_text
 
 KEPT_BYTES = 24_000_000  # of pictures drawn before, in each process
 TABLE_ROWS = 200  # of the numbers behind a picture, in a page; the CSV has all
@@ -157,7 +158,7 @@ def _apply_theme(drawn: str, theme: Theme) -> str:
 
 
 def _cell(value: Cell) -> Cell:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return spreadsheet_text(value) if isinstance(value, str) else value
 
 
 def _words(value: Cell) -> str:

@@ -32,6 +32,7 @@ from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnsw
 from judging.services import assign, leases, machines
 from judging.services import messages as letters
 from judging.services.entry import next_gate
+from judging.spreadsheets import spreadsheet_text
 from judging.views.screen_texts import screen_texts
 from touchstone.models import user_of
 
@@ -112,14 +113,9 @@ def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     )  # fmt: skip
     for when, topic, document, grade, obstacle, comment, milliseconds in rows.iterator():
         seconds = round(milliseconds / 1000, 1)
-        words = map(_harmless, (topic, document))
+        words = map(spreadsheet_text, (topic, document))
         writer.writerow([when.isoformat(timespec="seconds"), *words, grade, obstacle, comment, seconds])
     return response
-
-
-def _harmless(text: str) -> str:
-    """Return a stranger's text as a spreadsheet shows it, and never runs it."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 @extend_schema(operation_id="items_claim", request=ClaimRequest, responses=ClaimAnswer)

@@ -16,11 +16,11 @@ from django.utils.text import slugify
 
 from judging.models import Campaign
 from judging.services.access import managers_only
+from judging.spreadsheets import spreadsheet_text
 from touchstone.models import Event, User
 
 PAGE = 50
 LOOKED_AT = 2000  # events whose verbs and people are offered to choose from
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 EVENT_WORDS = {
     "batch": "batch {}",
     "n_drawn": "{} items",
@@ -161,19 +161,10 @@ def _csv(row: Campaign, found: QuerySet[Event]) -> StreamingHttpResponse:
             who = event.actor.get_username() if event.actor else ""
             detail = json.dumps(event.detail, ensure_ascii=False, sort_keys=True)
             cells = [event.at.isoformat(timespec="seconds"), who, event.verb, event.subject, detail]
-            yield writer.writerow([harmless(cell) for cell in cells])
+            yield writer.writerow([spreadsheet_text(cell) for cell in cells])
 
     answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = (
         f'attachment; filename="events-{slugify(row.name)[:60] or "campaign"}.csv"'
     )
     return answer
-
-
-def harmless(cell: str) -> str:
-    """Return the text as a spreadsheet shows it: one that it would run as a formula gets an apostrophe before it.
-
-    >>> harmless("=1+1"), harmless("bob")
-    ("'=1+1", 'bob')
-    """
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
