@@ -23,6 +23,7 @@ from small_campaign import (
     slots,
 )
 
+import analytics.tasks  # noqa: F401 (registers the jobs)
 import sampling.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Estimate
 from analytics.services import top_up as lacking_service
