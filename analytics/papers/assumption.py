@@ -83,9 +83,46 @@ class AssumptionResult:
         return {**asdict(self), "contradicted": self.contradicted, **said}
 
 
+@dataclass(frozen=True, eq=False)
+class AuditedLabels:
+    """The labels of audited items, one entry a label; the arrays are checked here, and trusted by all that follows.
+
+    `item_index` says which labels belong to one item; without it each label is of an item of its own.
+
+    Raises
+    ------
+    ValueError
+        Arrays of different length, grades without a gain, probabilities outside (0, 1], or an item with two gold
+        grades or audit probabilities.
+    """
+
+    gold_grade: Ints
+    given_grade: Ints
+    audit_probability: Floats
+    gains: Floats
+    item_index: Ints | None = None
+
+    def __post_init__(self) -> None:
+        v = finite("gains", self.gains)
+        gold = integers("gold_grade", self.gold_grade, 0, v.size - 1)
+        given = integers("given_grade", self.given_grade, 0, v.size - 1)
+        pi = probabilities("audit_probability", self.audit_probability, gold.size)
+        item = np.arange(gold.size) if self.item_index is None else integers("item_index", self.item_index)
+        if not given.size == item.size == gold.size:
+            raise ValueError(
+                f"given_grade and item_index must have length {gold.size}, got {given.size}, {item.size}"
+            )
+        _, first, place = np.unique(item, return_index=True, return_inverse=True)
+        if (gold != gold[first][place]).any() or (pi != pi[first][place]).any():
+            raise ValueError("gold_grade and audit_probability must be the same for all labels of an item")
+        arrays = {"gold_grade": gold, "given_grade": given, "audit_probability": pi, "gains": v}
+        for name, array in {**arrays, "item_index": item}.items():
+            object.__setattr__(self, name, array)
+
+
 @dataclass(frozen=True)
 class _AuditSample:
-    """Validated labels, and J from all of them. Index of items; `share` is 1 / labels of the label's item."""
+    """The audited items, and J from all of their labels. Index of items; `share` is 1 / labels of the label's item."""
 
     gold: Ints
     weight: Floats  # 1 / pi
@@ -101,28 +138,11 @@ class _AuditSample:
 # -- input ----------------------------------------------------------------------------------------------------
 
 
-def _audit_sample(
-    gold_grade: ArrayLike,
-    given_grade: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
-    item_index: ArrayLike | None,
-    fewest: int,
-) -> tuple[_AuditSample, Ints] | Refusal:
+def _audit_sample(labels: AuditedLabels, fewest: int) -> tuple[_AuditSample, Ints] | Refusal:
     """Return the audited items and the first label of each, or why there is no test."""
-    v = finite("gains", gains)
-    gold = integers("gold_grade", gold_grade, 0, v.size - 1)
-    given = integers("given_grade", given_grade, 0, v.size - 1)
-    pi = probabilities("audit_probability", audit_probability, gold.size)
-    named = np.arange(gold.size) if item_index is None else integers("item_index", item_index)
-    if not given.size == named.size == gold.size:
-        raise ValueError(
-            f"given_grade and item_index must have length {gold.size}, got {given.size}, {named.size}"
-        )
-    _, first, places = np.unique(named, return_index=True, return_inverse=True)
+    gold, given, pi, v = labels.gold_grade, labels.given_grade, labels.audit_probability, labels.gains
+    _, first, places = np.unique(np.asarray(labels.item_index), return_index=True, return_inverse=True)
     item = places.astype(np.int64)
-    if (gold != gold[first][item]).any() or (pi != pi[first][item]).any():
-        raise ValueError("gold_grade and audit_probability must be the same for all labels of an item")
     if first.size < fewest:
         return Refusal(f"{first.size} audited items; at least {fewest} are needed", fewest - first.size)
 
@@ -144,14 +164,10 @@ def _audit_sample(
 
 def assumption_test(
     weights: ArrayLike,
+    labels: AuditedLabels,
     *,
-    gold_grade: ArrayLike,
-    given_grade: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
     rng: np.random.Generator,
     topic_index: ArrayLike | None = None,
-    item_index: ArrayLike | None = None,
     permutations: int = 999,
 ) -> AssumptionTest | Refusal:
     """Return the permutation test of "errors do not depend on w within a gold grade".
@@ -167,7 +183,7 @@ def assumption_test(
 
     Source: docs/methods/derivations/real-judges.md, section 3; Hausman (1978); Janssen (1997).
     """
-    found = _audit_sample(gold_grade, given_grade, audit_probability, gains, item_index, FEWEST_ITEMS)
+    found = _audit_sample(labels, FEWEST_ITEMS)
     if isinstance(found, Refusal):
         return found
     audit, first = found
@@ -257,24 +273,14 @@ def popularity_thirds(log_runs: ArrayLike, weight: ArrayLike | None = None) -> I
     return np.asarray(np.minimum(2, 3 * middle).astype(np.int64)[index])
 
 
-def popularity_bands(
-    log_runs: ArrayLike,
-    *,
-    gold_grade: ArrayLike,
-    given_grade: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
-) -> tuple[PopularityBand, ...]:
+def popularity_bands(log_runs: ArrayLike, labels: AuditedLabels) -> tuple[PopularityBand, ...]:
     """Return sensitivity and specificity by popularity third, weighted by 1/pi, from the least popular on.
 
     Assumption: labels of an item count as if they were of different ones, so intervals are too narrow for several
     labels an item. Intervals as in `analytics.estimation.confusion`.
     """
-    v = finite("gains", gains)
-    gold = integers("gold_grade", gold_grade, 0, v.size - 1)
-    given = integers("given_grade", given_grade, 0, v.size - 1)
+    gold, given, pi, v = labels.gold_grade, labels.given_grade, labels.audit_probability, labels.gains
     x = finite("log_runs", log_runs, gold.shape)
-    pi = probabilities("audit_probability", audit_probability, gold.size)
     third, relevant = popularity_thirds(x, 1 / pi), (v > v.min()).astype(np.int64)
     bands = []
     for member in (np.flatnonzero(third == k) for k in range(3)):
@@ -300,15 +306,11 @@ def _rate(found: ConfusionEstimate, grade: int) -> Rate:
 
 
 def assumption_result(
+    labels: AuditedLabels,
     *,
-    gold_grade: ArrayLike,
-    given_grade: ArrayLike,
     log_runs: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
     rng: np.random.Generator,
     topic_index: ArrayLike | None = None,
-    item_index: ArrayLike | None = None,
     target_weights: ArrayLike | None = None,
     permutations: int = 999,
 ) -> AssumptionResult | Refusal:
@@ -317,25 +319,18 @@ def assumption_result(
     `log_runs` is log(number of runs that return the document). Refused below 50 audited items and where there is no
     test. Arguments and assumptions: `assumption_test`.
     """
-    labels: dict[str, Any] = {
-        "gold_grade": gold_grade,
-        "given_grade": given_grade,
-        "audit_probability": audit_probability,
-        "gains": gains,
-    }
-    several: dict[str, Any] = {"item_index": item_index, "topic_index": topic_index}
     if finite("log_runs", log_runs).size and np.min(np.asarray(log_runs)) < 0:
         raise ValueError(f"log_runs must be at least 0 (one run), got {np.min(np.asarray(log_runs))}")
-    found = _audit_sample(**labels, item_index=item_index, fewest=FEWEST_AUDITED)
+    found = _audit_sample(labels, FEWEST_AUDITED)
     if isinstance(found, Refusal):
         return found
-    tested = assumption_test(log_runs, **labels, **several, rng=rng, permutations=permutations)
+    tested = assumption_test(log_runs, labels, rng=rng, topic_index=topic_index, permutations=permutations)
     if isinstance(tested, Refusal):
         return tested
-    bands = popularity_bands(log_runs, **labels)
+    bands = popularity_bands(log_runs, labels)
     of_target = None
     if target_weights is not None:
-        of_target = assumption_test(target_weights, **labels, **several, rng=rng, permutations=99)
+        of_target = assumption_test(target_weights, labels, rng=rng, topic_index=topic_index, permutations=99)
     moved = of_target if isinstance(of_target, AssumptionTest) else None
     return AssumptionResult(
         p_value=tested.p_value,

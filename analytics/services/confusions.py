@@ -21,7 +21,7 @@ from analytics.estimation.confusion import (
 from analytics.estimation.estimators import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
-from analytics.papers.assumption import assumption_result, assumption_sentences
+from analytics.papers.assumption import AuditedLabels, assumption_result, assumption_sentences
 from analytics.services.label_classes import joined_grades
 from judging.models import Campaign
 
@@ -203,14 +203,16 @@ def assumption(arrays: CampaignArrays, campaign: Campaign) -> dict[str, Any]:
     places = arrays.judged[audited.item]
     returned_by = np.bincount(arrays.returned.item, minlength=arrays.frame.height)[places]
     found = assumption_result(
-        gold_grade=(audited.gold >= relevant).astype(np.int64),
-        given_grade=(audited.given >= relevant).astype(np.int64),
+        AuditedLabels(
+            gold_grade=(audited.gold >= relevant).astype(np.int64),
+            given_grade=(audited.given >= relevant).astype(np.int64),
+            audit_probability=audited.probability,
+            gains=np.array([0.0, 1.0]),
+            item_index=audited.item,
+        ),
         log_runs=np.log(np.maximum(returned_by, 1)),
-        audit_probability=audited.probability,
-        gains=[0.0, 1.0],
         rng=np.random.default_rng(arrays.last_judgment_id),
         topic_index=arrays.topic_index[places],
-        item_index=audited.item,
     )
     words = " ".join(assumption_sentences(found))
     if isinstance(found, Refusal):

@@ -12,7 +12,7 @@ from analytics.estimation.correction import greg_label
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.labels import vote_classes
 from analytics.estimation.sequences import FEWEST_WATCHED, always_valid_factor
-from analytics.papers.assumption import AssumptionTest, assumption_test
+from analytics.papers.assumption import AssumptionTest, AuditedLabels, assumption_test
 
 POWER = {100: (0.54, 0.67), 300: (0.97, 0.99), 1000: (1.0, 1.0)}  # judges of a TREC collection; not checked
 WATCHED = (0, 8, 16, 23, 30, 100, 200, 290)  # four systems, and four pairs behind the 24 systems
@@ -38,11 +38,13 @@ def run_assumption(design: str, n_audits: int, votes: int, repetitions: int, see
             item = labels.item[mine]
             found = assumption_test(
                 log_runs[item],
-                gold_grade=collection.grade[item],
-                given_grade=labels.given[mine],
-                audit_probability=audit_pi[item],
-                gains=GAINS,
-                item_index=item,
+                AuditedLabels(
+                    gold_grade=collection.grade[item],
+                    given_grade=labels.given[mine],
+                    audit_probability=audit_pi[item],
+                    gains=GAINS,
+                    item_index=item,
+                ),
                 topic_index=collection.topic[item],
                 rng=rng,
                 permutations=199,

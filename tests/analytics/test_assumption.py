@@ -9,6 +9,7 @@ import pytest
 from analytics.estimation.estimators import Refusal
 from analytics.papers.assumption import (
     AssumptionResult,
+    AuditedLabels,
     assumption_result,
     assumption_sentences,
     assumption_test,
@@ -41,10 +42,7 @@ def test_the_p_value_is_that_of_all_permutations_inside_grades():
     given = np.array([0, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1])
     found = assumption_test(
         w,
-        gold_grade=gold,
-        given_grade=given,
-        audit_probability=np.full(12, 0.2),
-        gains=GAINS,
+        AuditedLabels(gold_grade=gold, given_grade=given, audit_probability=np.full(12, 0.2), gains=GAINS),
         rng=np.random.default_rng(1),
         permutations=20_000,
     )
@@ -82,7 +80,7 @@ def test_with_unequal_probabilities_the_shift_is_still_inverse_minus_difference_
     difference = inverse + ((w / pi) * (gold - c[given]))[audited].sum()
     mine = {name: value[audited] for name, value in labels.items() if name != "gains"}
     found = assumption_test(
-        w[audited], **mine, gains=GAINS, rng=rng, topic_index=np.arange(audited.sum()) % 20
+        w[audited], AuditedLabels(**mine, gains=GAINS), rng=rng, topic_index=np.arange(audited.sum()) % 20
     )
     assert found.shift == pytest.approx(inverse - difference)
     assert found.p_value < 0.05
@@ -94,7 +92,7 @@ def test_the_standard_error_of_the_shift_is_its_spread_where_the_assumption_is_f
     shifts, errors = [], []
     for _ in range(400):
         w, labels = judged(rng, 300, 0.25)
-        found = assumption_test(w, **labels, rng=rng, permutations=99)
+        found = assumption_test(w, AuditedLabels(**labels), rng=rng, permutations=99)
         shifts.append(found.shift)
         errors.append(found.standard_error)
     assert np.mean(errors) == pytest.approx(np.std(shifts), rel=0.1)
@@ -120,7 +118,7 @@ def test_items_are_permuted_and_not_their_labels():
     for _ in range(300):
         w, item, labels = shared_difficulty(rng, 80)
         for place, index in enumerate((item, None)):
-            found = assumption_test(w, **labels, item_index=index, rng=rng, permutations=99)
+            found = assumption_test(w, AuditedLabels(**labels, item_index=index), rng=rng, permutations=99)
             rejected[place] += found.p_value <= 0.05
     assert 0.02 <= rejected[0] / 300 <= 0.08
     assert rejected[1] / 300 > 0.12  # the control: as if the labels of one item were of three
@@ -133,7 +131,10 @@ def test_the_size_holds_where_the_audit_prefers_popular_documents():
         w, labels = judged(rng, 2000, 0.0, pi=lambda x: 0.02 + 0.07 * x)
         seen = rng.random(2000) < labels["audit_probability"]
         mine = {name: value[seen] for name, value in labels.items() if name != "gains"}
-        rejected += assumption_test(w[seen], **mine, gains=GAINS, rng=rng, permutations=99).p_value <= 0.05
+        rejected += (
+            assumption_test(w[seen], AuditedLabels(**mine, gains=GAINS), rng=rng, permutations=99).p_value
+            <= 0.05
+        )
     assert 0.02 <= rejected / 400 <= 0.08
 
 
@@ -141,7 +142,7 @@ def test_the_result_is_stored_as_plain_values_with_its_sentences():
     rng = np.random.default_rng(7)
     w, labels = judged(rng, 400, 0.25)
     found = assumption_result(
-        log_runs=w, **labels, rng=rng, topic_index=np.arange(400) % 25, target_weights=w / 100
+        AuditedLabels(**labels), log_runs=w, rng=rng, topic_index=np.arange(400) % 25, target_weights=w / 100
     )
     assert isinstance(found, AssumptionResult)
     stored = json.loads(json.dumps(found.as_json()))
@@ -154,14 +155,14 @@ def test_the_result_is_stored_as_plain_values_with_its_sentences():
     assert "do not err alike" in text
     assert f"{found.shift:+.3g} ± {found.standard_error:.2g} (standard error); it is not used" in text
     # the shift of w/100 is a hundredth of that of w, whatever is permuted
-    whole = assumption_test(w, **labels, rng=rng, permutations=99)
+    whole = assumption_test(w, AuditedLabels(**labels), rng=rng, permutations=99)
     assert found.shift == pytest.approx(whole.shift / 100)
 
 
 def test_a_pass_says_not_contradicted_and_that_it_proves_nothing():
     rng = np.random.default_rng(8)
     w, labels = judged(rng, 120, 0.0)
-    found = assumption_result(log_runs=w, **labels, rng=rng)
+    found = assumption_result(AuditedLabels(**labels), log_runs=w, rng=rng)
     assert found.p_value > 0.05
     assert found.shift is None
     text = " ".join(assumption_sentences(found))
@@ -173,7 +174,7 @@ def test_a_pass_says_not_contradicted_and_that_it_proves_nothing():
 @pytest.mark.parametrize("n", [0, 1, 49])
 def test_below_fifty_items_it_says_how_many_are_missing(n):
     w, labels = judged(np.random.default_rng(9), n, 0.2)
-    found = assumption_result(log_runs=w, **labels, rng=np.random.default_rng(9))
+    found = assumption_result(AuditedLabels(**labels), log_runs=w, rng=np.random.default_rng(9))
     assert found == Refusal(f"{n} audited items; at least 50 are needed", 50 - n)
     assert assumption_sentences(found) == [
         f"Whether judges err alike on all documents of one grade was not tested: {found.reason}."
@@ -192,17 +193,21 @@ def test_rates_by_popularity_are_weighted_shares_with_intervals():
     log_runs = np.log([1, 1, 1, 4, 4, 4])
     found = popularity_bands(
         log_runs,
-        gold_grade=[0, 0, 1, 0, 0, 2],
-        given_grade=[0, 2, 1, 1, 0, 2],
-        audit_probability=[0.5, 0.25, 1.0, 0.5, 0.5, 0.5],
-        gains=[0, 1, 2],
+        AuditedLabels(
+            gold_grade=[0, 0, 1, 0, 0, 2],
+            given_grade=[0, 2, 1, 1, 0, 2],
+            audit_probability=[0.5, 0.25, 1.0, 0.5, 0.5, 0.5],
+            gains=[0, 1, 2],
+        ),
     )
     assert [(band.fewest_runs, band.most_runs, band.n) for band in found] == [(1, 1, 3), (4, 4, 3)]
     assert found[0].specificity.value == pytest.approx(2 / (2 + 4))  # weights 2 right, 4 wrong
     assert found[1].specificity.value == pytest.approx(0.5)
     assert found[1].sensitivity.value == 1
     assert found[0].specificity.low < 1 / 3 < found[0].specificity.high
-    none = popularity_bands([0.0], gold_grade=[0], given_grade=[0], audit_probability=[1], gains=[0, 1])
+    none = popularity_bands(
+        [0.0], AuditedLabels(gold_grade=[0], given_grade=[0], audit_probability=[1], gains=[0, 1])
+    )
     assert none[0].sensitivity.value is None
 
 
@@ -219,5 +224,7 @@ def test_rates_by_popularity_are_weighted_shares_with_intervals():
 )
 def test_bad_input_is_named(change, words):
     w, labels = judged(np.random.default_rng(2), 60, 0.2)
+    given = {"log_runs": w, **labels, "item_index": None, "topic_index": None, "permutations": 999, **change}
+    about = {name: given.pop(name) for name in ("log_runs", "topic_index", "permutations")}
     with pytest.raises(ValueError, match=words):
-        assumption_result(**{"log_runs": w, **labels, "rng": np.random.default_rng(2), **change})
+        assumption_result(AuditedLabels(**given), **about, rng=np.random.default_rng(2))

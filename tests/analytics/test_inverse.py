@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.estimation.estimators import Estimate, Refusal, as_targets
-from analytics.papers.assumption import assumption_test
+from analytics.papers.assumption import AuditedLabels, assumption_test
 from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
 from analytics.papers.inverse import (
     Matrices,
@@ -279,10 +279,7 @@ def p_value(rng, n, slope):
     w, gold, given = audit(rng, n, slope)
     return assumption_test(
         w,
-        gold_grade=gold,
-        given_grade=given,
-        audit_probability=np.full(n, 0.1),
-        gains=GAINS,
+        AuditedLabels(gold_grade=gold, given_grade=given, audit_probability=np.full(n, 0.1), gains=GAINS),
         rng=rng,
         permutations=199,
     ).p_value
@@ -309,10 +306,7 @@ def test_the_shift_is_the_matrix_inverse_minus_the_difference_estimator():
     difference = inverse + n / m * float(w[audited] @ (g - c[label]))
     found = assumption_test(
         w[audited],
-        gold_grade=g,
-        given_grade=label,
-        audit_probability=np.full(m, m / n),
-        gains=GAINS,
+        AuditedLabels(gold_grade=g, given_grade=label, audit_probability=np.full(m, m / n), gains=GAINS),
         rng=rng,
         topic_index=np.arange(m) % 20,
     )
@@ -324,14 +318,14 @@ def test_the_shift_is_the_matrix_inverse_minus_the_difference_estimator():
 def test_the_assumption_test_refuses_what_it_cannot_test():
     rng = np.random.default_rng(1)
     few = {"gold_grade": [0, 1], "given_grade": [0, 1], "audit_probability": [0.5, 0.5], "gains": [0, 1]}
-    assert isinstance(assumption_test([1.0, 2.0], **few, rng=rng), Refusal)
+    assert isinstance(assumption_test([1.0, 2.0], AuditedLabels(**few), rng=rng), Refusal)
     one = {
         "gold_grade": [0] * 12,
         "given_grade": [0] * 12,
         "audit_probability": [0.5] * 12,
         "gains": [0, 1],
     }
-    assert "grade 1" in assumption_test(np.arange(12.0), **one, rng=rng).reason
+    assert "grade 1" in assumption_test(np.arange(12.0), AuditedLabels(**one), rng=rng).reason
 
 
 def test_a_single_difference_can_be_corrected_alone():

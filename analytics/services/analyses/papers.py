@@ -10,7 +10,7 @@ from analytics.estimation.estimators import Refusal
 from analytics.frames import CampaignArrays
 from analytics.methods import reported_first
 from analytics.models import Estimate, JudgingConditions
-from analytics.papers.assumption import assumption_result, assumption_sentences
+from analytics.papers.assumption import AuditedLabels, assumption_result, assumption_sentences
 from analytics.services.analyses.binary import binary_lines, drift_words
 from analytics.services.analyses.context import Case, case
 from analytics.services.analyses.graded import SEED, graded_lines
@@ -55,14 +55,16 @@ def _assumption(case: Case) -> dict[str, Any]:
     item = case.label_item[of_audited]
     a, b = (side.weights / case.draw_probability for side in case.sides)
     found = assumption_result(
-        gold_grade=case.gold[item],
-        given_grade=case.label_grade[of_audited],
+        AuditedLabels(
+            gold_grade=case.gold[item],
+            given_grade=case.label_grade[of_audited],
+            audit_probability=case.audit_probability[item],
+            gains=case.gains,
+            item_index=item,
+        ),
         log_runs=np.log(np.maximum(case.n_returning[item], 1)),
-        audit_probability=case.audit_probability[item],
-        gains=case.gains,
         rng=np.random.default_rng(SEED),
         topic_index=case.topic[item],
-        item_index=item,
         target_weights=(a - b)[item],
     )
     if isinstance(found, Refusal):
