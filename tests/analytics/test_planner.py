@@ -10,7 +10,7 @@ from analytics.estimation.estimators import Refusal
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import corrected_variance
 from analytics.planning.planner import (
-    METHODS,
+    PLANS,
     audit_spread,
     bronze_worth,
     difference_plans,
@@ -75,7 +75,7 @@ def test_the_same_money_as_ebays_round_a():
 
 def test_ebays_independent_audits_and_its_shared_audit():
     plans = ebay_plans()
-    assert list(plans) == list(METHODS)
+    assert list(plans) == list(PLANS)
     assert error_for_power(DELTA) == pytest.approx(0.008475, abs=6e-7)
     apart, shared = plans["independent audits"], plans["shared audit"]
     assert apart.cost / 2 == pytest.approx(1_015_065, abs=1)
