@@ -92,7 +92,7 @@ TEXTS_IN_BROWSER = """(names) => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const texts = [];
     while (walker.nextNode()) {
-        if (!walker.currentNode.parentElement.closest("script, style")) texts.push(walker.currentNode.data);
+        if (!walker.currentNode.parentElement.closest("script, style, noscript")) texts.push(walker.currentNode.data);
     }
     const said = [...document.querySelectorAll("*")].flatMap((one) => names.map((name) => one.getAttribute(name)));
     return [texts.join(" "), ...said.filter(Boolean)];

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from judging.services.errors import Refused
 
 _NO_CAMPAIGN = (_("There is no such campaign"), _("It was deleted, or you do not work in it."))
+_NOT_ALLOWED = (_("You may not do this"), _("Ask a manager if you think you should."))
 # The problem's type: a heading, and what to do or know.
 TEXTS = {
     "AlreadyJudged": (_("You have already judged this document"), _("Use Undo to change your grade.")),
@@ -26,6 +27,7 @@ TEXTS = {
     ),
     "EntryParametersUnclear": (_("This link is not complete"), ""),
     "Fault": (_("Something went wrong on the server"), ""),
+    "Forbidden": _NOT_ALLOWED,
     "GradeOffScale": (_("This grade is not on the campaign's scale"), ""),
     "Invalid": (_("The request is not valid"), ""),
     "InvitationUnusable": (_("This invitation cannot be used"), ""),
@@ -34,6 +36,7 @@ TEXTS = {
     "NotAnAssessor": _NO_CAMPAIGN,
     "NotFound": _NO_CAMPAIGN,
     "NotYetJudged": (_("There is no judgment to change yet"), ""),
+    "PermissionDenied": _NOT_ALLOWED,
     "TokenReused": (_("This judgment was already stored with another grade"), ""),
     "TrainingMissing": (
         _("The training comes before the first document"),

@@ -106,7 +106,7 @@ def test_what_the_screen_says_about_the_connection(open_screen):
     page.unroute_all()
     held = []
     ready(page)
-    page.route("**/judgments", held.append)
+    page.route("**/judgments", lambda route: held.append(route))
     page.keyboard.press("1")
     seen(page, "#saved")  # saving
     page.wait_for_timeout(4200)
@@ -185,7 +185,7 @@ def test_what_the_screen_says_when_the_share_is_done(open_screen):
 def test_what_the_screen_says_of_a_document_that_went_to_somebody_else(open_screen):
     page = open_screen(CODE, lease_seconds=6)
     Slot.objects.update(state="open", assessor=None, token=None, leased_at=None, lease_until=None)
-    page.mouse.move(300, 300)
+    page.mouse.move(1200, 300)  # beside the document, which stands on the left here
     seen(page, "#late-note")
     other = page.context.new_page()
     other.goto(page.url)
