@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import translation
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, make_undrawn, truth_of
 
 import analytics.tasks  # noqa: F401 (the kind of job is registered)
 from analytics.models import Computation, Release
-from analytics.releases.services.releasing import build, make_release, settle_ended
+from analytics.releases.services.releasing import build, build_again, make_release, settle_ended
 from analytics.releases.services.snapshot import one_moment
 from judging.models import Judgment
 from judging.services.judgment_files import import_judgments
@@ -172,3 +173,7 @@ def test_elsewhere_at_another_time_of_day_the_same_bytes_come_out(tmp_path, no_r
     assert [answer["sha256"] for answer in answers] == [release.sha256] * len(ELSEWHERE)
     assert all(answer["same"] for answer in answers)
     assert Release.objects.count() == 1
+    for code, _ in settings.LANGUAGES:  # though no language is ever active where releases are made
+        with translation.override(code):
+            again = build_again(release=release)
+        assert (again.sha256, again.files) == (release.sha256, ()), code

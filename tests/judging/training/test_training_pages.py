@@ -51,7 +51,7 @@ def test_the_page_tells_the_reference_and_the_reason_after_the_answer_and_not_be
         if number == 1:
             assert f"You gave {labels[wrong]}; the reference grade is {labels[item.grade]}." in text_of(told)
         else:
-            assert "Right." in text_of(told)
+            assert "Correct." in text_of(told)
     result = text_of(web.get(path(bob)))
     assert "Training passed" in result
     assert "3 of 4 right: 75 %" in result
