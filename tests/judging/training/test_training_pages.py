@@ -54,7 +54,7 @@ def test_the_page_tells_the_reference_and_the_reason_after_the_answer_and_not_be
             assert "Correct." in text_of(told)
     result = text_of(web.get(path(bob)))
     assert "Training passed" in result
-    assert "3 of 4 right: 75 %" in result
+    assert "3 of 4 correct: 75 %" in result
     assert web.get(reverse("judging:judge", args=[bob.campaign_id])).status_code == 200
 
 
