@@ -6,7 +6,7 @@ from analytics.models import Release
 from analytics.releases.services.grading import GradesRefused
 from analytics.releases.services.releasing import build
 from analytics.services import forecast as forecasts
-from analytics.services.analyses import AnalysisRefused, Wanted, analyse
+from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import Asked, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
@@ -59,7 +59,7 @@ def analysis(context: Context) -> None:
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
     try:
         made = analyse(
-            campaign=campaign, wanted=Wanted(**context.payload["asked"]), progress=context.progress
+            campaign=campaign, wanted=AnalysisSubject(**context.payload["asked"]), progress=context.progress
         )
     except (AnalysisRefused, FrameRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal

@@ -41,8 +41,13 @@ from analytics.estimation.pseudolabels import (
     pseudo_labels,
     stairs,
 )
-from analytics.estimation.ratio_parts import listed
-from analytics.estimation.ratios import _Made, _made, missing_for_macro, missing_for_micro
+from analytics.estimation.ratio_parts import ranked_items
+from analytics.estimation.ratios import (
+    _error_replicates,
+    _ErrorReplicates,
+    missing_for_macro,
+    missing_for_micro,
+)
 from sampling.designs import inclusion_probabilities
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
@@ -127,10 +132,10 @@ def with_pairs(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
 
 def replicated(
     measure: Measure[Ratio], labels: PseudoLabels, setting: Setting, replicates: int, seed: int
-) -> _Made:
+) -> _ErrorReplicates:
     ranks = setting.pool.ranks
-    runs = [listed(measure, labels, row) for row in ranks]
-    return _made(measure, labels, ranks, runs, replicates, seed)
+    runs = [ranked_items(measure, labels, row) for row in ranks]
+    return _error_replicates(measure, labels, ranks, runs, replicates, seed)
 
 
 def predicted(setting: Setting, task: Task, places: Ints, grade: Ints) -> Floats:

@@ -138,7 +138,7 @@ def _fold(clock: Clock) -> dict[str, Any]:
         "check_given",
     )
     is_same = all(np.array_equal(getattr(arrays, name), getattr(fresh, name)) for name in names)
-    is_same &= np.array_equal(counts.together, assessor_confusion_counts(fresh).together)
+    is_same &= np.array_equal(counts.total, assessor_confusion_counts(fresh).total)
     _judge_one(campaign, FOLDS)
     clock.start()
     recompute(campaign=campaign, measures=MEASURES)

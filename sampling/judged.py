@@ -144,10 +144,10 @@ def question_influence(weights: SparseRuns, inclusion_probability: FloatArray) -
     [1.0, 0.0, 1.0]
     """
     contrast = weights.item_sums(weights.value) if weights.n_runs == 1 else distance_from_mean(weights)
-    return scaled(contrast) / np.maximum(inclusion_probability, SMALLEST_PROBABILITY)
+    return scale(contrast) / np.maximum(inclusion_probability, SMALLEST_PROBABILITY)
 
 
-def scaled(sizes: FloatArray) -> FloatArray:
+def scale(sizes: FloatArray) -> FloatArray:
     """Return the sizes divided by the largest, where that is above 0."""
     largest = sizes.max()
     return sizes / largest if largest > 0.0 else sizes

@@ -149,7 +149,7 @@ class AuditRequest(StrictSerializer):
     tier = serializers.ChoiceField(AuditTier.choices, default=AuditTier.GOLD)
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
-    def asked(self) -> dict[str, Any]:
+    def audit_arguments(self) -> dict[str, Any]:
         """Return what was sent in the words of `sampling.services.auditing.audit`."""
         sent = self.validated_data
         names = {"items_each_time": "items", "items_in_total": "total"}

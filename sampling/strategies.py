@@ -16,7 +16,7 @@ import numpy as np
 
 from sampling.arrays import FloatArray
 from sampling.designs import inclusion_probabilities, normalise
-from sampling.judged import Judged, scaled
+from sampling.judged import Judged, scale
 from sampling.label_samples import effort_probabilities, full_probabilities, topic_probabilities
 
 EVEN_SHARE = 0.2
@@ -51,7 +51,7 @@ def _influence(judged: Judged, count: float) -> FloatArray:
 
 def _risk(judged: Judged, count: float) -> FloatArray:
     """Neyman's allocation for the difference estimator with unequal variances; `_influence` is it with equal ones."""
-    return scaled(judged.influence) * np.sqrt(scaled(judged.error_variance))
+    return scale(judged.influence) * np.sqrt(scale(judged.error_variance))
 
 
 def _neyman(judged: Judged, count: float) -> FloatArray:

@@ -7,11 +7,11 @@ from small_campaign import (
     true_grade,
 )
 
-from analytics.services.analyses import Wanted, analyse
+from analytics.services.analyses import AnalysisSubject, analyse
 from touchstone import jobs
 from touchstone.models import User
 
-PAIR = Wanted("papers", "P@10", "run0", "run2")
+PAIR = AnalysisSubject("papers", "P@10", "run0", "run2")
 
 
 def given_grade(topic_id, document_id):

@@ -15,7 +15,7 @@ from analytics.estimation.estimators import (
 from analytics.estimation.importance import _designs, _joint_kernels, distinct_inclusion
 from analytics.estimation.labels import integers
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratio_parts import Denominator, checked_ranks, listed, numerator
+from analytics.estimation.ratio_parts import Denominator, checked_ranks, numerator, ranked_items
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 
@@ -118,7 +118,7 @@ def numerators(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike) 
     `ranks` as in `ratio_estimates`.
     """
     rank = checked_ranks(labels, ranks)
-    return np.stack([numerator(measure, labels, listed(measure, labels, row)).value for row in rank])
+    return np.stack([numerator(measure, labels, ranked_items(measure, labels, row)).value for row in rank])
 
 
 def denominators(measure: Measure[Ratio], labels: PseudoLabels) -> Floats:

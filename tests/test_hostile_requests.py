@@ -11,7 +11,7 @@ from small_campaign import TOPICS, doc_id, judge_all, judge_audit, make_assessor
 
 import analytics.tasks  # noqa: F401 (registers the kinds of job)
 from analytics.releases.services.releasing import make_release
-from analytics.services.analyses import Wanted, analyse, ask
+from analytics.services.analyses import AnalysisSubject, analyse, ask
 from analytics.services.recomputation import recompute
 from analytics.services.run_upload import queue_upload
 from judging.models import Campaign, Slot
@@ -142,7 +142,7 @@ def test_topics_in_which_two_runs_do_not_differ_are_shown(tmp_path, rhea, monkey
     audit(campaign=campaign, items_each_time=42, items_in_total=42, seed=5)
     judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
     recompute(campaign=campaign)
-    wanted = Wanted("topics", "DCG@10", "run0", "run2")
+    wanted = AnalysisSubject("topics", "DCG@10", "run0", "run2")
     job = ask(campaign=campaign, wanted=wanted, user=rhea)
     jobs.run(job.pk)
     job.refresh_from_db()
@@ -163,7 +163,7 @@ def test_a_topic_with_few_documents_has_no_value_off_the_scale(tmp_path, audited
         judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
     recompute(campaign=campaign)
     largest = 3 * sum(1 / math.log2(rank + 1) for rank in range(1, 11))  # DCG@10 of ten documents of grade 3
-    wanted = Wanted("topics", "DCG@10", "run0", "run2")
+    wanted = AnalysisSubject("topics", "DCG@10", "run0", "run2")
     rows = analyse(campaign=campaign, wanted=wanted, progress=lambda *_: None)["topics"]
     assert len(rows) == len(TOPICS)
     for row in rows:

@@ -1,6 +1,6 @@
 """The reported method: the model-assisted difference estimator over the items that were open to the audits."""
 
-from analytics.estimation.correction import GREG_SOURCES, Corrected, corrected
+from analytics.estimation.correction import GREG_SOURCES, CorrectedEstimates, correct
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.evidence import (
     AuditSample,
@@ -36,12 +36,12 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
     n_runs = targets.weights.runs.n_runs
     words[:n_runs] = [""] * n_runs
     topics = targets.over_topics(evidence, audit.member, found.item_corrections, (*GREG_SOURCES, "topics"))
-    return MethodEstimates(found.estimates.warned(words), topics, found.n_items)
+    return MethodEstimates(found.estimates.with_warning(words), topics, found.n_items)
 
 
 def from_audit(
     audit: AuditSample, weights: TargetWeights, gains: Floats, prior: Floats, prior_total: Floats
-) -> Corrected:
+) -> CorrectedEstimates:
     """Return the corrected sum of weight * gain of every target.
 
     Parameters
@@ -52,7 +52,7 @@ def from_audit(
     prior_total : array [target]
         The sum of weight * prediction over the frame.
     """
-    return corrected(
+    return correct(
         weights if audit.member.size == weights.n_items else weights.over(audit.member),
         draw_probability=audit.draw_probability,
         bronze_class=audit.bronze_class,

@@ -47,8 +47,8 @@ GREG_SOURCES = ("drawing", "label noise", "gold")
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """What `corrected` returns: GREG-label of every target, and what its interval over topics and advice need.
+class CorrectedEstimates:
+    """What `correct` returns: GREG-label of every target, and what its interval over topics and advice need.
 
     `item_corrections` is ``[(mu_l - f) + (v - mu_l)/pi_audit] / pi`` per judged item, the same for all targets: a
     target's value is ``sum_frame f w + sum_judged w`` times this, so that its parts by topic are sums of it.
@@ -61,7 +61,7 @@ class Corrected:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _GregInput:
     """The validated input of GREG-label. `audit_probability` is 1 where an item had no chance to be audited."""
 
     rows: Weights  # w / pi of the draw, [target, item]
@@ -101,7 +101,7 @@ def class_moments(classes: Ints, audited: NDArray[np.bool_], gain: Floats, pi: F
     return np.stack([mean, np.maximum(floor, with_one)])[:, classes]
 
 
-def _judged(
+def _greg_input(
     weights: Weights,
     *,
     draw_probability: ArrayLike,
@@ -112,7 +112,7 @@ def _judged(
     gains: ArrayLike,
     prior: ArrayLike | None = None,
     prior_total: ArrayLike | None = None,
-) -> _Judged:
+) -> _GregInput:
     targets = as_targets(weights)
     n_items = targets.n_items
     scale = finite("gains", gains)
@@ -140,22 +140,22 @@ def _judged(
     if n_items:
         merged = merged_classes(classes, seen)
         mean, variance = class_moments(merged, seen, gain, usable, float(np.ptp(scale)))
-    rows = targets.scaled(1 / drawn)
-    return _Judged(rows, drawn, seen, gain, usable, pi == 0, f, totals, mean, variance)
+    rows = targets.times(1 / drawn)
+    return _GregInput(rows, drawn, seen, gain, usable, pi == 0, f, totals, mean, variance)
 
 
-def _values(judged: _Judged) -> Floats:
+def _values(judged: _GregInput) -> Floats:
     """Return U per target: known frame total, class means over the judged items, audited residuals."""
     return judged.prior_total + as_targets(judged.rows).totals(_corrections(judged))
 
 
-def _corrections(judged: _Judged) -> Floats:
+def _corrections(judged: _GregInput) -> Floats:
     """Return ``(mu_l - f) + (v - mu_l)/pi_audit`` per item: what a target adds to its known total, times w / pi."""
     residual = np.where(judged.audited, (judged.gain - judged.mean) / judged.audit_probability, 0.0)
     return np.asarray(judged.mean - judged.prior + residual)
 
 
-def _variances_and_counts(judged: _Judged) -> tuple[Floats, Floats, Ints]:
+def _variances_and_counts(judged: _GregInput) -> tuple[Floats, Floats, Ints]:
     """Return per target the variance of the drawing, that of the audit, and counts[kind, target].
 
     Drawing: the estimated Poisson variance of ``sum w (v - f) / pi``. (v - f)^2 is known for audited items only, so it
@@ -192,7 +192,7 @@ def _refusals(n_audited: Ints, n_unauditable: Ints) -> dict[int, Refusal]:
     return few | refused_where(n_unauditable > 0, no_probability)
 
 
-def corrected(
+def correct(
     weights: Weights,
     *,
     draw_probability: ArrayLike,
@@ -203,7 +203,7 @@ def corrected(
     gains: ArrayLike,
     prior: ArrayLike | None = None,
     prior_total: ArrayLike | None = None,
-) -> Corrected:
+) -> CorrectedEstimates:
     """Return the corrected measure of every target, for these topics, with its 95 % confidence interval: GREG-label.
 
     ``U = sum_frame f w + sum_judged (w/pi) (mu_l - f) + sum_audited (w/pi) (v - mu_l) / pi_audit``.
@@ -217,7 +217,7 @@ def corrected(
     Source: docs/methods/derivations/correction.md, sections 2 and 3; Särndal, Swensson and Wretman (1992),
     chapters 6 and 9.
     """
-    judged = _judged(
+    judged = _greg_input(
         weights,
         draw_probability=draw_probability,
         bronze_class=bronze_class,
@@ -238,7 +238,7 @@ def corrected(
         sources=GREG_SOURCES,
         warning=lambda n: few_items_warning(n, "audited items"),
     )
-    return Corrected(found, _corrections(judged) / judged.draw_probability, n_items)
+    return CorrectedEstimates(found, _corrections(judged) / judged.draw_probability, n_items)
 
 
 def greg_label(
@@ -253,8 +253,8 @@ def greg_label(
     prior: ArrayLike | None = None,
     prior_total: ArrayLike | None = None,
 ) -> Estimates:
-    """Return the estimates of `corrected` alone."""
-    return corrected(
+    """Return the estimates of `correct` alone."""
+    return correct(
         weights,
         draw_probability=draw_probability,
         bronze_class=bronze_class,

@@ -161,7 +161,7 @@ class Estimates(Sequence[Estimate | Refusal]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def warned(self, more: Sequence[str] | str) -> "Estimates":
+    def with_warning(self, more: Sequence[str] | str) -> "Estimates":
         """Return the estimates with more words of warning: the same for all, or one text a target."""
         added = [more] * len(self) if isinstance(more, str) else more
         both = zip(self.warnings, added, strict=True)

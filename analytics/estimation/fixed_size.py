@@ -80,7 +80,7 @@ def fixed_size(
     if members.shape != pi.shape:
         raise ValueError(f"strata must have length {pi.size}, got {members.size}")
 
-    cells = _joined(_uncertain(members, pi)) if join_strata else _uncertain(members, pi)
+    cells = _merge_small_strata(_uncertain(members, pi)) if join_strata else _uncertain(members, pi)
     share = _shares(pi, cells, stratified=strata is not None)
     variance, spread = _variances(drawn.targets, drawn.surprise, cells, share)
     counted, noise = drawn.targets.sums(
@@ -109,7 +109,7 @@ def _uncertain(members: Ints, pi: Floats) -> _Strata:
     return _Strata(places, index, names, count, np.zeros(names.size, dtype=np.bool_))
 
 
-def _joined(strata: _Strata) -> _Strata:
+def _merge_small_strata(strata: _Strata) -> _Strata:
     """Return strata of at least 2 items (if there are 2): a poor one is joined to the next, the last backwards."""
     group, new, held = np.zeros(strata.count.size, dtype=np.int64), 0, 0
     for stratum, count in enumerate(strata.count):
@@ -145,7 +145,7 @@ def _variances(
 ) -> tuple[Floats, Floats]:
     """Return by target the sum of the strata's variances around their centres, and ``sum V_h^2/(m_h - 1)``."""
     freedom = np.maximum(1, strata.count - 1)
-    z = targets.over(strata.places).scaled(surprise[strata.places])
+    z = targets.over(strata.places).times(surprise[strata.places])
     variance, spread = np.zeros((2, len(targets)))
     for part, by_stratum in z.spreads(share, strata.index, strata.count.size):
         variance[part], spread[part] = by_stratum.sum(axis=1), (by_stratum**2 / freedom).sum(axis=1)

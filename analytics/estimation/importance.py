@@ -80,7 +80,7 @@ def importance_sampling(
     if single or n < 2:
         reason = f"batches of 1 draw have no variance of their own: {single}"
         return all_refused(len(targets), Refusal(reason, len(single)), but=few)
-    z = targets.scaled(drawn.utility / drawn.probability)
+    z = targets.times(drawn.utility / drawn.probability)
     count = np.bincount(batches)
     drawing = np.zeros(len(targets))
     for part, squares in z.spreads(np.ones(n), batches, count.size):
@@ -96,7 +96,7 @@ def importance_sampling(
         quantile=PAPERS_Z,
         warning=lambda _: "",
     )
-    return found.warned([few_items_warning(size) for size in used.tolist()])
+    return found.with_warning([few_items_warning(size) for size in used.tolist()])
 
 
 def _first_of_each(items: Ints) -> NDArray[np.bool_]:
@@ -250,7 +250,7 @@ def distinct_items(
         named="the chance to be drawn",
     )
     pi = drawn.probability
-    z = targets.scaled(drawn.surprise)
+    z = targets.times(drawn.surprise)
     largest = z.squares(1 - pi)
     variance = (
         largest + _competition(z, designs, draws, pi) if pi.size <= MOST_JOINT else np.zeros(largest.size)
@@ -269,7 +269,7 @@ def distinct_items(
         n=n,
         refusals=refused_where(alike, lambda target: no_spread(int(n[target]))) | too_few_of(n, fewest),
     )
-    return found.warned(["the variance is taken too large" if one else "" for one in replaced.tolist()])
+    return found.with_warning(["the variance is taken too large" if one else "" for one in replaced.tolist()])
 
 
 def _competition(z: TargetWeights, designs: Floats, draws: Floats, pi: Floats) -> Floats:

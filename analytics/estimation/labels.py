@@ -27,10 +27,10 @@ def integers(name: str, values: ArrayLike, least: int | None = None, most: int |
     return array.astype(np.int64)
 
 
-def compressed(values: Ints) -> tuple[Ints, Ints]:
+def compress(values: Ints) -> tuple[Ints, Ints]:
     """Return the different values, ascending, and each one's place among them; numbers near each other are not sorted.
 
-    >>> [array.tolist() for array in compressed(np.array([7, 4, 7]))]
+    >>> [array.tolist() for array in compress(np.array([7, 4, 7]))]
     [[4, 7], [1, 0, 1]]
     """
     least = int(values.min(initial=0))
@@ -77,7 +77,7 @@ def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
     [0, 0, 0]
     """
     classes = integers("bronze_class", bronze_class)
-    _, index = compressed(classes)
+    _, index = compress(classes)
     count = np.bincount(index, weights=np.asarray(audited, dtype=bool)).astype(np.int64).tolist()
     groups = [[position] for position in range(len(count))]
     while len(count) > 1 and min(count) < AUDITED_FOR_A_CLASS:

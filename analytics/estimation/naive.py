@@ -75,14 +75,14 @@ def from_grades(
     else:
         pi = evidence.draw_probability
         found = difference_estimator(weights, utility, pi, prior=prior, prior_total=prior_total)
-    return found.warned(JUDGE_BIAS)
+    return found.with_warning(JUDGE_BIAS)
 
 
 def _of_complete(evidence: Evidence, targets: CompleteTargets) -> MethodEstimates:
     gain, is_judged = np.zeros(evidence.topic_index.size), np.zeros(evidence.topic_index.size, dtype=bool)
     gain[evidence.judged], is_judged[evidence.judged] = targets.utility, True
     found = targets.estimates(evidence, gain, is_judged)
-    return replace(found, these_topics=found.these_topics.warned(JUDGE_BIAS))
+    return replace(found, these_topics=found.these_topics.with_warning(JUDGE_BIAS))
 
 
 def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:

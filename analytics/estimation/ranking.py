@@ -50,7 +50,7 @@ def covariance_from_pairs(run_variances: ArrayLike | None, pair_variances: Array
     if np.diagonal(pairs).any():
         raise ValueError("pair_variances must be 0 between a run and itself")
     if run_variances is None:
-        found = -_centred(_centred(pairs).T) / 2
+        found = -_centre(_centre(pairs).T) / 2
     else:
         own = finite("run_variances", run_variances, (n,))
         if (own < 0).any():
@@ -190,6 +190,6 @@ def _sizes(draws: int, n_runs: int) -> Iterator[int]:
         yield min(step, draws - start)
 
 
-def _centred(table: Floats) -> Floats:
+def _centre(table: Floats) -> Floats:
     """Return the table less the mean of every column."""
     return np.asarray(table - table.mean(axis=0))

@@ -32,7 +32,7 @@ def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
 
 
 @dataclass(frozen=True)
-class Listed:
+class RankedItems:
     """One run's items within the cutoff, ordered by topic and rank."""
 
     item: Ints
@@ -43,7 +43,7 @@ class Listed:
     place: Ints  # of the item among the noisy ones, -1 where its u* has no noise
 
 
-def listed(measure: Measure[Ratio], labels: PseudoLabels, ranks: Ints) -> Listed:
+def ranked_items(measure: Measure[Ratio], labels: PseudoLabels, ranks: Ints) -> RankedItems:
     """Return what a run lists within the cutoff; ValueError for two items at one rank."""
     item = np.flatnonzero((ranks > 0) & (ranks <= measure.last_rank))
     item = item[np.lexsort((ranks[item], labels.topic_index[item]))]
@@ -56,7 +56,7 @@ def listed(measure: Measure[Ratio], labels: PseudoLabels, ranks: Ints) -> Listed
     place = np.full(labels.topic_index.size, -1, dtype=np.int64)
     place[labels.judged[labels.noisy]] = np.arange(labels.noisy.size)
     weight = measure.kind.numerator.weights(rank.astype(np.float64))
-    return Listed(item, topic, rank, weight, labels.utility[item], place[item])
+    return RankedItems(item, topic, rank, weight, labels.utility[item], place[item])
 
 
 def _by_topic(values: Floats, topic: Ints, n_topics: int) -> Floats:
@@ -91,7 +91,7 @@ class Numerator:
         return self.value[:, None] + _by_topic(terms, self.topic, self.value.size)
 
 
-def numerator(measure: Measure[Ratio], labels: PseudoLabels, run: Listed) -> Numerator:
+def numerator(measure: Measure[Ratio], labels: PseudoLabels, run: RankedItems) -> Numerator:
     """Return the polynomial of one run."""
     noisy = run.place >= 0
     place, topic = run.place[noisy], run.topic[noisy]
@@ -128,11 +128,11 @@ class Denominator:
         noise too: with a bound that stood still the replicates would lie above it too often, and the estimate
         would be corrected for a bias it does not have.
         """
-        totals = self._disturbed(self.labels.stair_total, stair_noise)
-        found = self._disturbed(self.labels.stair_found, found_noise)
+        totals = self._disturb(self.labels.stair_total, stair_noise)
+        found = self._disturb(self.labels.stair_found, found_noise)
         return self.measure.kind.denominator(self.labels.steps, totals, found, self.depth)
 
-    def _disturbed(self, counts: Floats, noise: Sequence[Floats] | None) -> list[Floats]:
+    def _disturb(self, counts: Floats, noise: Sequence[Floats] | None) -> list[Floats]:
         """Return [topic, replicate] per stair: the counts with their noise."""
         rows = [row[:, None] for row in counts]
         if noise is None:

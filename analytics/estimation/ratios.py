@@ -33,7 +33,7 @@ from analytics.estimation.estimators import (
 )
 from analytics.estimation.labels import Ints
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratio_parts import Denominator, Listed, checked_ranks, listed, numerator
+from analytics.estimation.ratio_parts import Denominator, RankedItems, checked_ranks, numerator, ranked_items
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio, quotient
 
@@ -52,7 +52,7 @@ ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
 
 
 @dataclass(frozen=True)
-class _Replicated:
+class _Replicates:
     """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator."""
 
     macro: Floats
@@ -63,16 +63,16 @@ class _Replicated:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _ErrorReplicates:
     """The replicates that the bias is read from, and the cautious ones that the standard error is."""
 
-    seen: _Replicated
-    cautious: _Replicated
+    seen: _Replicates
+    cautious: _Replicates
 
 
-def _replicated(
-    measure: Measure[Ratio], labels: PseudoLabels, runs: Sequence[Listed], replicates: int, seed: int
-) -> _Replicated:
+def _replicate(
+    measure: Measure[Ratio], labels: PseudoLabels, runs: Sequence[RankedItems], replicates: int, seed: int
+) -> _Replicates:
     numerators = [numerator(measure, labels, run) for run in runs]
     denominator = Denominator(measure, labels)
     by_topic, whole = denominator.values()
@@ -100,23 +100,23 @@ def _replicated(
             drawn = one.replicates(noise)
             macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)
             micro_b[run, part] = quotient(drawn.sum(axis=0), total)
-    return _Replicated(macro, micro, macro_b, micro_b, float(whole[0]))
+    return _Replicates(macro, micro, macro_b, micro_b, float(whole[0]))
 
 
-def _made(
+def _error_replicates(
     measure: Measure[Ratio],
     labels: PseudoLabels,
     rank: Ints,
-    runs: Sequence[Listed],
+    runs: Sequence[RankedItems],
     replicates: int,
     seed: int,
-) -> _Made:
-    seen = _replicated(measure, labels, runs, replicates, seed)
+) -> _ErrorReplicates:
+    seen = _replicate(measure, labels, runs, replicates, seed)
     wide = labels.cautious()
     if np.array_equal(wide.draw_noise, labels.draw_noise):
-        return _Made(seen, seen)
-    again = [listed(measure, wide, row) for row in rank]
-    return _Made(seen, _replicated(measure, wide, again, replicates, seed))
+        return _ErrorReplicates(seen, seen)
+    again = [ranked_items(measure, wide, row) for row in rank]
+    return _ErrorReplicates(seen, _replicate(measure, wide, again, replicates, seed))
 
 
 # -- results ------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def ratio_estimates(
     rank = checked_ranks(labels, ranks)
     wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
 
-    runs = [listed(measure, labels, row) for row in rank]
-    made = _made(measure, labels, rank, runs, replicates, seed)
+    runs = [ranked_items(measure, labels, row) for row in rank]
+    made = _error_replicates(measure, labels, rank, runs, replicates, seed)
     ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
     known = rank[:, labels.judged[labels.counted]]
     known = known * (known <= measure.last_rank)
@@ -214,7 +214,7 @@ def _checked_pairs(
 
 
 def _result(
-    measure: Measure[Ratio], labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio], labels: PseudoLabels, made: _ErrorReplicates, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the answer for a run, or for the difference of two."""
     if used < FEWEST_ITEMS and not labels.is_census:
@@ -239,7 +239,7 @@ def _result(
 
 
 def _micro(
-    measure: Measure[Ratio], labels: PseudoLabels, made: _Made, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio], labels: PseudoLabels, made: _ErrorReplicates, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the ratio of the sums over topics, or why there is none."""
     missing = missing_for_micro(labels)
@@ -283,7 +283,11 @@ def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
 
 
 def _estimate(
-    made: _Made, average: Literal["macro", "micro"], runs: tuple[int, ...], labels: PseudoLabels, used: int
+    made: _ErrorReplicates,
+    average: Literal["macro", "micro"],
+    runs: tuple[int, ...],
+    labels: PseudoLabels,
+    used: int,
 ) -> Estimate:
     """Return 2 * estimate - bootstrap mean, with the bootstrap's variance; the value itself if all is known."""
 

@@ -32,4 +32,4 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     else:
         found = balance_heuristic(weights, utility, q, batch)
     is_repeated = draws.times.sum() > evidence.judged.size
-    return MethodEstimates(found.warned(f"{REUSED}; {JUDGE_BIAS}" if is_repeated else JUDGE_BIAS))
+    return MethodEstimates(found.with_warning(f"{REUSED}; {JUDGE_BIAS}" if is_repeated else JUDGE_BIAS))

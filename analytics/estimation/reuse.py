@@ -85,7 +85,7 @@ def _frame(weights: ArrayLike, probability: ArrayLike, spread: ArrayLike) -> tup
     return rows, pi, deviation
 
 
-def _outside(rows: Floats, pi: Floats, beyond: Floats) -> Floats:
+def _share_outside(rows: Floats, pi: Floats, beyond: Floats) -> Floats:
     total = np.abs(rows).sum(axis=1) + beyond
     outside = np.abs(rows[:, pi == 0]).sum(axis=1) + beyond
     share: Floats = np.divide(outside, total, out=np.zeros_like(total), where=total > 0)
@@ -125,11 +125,11 @@ def reusability(
     Source: Kish (1965); Owen (2013), section 9.3; docs/methods/derivations/sampling.md, section 8.1.
     """
     rows, pi, deviation = _frame(frame_weights, inclusion_probability, spread)
-    beyond = _beyond(weight_outside, rows.shape[0])
+    beyond = _weight_outside(weight_outside, rows.shape[0])
     total = np.abs(rows).sum(axis=1) + beyond
     if (total == 0).any():
         raise ValueError(f"every target must weigh something, got 0 for target {int(total.argmin())}")
-    shares = _outside(rows, pi, beyond)
+    shares = _share_outside(rows, pi, beyond)
 
     results: list[Reusability] = []
     for w, share in zip(rows, shares, strict=True):
@@ -151,7 +151,7 @@ def reusability(
     return results
 
 
-def _beyond(weight_outside: ArrayLike | None, n_targets: int) -> Floats:
+def _weight_outside(weight_outside: ArrayLike | None, n_targets: int) -> Floats:
     if weight_outside is None:
         return np.zeros(n_targets)
     beyond = np.atleast_1d(finite("weight_outside", weight_outside))
@@ -243,7 +243,7 @@ def top_up(
 
     before = _variances(squares, old)
     nothing = np.zeros(rows.shape[0])
-    shares = _outside(rows, pi, nothing)
+    shares = _share_outside(rows, pi, nothing)
     return TopUp(
         inclusion_probability=after,
         expected_new_judgments=float((new - old).sum()),
@@ -253,12 +253,12 @@ def top_up(
         ),
         half_width_after=tuple((Z95 * unit * np.sqrt(_variances(squares, new))).tolist()),
         share_outside_before=tuple(shares.tolist()),
-        share_outside_after=tuple(_outside(rows, after, nothing).tolist()),
+        share_outside_after=tuple(_share_outside(rows, after, nothing).tolist()),
         warning=note,
     )
 
 
-def _raised(size: Floats, old: Floats, scale: float) -> Floats:
+def _raise(size: Floats, old: Floats, scale: float) -> Floats:
     with np.errstate(over="ignore"):
         raised: Floats = np.minimum(1.0, np.maximum(old, scale * size))
     return raised
@@ -268,20 +268,20 @@ def _reach(size: Floats, old: Floats, squares: Floats, variance: float) -> Float
     """Return the probabilities of the least scale at which every target's variance is at most `variance`."""
 
     def enough(scale: float) -> bool:
-        return bool(_variances(squares, _raised(size, old, scale)).max() <= variance)
+        return bool(_variances(squares, _raise(size, old, scale)).max() <= variance)
 
     if bool(_variances(squares, old).max() <= variance):
         return old
-    return _raised(size, old, _border(enough, 1 / size.min())[1])
+    return _raise(size, old, _border(enough, 1 / size.min())[1])
 
 
 def _spend(size: Floats, old: Floats, budget: float) -> Floats:
     """Return the probabilities of the largest scale that costs at most `budget`."""
 
     def too_dear(scale: float) -> bool:
-        return bool((_raised(size, old, scale) - old).sum() > budget)
+        return bool((_raise(size, old, scale) - old).sum() > budget)
 
-    return _raised(size, old, _border(too_dear, 1 / size.min())[0])
+    return _raise(size, old, _border(too_dear, 1 / size.min())[0])
 
 
 def _border(holds: Callable[[float], bool], high: float) -> tuple[float, float]:

@@ -101,7 +101,7 @@ class TargetWeights:
         entries = SparseRuns(chosen.size, self.n_items, found.run, used[found.item], found.value)
         return TargetWeights(entries, paired=False)
 
-    def scaled(self, factor: Floats) -> "TargetWeights":
+    def times(self, factor: Floats) -> "TargetWeights":
         """Return the weights times a number an item."""
         return TargetWeights(self.runs.with_values(self.runs.value * factor[self.runs.item]), self.paired)
 

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analytics.frames.arrays import Floats, Ints, first_drawn
-from analytics.frames.rows import lines, one, packed, seconds, text_table
+from analytics.frames.rows import fetch_row, fetch_rows, lines, seconds, text_table
 from judging.kinds import ITEM_COLUMNS
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings
@@ -157,7 +157,7 @@ class Facts:
 
 def fingerprint(campaign: Campaign) -> tuple[Any, ...]:
     """Return what differs as soon as facts, or the purposes of slots already filled, may have changed."""
-    return one(
+    return fetch_row(
         FINGERPRINT,
         {
             "campaign": campaign.pk,
@@ -240,7 +240,7 @@ def _places(frame: pl.DataFrame, pairs: pl.DataFrame) -> NDArray[np.int32]:
 
 def _gold_grades(keys: dict[str, Any], frame: pl.DataFrame) -> Ints:
     known = np.full(frame.height, -1, dtype=np.int64)
-    text = one(GOLD, keys)[0]
+    text = fetch_row(GOLD, keys)[0]
     schema = {"topic_id": pl.String, "doc_id": pl.String, "grade": pl.Int64}
     answers = text_table((text or "").encode(), schema)
     place = _places(frame, answers)
@@ -262,7 +262,7 @@ def _shown_before_they_were_drawn(
         return np.zeros(0, dtype=np.int32)
     at = dict(campaign.draws.values_list("batch", "created_at"))
     drawn_at = np.array([0.0, *(at[batch].timestamp() for batch in sorted(at))])
-    found = packed(
+    found = fetch_rows(
         {"item": ("uuid", "item_id"), "at": ("time", "at")},
         FIRST_SHOWN,
         {"campaign": campaign.pk, "drawn": draw.created_at},
@@ -274,7 +274,7 @@ def _shown_before_they_were_drawn(
 
 
 def _entries(keys: dict[str, Any]) -> NDArray[Any]:
-    return packed(
+    return fetch_rows(
         {
             "sequence": ("i8", "a.sequence"),
             "is_silver": ("flag", "a.tier = 'silver'"),
@@ -308,7 +308,7 @@ def _audits(entries: NDArray[Any], items: Items) -> list[AuditRows]:
 def _answers(keys: dict[str, Any], items: Items, shown: NDArray[np.int32]) -> NDArray[np.int16]:
     """Return by item the gold answer of items chosen for checking, also if drawn since."""
     ids = [uuid.UUID(int=(int(items.high[code]) << 64) + int(items.low[code])) for code in shown]
-    found = packed({"item": ("uuid", "i.id"), "grade": ("i2", "g.grade")}, CHECKS, keys | {"shown": ids})
+    found = fetch_rows({"item": ("uuid", "i.id"), "grade": ("i2", "g.grade")}, CHECKS, keys | {"shown": ids})
     code = items.codes(found["item_high"], found["item_low"])
     answer = np.full(items.place.size, NO_ANSWER, dtype=np.int16)
     answer[code[code >= 0]] = found["grade"][code >= 0]

@@ -60,7 +60,7 @@ _lock = threading.Lock()
 
 def campaign_arrays(campaign: Campaign) -> CampaignArrays:
     """Return the arrays of a drawn campaign, all of it read now."""
-    return _assembled(campaign, _read(campaign))
+    return _assemble(campaign, _read(campaign))
 
 
 def current_arrays(campaign: Campaign) -> CampaignArrays:
@@ -69,12 +69,12 @@ def current_arrays(campaign: Campaign) -> CampaignArrays:
         known = _kept.get(campaign.pk)
     if known is not None and not is_still_true(known.log, known.watermark):
         known = None  # a backup was restored, and ids are given out again
-    reading = (_folded(campaign, known) if known else None) or _read(
+    reading = (_fold(campaign, known) if known else None) or _read(
         campaign, known.watermark if known else NOTHING_READ
     )
     if not is_writing():
         _keep(campaign, reading)
-    return _assembled(campaign, reading)
+    return _assemble(campaign, reading)
 
 
 def forget(campaign: Campaign | None = None) -> None:
@@ -86,7 +86,7 @@ def forget(campaign: Campaign | None = None) -> None:
             _kept.pop(campaign.pk, None)
 
 
-def _assembled(campaign: Campaign, reading: Reading) -> CampaignArrays:
+def _assemble(campaign: Campaign, reading: Reading) -> CampaignArrays:
     schedules = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD)
     planned = schedules.values_list("items_in_total", flat=True).first()
     return assemble(reading.facts, reading.log, reading.people.assessors, planned)
@@ -108,14 +108,14 @@ def _read(campaign: Campaign, watermark: Watermark = NOTHING_READ) -> Reading:
         facts = read_facts(campaign)
         people = _people(campaign)
         log, is_all = read_log(campaign, facts.items, people.keys)
-        reading = Reading(facts, seen, people, log, watermark.raised(before), time.monotonic())
+        reading = Reading(facts, seen, people, log, watermark.advance(before), time.monotonic())
         if is_all and fingerprint(campaign) == seen:
             return reading
     # So much goes on that no moment is quiet: audits were read first, and can only look less complete than they are.
     return replace(reading, fingerprint=())
 
 
-def _folded(campaign: Campaign, known: Reading) -> Reading | None:
+def _fold(campaign: Campaign, known: Reading) -> Reading | None:
     """Return the reading with what is new, or None where everything must be read again."""
     now, seen = mark(), fingerprint(campaign)
     people = _people(campaign, known.people)
@@ -130,8 +130,8 @@ def _folded(campaign: Campaign, known: Reading) -> Reading | None:
     new, is_all = read_log(campaign, known.facts.items, people.keys, known.watermark.last_id)
     if not is_all or fingerprint(campaign) != seen:
         return None
-    log = known.log.completed(new)
-    return replace(known, people=people, log=log, watermark=known.watermark.raised(now))
+    log = known.log.merge(new)
+    return replace(known, people=people, log=log, watermark=known.watermark.advance(now))
 
 
 def _keep(campaign: Campaign, reading: Reading) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.frames.facts import Items
-from analytics.frames.rows import one, packed, seconds
+from analytics.frames.rows import fetch_row, fetch_rows, seconds
 from judging.models import Campaign
 
 JUDGE, CHECK, AUDIT, SILVER, VOID = range(5)
@@ -63,18 +63,18 @@ class Mark:
 
 def mark() -> Mark:
     """Return the mark of this moment: take it before reading. The id comes first."""
-    last_id = int(one(LAST_ID, {})[0])
+    last_id = int(fetch_row(LAST_ID, {})[0])
     return Mark(last_id, writers())
 
 
 def writers() -> frozenset[str]:
     """Return the transactions that are writing judgments, without this one: it sees its own."""
-    return frozenset(one(WRITERS, {})[0] or ())
+    return frozenset(fetch_row(WRITERS, {})[0] or ())
 
 
 def is_writing() -> bool:
     """Return whether this transaction has written judgments, which it may still take back."""
-    return bool(one(WRITERS, {})[1])
+    return bool(fetch_row(WRITERS, {})[1])
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Watermark:
     last_id: int = 0
     marks: tuple[Mark, ...] = ()
 
-    def raised(self, now: Mark) -> "Watermark":
+    def advance(self, now: Mark) -> "Watermark":
         """Return the watermark after a reading that begins with this mark and reads what is above the old one.
 
         It sees all judgments up to a mark none of whose writers is still writing.
@@ -111,7 +111,7 @@ class Log:
     def part(self, chosen: NDArray[Any]) -> "Log":
         return Log(*(getattr(self, field.name)[chosen] for field in fields(Log)))
 
-    def completed(self, other: "Log") -> "Log":
+    def merge(self, other: "Log") -> "Log":
         """Return the log with the other's judgments. Of those that are known only the purpose can have changed."""
         if other.id.size == 0:
             return self
@@ -155,7 +155,7 @@ def read_log(
     It is not if items or assessors have come that are not among the given ones: their judgments are left out.
     """
     keys = {"campaign": campaign.pk, "after": after or 0}
-    rows = packed(COLUMNS, EVERYTHING if after is None else TOUCHED, keys)
+    rows = fetch_rows(COLUMNS, EVERYTHING if after is None else TOUCHED, keys)
     item = items.codes(rows["item_high"], rows["item_low"])
     key = rows["assessor"].astype(np.int64)
     assessor = np.searchsorted(assessors, key)
@@ -176,10 +176,10 @@ def read_log(
 
 def is_still_true(log: Log, watermark: Watermark) -> bool:
     """Return whether ids have not been given out anew, and the log's last judgment is still the one of its id."""
-    if int(one(LAST_ID, {})[0]) < watermark.last_id:
+    if int(fetch_row(LAST_ID, {})[0]) < watermark.last_id:
         return False
     if log.id.size == 0:
         return True
     last = {"last": int(log.id[-1])}
-    rows = packed({"time": COLUMNS["time"]}, "judging_judgment j WHERE j.id = %(last)s", last)
+    rows = fetch_rows({"time": COLUMNS["time"]}, "judging_judgment j WHERE j.id = %(last)s", last)
     return rows.size == 1 and bool(seconds(rows["time"])[0] == log.time[-1])

@@ -26,7 +26,7 @@ KINDS = {
 SECONDS_TO_2000 = 946_684_800.0
 
 
-def packed(columns: Mapping[str, tuple[str, str]], source: str, keys: Mapping[str, Any]) -> NDArray[Any]:
+def fetch_rows(columns: Mapping[str, tuple[str, str]], source: str, keys: Mapping[str, Any]) -> NDArray[Any]:
     """Return the rows of one statement, hence of one snapshot, as a structured array, in no particular order.
 
     `columns` maps a name to its kind and its SQL; `source` is what follows FROM, WHERE included. A uuid gives two
@@ -37,7 +37,7 @@ def packed(columns: Mapping[str, tuple[str, str]], source: str, keys: Mapping[st
     ]
     row = " || ".join(KINDS[kind][0].format(sql) for kind, sql in columns.values())
     sql = f"SELECT string_agg({row}, ''::bytea) FROM {source}"  # noqa: S608 (all of it is written in this package)
-    value = one(sql, keys)[0]
+    value = fetch_row(sql, keys)[0]
     return np.frombuffer(value or b"", dtype=np.dtype(fields))
 
 
@@ -45,7 +45,7 @@ def lines(uuid: str, text: str, source: str, keys: Mapping[str, Any]) -> tuple[N
     """Return the uuids of rows, ascending, as fields high and low, and a line of text of each, in the same order."""
     sql = f"""SELECT string_agg(uuid_send({uuid}), ''::bytea ORDER BY {uuid}),
                      string_agg({text}, E'\\n' ORDER BY {uuid}) FROM {source}"""  # noqa: S608 (as above)
-    found = one(sql, keys)
+    found = fetch_row(sql, keys)
     uuids = np.frombuffer(found[0] or b"", dtype=np.dtype([("high", ">u8"), ("low", ">u8")]))
     return uuids, (found[1] or "").encode()
 
@@ -57,7 +57,7 @@ def text_table(text: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
     return pl.read_csv(text, has_header=False, separator="\t", quote_char=None, schema=dict(schema))
 
 
-def one(sql: str, keys: Mapping[str, Any]) -> tuple[Any, ...]:
+def fetch_row(sql: str, keys: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the one row of a statement.
 
     The keys are written into it: prepared, it would be planned once for any of them, large or small.

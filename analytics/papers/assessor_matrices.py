@@ -48,10 +48,12 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     first = own[0]
     if not isinstance(first, Refusal) or MATRICES_UNUSABLE not in first.reason:
         return MethodEstimates(own)
-    return MethodEstimates(_pooled(targets, table, shared, first.reason))
+    return MethodEstimates(_with_pooled_matrix(targets, table, shared, first.reason))
 
 
-def _pooled(targets: LinearTargets, table: Floats, shared: dict[str, Any], reason: str) -> Estimates:
+def _with_pooled_matrix(
+    targets: LinearTargets, table: Floats, shared: dict[str, Any], reason: str
+) -> Estimates:
     """Return the targets by one matrix for all assessors, which says why it was taken."""
     joined = table.sum(axis=0)
     pooled = matrix_inverse(
@@ -65,7 +67,7 @@ def _pooled(targets: LinearTargets, table: Floats, shared: dict[str, Any], reaso
     refusals = {
         place: replace(one, reason=f"{note}; pooled: {one.reason}") for place, one in pooled.refusals.items()
     }
-    return replace(pooled, refusals=refusals, warnings=[note] * len(pooled)).warned(pooled.warnings)
+    return replace(pooled, refusals=refusals, warnings=[note] * len(pooled)).with_warning(pooled.warnings)
 
 
 def _binary(counts: Floats, relevant_grade: int) -> NDArray[np.float64]:

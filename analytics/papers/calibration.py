@@ -34,7 +34,7 @@ class LabelAudit:
             np.divide(self.counts, self.sizes, out=np.zeros_like(self.counts), where=self.sizes > 0)
         )
 
-    def smoothed(self) -> Floats:
+    def smoothed_probabilities(self) -> Floats:
         """p_{g|l} with 1/2 added to every cell, for variances."""
         return np.asarray((self.counts + 0.5) / (self.sizes + self.counts.shape[0] / 2))
 

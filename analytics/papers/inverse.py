@@ -25,7 +25,7 @@ from analytics.estimation.estimators import (
     probabilities,
     too_few_of,
 )
-from analytics.estimation.labels import Ints, compressed, integers
+from analytics.estimation.labels import Ints, compress, integers
 from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
 from analytics.papers.separation import SINGULAR as SINGULAR
 from analytics.papers.separation import matrices_refusal
@@ -267,7 +267,7 @@ def matrix_inverse(
     labels = label_arrays(label_item, label_assessor, label_grade, (n_items, j.shape[0], v.size))
     f, totals = known_prior(prior, prior_total, n_items, (n_targets,))
 
-    present, place = compressed(labels.assessor)
+    present, place = compress(labels.assessor)
     refused = matrices_refusal(j[present], gold[present], rng)
     if refused is not None:
         return all_refused(n_targets, refused)
@@ -276,7 +276,7 @@ def matrix_inverse(
     given = Matrices(
         j[present], gold[present], _of_items(replace(labels, assessor=place), weighed), weighed.size
     )
-    mixes = given.mixes(targets.scaled(1 / pi))
+    mixes = given.mixes(targets.times(1 / pi))
     found = _inverse(targets, pi, given, mixes, v, f)
     return estimates(
         totals + found.value,

@@ -47,7 +47,7 @@ class _State:
     def cost(self, n: float, m: float) -> float:
         return self.cost_item * (n - self.n) + self.cost_gold * (m - self.m)
 
-    def within(self, n: float, m: float) -> tuple[float, float]:
+    def clip(self, n: float, m: float) -> tuple[float, float]:
         """Return the nearest possible numbers."""
         n = min(max(n, self.n), self.frame)
         return n, min(max(m, self.m), n)
@@ -184,7 +184,7 @@ def _cheapest(state: _State, wanted: float) -> tuple[float, float]:
             found.append((n, m))
     if not found:  # rounding at the edge m = n
         edge = math.ceil(min(state.frame, (state.bronze + state.gold) / room))
-        return state.within(edge, edge)
+        return state.clip(edge, edge)
     return min(found, key=lambda pair: state.cost(*pair))
 
 
@@ -210,11 +210,11 @@ def _affordable(state: _State, starts: Sequence[float], budget: float) -> list[t
     pairs = [(state.n, state.m)]
     for start in starts:
         for extra in (0, 1):  # rounded down, and up if the money allows
-            n, _ = state.within(math.floor(start + 1e-9) + extra, state.m)
+            n, _ = state.clip(math.floor(start + 1e-9) + extra, state.m)
             left = budget - state.cost_item * (n - state.n)
             if left < -1e-9:
                 continue
-            pairs.append(state.within(n, state.m + math.floor(left / state.cost_gold + 1e-9)))
+            pairs.append(state.clip(n, state.m + math.floor(left / state.cost_gold + 1e-9)))
     return pairs
 
 

@@ -55,7 +55,7 @@ def _readme(about: About) -> Iterator[str]:
     yield from _section("What is new", about.notes)
     yield from _section("Why it was made", about.description)
     yield from _made_of(about)
-    yield from _how(about)
+    yield from _process(about)
     yield from ("## Files", "", "| file | holds |", "|---|---|")
     texts = ", with title and text" if about.includes_documents else ""
     for name, holds in FILES:
@@ -68,7 +68,7 @@ def _readme(about: About) -> Iterator[str]:
     yield from _section("People", _people(about))
     yield from _section("Licence", licence_text(about).rstrip())
     yield from _section("Cite", citation_text(about).rstrip())
-    yield from _section("Guidelines of the assessors", _quoted(about.guidelines))
+    yield from _section("Guidelines of the assessors", _quote(about.guidelines))
 
 
 CHECKING = """    python verify.py
@@ -96,7 +96,7 @@ def _made_of(about: About) -> Iterator[str]:
     yield ""
 
 
-def _how(about: About) -> Iterator[str]:
+def _process(about: About) -> Iterator[str]:
     yield from ("## How it was made", "")
     grades = "; ".join(f"{value} {_line(label)} (gain {gain:g})" for value, label, gain in about.grades)
     yield f"Every item was to get {about.judgments_per_item} judgments. Grades: {grades}."
@@ -128,7 +128,7 @@ def _people(about: About) -> str:
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 

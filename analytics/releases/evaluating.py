@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation.complete import complete_estimates, first_documents
-from analytics.estimation.correction import GREG_SOURCES, corrected
+from analytics.estimation.correction import GREG_SOURCES, correct
 from analytics.estimation.estimators import Estimate, Estimates, Refusal, difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.graded_labels import mean_on_stairs, stairs
@@ -22,7 +22,7 @@ from analytics.estimation.labels import JUDGE_BIAS, item_means
 from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
 from analytics.estimation.topics import over_topics
-from analytics.releases.sampled import Placed, Ranking, Sampled
+from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, Ints
 from judging.rankings import HashedRun
 from sampling.measures.families import Measure, rank_weights
@@ -36,7 +36,7 @@ Result = Estimate | Refusal
 
 
 @dataclass(frozen=True)
-class Outside:
+class UnjudgedPart:
     """The part of a run that could not have been judged, and between which limits its value lies nevertheless.
 
     `share` of the weight within the cutoff. `low`: none of it is relevant; `high`: all of it is, as highly as the scale
@@ -50,7 +50,7 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluation:
     """What a release says of a run in one measure."""
 
     measure: str
@@ -61,7 +61,7 @@ class Evaluated:
     corrected: Result  # with the audit
     estimate_over_topics: Result  # the same, with the topics as a sample
     corrected_over_topics: Result
-    outside: Outside
+    outside: UnjudgedPart
     by_topic: dict[str, dict[str, float]]
 
     def as_json(self) -> dict[str, Any]:
@@ -79,13 +79,13 @@ def _as_json(result: Result) -> dict[str, Any]:
 
 
 def evaluate(
-    sampled: Sampled,
+    sampled: SampledRelease,
     about: Mapping[str, Any],
     measures: Sequence[ScaledMeasure],
     ranking: Ranking,
     run: HashedRun,
     judged: JudgedPairs,
-) -> list[Evaluated]:
+) -> list[Evaluation]:
     """Return what the release says of the run, in each of the measures.
 
     Parameters
@@ -98,21 +98,21 @@ def evaluate(
         The grades of qrels.txt.
     """
     scores = evaluate_topics(run, judged, measures)
-    placed = Placed.of(sampled.facts, ranking)
+    placed = PlacedRun.of(sampled.facts, ranking)
     return [
-        _evaluated(sampled, about, measure, placed, dict(zip(scores.topic_ids, values.tolist(), strict=True)))
+        _evaluate(sampled, about, measure, placed, dict(zip(scores.topic_ids, values.tolist(), strict=True)))
         for measure, values in zip(measures, scores.values, strict=True)
     ]
 
 
-def _evaluated(
-    sampled: Sampled,
+def _evaluate(
+    sampled: SampledRelease,
     about: Mapping[str, Any],
     measure: ScaledMeasure,
-    placed: Placed,
+    placed: PlacedRun,
     values: Mapping[str, float],
-) -> Evaluated:
-    plain = Evaluated(
+) -> Evaluation:
+    plain = Evaluation(
         measure=measure.name,
         ir_measures=measure.ir_measures,
         qrels=float(np.mean(list(values.values()))) if values else 0.0,
@@ -121,7 +121,7 @@ def _evaluated(
         corrected=NOTHING,
         estimate_over_topics=NOTHING,
         corrected_over_topics=NOTHING,
-        outside=Outside(0.0, None, None),
+        outside=UnjudgedPart(0.0, None, None),
         by_topic={topic: {"qrels": value} for topic, value in values.items()},
     )
     if measure.measure is None:
@@ -146,8 +146,8 @@ def _prediction(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) 
 
 
 def _linear(
-    plain: Evaluated, sampled: Sampled, measure: ScaledMeasure, placed: Placed, prediction: Floats
-) -> Evaluated:
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, prediction: Floats
+) -> Evaluation:
     facts, n_topics = sampled.facts, len(sampled.facts.topics)
     parsed = parse_linear(measure.name)
     table = rank_weights(parsed, parsed.last_rank) / n_topics
@@ -159,7 +159,7 @@ def _linear(
     whole = beyond + float(weights[~never].sum())
     inside = np.where(never, 0.0, weights)
     estimator, found, parts_as_given = _as_given(sampled, measure, inside, prediction)
-    audited, parts_audited = _audited(sampled, measure, inside, prediction)
+    audited, parts_audited = _audit_corrected(sampled, measure, inside, prediction)
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else found
         outside = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
@@ -185,7 +185,7 @@ def _linear(
     )
 
 
-def _all_refused(plain: Evaluated, refusal: Refusal) -> Evaluated:
+def _all_refused(plain: Evaluation, refusal: Refusal) -> Evaluation:
     return replace(
         plain,
         estimate=refusal,
@@ -195,14 +195,14 @@ def _all_refused(plain: Evaluated, refusal: Refusal) -> Evaluated:
     )
 
 
-def _bounds(of_inside: Result, share: float, most: float) -> Outside:
+def _bounds(of_inside: Result, share: float, most: float) -> UnjudgedPart:
     """Return the limits that hold whatever the part outside is worth: at least 0, at most `most`."""
     if isinstance(of_inside, Refusal):
-        return Outside(share, None, None)
-    return Outside(share, of_inside.low, of_inside.high + most)
+        return UnjudgedPart(share, None, None)
+    return UnjudgedPart(share, of_inside.low, of_inside.high + most)
 
 
-def _not_in_frame(outside: Outside, measure: str) -> Refusal:
+def _not_in_frame(outside: UnjudgedPart, measure: str) -> Refusal:
     words = (
         f"{outside.share:.1%} of the run's weight in {measure} lies on documents that could not be judged: the value "
         "would be wrong by an unknown amount"
@@ -215,7 +215,7 @@ def _not_in_frame(outside: Outside, measure: str) -> Refusal:
 
 
 def _as_given(
-    sampled: Sampled, measure: ScaledMeasure, weights: Floats, prediction: Floats
+    sampled: SampledRelease, measure: ScaledMeasure, weights: Floats, prediction: Floats
 ) -> tuple[str, Result, Floats]:
     """Return estimator, estimate with the grades as given, and its part of every topic."""
     facts, refused = sampled.facts, sampled.refused
@@ -251,14 +251,14 @@ def _as_given(
     return name, result, _topic_parts(facts, weights, prediction, surprise)
 
 
-def _audited(
-    sampled: Sampled, measure: ScaledMeasure, weights: Floats, prediction: Floats
+def _audit_corrected(
+    sampled: SampledRelease, measure: ScaledMeasure, weights: Floats, prediction: Floats
 ) -> tuple[Result, Floats]:
     """Return the estimate corrected by the audit, and its part of every topic."""
     facts, is_open = sampled.facts, sampled.is_open
     if sampled.not_audited is not None:
         return sampled.not_audited, np.zeros(len(facts.topics))
-    found = corrected(
+    found = correct(
         weights[facts.item[is_open]],
         draw_probability=sampled.chance_open[is_open],
         bronze_class=facts.bronze_class[is_open],
@@ -296,12 +296,12 @@ def _over_topics(found: Result, parts: Floats, sources: Sequence[str]) -> Result
 
 
 def _ratio(
-    plain: Evaluated,
-    sampled: Sampled,
+    plain: Evaluation,
+    sampled: SampledRelease,
     measure: ScaledMeasure,
-    placed: Placed,
+    placed: PlacedRun,
     prediction: Floats,
-) -> Evaluated:
+) -> Evaluation:
     """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
     n_outside = int((placed.outside <= measure.last_rank).sum())
@@ -309,7 +309,7 @@ def _ratio(
     none = Refusal("a ratio's interval is for these topics; there is none for the population of topics")
     plain = replace(plain, estimator="ratio", estimate_over_topics=none, corrected_over_topics=none)
     if n_outside or (facts.first_probability == 0).all(axis=0).any():
-        outside = Outside(n_outside / max(1, n_outside + near), None, None)
+        outside = UnjudgedPart(n_outside / max(1, n_outside + near), None, None)
         words = (
             f"{outside.share:.1%} of the documents that the run returns within the cutoff could not be judged"
             if n_outside
@@ -329,7 +329,11 @@ def _ratio(
 
 
 def _ratio_as_given(
-    sampled: Sampled, measure: ScaledMeasure, parsed: Measure[Ratio], ranks: Ints, shared: dict[str, Any]
+    sampled: SampledRelease,
+    measure: ScaledMeasure,
+    parsed: Measure[Ratio],
+    ranks: Ints,
+    shared: dict[str, Any],
 ) -> Result:
     facts = sampled.facts
     labels = pseudo_labels(
@@ -343,7 +347,11 @@ def _ratio_as_given(
 
 
 def _ratio_audited(
-    sampled: Sampled, measure: ScaledMeasure, parsed: Measure[Ratio], ranks: Ints, shared: dict[str, Any]
+    sampled: SampledRelease,
+    measure: ScaledMeasure,
+    parsed: Measure[Ratio],
+    ranks: Ints,
+    shared: dict[str, Any],
 ) -> Result:
     facts, is_open = sampled.facts, sampled.is_open
     labels = corrected_pseudo_labels(
@@ -363,8 +371,8 @@ def _ratio_audited(
 
 
 def _complete(
-    plain: Evaluated, sampled: Sampled, measure: ScaledMeasure, placed: Placed, prediction: Floats
-) -> Evaluated:
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, prediction: Floats
+) -> Evaluation:
     """Known where the first documents of the run are judged in every topic; nothing is predicted, nothing corrected."""
     facts, parsed = sampled.facts, parse_complete(measure.name)
     n_outside = int((placed.outside <= measure.last_rank).sum())
@@ -372,7 +380,7 @@ def _complete(
     if n_outside:
         share = n_outside / (n_outside + int((placed.rank <= measure.last_rank).sum()))
         words = f"{share:.1%} of the documents that the run returns within the cutoff could not be judged"
-        return _all_refused(replace(plain, outside=Outside(share, None, None)), Refusal(words))
+        return _all_refused(replace(plain, outside=UnjudgedPart(share, None, None)), Refusal(words))
     gain, is_judged = np.zeros(facts.topic.size), np.zeros(facts.topic.size, dtype=bool)
     gain[facts.item] = item_means(facts.label_item, measure.gains[facts.label_grade], facts.item.size)
     is_judged[facts.item] = True
@@ -383,14 +391,16 @@ def _complete(
     )
     return replace(
         plain,
-        estimate=these.warned(JUDGE_BIAS)[0],
+        estimate=these.with_warning(JUDGE_BIAS)[0],
         estimate_over_topics=topics[0],
         corrected=none,
         corrected_over_topics=none,
     )
 
 
-BY_KIND: dict[type[Kind], Callable[[Evaluated, Sampled, ScaledMeasure, Placed, Floats], Evaluated]] = {
+BY_KIND: dict[
+    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, Floats], Evaluation]
+] = {
     Linear: _linear,
     Ratio: _ratio,
     Complete: _complete,

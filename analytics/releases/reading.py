@@ -259,7 +259,7 @@ def open_release(path: str | os.PathLike[str]) -> OpenRelease:
     try:
         with files.open(MANIFEST) as stream:
             content = stream.read(MOST_MANIFEST)
-        manifest = _checked(json.loads(content))
+        manifest = _check(json.loads(content))
     except (ValueError, KeyError, TypeError, OSError, *BROKEN) as error:
         files.close()
         raise ReleaseUnreadable(f"{place}: its {MANIFEST} cannot be used ({error})") from error
@@ -286,7 +286,7 @@ def _zip(place: Path) -> _Zip:
     return _Zip(archive, at_top[0])
 
 
-def _checked(manifest: Any) -> dict[str, Any]:
+def _check(manifest: Any) -> dict[str, Any]:
     """Return the manifest; ValueError where it is none of a format that is known."""
     if not isinstance(manifest, dict) or manifest.get("touchstone_release") != FORMAT:
         raise ValueError(f"it is not of format {FORMAT}")

@@ -13,7 +13,7 @@ SEED = 20261121  # of the bootstrap, where the release names none: an evaluation
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class SampledRelease:
     """The facts of a release with what no measure changes: the chances, and which items audits could take."""
 
     facts: Facts
@@ -25,7 +25,7 @@ class Sampled:
     seed: int
 
     @classmethod
-    def of(cls, facts: Facts, seed: int | None = None) -> "Sampled":
+    def of(cls, facts: Facts, seed: int | None = None) -> "SampledRelease":
         """Return the chances, or why the judged items (or those open to audits) do not stand for all.
 
         `seed` is that of the release's own bootstrap: with it a run of the release gets the very same interval.
@@ -56,7 +56,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedRun:
     """Where a run returns pairs of the frame, and the ranks at which it returns what is not in it."""
 
     place: Ints
@@ -64,7 +64,7 @@ class Placed:
     outside: Ints
 
     @classmethod
-    def of(cls, facts: Facts, ranking: Ranking) -> "Placed":
+    def of(cls, facts: Facts, ranking: Ranking) -> "PlacedRun":
         inside: list[tuple[int, int]] = []
         outside: list[int] = []
         for topic in facts.topics:

@@ -45,12 +45,12 @@ def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
     known = Watermark(before.get("until", 0), tuple(_marks(before)))
     if now.last_id < known.last_id:  # a backup was restored, and ids are given out again
         before, known = {}, Watermark()
-    watermark = known.raised(now)
+    watermark = known.advance(now)
     keys = {"campaign": campaign.pk, "after": known.last_id, "until": watermark.last_id}
     return {
         "until": watermark.last_id,
         "marks": [[one.last_id, sorted(one.writers)] for one in watermark.marks],
-        **_added(before, _rows(JUDGMENTS, keys)),
+        **_merge_rows(before, _rows(JUDGMENTS, keys)),
         "calls": _calls(campaign, before.get("calls") or {}),
         "counted": int(arrays.label_item.size),
         "agreement": agreement(arrays),
@@ -67,7 +67,7 @@ def _rows(sql: str, keys: dict[str, Any]) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-def _added(before: Activity, rows: list[tuple[Any, ...]]) -> Activity:
+def _merge_rows(before: Activity, rows: list[tuple[Any, ...]]) -> Activity:
     """Return the tables with what the rows (assessor, series, hour, judgments, milliseconds) add."""
     tables: dict[str, dict[str, Any]] = {
         name: {key: list(pair) for key, pair in before.get(name, {}).items()}

@@ -41,12 +41,12 @@ class ConfusionCounts:
     n_audited: np.ndarray
 
     @property
-    def together(self) -> np.ndarray:
+    def total(self) -> np.ndarray:
         return np.asarray(self.checks + self.audits)
 
 
 @dataclass(frozen=True)
-class _Audited:
+class _AuditLabels:
     """The labels of audited items: who gave which grade, what gold says, and with what chance that is known."""
 
     label: Ints  # places among the labels
@@ -56,16 +56,16 @@ class _Audited:
     probability: np.ndarray
 
 
-def _audited(arrays: CampaignArrays) -> _Audited:
+def _audit_labels(arrays: CampaignArrays) -> _AuditLabels:
     label = np.flatnonzero(arrays.audited[arrays.label_item])
     item = arrays.label_item[label]
-    return _Audited(
+    return _AuditLabels(
         label, item, arrays.audit_grade[item], arrays.label_grade[label], arrays.audit_probability[item]
     )
 
 
 def _counts(
-    arrays: CampaignArrays, checks: Ints | None, audited: _Audited, group: Ints, n: int
+    arrays: CampaignArrays, checks: Ints | None, audited: _AuditLabels, group: Ints, n: int
 ) -> ConfusionCounts:
     """Return the counts of every group; `checks` and `group` say where gold checks and audited labels belong."""
     g = arrays.n_grades
@@ -78,7 +78,7 @@ def _counts(
 
 def assessor_confusion_counts(arrays: CampaignArrays) -> ConfusionCounts:
     """Return what gold checks and audits say about every bronze and silver assessor."""
-    audited = _audited(arrays)
+    audited = _audit_labels(arrays)
     who = arrays.label_assessor[audited.label]
     return _counts(arrays, arrays.check_assessor, audited, who, len(arrays.assessors))
 
@@ -96,7 +96,7 @@ class _Group:
 
 def _groups(arrays: CampaignArrays, counts: ConfusionCounts) -> Iterator[_Group]:
     """Yield the groups that have any gold; a group's counts are sums of effective counts."""
-    audited = _audited(arrays)
+    audited = _audit_labels(arrays)
     everybody = ConfusionCounts(*(part.sum(axis=0, keepdims=True) for part in _parts(counts)))
     yield _Group(Scope.POOLED, ["all"], ["all assessors"], everybody)
     tiers = sorted({assessor.tier for assessor in arrays.assessors})
@@ -117,7 +117,7 @@ def _parts(counts: ConfusionCounts) -> tuple[np.ndarray, ...]:
     return counts.checks, counts.audits, counts.n_audited
 
 
-def _by_popularity(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
+def _by_popularity(arrays: CampaignArrays, audited: _AuditLabels) -> Iterator[_Group]:
     """Yield thirds of the audited labels by how many runs return their document: errors often depend on that.
 
     Gold checks are left out: they are chosen, not drawn.
@@ -139,7 +139,7 @@ def _by_popularity(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group
     yield _Group(Scope.POPULARITY, [str(kind + 1) for kind in range(kinds.size)], labels, found)
 
 
-def _by_period(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
+def _by_period(arrays: CampaignArrays, audited: _AuditLabels) -> Iterator[_Group]:
     """Yield quarters of the gold labels by when they were given."""
     times = np.concatenate([arrays.check_time, arrays.label_time[audited.label]])
     if times.size < N_PERIODS or times.min() == times.max():
@@ -149,17 +149,17 @@ def _by_period(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
     kinds, group = np.unique(period, return_inverse=True)
     form = "%H:%M:%S" if np.ptp(times) < ONE_DAY else "%Y-%m-%d"
     moments = [times[group == kind] for kind in range(kinds.size)]
-    labels = [f"{_when(m.min(), form)} to {_when(m.max(), form)}" for m in moments]
+    labels = [f"{_time_text(m.min(), form)} to {_time_text(m.max(), form)}" for m in moments]
     n_checks = arrays.check_time.size
     found = _counts(arrays, group[:n_checks], audited, group[n_checks:], kinds.size)
     yield _Group(Scope.PERIOD, [str(kind + 1) for kind in range(kinds.size)], labels, found)
 
 
-def _when(seconds: float, form: str) -> str:
+def _time_text(seconds: float, form: str) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime(form)
 
 
-def _by_topic(arrays: CampaignArrays, audited: _Audited) -> Iterator[_Group]:
+def _by_topic(arrays: CampaignArrays, audited: _AuditLabels) -> Iterator[_Group]:
     topics, group = np.unique(arrays.topic_index[arrays.judged[audited.item]], return_inverse=True)
     if not topics.size:
         return
@@ -196,7 +196,7 @@ def _shared_counts(shares: np.ndarray, gold: Ints, probability: np.ndarray) -> n
 
 def assumption(arrays: CampaignArrays, campaign: Campaign) -> dict[str, Any]:
     """Return the test that judges err alike on all documents of one grade, for relevant and not, with its words."""
-    audited = _audited(arrays)
+    audited = _audit_labels(arrays)
     if not audited.label.size:
         return {"words": "", "refusal": arrays.no_audit()}
     relevant = campaign.scale.relevant_grade
@@ -241,7 +241,7 @@ def store(computation: Computation, arrays: CampaignArrays, counts: ConfusionCou
 
 
 def _rows(computation: Computation, group: _Group) -> list[ConfusionEstimate]:
-    together = group.counts.together
+    together = group.counts.total
     right = np.trace(together, axis1=1, axis2=2)
     wrong = np.maximum(0.0, together.sum(axis=(1, 2)) - right)  # weighted sums round
     table = np.zeros((len(together), 2, 2))

@@ -28,7 +28,7 @@ def store_disputed(
         return []
     parsed = parse_linear(arrays.draw.parameters["measure"])
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
-    shrunk = shrink(counts.together) if counts.together.size else Refusal("nobody has judged yet")
+    shrunk = shrink(counts.total) if counts.total.size else Refusal("nobody has judged yet")
     labels = (arrays.label_item, arrays.label_assessor, arrays.label_grade)
     n_judged = arrays.judged.size
     joint = middle_grades(arrays.label_item, arrays.label_grade, n_judged)  # the grade of the qrels

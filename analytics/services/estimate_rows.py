@@ -173,7 +173,7 @@ def _add_topics(numbers: dict[str, Floats], over_topics: Estimates, wanted: np.n
     return reasons
 
 
-def unsaved(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> list[Estimate]:
+def unsaved_rows(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> list[Estimate]:
     """Return the tables as rows of the database that are not saved yet."""
     rows = []
     for table in tables:

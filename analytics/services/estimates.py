@@ -66,7 +66,7 @@ class Basis:
             label_item=arrays.label_item,
             label_assessor=arrays.label_assessor,
             label_grade=arrays.label_grade,
-            confusion_counts=self.counts.together,
+            confusion_counts=self.counts.total,
             not_judged=self._missing(everything, "judgment"),
             audit=self._audit(),
             seed=arrays.last_judgment_id,
@@ -133,7 +133,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
         utility=item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size),
         prediction=prediction,
         predicted=weights.run_totals(prediction, arrays.topic_index, arrays.n_topics),
-        settled=_settled(
+        settled=_settled_answers(
             arrays, measure.name, np.array(outside), weights.pairs, weights.is_zero(), unsupported
         ),
     )
@@ -153,7 +153,9 @@ def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
         gains=gains,
         returned=arrays.returned,
         prediction=basis.predictions.of_gains(gains, relevant),
-        settled=_settled(arrays, measure.name, outside, pairs, np.zeros(n_targets, dtype=bool), never),
+        settled=_settled_answers(
+            arrays, measure.name, outside, pairs, np.zeros(n_targets, dtype=bool), never
+        ),
     )
 
 
@@ -168,7 +170,7 @@ def _complete_targets(basis: Basis, measure: Measure[Complete]) -> CompleteTarge
         gains=gains,
         documents=documents,
         utility=item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size),
-        settled=_settled(arrays, measure.name, np.array(outside), documents.pairs, is_zero, never),
+        settled=_settled_answers(arrays, measure.name, np.array(outside), documents.pairs, is_zero, never),
     )
 
 
@@ -179,7 +181,7 @@ TARGETS: dict[type[Kind], Callable[[Basis, Measure[Any]], Targets]] = {
 }
 
 
-def _settled(
+def _settled_answers(
     arrays: CampaignArrays,
     measure: str,
     outside: Floats,

@@ -40,7 +40,7 @@ def papers_plans(
     parsed = parse_linear(measure)
     if not parsed.binary or "" in runs:
         return "the papers plan a difference of two runs in P@k"
-    known = _known(campaign, computation, measure, runs)
+    known = _known_rates(campaign, computation, measure, runs)
     if isinstance(known, str):
         return known
     cost_document = cost_judgment * campaign.judgments_per_item
@@ -58,7 +58,7 @@ def papers_plans(
     ]
 
 
-def _known(
+def _known_rates(
     campaign: Campaign, computation: Computation, measure: str, runs: tuple[str, str]
 ) -> dict[str, float] | str:
     """Return prevalence, sensitivity, specificity and the spread over topics, as the newest numbers have them."""

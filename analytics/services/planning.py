@@ -138,10 +138,10 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
         n_frame=max(draw.n_frame if draw else 0, computation.n_items),
         judgments_per_item=campaign.judgments_per_item,
     )
-    k = _explained(campaign, computation, terms.measure)
+    k = _explained_share(campaign, computation, terms.measure)
     bronze = "" if k is None else bronze_words(k, terms.cost_judgment, terms.cost_gold)
     known = Plan(terms, "", computation, found, state, informativeness=k, bronze=bronze)
-    planned = _planned(known, state, len(draw.parameters["topics"]) if draw else 0)
+    planned = _plan_of(known, state, len(draw.parameters["topics"]) if draw else 0)
     papers = papers_plans(
         campaign=campaign,
         computation=computation,
@@ -168,7 +168,7 @@ def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
     return pair.first()
 
 
-def _planned(known: Plan, state: State, n_topics: int) -> Plan:
+def _plan_of(known: Plan, state: State, n_topics: int) -> Plan:
     terms = known.terms
     difference = terms.difference or _two_digits(state.half_width)
     wanted = Z95 * error_for_power(difference, power=terms.power)
@@ -181,11 +181,11 @@ def _planned(known: Plan, state: State, n_topics: int) -> Plan:
         needed=needed,
         spent=state.buy(*prices, budget=terms.money) if terms.money else None,
         topics_needed=_topics_needed(known, wanted / Z95, n_topics),
-        curve=_curve(state, *prices, most=_most(state, terms, needed)),
+        curve=_curve(state, *prices, most=_most_money(state, terms, needed)),
     )
 
 
-def _most(state: State, terms: Terms, needed: Purchase | Refusal) -> float:
+def _most_money(state: State, terms: Terms, needed: Purchase | Refusal) -> float:
     """Return the money at the end of the curve: beyond what is needed, or else all that can be spent."""
     cost_item = terms.cost_judgment * state.judgments_per_item
     everything = cost_item * (state.n_frame - state.n_judged) + terms.cost_gold * (
@@ -228,7 +228,7 @@ def bronze_words(k: float, cost_judgment: float, cost_gold: float) -> str:
     )
 
 
-def _explained(campaign: Campaign, computation: Computation, measure: str) -> float | None:
+def _explained_share(campaign: Campaign, computation: Computation, measure: str) -> float | None:
     """Return K, the share of the gold gains' spread that one judgment explains, from all judges' errors together."""
     pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
     if pooled is None:

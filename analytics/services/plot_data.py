@@ -21,7 +21,7 @@ def run_forest(computation: Computation | None, measure: str) -> Chart | None:
 
 def forest_of_runs(estimates: list[Estimate], measure: str) -> Chart | None:
     """Return the forest plot of these estimates; None without any."""
-    estimates = _served(estimates, measure)
+    estimates = _served_estimates(estimates, measure)
     if not estimates:
         return None
     best: dict[int, float] = {}
@@ -45,7 +45,7 @@ def pair_forest(
 ) -> Chart | None:
     """Return the difference of two runs by every method; `estimates` if they were read already."""
     found = pair_estimates(computation, measure, run_a, run_b) if estimates is None else estimates
-    found = _served(found, measure)
+    found = _served_estimates(found, measure)
     if not found:
         return None
     title = f"Difference in {measure}"
@@ -54,7 +54,7 @@ def pair_forest(
     return forest([_row(e, label) for e in found], title, words, title, reference=0.0)
 
 
-def _served(estimates: list[Estimate], measure: str) -> list[Estimate]:
+def _served_estimates(estimates: list[Estimate], measure: str) -> list[Estimate]:
     """Return the estimates by methods that serve the measure, and by the one to report."""
     return [e for e in estimates if e.registered_method.is_shown(parse_measure(measure))]
 

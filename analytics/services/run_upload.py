@@ -17,7 +17,7 @@ from analytics.methods import ranked_methods
 from analytics.models import Computation, Estimate
 from analytics.services.analyses import finite_json
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimate_rows import unsaved
+from analytics.services.estimate_rows import unsaved_rows
 from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.job_queue import newest_job
 from analytics.services.predictions import Predictions
@@ -163,11 +163,11 @@ def _rival(campaign: Campaign, run: Run, against: str) -> Run | None:
     if against:
         return others.filter(run_id=against).first()
     computed = latest_computation(campaign=campaign)
-    best = _best(computed, measures_of(campaign)[0]) if computed else None
+    best = _best_run(computed, measures_of(campaign)[0]) if computed else None
     return best or others.order_by("run_id").first()
 
 
-def _best(computation: Computation, measure: str) -> Run | None:
+def _best_run(computation: Computation, measure: str) -> Run | None:
     for method in ranked_methods():
         known = computation.estimates.filter(
             measure=measure, method=method.key, run_b=None, value__isnull=False
@@ -188,17 +188,17 @@ def estimate_run(
     if arrays.judged.size == 0:
         return {**said, "refusal": "nobody has judged yet", "estimates": []}
     wanted = [run.pk] if against is None else [run.pk, against.pk]
-    few = only(arrays, wanted)
+    few = arrays_of_runs(arrays, wanted)
     # Predictions learn from all pooled runs, as in every computation: the numbers are to be the same.
     basis = Basis(campaign, few, Predictions(arrays), assessor_confusion_counts(arrays))
     rows: list[Estimate] = []
     for step, measure in enumerate(measures, start=2):
         progress(step, len(measures) + 2, f"estimating {measure}")
-        rows += unsaved(few, estimate_columns(basis, measure))
+        rows += unsaved_rows(few, estimate_columns(basis, measure))
     return {**said, "estimates": [_as_json(row) for row in rows if row.run_id == run.pk]}
 
 
-def only(arrays: CampaignArrays, run_keys: list[int]) -> CampaignArrays:
+def arrays_of_runs(arrays: CampaignArrays, run_keys: list[int]) -> CampaignArrays:
     """Return the arrays with these runs alone, in this order."""
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     kept = [place[key] for key in run_keys]

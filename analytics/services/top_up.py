@@ -49,7 +49,7 @@ class Lacking:
 
 
 @dataclass(frozen=True)
-class Found:
+class TopUpAnswer:
     """What is lacking; or why that cannot be said; or the job that works it out for a large pool."""
 
     lacking: Lacking | None = None
@@ -92,7 +92,7 @@ def lacking(*, campaign: Campaign, asked: Asked, half_width: float) -> Lacking:
         raise ReuseRefused(reason(refusal)) from refusal
     target = np.sqrt(found.says.squared_contrast)
     spread = found.relevant_gain * doubt(found.guess)
-    wanted = _wanted(target, before, spread, half_width)
+    wanted = _expected_items(target, before, spread, half_width)
     if wanted is None:
         now = reusability(target[None], before.probability, spread)[0].half_width
         return Lacking(half_width, 0.0 if isinstance(now, Refusal) else now, 0.0, 0.0, None)
@@ -113,7 +113,7 @@ def lacking(*, campaign: Campaign, asked: Asked, half_width: float) -> Lacking:
     )
 
 
-def _wanted(target: Floats, before: Earlier, spread: Floats, half_width: float) -> float | None:
+def _expected_items(target: Floats, before: Earlier, spread: Floats, half_width: float) -> float | None:
     """Return the expected number of new items; None if there is nothing to add.
 
     How many does not depend on what was drawn so far, only on its probabilities: these must not look at the draw.
@@ -164,7 +164,7 @@ def _note(draw: Draw, found: Population, after: float, half_width: float) -> str
 
 def lacking_for(
     *, campaign: Campaign, asked: Asked, said: Answer, half_width: float | None, user: User | None
-) -> tuple[float | None, Found]:
+) -> tuple[float | None, TopUpAnswer]:
     """Return the half-width to reach, that which is asked for or else what is usual here, and what lacks for it.
 
     None if neither is known. A run about as sure as others lacks nothing, unless somebody says how sure it is to be.
@@ -172,30 +172,30 @@ def lacking_for(
     usual = said.usual_half_width
     reached = None if said.too_few else said.half_width
     if half_width is None and usual is not None and reached is not None and reached <= ABOUT_AS_SURE * usual:
-        return usual, Found(Lacking(usual, reached, 0.0, 0.0, None))
+        return usual, TopUpAnswer(Lacking(usual, reached, 0.0, 0.0, None))
     wanted = usual if half_width is None else half_width
     if wanted is None:
-        return None, Found()
+        return None, TopUpAnswer()
     return wanted, find_lacking(campaign=campaign, asked=asked, half_width=wanted, user=user)
 
 
-def find_lacking(*, campaign: Campaign, asked: Asked, half_width: float, user: User | None) -> Found:
+def find_lacking(*, campaign: Campaign, asked: Asked, half_width: float, user: User | None) -> TopUpAnswer:
     """Return what is lacking: of a small pool at once, of a large one from its job, which is queued if need be."""
     try:
         design = design_of(campaign, asked, 1)
         if rank_rows(campaign, design.depth) <= LARGEST_AT_ONCE:
-            return Found(lacking(campaign=campaign, asked=asked, half_width=half_width))
+            return TopUpAnswer(lacking(campaign=campaign, asked=asked, half_width=half_width))
     except ReuseRefused as refusal:
-        return Found(refusal=str(refusal))
+        return TopUpAnswer(refusal=str(refusal))
     payload = _payload(campaign, asked, half_width)
     job = newest_job("reuse", payload=payload)
     if job is None or job.state == Job.State.CANCELLED:
         job = queue_work("reuse", payload, user)
     if job.state == Job.State.DONE:
-        return Found(from_json(job.result))
+        return TopUpAnswer(from_json(job.result))
     if job.state == Job.State.FAILED:
-        return Found(refusal=job.error)
-    return Found(job=job)
+        return TopUpAnswer(refusal=job.error)
+    return TopUpAnswer(job=job)
 
 
 def from_json(made: dict[str, Any]) -> Lacking:

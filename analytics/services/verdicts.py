@@ -23,7 +23,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Adjusted:
+class AdjustedPValues:
     """Holm's adjusted p of every tested pair, by the key of its estimate. What has no p was not tested."""
 
     p_values: dict[int, float]
@@ -48,7 +48,9 @@ def estimates_of(computation: Computation | None, measure: str, **conditions: An
 def pair_estimates(computation: Computation | None, measure: str, run_a: Run, run_b: Run) -> list[Estimate]:
     """Return the estimates of run_a minus run_b; stored the other way round, they are turned."""
     direct = estimates_of(computation, measure, run=run_a, run_b=run_b)
-    return direct or [turned(e) for e in estimates_of(computation, measure, run=run_b, run_b=run_a)]
+    return direct or [
+        reverse_difference(e) for e in estimates_of(computation, measure, run=run_b, run_b=run_a)
+    ]
 
 
 def reported_of(estimates: Iterable[Estimate]) -> Estimate | None:
@@ -56,7 +58,7 @@ def reported_of(estimates: Iterable[Estimate]) -> Estimate | None:
     return next((e for e in estimates if e.method == REPORTED.key), None)
 
 
-def turned(estimate: Estimate) -> Estimate:
+def reverse_difference(estimate: Estimate) -> Estimate:
     """Return the difference the other way round; the row it came from is never saved again."""
     if estimate.run_b is None:
         raise ValueError("a single run's estimate has no other way round")
@@ -71,20 +73,22 @@ def turned(estimate: Estimate) -> Estimate:
     return estimate
 
 
-def adjusted_p_values(computation: Computation | None, measure: str, method: str = REPORTED.key) -> Adjusted:
+def adjusted_p_values(
+    computation: Computation | None, measure: str, method: str = REPORTED.key
+) -> AdjustedPValues:
     """Return Holm's p of all pairs of the measure that were tested, whichever of them are asked for."""
     if computation is None:
-        return Adjusted({})
+        return AdjustedPValues({})
     tested = computation.estimates.filter(
         measure=measure, method=method, run_b__isnull=False, p_value__isnull=False
     )
     rows: dict[int, Any] = dict(tested.order_by("pk").values_list("pk", "p_value"))
     if not rows:
-        return Adjusted({})
-    return Adjusted(dict(zip(rows, holm(list(rows.values())).tolist(), strict=True)))
+        return AdjustedPValues({})
+    return AdjustedPValues(dict(zip(rows, holm(list(rows.values())).tolist(), strict=True)))
 
 
-def judged_pair(estimate: Estimate, adjusted: Adjusted) -> Pair:
+def judged_pair(estimate: Estimate, adjusted: AdjustedPValues) -> Pair:
     """Return the pair; the better run is named if the difference is significant after Holm's adjustment."""
     p = adjusted.of(estimate)
     if estimate.value is None or p is None or p >= SURE:
@@ -93,7 +97,7 @@ def judged_pair(estimate: Estimate, adjusted: Adjusted) -> Pair:
 
 
 def verdict(
-    corrected: Estimate | None, measure: str, run_a: Run, run_b: Run, adjusted: Adjusted | None = None
+    corrected: Estimate | None, measure: str, run_a: Run, run_b: Run, adjusted: AdjustedPValues | None = None
 ) -> str:
     """Return a sentence for a methods section, better minus worse, or why there is none.
 
@@ -130,7 +134,7 @@ def _p_words(p: float) -> str:
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
-def _among_all(corrected: Estimate, adjusted: Adjusted | None, *, is_significant: bool) -> str:
+def _among_all(corrected: Estimate, adjusted: AdjustedPValues | None, *, is_significant: bool) -> str:
     """Return what Holm's adjustment leaves of a difference, as a further sentence; nothing of a single comparison."""
     p = adjusted.of(corrected) if adjusted else None
     if adjusted is None or p is None or adjusted.n_tested < 2 or not is_significant:

@@ -103,7 +103,7 @@ def _calibrated(audit: LabelAudit, smoothed: bool) -> tuple[float, Floats, float
     """Return the value, the gold variance by label, and the drawing variance."""
     h, v = audit.shares, audit.gains
     means = v @ audit.given_label
-    cells = audit.smoothed() if smoothed else audit.given_label
+    cells = audit.smoothed_probabilities() if smoothed else audit.given_label
     within = v**2 @ cells - (v @ cells) ** 2
     value = float(h @ means)
     n, size, total = float(audit.totals.sum()), np.maximum(2, audit.sizes), np.maximum(1, audit.totals)
@@ -176,7 +176,7 @@ def _hajek_refusal(audit: LabelAudit, rng: np.random.Generator | None) -> Refusa
 
 def _two_phase(audit: LabelAudit, c: Floats, mix: Floats, smoothed: bool) -> Floats:
     """Return V_J by label, and as the last entry the part of the pool's being finite."""
-    p = audit.smoothed() if smoothed else audit.given_label
+    p = audit.smoothed_probabilities() if smoothed else audit.given_label
     p = np.where(audit.totals > 0, p, 0.0)
     of_grade = (audit.totals * p).sum(axis=1)
     size, total = np.maximum(2, audit.sizes), np.maximum(1, audit.totals)

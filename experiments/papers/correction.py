@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from analytics.estimation.correction import GREG_SOURCES, corrected
+from analytics.estimation.correction import GREG_SOURCES, correct
 from analytics.estimation.estimators import Estimates, Weights, as_targets, known_prior
 from analytics.estimation.labels import integers
 from analytics.estimation.targets import rows_alone
@@ -29,7 +29,7 @@ def greg_label_by_topic(
     targets = as_targets(weights)
     topic = integers("topic_index", topic_index, 0, n_topics - 1)
     f, known = known_prior(prior, prior_total_by_topic, targets.n_items, (len(targets), n_topics))
-    found = corrected(targets, prior=f, prior_total=known.sum(axis=1), **judged)
+    found = correct(targets, prior=f, prior_total=known.sum(axis=1), **judged)
     parts = known + targets.totals_by_topic(found.item_corrections, topic, n_topics)
     return over_topics_of(
         rows_alone(len(targets)), parts, (*GREG_SOURCES, "topics"), found.estimates.refusals

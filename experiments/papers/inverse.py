@@ -16,7 +16,7 @@ from analytics.estimation.estimators import (
     finite,
     too_few,
 )
-from analytics.estimation.labels import compressed
+from analytics.estimation.labels import compress
 from analytics.papers.inverse import (
     INVERSE_SOURCES,
     Matrices,
@@ -65,7 +65,7 @@ def matrix_inverse_with_replacement(
     used = int(np.count_nonzero(w))
     if used < max(2, fewest):
         return too_few(used, max(2, fewest))
-    present, place = compressed(labels.assessor)
+    present, place = compress(labels.assessor)
     if (gold[present] <= 0).any():
         return Refusal("an assessor has no gold label of some grade", FEWEST_ITEMS)
     if (np.abs(np.linalg.det(j[present])) < SINGULAR).any():

@@ -27,4 +27,4 @@ def naive(
     targets = as_targets(weights)
     utility = item_means(label_item, gain[grade], targets.n_items)
     found = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
-    return found.warned(JUDGE_BIAS)
+    return found.with_warning(JUDGE_BIAS)

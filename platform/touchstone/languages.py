@@ -55,8 +55,10 @@ def assessors_language(get_response: Callable[[HttpRequest], HttpResponse]) -> A
     def middleware(request: HttpRequest) -> HttpResponse:
         if not is_for_assessors(request.path_info):
             return get_response(request)
-        link = supported(request.GET.get(LINK, ""))
-        with translation.override(_chosen(request) or link or _of_session(request) or _of_browser(request)):
+        link = supported_language(request.GET.get(LINK, ""))
+        with translation.override(
+            _chosen_language(request) or link or _of_session(request) or _of_browser(request)
+        ):
             response = get_response(request)
             response.headers["Content-Language"] = translation.get_language() or settings.LANGUAGE_CODE
         patch_vary_headers(response, ["Accept-Language"])
@@ -67,7 +69,7 @@ def assessors_language(get_response: Callable[[HttpRequest], HttpResponse]) -> A
     return middleware
 
 
-def supported(code: str) -> str:
+def supported_language(code: str) -> str:
     """Return the language of Touchstone that serves a reader of this one ("de" for "de-at"), or "" if none does."""
     try:
         return translation.get_supported_language_variant(code)
@@ -75,19 +77,21 @@ def supported(code: str) -> str:
         return ""
 
 
-def _chosen(request: HttpRequest) -> str:
+def _chosen_language(request: HttpRequest) -> str:
     """Return what the reader chose: in the account or, before a choice there, in this browser."""
     user: Any = request.user
     try:
         kept = user.language if user.is_authenticated else ""
     except (OperationalError, InterfaceError):
         kept = ""  # the database is away: the view meets the same fault, and its page tells the reader
-    return supported(kept) or supported(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, ""))
+    return supported_language(kept) or supported_language(
+        request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+    )
 
 
 def _of_session(request: HttpRequest) -> str:
     try:
-        return supported(request.session.get(LINK, ""))
+        return supported_language(request.session.get(LINK, ""))
     except (OperationalError, InterfaceError):
         return ""  # as above
 
@@ -97,7 +101,7 @@ def _of_browser(request: HttpRequest) -> str:
     return translation.get_language_from_request(request)
 
 
-def offered(request: HttpRequest) -> dict[str, Any]:
+def language_context(request: HttpRequest) -> dict[str, Any]:
     """Context of the assessors' pages: the languages to choose from, and the one that the address asks for."""
     if not is_for_assessors(request.path_info):
         return {}
@@ -113,7 +117,7 @@ def offered(request: HttpRequest) -> dict[str, Any]:
                 "is_current": code == translation.get_language(),
             }
         )
-    return {"languages": languages, "link_language": supported(request.GET.get(LINK, ""))}
+    return {"languages": languages, "link_language": supported_language(request.GET.get(LINK, ""))}
 
 
 @require_POST

@@ -139,7 +139,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
                 "touchstone.views.worker_state",
-                "touchstone.languages.offered",
+                "touchstone.languages.language_context",
             ]
         },
     }

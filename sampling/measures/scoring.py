@@ -144,7 +144,7 @@ def evaluate_topics(run: HashedRun, judged: JudgedPairs, measures: Sequence[Scal
     for topics that the run does not return. Equal to trec_eval, where the gain is the grade.
     """
     deepest = max((one.last_rank for one in measures if one.measure is not None), default=0)
-    seen = _Seen(run, judged, deepest)
+    seen = _Judgments(run, judged, deepest)
     values = [seen.values(one) for one in measures]
     return TopicValues(
         measures=tuple(one.name for one in measures),
@@ -154,7 +154,7 @@ def evaluate_topics(run: HashedRun, judged: JudgedPairs, measures: Sequence[Scal
     )
 
 
-class _Seen:
+class _Judgments:
     """Where a run returns judged documents, down to a rank; looked up once for all measures."""
 
     def __init__(self, run: HashedRun, judged: JudgedPairs, deepest: int) -> None:

@@ -16,13 +16,13 @@ from small_campaign import (
 )
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
-from analytics.services.analyses import Wanted, analyse, ask
+from analytics.services.analyses import AnalysisSubject, analyse, ask
 from sampling.services.auditing import audit
 from touchstone import jobs
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
-ALL = Wanted("agreement", "")
+ALL = AnalysisSubject("agreement", "")
 
 
 @pytest.fixture(autouse=True)

@@ -139,5 +139,5 @@ def test_a_refusal_over_topics_stands_beside_a_number_for_these_topics():
 def test_more_words_of_warning_are_added_to_those_that_are_there():
     made = difference_estimator(np.ones(12), np.arange(12.0), np.full(12, 0.5))
     assert isinstance(made, Estimates)
-    assert made.warned("and more").warnings[0] == f"{made.warnings[0]}; and more"
-    assert made.warned([""]).warnings == made.warnings
+    assert made.with_warning("and more").warnings[0] == f"{made.warnings[0]}; and more"
+    assert made.with_warning([""]).warnings == made.warnings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.estimation.correction import (
-    _Judged,
+    _GregInput,
     _values,
     _variances_and_counts,
     greg_label,
@@ -39,7 +39,7 @@ def draws_and_audits():
 
 
 def judged(drawn, audited, mean, variance):
-    return _Judged(
+    return _GregInput(
         rows=(W / PI)[None, drawn],
         draw_probability=PI[drawn],
         audited=audited,

@@ -55,7 +55,7 @@ def test_with_known_matrices_the_poisson_form_and_its_variance_are_unbiased():
             matrices = Matrices(
                 MATRICES, GOLD, _Labels(position, assessor[mine], given, share), int(drawn.sum())
             )
-            mixes = matrices.mixes(targets.scaled(1 / pi[drawn]))
+            mixes = matrices.mixes(targets.times(1 / pi[drawn]))
             found = _inverse(targets, pi[drawn], matrices, mixes, GAINS, prior[drawn])
             values.append(total + found.value[0])
             chances.append(q)

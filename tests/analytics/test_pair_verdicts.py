@@ -3,7 +3,7 @@
 import pytest
 
 from analytics.models import Estimate
-from analytics.services.verdicts import Adjusted, judged_pair, turned, verdict
+from analytics.services.verdicts import AdjustedPValues, judged_pair, reverse_difference, verdict
 from judging.models import Run
 
 ALPHA, BETA = Run(pk=1, run_id="alpha"), Run(pk=2, run_id="beta")
@@ -30,35 +30,37 @@ def test_the_better_run_comes_first_with_the_numbers_turned():
 
 def test_among_many_pairs_the_sentence_adds_what_holms_adjustment_leaves():
     three = {7: 0.04, 8: 0.5, 9: 0.6}
-    kept = said(difference(0.2, 0.1), Adjusted(three))
+    kept = said(difference(0.2, 0.1), AdjustedPValues(three))
     assert kept.endswith("Among all 3 pairs compared, p = 0.040 by Holm's adjustment.")
-    lost = said(difference(0.2, 0.1), Adjusted(three | {7: 0.06}))
+    lost = said(difference(0.2, 0.1), AdjustedPValues(three | {7: 0.06}))
     assert lost.endswith("p = 0.060 by Holm's adjustment: among so many comparisons, not significant.")
 
 
-@pytest.mark.parametrize("adjusted", [None, Adjusted({}), Adjusted({7: 0.02}), Adjusted({8: 0.1, 9: 0.2})])
+@pytest.mark.parametrize(
+    "adjusted", [None, AdjustedPValues({}), AdjustedPValues({7: 0.02}), AdjustedPValues({8: 0.1, 9: 0.2})]
+)
 def test_of_a_single_comparison_or_one_that_was_not_tested_nothing_is_added(adjusted):
     assert "Holm" not in said(difference(0.2, 0.1), adjusted)
 
 
 def test_what_is_not_told_apart_alone_needs_no_adjustment_to_say_so():
-    words = said(difference(0.05, 0.1, p=0.4), Adjusted({7: 1.0, 8: 1.0}))
+    words = said(difference(0.05, 0.1, p=0.4), AdjustedPValues({7: 1.0, 8: 1.0}))
     assert words.startswith("alpha and beta do not differ significantly in P@5: difference +0.050")
     assert "Holm" not in words
 
 
 def test_turning_changes_signs_and_ends_and_twice_is_as_before():
-    once = turned(difference(0.2, 0.05, always_low=-0.1, always_high=0.5))
+    once = reverse_difference(difference(0.2, 0.05, always_low=-0.1, always_high=0.5))
     assert (once.run, once.run_b) == (BETA, ALPHA)
     assert (once.value, once.always_low, once.always_high) == (-0.2, -0.5, 0.1)
     assert (once.low, once.high) == (pytest.approx(-0.25), pytest.approx(-0.15))
-    twice = turned(once)
+    twice = reverse_difference(once)
     assert (twice.value, twice.run, twice.always_low) == (0.2, ALPHA, -0.1)
 
 
 def test_a_refused_difference_is_turned_without_numbers():
     refused = Estimate(run=ALPHA, run_b=BETA, method="corrected", n=0, refusal="no audit is complete yet")
-    assert turned(refused).value is None
+    assert reverse_difference(refused).value is None
     assert said(refused) == "No corrected number: no audit is complete yet."
     assert said(None) == ""
 
@@ -67,5 +69,5 @@ def test_a_refused_difference_is_turned_without_numbers():
     ("value", "p", "better"), [(0.2, 0.01, ALPHA), (-0.2, 0.01, BETA), (0.2, 0.05, None), (0.2, None, None)]
 )
 def test_the_better_run_is_named_below_the_level_only(value, p, better):
-    pair = judged_pair(difference(value, 0.1), Adjusted({} if p is None else {7: p}))
+    pair = judged_pair(difference(value, 0.1), AdjustedPValues({} if p is None else {7: p}))
     assert (pair.better, pair.holm) == (better, p)

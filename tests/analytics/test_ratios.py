@@ -17,7 +17,7 @@ from analytics.estimation.pseudolabels import (
     pseudo_labels,
     stairs,
 )
-from analytics.estimation.ratio_parts import listed, numerator
+from analytics.estimation.ratio_parts import numerator, ranked_items
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio
 
@@ -169,7 +169,7 @@ def test_a_replicates_numerator_is_that_of_the_disturbed_pseudo_labels():
     for name in ("AP", "AP@7", "nDCG@9"):
         measure = parse_ratio(name)
         for row in ranks:
-            found = numerator(measure, labels, listed(measure, labels, row)).replicates(noise)
+            found = numerator(measure, labels, ranked_items(measure, labels, row)).replicates(noise)
             for k in range(4):
                 utility = labels.utility.copy()
                 utility[judged] += noise[:, k]
@@ -237,7 +237,7 @@ def test_where_the_denominator_is_known_the_variance_is_the_poisson_variance_and
         prior_total=(weight * prior).sum(axis=1),
         fewest=0,
     )
-    made = ratios._replicated(measure, labels, [listed(measure, labels, row) for row in ranks], 40000, 3)
+    made = ratios._replicate(measure, labels, [ranked_items(measure, labels, row) for row in ranks], 40000, 3)
     for average, replicates in ((made.macro, made.macro_replicates), (made.micro, made.micro_replicates)):
         assert average == pytest.approx([one.value for one in linear])
         assert replicates.var(axis=1) == pytest.approx([one.standard_error**2 for one in linear], rel=0.05)
@@ -249,7 +249,7 @@ def test_the_standard_error_is_never_below_what_the_drawing_shows_and_the_value_
     rng = np.random.default_rng(22)
     ranks, labels, _ = sampled(rng, 20, 60, 0.4, relevant=0.05)
     measure = parse_ratio("nDCG@20")
-    seen = ratios._replicated(measure, labels, [listed(measure, labels, row) for row in ranks], 300, 7)
+    seen = ratios._replicate(measure, labels, [ranked_items(measure, labels, row) for row in ranks], 300, 7)
     wider = 0
     for run, found in enumerate(ratio_estimates(measure, labels, ranks, seed=7, pairs=[], replicates=300)):
         error = seen.macro_replicates[run].std(ddof=1)

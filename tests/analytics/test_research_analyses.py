@@ -24,7 +24,7 @@ from small_campaign import (
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.frames import campaign_arrays
 from analytics.releases.pseudonyms import pseudonym
-from analytics.services.analyses import AnalysisRefused, Wanted, analyse, ask
+from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse, ask
 from analytics.services.analyses.variants import halves, with_labels, with_one_grade, without_assessor
 from analytics.services.exports import pseudonym_key
 from sampling.services.auditing import audit
@@ -46,7 +46,7 @@ def quiet(*_):
 
 
 def made_of(campaign, what, measure="DCG@10", run="", against=""):
-    return analyse(campaign=campaign, wanted=Wanted(what, measure, run, against), progress=quiet)
+    return analyse(campaign=campaign, wanted=AnalysisSubject(what, measure, run, against), progress=quiet)
 
 
 def variant_of(result, label):
@@ -254,7 +254,7 @@ def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, revers
         assert "Not computed yet" in client.get(address, asked).content.decode()
         sent = client.post(reverse("console:analyse", args=[reversed_judges.pk, what]), asked)
         assert sent.status_code == 302
-        job = ask(campaign=reversed_judges, wanted=Wanted(what, **asked), user=None)
+        job = ask(campaign=reversed_judges, wanted=AnalysisSubject(what, **asked), user=None)
         assert "Being computed" in client.get(address, asked).content.decode()
         jobs.run(job.pk)
         text = client.get(address, asked).content.decode()

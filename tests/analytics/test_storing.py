@@ -8,7 +8,7 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 from analytics.frames import current_arrays
 from analytics.models import Computation, Estimate
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimate_rows import EstimateColumns, unsaved
+from analytics.services.estimate_rows import EstimateColumns, unsaved_rows
 from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.persistence import NUMBERS, store_estimates
 from analytics.services.predictions import Predictions
@@ -67,7 +67,7 @@ def rows_of(computation):
 def test_rows_are_stored_as_objects_would_have_been(arrays, computation):
     given = table()
     assert store_estimates(computation, arrays, [given, table(method="naive")]) == 8
-    expected = [tuple(getattr(row, name) for name in FIELDS) for row in unsaved(arrays, [given])]
+    expected = [tuple(getattr(row, name) for name in FIELDS) for row in unsaved_rows(arrays, [given])]
     assert rows_of(computation)[:4] == expected
     assert set(NUMBERS) <= set(FIELDS)
 
@@ -85,7 +85,9 @@ def test_every_real_row_too(tmp_path):
     arrays = current_arrays(campaign)
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     rows = [
-        row for measure in measures_of(campaign) for row in unsaved(arrays, estimate_columns(basis, measure))
+        row
+        for measure in measures_of(campaign)
+        for row in unsaved_rows(arrays, estimate_columns(basis, measure))
     ]
     assert stored == [tuple(getattr(row, name) for name in FIELDS) for row in rows]
     assert len(stored) > 50

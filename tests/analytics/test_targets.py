@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import analytics.estimation.targets
-from analytics.estimation.correction import GREG_SOURCES, corrected, greg_label
+from analytics.estimation.correction import GREG_SOURCES, correct, greg_label
 from analytics.estimation.estimate import in_columns
 from analytics.estimation.estimators import Estimate, Refusal, difference_estimator
 from analytics.estimation.fixed_size import fixed_size
@@ -180,7 +180,7 @@ def test_items_in_another_order_and_twice_some_targets_and_scaled_weights_are_th
     np.testing.assert_array_equal(several.some(chosen).at(np.arange(400)), table[chosen])
     factor = rng.random(400)
     np.testing.assert_allclose(
-        several.scaled(factor).at(np.arange(400)), table * factor, rtol=1e-12, atol=1e-17
+        several.times(factor).at(np.arange(400)), table * factor, rtol=1e-12, atol=1e-17
     )
     rows = rng.random((9, 3))
     together = np.concatenate([block for _, block in several.blocks(rows)])
@@ -283,7 +283,7 @@ def test_greg_label_its_topics_and_its_advice_agree():
     weights, d = drawn_of()
     sparse, table = both_forms(weights)
     given, total = greg_arguments(d), table @ d["prior"]
-    found = corrected(sparse, **given, prior_total=total)
+    found = correct(sparse, **given, prior_total=total)
     alike(found.estimates, greg_label(table, **given, prior_total=total))
     by_topic = np.stack([np.bincount(d["topic"], row * d["prior"], 12) for row in table])
     dense = greg_label_by_topic(

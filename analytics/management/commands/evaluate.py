@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analytics.estimation.estimators import Estimate, Refusal
-from analytics.releases.evaluating import Evaluated, evaluate
+from analytics.releases.evaluating import Evaluation, evaluate
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
-from analytics.releases.sampled import Sampled
+from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import Facts, read_facts
 from judging.runs import read_columns
 from judging.textfiles import TrecFormatError
@@ -61,8 +61,8 @@ class Command(BaseCommand):
         if options["no_summary"] and not options["by_topic"]:
             raise CommandError("--no-summary leaves nothing to be said without --by-topic")
         try:
-            with _opened(release) as opened:
-                found = _evaluated(opened, _read(Path(run)), measures)
+            with _open(release) as opened:
+                found = _evaluate(opened, _read(Path(run)), measures)
                 about = {
                     "slug": opened.slug,
                     "version": opened.version,
@@ -87,13 +87,13 @@ class UnknownMeasure(ValueError):
 
 
 @dataclass(frozen=True)
-class _Found:
+class _RunReport:
     tag: str
     n_topics: int
-    results: list[Evaluated]
+    results: list[Evaluation]
 
 
-def _opened(name: str) -> OpenRelease:
+def _open(name: str) -> OpenRelease:
     path = Path(name)
     slug, slash, version = name.rpartition("/")
     if not path.exists() and slash and version.replace(".", "").isdigit():
@@ -115,7 +115,7 @@ def _read(path: Path) -> Run:
     return Run(columns.run_tag, ranking, ranked_run(columns))
 
 
-def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
+def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
     estimates = release.value("estimates.json")
     if estimates.get("computation") is None:
         raise ReleaseUnreadable(
@@ -128,7 +128,7 @@ def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
             wanted = [measure_on_scale(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)]
         except ValueError as error:
             raise UnknownMeasure(str(error)) from error
-        sampled = Sampled.of(_facts(release, estimates), estimates.get("seed"))
+        sampled = SampledRelease.of(_facts(release, estimates), estimates.get("seed"))
     except (KeyError, TypeError, IndexError) as error:
         raise ReleaseUnreadable(
             f"{release.path}: the release is damaged ({type(error).__name__}: {error})"
@@ -138,7 +138,7 @@ def _evaluated(release: OpenRelease, run: Run, names: list[str]) -> _Found:
     except ValueError as error:
         raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
     results = evaluate(sampled, estimates["measures"], wanted, run.ranking, run.ranked, judged)
-    return _Found(run.tag, len(sampled.facts.topics), results)
+    return _RunReport(run.tag, len(sampled.facts.topics), results)
 
 
 def _facts(release: OpenRelease, estimates: dict[str, Any]) -> Facts:
@@ -152,7 +152,7 @@ def _facts(release: OpenRelease, estimates: dict[str, Any]) -> Facts:
 # -- what is written ---------------------------------------------------------------------------------------------
 
 
-def _json(one: Evaluated, *, by_topic: bool) -> dict[str, Any]:
+def _json(one: Evaluation, *, by_topic: bool) -> dict[str, Any]:
     told = one.as_json()
     if not by_topic:
         del told["by_topic"]
@@ -165,7 +165,7 @@ def _interval(result: Estimate | Refusal, places: int, sign: str = "-") -> str:
     return f"{result.value:.{places}f} [{result.low:.{places}f}, {result.high:.{places}f}]"
 
 
-def _by_topic(results: Sequence[Evaluated], places: int) -> str:
+def _by_topic(results: Sequence[Evaluation], places: int) -> str:
     """Return a line a topic and measure: topic, measure, value by the qrels, estimate, corrected."""
     lines = ["\t".join(("topic", "measure", "qrels", "estimate", "corrected"))]
     for one in results:
@@ -176,7 +176,7 @@ def _by_topic(results: Sequence[Evaluated], places: int) -> str:
     return "\n".join(lines)
 
 
-def _table(about: dict[str, str], found: _Found, places: int) -> str:
+def _table(about: dict[str, str], found: _RunReport, places: int) -> str:
     rows = [COLUMNS]
     for one in found.results:
         best = one.corrected_over_topics if isinstance(one.corrected, Estimate) else one.estimate_over_topics
@@ -197,11 +197,11 @@ def _table(about: dict[str, str], found: _Found, places: int) -> str:
     lines += [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    notes = _grouped(pair for one in found.results for pair in _notes(one))
+    notes = _group_notes(pair for one in found.results for pair in _notes(one))
     return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
-def _grouped(notes: Iterable[tuple[str, str]]) -> list[str]:
+def _group_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
     """Return one line for each thing to say, with all that it is said of before it."""
     of: dict[str, list[str]] = {}
     for what, words in notes:
@@ -209,7 +209,7 @@ def _grouped(notes: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{', '.join(whats)}: {words}" for words, whats in of.items()]
 
 
-def _notes(one: Evaluated) -> Iterator[tuple[str, str]]:
+def _notes(one: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield why a number is missing, and what is to be said of one that is there; what that is comes first."""
     if one.ir_measures and one.ir_measures != one.measure:
         yield f"{one.measure} of the qrels", f"in ir_measures {one.ir_measures}"

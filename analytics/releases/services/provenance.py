@@ -61,6 +61,6 @@ def made_of(campaign: Campaign) -> dict[str, Any]:
     return found
 
 
-def changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return in words what differs."""
     return [words for words in (*FACTS, SCRIPTS) if before.get(words) != now.get(words)]

@@ -20,9 +20,9 @@ from analytics.releases.about import About
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.folder import Folder
 from analytics.releases.pseudonyms import new_key
-from analytics.releases.services.provenance import changed
+from analytics.releases.services.provenance import differences
 from analytics.releases.services.snapshot import one_moment
-from analytics.releases.services.writing import Built, Writer, authors_of, published_on, slug_of
+from analytics.releases.services.writing import BuiltRelease, Writer, authors_of, published_on, slug_of
 from judging.models import Campaign
 from judging.services.errors import NotFound, Refused
 from touchstone import jobs
@@ -150,7 +150,7 @@ def build(*, release: Release, progress: Progress = lambda *_: None) -> Release:
 
 
 @dataclass(frozen=True)
-class Again:
+class RebuiltRelease:
     """A release made once more: whether its bytes are the same, else which files differ and which facts changed."""
 
     is_same: bool
@@ -159,7 +159,7 @@ class Again:
     facts: tuple[str, ...]
 
 
-def build_again(*, release: Release, progress: Progress = lambda *_: None) -> Again:
+def build_again(*, release: Release, progress: Progress = lambda *_: None) -> RebuiltRelease:
     """Make a release that is ready once more, from the facts of today, and compare; nothing is kept of it."""
     if release.state != Release.State.READY:
         raise ReleaseNotReady
@@ -170,8 +170,8 @@ def build_again(*, release: Release, progress: Progress = lambda *_: None) -> Ag
         built = _write(release, Path(work), Path(work) / "release.zip", as_of, progress)
     before, now = ({file["path"]: file for file in told["files"]} for told in (release.manifest, built.kept))
     files = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
-    facts = changed(release.manifest["made_of"], built.kept["made_of"])
-    return Again(built.sha256 == release.sha256, built.sha256, tuple(files), tuple(facts))
+    facts = differences(release.manifest["made_of"], built.kept["made_of"])
+    return RebuiltRelease(built.sha256 == release.sha256, built.sha256, tuple(files), tuple(facts))
 
 
 def _folder() -> Path:
@@ -184,7 +184,9 @@ def _folder() -> Path:
     return folder
 
 
-def _write(release: Release, work: Path, target: Path, as_of: datetime | None, progress: Progress) -> Built:
+def _write(
+    release: Release, work: Path, target: Path, as_of: datetime | None, progress: Progress
+) -> BuiltRelease:
     with one_moment(release) as moment:
         return Writer(release, moment, Folder(work / "files"), progress).write(target, as_of)
 

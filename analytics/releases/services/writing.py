@@ -49,7 +49,7 @@ NOT_DRAWN = "nothing was drawn, so that no judgment has a probability"
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltRelease:
     """What came of it. `kept` is the manifest, with what the release rests on."""
 
     n_bytes: int
@@ -77,7 +77,7 @@ class Writer:
     def say(self, step: int, note: str) -> None:
         self._progress(step, STEPS, note)
 
-    def write(self, target: Path, as_of: datetime | None) -> Built:
+    def write(self, target: Path, as_of: datetime | None) -> BuiltRelease:
         """Write the file; the same facts make the same bytes."""
         at = as_of or self.moment.time()
         self.say(0, "reading judgments")
@@ -97,7 +97,9 @@ class Writer:
         digest, n_bytes = _hash(target)
         self.say(STEPS, "done")
         kept = {**told, "made_of": rests_on}
-        return Built(n_bytes, digest, kept, said.merkle_root, said.last_id, self.computation, self.changes)
+        return BuiltRelease(
+            n_bytes, digest, kept, said.merkle_root, said.last_id, self.computation, self.changes
+        )
 
     # -- numbers ----------------------------------------------------------------------------------------
 

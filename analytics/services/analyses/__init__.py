@@ -12,7 +12,7 @@ from typing import Any
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.services.analyses.agreement import agreement
 from analytics.services.analyses.papers import papers
-from analytics.services.analyses.request import AnalysisRefused, Wanted
+from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.analyses.sensitivity import sensitivity
 from analytics.services.analyses.topics import topics
 from analytics.services.job_queue import newest_job, queue_work
@@ -20,7 +20,7 @@ from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
 from touchstone.models import Job, User
 
-__all__ = ["ANALYSES", "AnalysisRefused", "Found", "Wanted", "analyse", "analysis_of", "ask", "find"]
+__all__ = ["ANALYSES", "AnalysisRefused", "AnalysisSubject", "Found", "analyse", "analysis_of", "ask", "find"]
 
 KIND = "analysis"
 
@@ -34,7 +34,7 @@ class Analysis:
     """
 
     key: str
-    analyst: Callable[[Campaign, CampaignArrays, Wanted, Progress], dict[str, Any]]
+    analyst: Callable[[Campaign, CampaignArrays, AnalysisSubject, Progress], dict[str, Any]]
     no_runs: str = ""
     has_usual_measure: bool = False
 
@@ -63,7 +63,7 @@ class Found:
     is_current: bool = False  # nothing was judged since, as far as the newest numbers know
 
 
-def find(*, campaign: Campaign, wanted: Wanted) -> Found:
+def find(*, campaign: Campaign, wanted: AnalysisSubject) -> Found:
     """Return what is known: a look at a few rows."""
     known = {"payload__contains": _same(campaign, wanted)}
     newest = newest_job(KIND, **known)
@@ -81,7 +81,7 @@ def find(*, campaign: Campaign, wanted: Wanted) -> Found:
     )
 
 
-def ask(*, campaign: Campaign, wanted: Wanted, user: User | None) -> Job:
+def ask(*, campaign: Campaign, wanted: AnalysisSubject, user: User | None) -> Job:
     """Queue the analysis, or return the job that is at it."""
     computed = latest_computation(campaign=campaign)
     same = _same(campaign, wanted)
@@ -89,7 +89,7 @@ def ask(*, campaign: Campaign, wanted: Wanted, user: User | None) -> Job:
     return queue_work(KIND, payload, user, same=same)
 
 
-def analyse(*, campaign: Campaign, wanted: Wanted, progress: Progress) -> dict[str, Any]:
+def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) -> dict[str, Any]:
     """Return the analysis of one snapshot, as JSON without NaN; `AnalysisRefused` if nothing was judged."""
     progress(0, 3, "reading judgments")
     arrays = campaign_arrays(campaign)
@@ -119,5 +119,5 @@ def finite_json(value: Any) -> Any:
     return value
 
 
-def _same(campaign: Campaign, wanted: Wanted) -> dict[str, Any]:
+def _same(campaign: Campaign, wanted: AnalysisSubject) -> dict[str, Any]:
     return {"campaign": str(campaign.pk), "what": wanted.what, "asked": asdict(wanted)}

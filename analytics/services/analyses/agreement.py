@@ -21,7 +21,7 @@ from analytics.agreement.tiers import (
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimators import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
-from analytics.services.analyses.request import AnalysisRefused, Wanted
+from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
 from sampling.audit_plan import middle_grades
@@ -46,7 +46,7 @@ class Tier:
 
 
 def agreement(
-    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+    campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Return what each pair of tiers says of the same documents, and how each orders the runs."""
     tiers = tiers_of(arrays)
@@ -189,7 +189,7 @@ def _rankings(campaign: Campaign, arrays: CampaignArrays, tiers: list[Tier]) -> 
             yield {
                 "of": [one.name, other.name],
                 "score": score,
-                **_compared(arrays, scores[one.name], scores[other.name]),
+                **_compare(arrays, scores[one.name], scores[other.name]),
             }
 
 
@@ -229,7 +229,7 @@ def _ranks(arrays: CampaignArrays, places: Ints) -> Ints:
     return ranks
 
 
-def _compared(
+def _compare(
     arrays: CampaignArrays, reference: TopicScores | Refusal, other: TopicScores | Refusal
 ) -> dict[str, Any]:
     if isinstance(reference, Refusal) or isinstance(other, Refusal):

@@ -20,7 +20,7 @@ from analytics.papers.refusals import audit_refusal
 from analytics.papers.sensitivity import drift_that_changes
 from analytics.services.analyses.context import Case, Side
 from analytics.services.analyses.graded import SEED
-from analytics.services.analyses.request import Line, refused
+from analytics.services.analyses.request import Line, refuse_line
 
 NOT_BINARY = "it is for two grades; ask about P@k, or read Eq 17 and 18"
 EQ5 = "Goldberg et al. (2017), Eq 5, 14 and 7"
@@ -35,14 +35,14 @@ class Rates:
     not_relevant: tuple[float, float]
 
     @property
-    def given(self) -> tuple[float, float, float, float]:
+    def values(self) -> tuple[float, float, float, float]:
         """Return mR, V_R, mN, V_N."""
         (hits_r, n_r), (hits_n, n_n) = self.relevant, self.not_relevant
         m_r, m_n = hits_r / n_r, hits_n / n_n
         return m_r, m_r * (1 - m_r) / n_r, m_n, m_n * (1 - m_n) / n_n
 
     @property
-    def whole(self) -> tuple[tuple[int, int], tuple[int, int]]:
+    def whole_counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the counts as whole numbers of gold labels, for draws: rounded effective numbers."""
         pairs = []
         for hits, n in (self.relevant, self.not_relevant):
@@ -70,7 +70,7 @@ def rates_of(case: Case) -> Rates | Refusal:
         (float(case.counts[1, 1]), float(case.counts[1].sum())),
         (float(case.counts[0, 0]), float(case.counts[0].sum())),
     )
-    m_r, _, m_n, _ = found.given
+    m_r, _, m_n, _ = found.values
     if abs(m_r + m_n - 1) < 1e-9:
         return Refusal("sensitivity + specificity is 1: the labels say nothing")
     return found
@@ -86,18 +86,18 @@ def _run_lines(case: Case, rates: Rates | Refusal, of: str, side: Side) -> Itera
     )
     drawn = Line(of, "Draws of labels and audit, quantiles", "Goldberg et al. (2017), Algorithm 1")
     if isinstance(rates, Refusal):
-        yield from (refused(line, rates) for line in (wald, fieller, drawn))
+        yield from (refuse_line(line, rates) for line in (wald, fieller, drawn))
         return
     j, j_variance = float(np.clip(side.shares[1], 0, 1)), case.variance(side.parts[:, 1])
-    yield _printed(wald, j, j_variance, rates, side.total)
+    yield _as_printed(wald, j, j_variance, rates, side.total)
     found = corrected_interval(j, j_variance, rates.relevant, rates.not_relevant)
     yield _interval(fieller, found, side.total)
-    yield _drawn(drawn, j, j_variance, rates, side.total)
+    yield _with_drawn_counts(drawn, j, j_variance, rates, side.total)
 
 
-def _printed(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
+def _as_printed(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
     """Return Eq 5 with Eq 7 as they are printed, also where they give what cannot be; the note says so."""
-    m_r, v_r, m_n, v_n = rates.given
+    m_r, v_r, m_n, v_n = rates.values
     value = corrected_value(j, m_r, m_n)
     half = Z95 * math.sqrt(corrected_variance(j, j_variance, m_r, v_r, m_n, v_n))
     impossible = "Impossible: a share outside 0 to 1. The formula goes on silently; Fieller refuses"
@@ -107,8 +107,8 @@ def _printed(line: Line, j: float, j_variance: float, rates: Rates, total: float
     )
 
 
-def _drawn(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
-    relevant, not_relevant = rates.whole
+def _with_drawn_counts(line: Line, j: float, j_variance: float, rates: Rates, total: float) -> Line:
+    relevant, not_relevant = rates.whole_counts
     found = parametric_bootstrap(
         j,
         relevant=relevant,
@@ -117,14 +117,14 @@ def _drawn(line: Line, j: float, j_variance: float, rates: Rates, total: float) 
         rng=np.random.default_rng(SEED),
     )
     if isinstance(found, Refusal):
-        return refused(line, found)
+        return refuse_line(line, found)
     note = "Quantiles: the standard deviation that the paper takes has no finite value"
     return replace(line, low=total * found.low, high=total * found.high, note=note)
 
 
 def _interval(line: Line, found: Interval | Refusal, total: float) -> Line:
     if isinstance(found, Refusal):
-        return refused(line, found)
+        return refuse_line(line, found)
     return replace(line, low=total * found.low, high=total * found.high)
 
 
@@ -145,14 +145,14 @@ def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
     lines = (wald, fieller, score, eq10)
     found = rates if isinstance(rates, Refusal) else shared_audit(case, rates)
     if isinstance(found, Refusal):
-        yield from (refused(line, found) for line in lines)
+        yield from (refuse_line(line, found) for line in lines)
         return
     total = case.sides[0].total
     unfit = unfit_audit(case, rates) if isinstance(rates, Rates) else None
     if unfit is not None:  # the score test needs no audit, and stays
-        yield from (refused(line, unfit) for line in (wald, fieller))
+        yield from (refuse_line(line, unfit) for line in (wald, fieller))
         yield replace(score, p_value=found.score_p_value)
-        yield refused(eq10, unfit)
+        yield refuse_line(eq10, unfit)
         return
     error = Z95 * found.standard_error
     yield replace(
@@ -186,7 +186,7 @@ def shared_audit(case: Case, rates: Rates) -> SharedAuditDifference | Refusal:
     if together <= 0 or min(separate) <= 0:
         return Refusal("all topics have the same value, so their spread cannot be estimated")
     j = (float(np.clip(a.shares[1], 0, 1)), float(np.clip(b.shares[1], 0, 1)))
-    return shared_audit_difference(j, together, *rates.given, separate_variances=separate)
+    return shared_audit_difference(j, together, *rates.values, separate_variances=separate)
 
 
 def unfit_audit(case: Case, rates: Rates) -> Refusal | None:
@@ -205,7 +205,7 @@ def drift_words(case: Case) -> str:
     ):
         return ""
     a, b = case.sides
-    m_r, _, m_n, _ = rates.given
+    m_r, _, m_n, _ = rates.values
     j = float(a.shares[1]), float(b.shares[1])
     corrected = [corrected_value(float(np.clip(x, 0, 1)), m_r, m_n) for x in j]
     found = drift_that_changes(

@@ -13,7 +13,7 @@ import numpy as np
 from analytics.estimation.confusion import audit_counts
 from analytics.estimation.estimators import Floats
 from analytics.frames import CampaignArrays, Ints
-from analytics.services.analyses.request import AnalysisRefused, Wanted
+from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from judging.models import Campaign
 from sampling.measures.families import grade_gains, run_weights, weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
@@ -85,7 +85,7 @@ class Case:
         return {"difference": a - b, "run": a, "against": b}[of]
 
 
-def case(campaign: Campaign, arrays: CampaignArrays, wanted: Wanted) -> Case:
+def case(campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject) -> Case:
     """Return the pair of runs as the formulas take it, or raise `AnalysisRefused`."""
     measure = parse_measure(wanted.measure)
     if not measure.kind.is_sum:
@@ -116,7 +116,7 @@ def case(campaign: Campaign, arrays: CampaignArrays, wanted: Wanted) -> Case:
             _side(arrays, parsed.name, wanted.against, votes, probability, topic),
         ),
         counts=_counts(arrays, joined, votes),
-        unweighted=_unweighted(arrays, joined),
+        unweighted=_unweighted_counts(arrays, joined),
         votes=votes,
         draw_probability=probability,
         audited=arrays.audited,
@@ -194,7 +194,7 @@ def _counts(arrays: CampaignArrays, joined: Ints, votes: Floats) -> Floats:
     return np.asarray(counts + size[:, None] * shares)
 
 
-def _unweighted(arrays: CampaignArrays, joined: Ints) -> Floats:
+def _unweighted_counts(arrays: CampaignArrays, joined: Ints) -> Floats:
     n_grades = int(joined.max()) + 1
     counts = np.zeros((n_grades, n_grades))
     np.add.at(counts, (joined[arrays.check_true], joined[arrays.check_given]), 1.0)

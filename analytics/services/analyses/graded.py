@@ -16,7 +16,7 @@ from analytics.papers.graded import (
 )
 from analytics.papers.intervals import Interval, dirichlet_interval
 from analytics.services.analyses.context import Case, Side
-from analytics.services.analyses.request import Line, filled, refused, sentences
+from analytics.services.analyses.request import Line, fill_line, refuse_line, sentences
 
 EQ18 = "Goldberg et al. (2017), Eq 17 and 18"
 VARIANCE = f"{EQ18}, with the variance that the paper lacks"
@@ -46,10 +46,10 @@ def graded_lines(case: Case) -> Iterator[Line]:
                 note="Biased unless every judged item had the same chance to be audited",
             ),
         )
-        yield _bootstrapped(case, of)
+        yield _bootstrap(case, of)
         if not shared:
             yield _dirichlet(case, of, case.sides[of == "against"])
-        yield _calibrated(case, of)
+        yield _calibrate(case, of)
 
 
 def _labels(case: Case, of: str) -> SystemLabels:
@@ -63,16 +63,16 @@ def _inverse(case: Case, of: str, counts: Floats, line: Line) -> Line:
     gold = counts.sum(axis=1)
     rows = np.divide(counts, gold[:, None], out=np.zeros_like(counts), where=gold[:, None] > 0)
     if (gold <= 0).any():
-        return refused(line, Refusal(f"no gold label of true grade {int(np.argmin(gold))}", 10))
+        return refuse_line(line, Refusal(f"no gold label of true grade {int(np.argmin(gold))}", 10))
     found = corrected_system(
         _labels(case, of), matrices=rows[None], gold_per_grade=gold[None], gains=case.gains
     )
     if isinstance(found, Estimate) and of != "difference":
-        line = replace(line, note=sentences(line.note, _implied(case, of, rows)))
-    return filled(line, found)
+        line = replace(line, note=sentences(line.note, _implied_shares(case, of, rows)))
+    return fill_line(line, found)
 
 
-def _implied(case: Case, of: str, matrix: Floats) -> str:
+def _implied_shares(case: Case, of: str, matrix: Floats) -> str:
     """Return the grades' shares that Eq 17 implies, if one of them cannot be."""
     shares = grade_shares(case.sides[of == "against"].shares, matrix)
     if (shares >= 0).all():
@@ -81,7 +81,7 @@ def _implied(case: Case, of: str, matrix: Floats) -> str:
     return f"Impossible: it implies shares of {listed}"
 
 
-def _bootstrapped(case: Case, of: str) -> Line:
+def _bootstrap(case: Case, of: str) -> Line:
     line = Line(
         of,
         "Bootstrap over topics that draws the audit anew",
@@ -95,7 +95,7 @@ def _bootstrapped(case: Case, of: str) -> Line:
         rng=np.random.default_rng(SEED),
     )
     if not isinstance(found, Bootstrap):
-        return refused(line, found)
+        return refuse_line(line, found)
     return replace(line, value=found.value, low=found.low, high=found.high)
 
 
@@ -107,7 +107,7 @@ def _dirichlet(case: Case, of: str, side: Side) -> Line:
         case.counts, side.shares * _worth(case, side), case.gains, rng=np.random.default_rng(SEED)
     )
     if not isinstance(found, Interval):
-        return refused(line, found)
+        return refuse_line(line, found)
     note = "" if found.accepted > 0.5 else f"Only {found.accepted:.0%} of the draws give possible shares"
     return replace(line, low=side.total * found.low, high=side.total * found.high, note=note)
 
@@ -119,7 +119,7 @@ def _worth(case: Case, side: Side) -> float:
     return min(side.effective, binomial / spread) if spread > 0 else side.effective
 
 
-def _calibrated(case: Case, of: str) -> Line:
+def _calibrate(case: Case, of: str) -> Line:
     """Return the labels' shares times the audited mean gain of each label, for this target's own shares."""
     line = Line(
         of,
@@ -129,7 +129,7 @@ def _calibrated(case: Case, of: str) -> Line:
     )
     members = np.flatnonzero(case.audited)
     if members.size == 0:
-        return refused(line, "no audit is complete yet")
+        return refuse_line(line, "no audit is complete yet")
     votes, pi = case.votes[members], case.audit_probability[members]
     gain, weight = case.gains[case.gold[members]], votes / pi[:, None]
     size = weight.sum(axis=0) ** 2 / np.maximum((weight**2).sum(axis=0), 1e-300)
@@ -137,7 +137,9 @@ def _calibrated(case: Case, of: str) -> Line:
     shares = values.mean(axis=0)
     short = np.flatnonzero((np.abs(shares) > 0) & (size < FEWEST_OF_A_LABEL))
     if short.size:
-        return refused(line, Refusal(f"too few audited items with label {int(short[0])}", FEWEST_OF_A_LABEL))
+        return refuse_line(
+            line, Refusal(f"too few audited items with label {int(short[0])}", FEWEST_OF_A_LABEL)
+        )
     total = np.maximum(weight.sum(axis=0), 1e-300)
     mean = weight.T @ gain / total
     within = np.array([w @ (gain - m) ** 2 for w, m in zip(weight.T, mean, strict=True)]) / total
@@ -146,4 +148,4 @@ def _calibrated(case: Case, of: str) -> Line:
     found = estimate(
         float(shares @ mean), topics + gold, degrees_of_freedom=case.n_topics - 1, n=members.size, sources=()
     )
-    return filled(line, found)
+    return fill_line(line, found)

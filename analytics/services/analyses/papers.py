@@ -14,7 +14,7 @@ from analytics.papers.assumption import AuditedLabels, assumption_result, assump
 from analytics.services.analyses.binary import binary_lines, drift_words
 from analytics.services.analyses.context import Case, case
 from analytics.services.analyses.graded import SEED, graded_lines
-from analytics.services.analyses.request import Line, Wanted, refused, sentences
+from analytics.services.analyses.request import AnalysisSubject, Line, refuse_line, sentences
 from analytics.services.analyses.unaudited import range_lines
 from analytics.services.assumptions import what_forbids
 from analytics.services.recomputation import Progress, latest_computation
@@ -26,14 +26,14 @@ NO_AUDIT = (
 
 
 def papers(
-    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+    campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Return the lines of the difference and of both runs, and what they rest on."""
     found = case(campaign, arrays, wanted)
     progress(2, 3, "the papers' methods")
     methods = [*binary_lines(found), *graded_lines(found)]
     if not found.has_audit:
-        methods = [*range_lines(found), *(refused(line, NO_AUDIT) for line in methods)]
+        methods = [*range_lines(found), *(refuse_line(line, NO_AUDIT) for line in methods)]
     lines = [*stored_lines(campaign, wanted), *methods]
     return {
         "lines": [asdict(line) for line in lines],
@@ -84,7 +84,7 @@ def under_conditions(result: dict[str, Any], answers: JudgingConditions | None) 
     return {**result, "lines": lines}
 
 
-def stored_lines(campaign: Campaign, wanted: Wanted) -> Iterator[Line]:
+def stored_lines(campaign: Campaign, wanted: AnalysisSubject) -> Iterator[Line]:
     """Yield what the newest computation stored of the pair and of its runs."""
     computation = latest_computation(campaign=campaign)
     if computation is None:
@@ -100,12 +100,12 @@ def stored_lines(campaign: Campaign, wanted: Wanted) -> Iterator[Line]:
             kind = "exact" if method.is_exact else "interval"
             line = Line(of, method.label, method.credit, kind=kind, note=method.help)
             if (*pair, method.key) in by_runs:
-                yield _stored(line, by_runs[*pair, method.key], 1)
+                yield _stored_line(line, by_runs[*pair, method.key], 1)
             elif (*pair[::-1], method.key) in by_runs:
-                yield _stored(line, by_runs[*pair[::-1], method.key], -1)
+                yield _stored_line(line, by_runs[*pair[::-1], method.key], -1)
 
 
-def _stored(line: Line, estimate: Estimate, sign: int) -> Line:
+def _stored_line(line: Line, estimate: Estimate, sign: int) -> Line:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return replace(line, refusal=estimate.refusal)
     ends = (estimate.low, estimate.high) if sign > 0 else (-estimate.high, -estimate.low)

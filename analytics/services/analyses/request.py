@@ -12,7 +12,7 @@ class AnalysisRefused(Refused):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AnalysisSubject:
     """Which analysis, of which measure, and for "papers" of which two runs."""
 
     what: str
@@ -51,7 +51,7 @@ def sentences(*parts: str) -> str:
     return ". ".join(part[:1].upper() + part[1:] for part in parts if part)
 
 
-def refused(line: Line, refusal: Refusal | str) -> Line:
+def refuse_line(line: Line, refusal: Refusal | str) -> Line:
     """Return the line with a reason in place of numbers."""
     if isinstance(refusal, str):
         reason = refusal
@@ -65,9 +65,9 @@ def refused(line: Line, refusal: Refusal | str) -> Line:
     return replace(line, value=None, low=None, high=None, p_value=None, refusal=reason)
 
 
-def filled(line: Line, found: Estimate | Refusal, p_value: float | None = None) -> Line:
+def fill_line(line: Line, found: Estimate | Refusal, p_value: float | None = None) -> Line:
     """Return the line with the numbers of an estimate, or its refusal."""
     if isinstance(found, Refusal):
-        return refused(line, found)
+        return refuse_line(line, found)
     note = sentences(line.note, found.warning)
     return replace(line, value=found.value, low=found.low, high=found.high, p_value=p_value, note=note)

@@ -13,7 +13,7 @@ from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, REPORTED, Method, ranked_methods
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.analyses.agreement import tiers_of
-from analytics.services.analyses.request import AnalysisRefused, Wanted
+from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.analyses.variants import (
     NOT_ESTIMABLE,
     Numbers,
@@ -50,13 +50,13 @@ class Variant:
 
 
 def sensitivity(
-    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+    campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Return the reported numbers and those of every variant, and which verdicts change."""
     if len(arrays.runs) < 2:
         raise AnalysisRefused("there is one run only: no verdict could change")
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
-    base, method = _reported(basis, wanted.measure)
+    base, method = _reported_numbers(basis, wanted.measure)
     pair = _pair(base)
     variants = list(_variants(basis, wanted.measure, method))
     names = [run.run_id for run in arrays.runs]
@@ -64,7 +64,7 @@ def sensitivity(
     for step, variant in enumerate(variants, start=1):
         progress(step, len(variants) + 1, variant.label)
         told.append(_as_json(variant, variant.make(), base, pair, names))
-    shown = _best(base)[:SHOWN_RUNS]
+    shown = _best_runs(base)[:SHOWN_RUNS]
     return {
         "method": method.key,
         "runs": [names[run] for run in shown],
@@ -79,7 +79,7 @@ def sensitivity(
     }
 
 
-def _reported(basis: Basis, measure: str) -> tuple[Numbers, Method]:
+def _reported_numbers(basis: Basis, measure: str) -> tuple[Numbers, Method]:
     """Return the numbers to report, or those of the next ranked method while there are none."""
     for method in ranked_methods():
         found = numbers(basis, measure, method)
@@ -119,7 +119,7 @@ def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
 
 def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
     arrays = basis.arrays
-    for name, joined in _joined(arrays).items():
+    for name, joined in _grades_by_rule(arrays).items():
         if isinstance(joined, Refusal):
             yield Variant("rule", f"{name}, naive", NAIVE, _refusing(basis, joined))
             continue
@@ -147,7 +147,7 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
         )
 
 
-def _joined(arrays: CampaignArrays) -> dict[str, Ints | Refusal]:
+def _grades_by_rule(arrays: CampaignArrays) -> dict[str, Ints | Refusal]:
     """Return by rule the joined grade of every judged item."""
     labels = rules.Labels(
         arrays.label_item,
@@ -177,7 +177,7 @@ def _times(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
             "drift",
             f"{name} half of judgments",
             method,
-            lambda kept=kept: _again(basis, with_labels(basis.arrays, kept), measure, method),  # type: ignore[misc]
+            lambda kept=kept: _recompute(basis, with_labels(basis.arrays, kept), measure, method),  # type: ignore[misc]
             "of each topic, by when they were given",
         )
 
@@ -192,12 +192,12 @@ def _leaving_out(basis: Basis, measure: str, method: Method) -> Iterator[Variant
             "assessor",
             f"without {pseudonym(key, assessor.pk)}",
             method,
-            lambda place=place: _again(basis, without_assessor(arrays, place), measure, method),  # type: ignore[misc]
+            lambda place=place: _recompute(basis, without_assessor(arrays, place), measure, method),  # type: ignore[misc]
             f"{int(count[place]):,} labels, {assessor.tier} tier",
         )
 
 
-def _again(basis: Basis, arrays: CampaignArrays, measure: str, method: Method) -> Numbers:
+def _recompute(basis: Basis, arrays: CampaignArrays, measure: str, method: Method) -> Numbers:
     """Return the numbers that would be there, had only these labels been given: predictions too are made anew."""
     if arrays.judged.size == 0:
         return _refusing(basis, Refusal("nobody else has judged"))()
@@ -228,7 +228,7 @@ def _as_json(
         "n_lost": lost,
         "n_gained": changed.size - reversed_ones - lost,
         "changes": [_change(place, before, after, names) for place in changed[:SHOWN_CHANGES].tolist()],
-        **_values(found, pair, _best(base)[:SHOWN_RUNS]),
+        **_values(found, pair, _best_runs(base)[:SHOWN_RUNS]),
     }
 
 
@@ -259,7 +259,7 @@ def _number(column: Floats, place: int) -> float | None:
     return None if np.isnan(number) else number
 
 
-def _best(base: Numbers) -> list[int]:
+def _best_runs(base: Numbers) -> list[int]:
     """Return the runs that have a value, the best first."""
     value = base.value[: base.n_runs]
     order = np.argsort(-np.nan_to_num(value, nan=-np.inf), kind="stable")
@@ -268,7 +268,7 @@ def _best(base: Numbers) -> list[int]:
 
 def _pair(base: Numbers) -> int | None:
     """Return the pair of the two best runs, by its place among the pairs."""
-    best = _best(base)[:2]
+    best = _best_runs(base)[:2]
     if len(best) < 2:
         return None
     a, b = sorted(best)

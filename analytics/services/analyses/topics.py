@@ -21,7 +21,7 @@ from analytics.estimation.naive import from_grades
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import NAIVE, REPORTED
-from analytics.services.analyses.request import AnalysisRefused, Wanted
+from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis, linear_targets
 from analytics.services.predictions import Predictions
@@ -34,7 +34,7 @@ MOST_TOPICS = 2000
 
 
 def topics(
-    campaign: Campaign, arrays: CampaignArrays, wanted: Wanted, progress: Progress = lambda *_: None
+    campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Return for every topic the difference of two runs and the mean of all runs, corrected (else as judged)."""
     kind = parse_measure(wanted.measure).kind
@@ -137,13 +137,13 @@ def _by_topic(
     if not isinstance(audit, AuditSample):
         found = from_grades(evidence, judged, targets.utility, prior, totals)
         # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
-        return _instead(found, totals + judged.totals(targets.utility - prior))
+        return _with_values(found, totals + judged.totals(targets.utility - prior))
     found = from_audit(audit, judged, targets.gains, prior, totals).estimates
     surprise = _meaning(audit, targets.gains) - prior[audit.member]
-    return _instead(found, totals + judged.over(audit.member).totals(surprise))
+    return _with_values(found, totals + judged.over(audit.member).totals(surprise))
 
 
-def _instead(found: Estimates, value: Floats) -> Estimates:
+def _with_values(found: Estimates, value: Floats) -> Estimates:
     """Return the estimates with other values where there is no interval."""
     refused = np.isin(np.arange(value.size), list(found.refusals))
     return replace(found, value=np.where(refused, value, found.value))
@@ -164,7 +164,7 @@ def _part(found: Estimates, place: int) -> dict[str, Any]:
     """Return a topic's number, without ends where there is no interval."""
     refusal = found.refusals.get(place)
     # What rounding leaves of 0 is 0 everywhere: else a topic in which nothing differs has an interval beside its value.
-    value, low, high = (_settled(numbers[place]) for numbers in (found.value, found.low, found.high))
+    value, low, high = (_without_rounding(numbers[place]) for numbers in (found.value, found.low, found.high))
     return {
         "value": value,
         "low": None if refusal else low,
@@ -174,7 +174,7 @@ def _part(found: Estimates, place: int) -> dict[str, Any]:
     }
 
 
-def _settled(number: float) -> float:
+def _without_rounding(number: float) -> float:
     return float(number) if abs(number) > 1e-12 else 0.0
 
 

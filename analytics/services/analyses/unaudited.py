@@ -8,7 +8,7 @@ from analytics.papers.inverse import label_scores
 from analytics.papers.refusals import separation_refusal
 from analytics.papers.sensitivity import cautious_residual_variance, sensitivity_range
 from analytics.services.analyses.context import Case
-from analytics.services.analyses.request import Line, refused
+from analytics.services.analyses.request import Line, refuse_line
 
 NAME = "Between the grades as given and the matrix inverse"
 SOURCE = "a sensitivity range, not an interval"
@@ -22,7 +22,7 @@ def range_lines(case: Case) -> Iterator[Line]:
         line = Line(of, NAME, SOURCE, kind="range")
         weighed = over_frame[over_frame != 0]
         if weighed.size == 0:
-            yield refused(line, "the two runs are the same inside the cutoff")
+            yield refuse_line(line, "the two runs are the same inside the cutoff")
             continue
         shares = case.values(of).mean(axis=0)
         raw = float(shares @ case.gains)
@@ -36,7 +36,7 @@ def range_lines(case: Case) -> Iterator[Line]:
             half_width=None if isinstance(inverse, Refusal) or raw != inverse or raw else 0.05,
         )
         if isinstance(found, Refusal):
-            yield refused(line, found)
+            yield refuse_line(line, found)
             continue
         note = (
             f"One end takes for granted that {found.raw_assumes}; the other that {found.inverse_assumes}. "

@@ -41,7 +41,7 @@ class Numbers:
 def numbers(basis: Basis, measure: str, method: Method) -> Numbers:
     """Return the numbers of a measure by a method."""
     targets = targets_of(basis, parse_measure(measure))
-    return _told(_columns(targets, method, method.answer(basis.evidence, targets).these_topics))
+    return _numbers_of(_columns(targets, method, method.answer(basis.evidence, targets).these_topics))
 
 
 def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
@@ -66,7 +66,7 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
             prior=targets.prediction[arrays.judged[members]],
             prior_total=targets.prior_total,
         )
-    return _told(_columns(targets, NAIVE, made))
+    return _numbers_of(_columns(targets, NAIVE, made))
 
 
 def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColumns:
@@ -76,7 +76,7 @@ def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColum
     return columns(measure.name, method.key, targets.pairs, made, settled=targets.settled, tested=tested)
 
 
-def _told(table: EstimateColumns) -> Numbers:
+def _numbers_of(table: EstimateColumns) -> Numbers:
     of_pair = table.run_b >= 0
     value = table.numbers["value"]
     p = table.numbers.get("p_value", np.full(value.size, np.nan))[of_pair]

@@ -53,7 +53,7 @@ class AuditsView(APIView):
         campaign = campaign_of(campaign_id)
         sent = AuditRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        job = queue_audit(campaign=campaign, user=user_of(request), **sent.asked())
+        job = queue_audit(campaign=campaign, user=user_of(request), **sent.audit_arguments())
         if job is None:
             raise AuditRunning("wait until it is done")
         return job_response(job, campaign, status=202)

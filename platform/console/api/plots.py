@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from analytics.charts import Chart
 from analytics.models import Computation
-from analytics.services.analyses import Wanted, find
+from analytics.services.analyses import AnalysisSubject, find
 from analytics.services.plot_data import pair_forest, pair_matrix, rank_picture, run_forest
 from analytics.services.recomputation import latest_computation
 from console.api.common import MeasureRequest, PairRequest, query_of
@@ -73,7 +73,7 @@ def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -
     def draw(
         row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool
     ) -> Chart | None:
-        wanted = Wanted(what, measure, run.run_id if run else "", against.run_id if against else "")
+        wanted = AnalysisSubject(what, measure, run.run_id if run else "", against.run_id if against else "")
         made = find(campaign=row, wanted=wanted).result
         return picture(made, is_whole) if made else None
 

@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, histogram
-from analytics.services.analyses import Wanted, ask, find
+from analytics.services.analyses import AnalysisSubject, ask, find
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, answer_questions, newest_answers, what_forbids
 from analytics.services.recomputation import measures_of
@@ -125,7 +125,7 @@ def _analysis_request(given: Mapping[str, str], row: Campaign, what: str) -> Ana
     )
 
 
-def _groups(lines: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
+def _groups(lines: list[dict[str, Any]], wanted: AnalysisSubject) -> list[dict[str, Any]]:
     """Return the lines by what they are about: the difference, then each run."""
     names = {
         "difference": f"{wanted.run} minus {wanted.against}",
@@ -173,7 +173,7 @@ def _kappa_plot(pair: dict[str, Any]) -> Chart | None:
     )
 
 
-def _page_of(row: Campaign, wanted: Wanted) -> str:
+def _page_of(row: Campaign, wanted: AnalysisSubject) -> str:
     given = {"measure": wanted.measure, "run": wanted.run, "against": wanted.against}
     query = urlencode({name: value for name, value in given.items() if value})
     return f"{reverse(PAGES[wanted.what], args=[row.pk])}?{query}"

@@ -13,10 +13,18 @@ from django.views.decorators.http import require_GET
 from analytics.charts import Chart, difference_matrix
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
-from analytics.services.verdicts import SURE, Adjusted, adjusted_p_values, turned
+from analytics.services.verdicts import SURE, AdjustedPValues, adjusted_p_values, reverse_difference
 from console.researcher.plots import plot_answer
 from console.researcher.results import said_of
-from console.researcher.results_page import TOPS, Asked, Run, asked, page_of, runs_in_order, top_of
+from console.researcher.results_page import (
+    TOPS,
+    ResultsRequest,
+    Run,
+    page_of,
+    results_request,
+    runs_in_order,
+    top_of,
+)
 from judging.services.access import researchers_only
 
 PAIRS_PER_PAGE = 50
@@ -54,7 +62,7 @@ class Row:
 @researchers_only
 def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every pair of the best runs, or of those that were chosen; Holm's p is over all pairs of the campaign."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     order = runs_in_order(found.computation, found.measure)
     chosen, top, tops = _selected_runs(request, order)
     adjusted = adjusted_p_values(found.computation, found.measure)
@@ -96,7 +104,7 @@ def _selected_runs(request: HttpRequest, order: list[Run]) -> tuple[list[Run], i
 
 
 def _rows(
-    computation: Computation | None, measure: str, runs: list[Run], adjusted: Adjusted
+    computation: Computation | None, measure: str, runs: list[Run], adjusted: AdjustedPValues
 ) -> Iterator[Row]:
     """Yield the pairs of these runs in their order; others are not read."""
     if computation is None or len(runs) < 2:
@@ -148,7 +156,7 @@ def _matrix(runs: list[Run], rows: list[Row], measure: str) -> Chart | None:
 
 
 def _sentence_context(
-    request: HttpRequest, found: Asked, runs: list[Run], rows: list[Row], adjusted: Adjusted
+    request: HttpRequest, found: ResultsRequest, runs: list[Run], rows: list[Row], adjusted: AdjustedPValues
 ) -> dict[str, Any]:
     """Return the pair whose sentence is shown: the one that is asked for, else the two best."""
     if found.computation is None:
@@ -172,4 +180,4 @@ def _stored_difference(computation: Computation, measure: str, first: int, secon
         measure=measure, method=REPORTED.key, run__in=(first, second), run_b__in=(first, second)
     )
     row = found.select_related("run", "run_b").first()
-    return row if row is None or row.run_id == first else turned(row)
+    return row if row is None or row.run_id == first else reverse_difference(row)

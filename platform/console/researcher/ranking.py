@@ -11,7 +11,7 @@ from analytics.charts import Chart, rank_matrix
 from analytics.methods import REPORTED, ranked_methods
 from analytics.services.ranking import Ranking, ranking_of
 from console.researcher.plots import plot_answer
-from console.researcher.results_page import asked, top_of
+from console.researcher.results_page import results_request, top_of
 from judging.services.access import researchers_only
 
 
@@ -19,7 +19,7 @@ from judging.services.access import researchers_only
 @researchers_only
 def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which rank every run may have, and how far the order is from the true one."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     ranked = {method.key: method for method in ranked_methods()}
     method = ranked.get(request.GET.get("method", REPORTED.key))
     if method is None:

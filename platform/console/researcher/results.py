@@ -15,7 +15,7 @@ from analytics.models import Computation, Estimate
 from analytics.services import exports
 from analytics.services.plot_data import forest_of_runs, pair_forest
 from analytics.services.verdicts import (
-    Adjusted,
+    AdjustedPValues,
     adjusted_p_values,
     estimates_of,
     pair_estimates,
@@ -30,7 +30,14 @@ from console.researcher.prose import (
     methods_words,
     variance_words,
 )
-from console.researcher.results_page import Asked, Run, asked, page_of, runs_in_order, top_of
+from console.researcher.results_page import (
+    ResultsRequest,
+    Run,
+    page_of,
+    results_request,
+    runs_in_order,
+    top_of,
+)
 from judging.models import Campaign
 from judging.models import Run as RunRow
 from judging.services.access import researchers_only
@@ -67,7 +74,7 @@ def _newest_computations(campaigns: list[uuid.UUID]) -> dict[uuid.UUID, Computat
 @researchers_only
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every run by every method: forest plot of the best, the table page by page. Pairs have a page of their own."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     order = runs_in_order(found.computation, found.measure)
     top, tops = top_of(request, len(order))
     if "plot" in request.GET:
@@ -101,7 +108,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "console/researcher/campaign_results.html", context)
 
 
-def _forest(found: Asked, runs: list[Run]) -> Chart | None:
+def _forest(found: ResultsRequest, runs: list[Run]) -> Chart | None:
     keys = [run.key for run in runs]
     return forest_of_runs(
         estimates_of(found.computation, found.measure, run_b__isnull=True, run__in=keys), found.measure
@@ -126,7 +133,7 @@ def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
 @researchers_only
 def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """One pair of runs: the difference by every method, its interval, p, and the verdict in words."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     row, computation, measure = found.campaign, found.computation, found.measure
     all_runs = list(row.collection.runs.all())
     named = {run.run_id: run for run in all_runs}
@@ -163,7 +170,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 def said_of(
-    found: Asked, corrected: Estimate | None, run_a: RunRow, run_b: RunRow, adjusted: Adjusted
+    found: ResultsRequest, corrected: Estimate | None, run_a: RunRow, run_b: RunRow, adjusted: AdjustedPValues
 ) -> dict[str, Any]:
     """Return the verdict and what a methods section can quote; empty where there is no number."""
     said = verdict(corrected, found.measure, run_a, run_b, adjusted)
@@ -181,7 +188,7 @@ def said_of(
 @researchers_only
 def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
     """The forest plot as SVG or PNG, or its numbers as CSV, under an address that ends in what it is."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     order = runs_in_order(found.computation, found.measure)
     top, _ = top_of(request, len(order))
     given = request.GET.copy()

@@ -19,7 +19,7 @@ TOPS = (10, 20, 40)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ResultsRequest:
     """A drawn campaign, its newest computation, and the measure that is asked for."""
 
     campaign: Campaign
@@ -47,7 +47,7 @@ class Run:
     value: float | None
 
 
-def asked(request: HttpRequest, campaign_id: uuid.UUID) -> Asked:
+def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequest:
     """Return what is asked; a campaign that was not drawn, or another measure than it has, is absent."""
     row = get_object_or_404(
         Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
@@ -56,7 +56,7 @@ def asked(request: HttpRequest, campaign_id: uuid.UUID) -> Asked:
     measure = request.GET.get("measure", measures[0])
     if measure not in measures:
         raise Http404
-    return Asked(row, latest_computation(campaign=row), measure, measures)
+    return ResultsRequest(row, latest_computation(campaign=row), measure, measures)
 
 
 def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:

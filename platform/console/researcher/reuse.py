@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
-from analytics.services.top_up import Found, design_of, lacking_for
+from analytics.services.top_up import TopUpAnswer, design_of, lacking_for
 from console.api.serializers.analyses import ReuseDraw, ReuseRequest
 from console.campaigns import drawn_campaign
 from console.manager.design import what_stops
@@ -97,7 +97,7 @@ def verdict(asked: Asked, said: Answer) -> str:
     return f"Yes, {what}, once its {said.n_drawn:,} drawn items are judged ({said.n_judged:,} are): {sure}."
 
 
-def _reuse_numbers(said: Answer, wanted: float | None, found: Found) -> dict[str, Any]:
+def _reuse_numbers(said: Answer, wanted: float | None, found: TopUpAnswer) -> dict[str, Any]:
     """Return the numbers to read."""
     made = found.lacking
     now = said.half_width_now if said.half_width_now != said.half_width else None

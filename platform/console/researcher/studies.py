@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, ForestRow, forest, topic_differences
 from analytics.methods import REPORTED, method_of
-from analytics.services.analyses import Wanted, find
+from analytics.services.analyses import AnalysisSubject, find
 from console.researcher.plots import plot_answer
-from console.researcher.results_page import Asked, asked, page_of, runs_in_order
+from console.researcher.results_page import ResultsRequest, page_of, results_request, runs_in_order
 from judging.services.access import researchers_only
 from sampling.measures.registry import parse_measure
 
@@ -27,7 +27,7 @@ VARIANTS_PLOTTED = 60
 @researchers_only
 def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How two runs differ in every topic, and which topics are hard for all runs."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     runs = list(found.campaign.collection.runs.values_list("run_id", flat=True))
     run, against = _pair(request, found, runs)
     context: dict[str, Any] = {
@@ -40,7 +40,7 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     }
     if not run or not context["kind"].is_sum:
         return render(request, "console/researcher/topics.html", context)
-    wanted = Wanted("topics", found.measure, run, against)
+    wanted = AnalysisSubject("topics", found.measure, run, against)
     known = find(campaign=found.campaign, wanted=wanted)
     made = known.result
     rows = _sort_rows(made["topics"], request.GET.get("sort", "")) if made else []
@@ -79,7 +79,7 @@ def _captions(made: dict[str, Any], n_plotted: int) -> dict[str, str]:
     }
 
 
-def _pair(request: HttpRequest, found: Asked, runs: list[str]) -> tuple[str, str]:
+def _pair(request: HttpRequest, found: ResultsRequest, runs: list[str]) -> tuple[str, str]:
     """Return the two runs that are asked for, else the pair that was drawn for, else the two best."""
     given = request.GET.get("run", ""), request.GET.get("against", "")
     if given[0] in runs and given[1] in runs and given[0] != given[1]:
@@ -141,8 +141,8 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
 @researchers_only
 def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which verdicts would be others, were the evidence another: tiers, rules, halves, without each assessor."""
-    found = asked(request, campaign_id)
-    wanted = Wanted("sensitivity", found.measure)
+    found = results_request(request, campaign_id)
+    wanted = AnalysisSubject("sensitivity", found.measure)
     known = find(campaign=found.campaign, wanted=wanted)
     made = known.result
     if "plot" in request.GET:

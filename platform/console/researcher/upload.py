@@ -15,7 +15,7 @@ from analytics.models import Estimate
 from analytics.services.run_upload import KIND, find_estimates, queue_upload
 from analytics.services.verdicts import reported_of
 from console.researcher.prose import methods_words
-from console.researcher.results_page import Asked, asked
+from console.researcher.results_page import ResultsRequest, results_request
 from judging.models import Run
 from judging.services.access import researchers_only
 from judging.services.errors import Refused
@@ -57,7 +57,7 @@ class RunUploadForm(forms.Form):
 @researchers_only
 def upload(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """The form, and what came of an upload (`?job=`). A POST keeps the file and queues its import and estimate."""
-    found = asked(request, campaign_id)
+    found = results_request(request, campaign_id)
     row = found.campaign
     runs = list(row.collection.runs.values_list("run_id", flat=True))
     form = RunUploadForm(request.POST or None, request.FILES or None, runs=runs)
@@ -87,7 +87,7 @@ def _own_uploads(request: HttpRequest, campaign: uuid.UUID) -> list[Job]:
     return list(jobs.order_by("-created_at")[:MOST_SHOWN])
 
 
-def _came_of(request: HttpRequest, found: Asked) -> dict[str, Any]:
+def _came_of(request: HttpRequest, found: ResultsRequest) -> dict[str, Any]:
     """Return what is known of the run of one upload, in the measure that is asked for."""
     try:
         key = uuid.UUID(request.GET.get("job", ""))
@@ -116,7 +116,7 @@ def _came_of(request: HttpRequest, found: Asked) -> dict[str, Any]:
     }
 
 
-def _quotation(found: Asked, corrected: Estimate | None, verdict: str) -> str:
+def _quotation(found: ResultsRequest, corrected: Estimate | None, verdict: str) -> str:
     if corrected is None or corrected.value is None or found.computation is None or not verdict:
         return ""
     if corrected.computation_id != found.computation.pk:

@@ -24,7 +24,7 @@ from small_campaign import (
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import JudgingConditions
-from analytics.services.analyses import AnalysisRefused, Wanted, ask
+from analytics.services.analyses import AnalysisRefused, AnalysisSubject, ask
 from analytics.services.assumptions import answer_questions, what_forbids
 from touchstone.authentication import make_token
 from touchstone.models import User
@@ -97,7 +97,7 @@ def test_with_everything_audited_calibration_gives_the_pools_mean_of_each_label(
 
 
 def test_four_grades_have_eq_18_and_refuse_the_binary_forms_by_name(audited):
-    result = made(audited, Wanted("papers", "DCG@10", "run0", "run2"))
+    result = made(audited, AnalysisSubject("papers", "DCG@10", "run0", "run2"))
     counts = np.zeros((4, 4))
     for pair in pairs():
         counts[true_grade(*pair), given_grade(*pair)] += 1
@@ -125,7 +125,7 @@ def test_every_line_is_a_number_or_a_reason_and_the_stored_ones_are_the_newest(a
             line["value"] is None and line["low"] is None and line["p_value"] is None
         )
     assert json.dumps(result, allow_nan=False)
-    turned = made(audited, Wanted("papers", "P@10", "run2", "run0"))
+    turned = made(audited, AnalysisSubject("papers", "P@10", "run2", "run0"))
     for name, line in lines(result).items():
         if line["value"] is not None and "Bootstrap" not in name:
             assert lines(turned)[name]["value"] == pytest.approx(-line["value"], abs=1e-9)
@@ -167,8 +167,8 @@ def test_with_gold_checks_alone_the_range_has_both_ends(tmp_path):
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (Wanted("papers", "nDCG@10", "run0", "run2"), "is a ratio"),
-        (Wanted("papers", "P@10", "run0", "nobody"), "no run 'nobody'"),
+        (AnalysisSubject("papers", "nDCG@10", "run0", "run2"), "is a ratio"),
+        (AnalysisSubject("papers", "P@10", "run0", "nobody"), "no run 'nobody'"),
     ],
 )
 def test_what_cannot_be_analysed_is_refused_by_name(audited, wanted, words):

@@ -17,7 +17,7 @@ from small_campaign import (
 )
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
-from analytics.services.analyses import Wanted, ask, find
+from analytics.services.analyses import AnalysisSubject, ask, find
 from analytics.services.recomputation import recompute
 from sampling.services.auditing import audit
 from touchstone import jobs
@@ -89,7 +89,7 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
 
 
 def test_a_refused_analysis_and_a_cancelled_one_say_so_and_can_be_asked_again(judged):
-    wanted = Wanted("papers", "nDCG@10", "run0", "run2")
+    wanted = AnalysisSubject("papers", "nDCG@10", "run0", "run2")
     job = run_job(ask(campaign=judged, wanted=wanted, user=None))
     assert job.state == "failed"
     assert "is a ratio" in find(campaign=judged, wanted=wanted).failed.error

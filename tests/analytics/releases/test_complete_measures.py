@@ -12,7 +12,7 @@ from small_release import made_once, unpacked
 from analytics.estimation.estimators import Estimate, Refusal
 from analytics.releases.evaluating import evaluate
 from analytics.releases.reading import open_release
-from analytics.releases.sampled import Sampled
+from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import read_facts
 from sampling.measures.scoring import index_qrels, measure_on_scale
 
@@ -27,7 +27,7 @@ def planted(monkeypatch):
 
 def of_release(folder, ranking, name="RR@10"):
     about = json.loads((folder / "estimates.json").read_text())
-    sampled = Sampled.of(read_facts(folder, about, with_runs=False), about["seed"])
+    sampled = SampledRelease.of(read_facts(folder, about, with_runs=False), about["seed"])
     with open_release(folder) as opened:
         judged = index_qrels(opened.qrels())
     measure = measure_on_scale(name, GAINS, 1)

@@ -17,7 +17,7 @@ from small_release import made_once, unpacked
 
 from analytics.estimation.estimators import Estimate, Refusal
 from analytics.releases.evaluating import evaluate
-from analytics.releases.sampled import Sampled
+from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import read_facts
 from judging.trec import QrelRecord
 from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale
@@ -39,7 +39,7 @@ def sampled(release):
 
 def sampled_of(folder):
     about = json.loads((folder / "estimates.json").read_text())
-    return Sampled.of(read_facts(folder, about, with_runs=False), about["seed"]), about["measures"]
+    return SampledRelease.of(read_facts(folder, about, with_runs=False), about["seed"]), about["measures"]
 
 
 def grades_of(folder):

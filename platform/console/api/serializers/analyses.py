@@ -5,14 +5,14 @@ from typing import Any
 from django.urls import reverse
 from rest_framework import serializers
 
-from analytics.services.analyses import ANALYSES, Wanted, analysis_of
+from analytics.services.analyses import ANALYSES, AnalysisSubject, analysis_of
 from analytics.services.analyses import Found as FoundAnalysis
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
 from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, Asked
-from analytics.services.top_up import Found
+from analytics.services.top_up import TopUpAnswer
 from judging.models import Campaign
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
 from sampling.frames import newest_draw
@@ -67,7 +67,7 @@ class ReuseDraw(ReuseRequest):
 
 
 def reuse_json(
-    campaign: Campaign, asked: Asked, answer: Answer, wanted: float | None, found: Found
+    campaign: Campaign, asked: Asked, answer: Answer, wanted: float | None, found: TopUpAnswer
 ) -> dict[str, Any]:
     return {
         "campaign": str(campaign.pk),
@@ -114,7 +114,7 @@ class AnalysisRequest(StrictSerializer):
                     raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
             if sent["run"] == sent["against"]:
                 raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
-        return {"wanted": Wanted(**sent)}
+        return {"wanted": AnalysisSubject(**sent)}
 
 
 class ConditionsRequest(StrictSerializer):
@@ -176,7 +176,7 @@ class PlannerRequest(StrictSerializer):
         return {"terms": Terms(**{**sent, **costs, "power": sent["power"] / 100})}
 
 
-def analysis_json(campaign: Campaign, wanted: Wanted, found: FoundAnalysis) -> dict[str, Any]:
+def analysis_json(campaign: Campaign, wanted: AnalysisSubject, found: FoundAnalysis) -> dict[str, Any]:
     answers = newest_answers(campaign)
     return {
         "campaign": str(campaign.pk),
