@@ -331,7 +331,7 @@ def test_the_watermark_rises_to_the_newest_mark_whose_writers_have_all_ended():
     )  # fmt: skip
     start = log.Watermark().advance(ten)
     assert start == log.Watermark(10)
-    waiting = start.advance(twenty).advanced_to(thirty)
+    waiting = start.advance(twenty).advance(thirty)
     assert waiting == log.Watermark(10, (twenty, thirty))
     assert waiting.advance(log.Mark(40, frozenset({"a"}))).last_id == 10
     assert waiting.advance(log.Mark(40, frozenset({"b"}))).last_id == 20
