@@ -27,7 +27,7 @@ from sampling.draws import poisson_draw
 from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray, run_weights
 from sampling.measures.registry import parse_linear
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 from sampling.strategies import strategy_keys, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"

@@ -6,7 +6,7 @@ Whatever takes such an object trusts it. Every check names the array, its bound 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.sparse import SparseRuns, from_dense
+from sampling.measures.sparse import SparseRuns, from_dense
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from sampling.arrays import distribution, numbers, run_table
 from sampling.measures.families import FloatArray
+from sampling.measures.sparse import SparseRuns
 from sampling.pooling import as_ranks
-from sampling.sparse import SparseRuns
 
 # ---- distributions over the items ------------------------------------------------------------------
 

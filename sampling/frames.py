@@ -14,10 +14,10 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Collection, Run
 from judging.rankings import Rankings, read_rankings
 from sampling.measures.families import FloatArray
+from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
 from sampling.selections import SELECTIONS
-from sampling.sparse import SparseRuns
 
 ASKED_AT_ONCE = 20_000  # documents in one query
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.arrays import MAX_VALUE, FloatArray, IndexArray, distribution, integers, numbers
+from sampling.measures.sparse import SparseRuns
 from sampling.sizes import distance_from_mean
-from sampling.sparse import SparseRuns
 
 SMALLEST_PROBABILITY = 1e-90  # below it a quotient would leave the doubles
 STEPS = 100

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from judging.rankings import Rankings
 from judging.runs import PADDING, hash_tokens
 from sampling.measures.families import FloatArray
+from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.siphash import TEXT_BLOCK, hash_texts, laid_out
-from sampling.sparse import SparseRuns, from_dense
 
 _COLUMNS = ("topic_id", "doc_id", "rank")
 MAX_RANK = 1_000_000_000

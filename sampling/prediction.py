@@ -23,8 +23,8 @@ from sampling.draws import IndexArray, permanent_random_numbers
 from sampling.leave_out import fits_without_each_fold
 from sampling.logistic import LogisticProblem
 from sampling.measures.families import FloatArray
+from sampling.measures.sparse import SparseRuns
 from sampling.pooling import as_ranks
-from sampling.sparse import SparseRuns
 
 N_FOLDS = 10
 # Precisions before any label, in logits: a standardised feature's coefficient has sd .32, a topic's intercept

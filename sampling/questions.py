@@ -22,10 +22,10 @@ from sampling.designs import (
 )
 from sampling.measures.families import FloatArray, Measure, weights_of_runs
 from sampling.measures.kinds import Linear
+from sampling.measures.sparse import SparseRuns
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.selections import SELECTIONS, Selection, selection_keys, selection_of
 from sampling.sizes import IdenticalSystemsError, distance_from, distance_from_mean
-from sampling.sparse import SparseRuns
 
 
 class QuestionRefused(ValueError):

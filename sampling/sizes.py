@@ -3,7 +3,7 @@
 import numpy as np
 
 from sampling.measures.families import FloatArray
-from sampling.sparse import SparseRuns
+from sampling.measures.sparse import SparseRuns
 
 
 class IdenticalSystemsError(ValueError):

@@ -12,7 +12,7 @@ from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Complete
-from sampling.sparse import SparseRuns
+from sampling.measures.sparse import SparseRuns
 
 
 def first_documents(measure: Measure[Complete], returned: SparseRuns) -> TargetWeights:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.sparse import SparseRuns
+from sampling.measures.sparse import SparseRuns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -78,7 +78,7 @@ def spreads(weights: SparseRuns) -> Floats:
 
     Examples
     --------
-    >>> from sampling.sparse import from_dense
+    >>> from sampling.measures.sparse import from_dense
     >>> spreads(from_dense(np.array([[0.5, 0.2, 0.0], [0.1, 0.2, 0.2]]))).round(6).tolist()
     [0.4, 0.0, 0.2]
     """
@@ -116,7 +116,7 @@ def disputes(
 
     Examples
     --------
-    >>> from sampling.sparse import from_dense
+    >>> from sampling.measures.sparse import from_dense
     >>> found = disputes(from_dense(np.array([[0.5, 0.5], [0.0, 0.0]])), [[0.9, 0.1], [0.4, 0.6]], [0, 1], [0.0, 1.0],
     ...                  [True, True], 5)
     >>> found.item.tolist(), found.error_probability.round(6).tolist(), found.influence.round(6).tolist()

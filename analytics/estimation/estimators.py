@@ -32,7 +32,7 @@ from analytics.estimation.estimate import refused_where as refused_where
 from analytics.estimation.estimate import too_few as too_few
 from analytics.estimation.estimate import too_few_of as too_few_of
 from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -28,7 +28,7 @@ from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Complete, Linear, Ratio
-from sampling.sparse import SparseRuns
+from sampling.measures.sparse import SparseRuns
 
 Settled: TypeAlias = Mapping[int, Estimate | Refusal]
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.sparse import SparseRuns, from_dense
+from sampling.measures.sparse import SparseRuns, from_dense
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

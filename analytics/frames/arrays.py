@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from judging.models import Assessor, Run
 from sampling.draws import permanent_random_numbers
+from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw
-from sampling.sparse import SparseRuns
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -20,9 +20,9 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings
 from sampling.frames import load_frame, newest_draw
+from sampling.measures.sparse import SparseRuns
 from sampling.models import AuditTier, Draw
 from sampling.pooling import ranks_in_pairs
-from sampling.sparse import SparseRuns
 from touchstone.models import Event
 
 # Every change of what is read here, or of what a slot is for, leaves a trace in one of these: batches; a topic's rule,

@@ -7,7 +7,7 @@ corrects the grades as it does everywhere in Touchstone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from analytics.estimation.labels import JUDGE_BIAS, item_means
 from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
 from analytics.estimation.topics import over_topics
+from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, Ints
 from judging.rankings import HashedRun
@@ -29,53 +30,9 @@ from sampling.measures.families import Measure, rank_weights
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_complete, parse_linear, parse_ratio
 from sampling.measures.scoring import JudgedPairs, ScaledMeasure, evaluate_topics
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 
 NOTHING = Refusal("Judged@k is known, there is nothing to estimate")
-Result = Estimate | Refusal
-
-
-@dataclass(frozen=True)
-class UnjudgedPart:
-    """The part of a run that could not have been judged, and between which limits its value lies nevertheless.
-
-    `share` of the weight within the cutoff. `low`: none of it is relevant; `high`: all of it is, as highly as the scale
-    goes. Both at the end of the 95 % confidence interval of the part that could be judged. None where that part
-    has no interval.
-    """
-
-    share: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What a release says of a run in one measure."""
-
-    measure: str
-    ir_measures: str  # the name under which ir_measures gives `qrels`
-    qrels: float  # mean over the topics of qrels.txt, as trec_eval computes it
-    estimator: str
-    estimate: Result  # from the sample, grades as given
-    corrected: Result  # with the audit
-    estimate_over_topics: Result  # the same, with the topics as a sample
-    corrected_over_topics: Result
-    outside: UnjudgedPart
-    by_topic: dict[str, dict[str, float]]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what can be written as JSON."""
-        found = {name: asdict(self)[name] for name in ("measure", "ir_measures", "qrels", "estimator")}
-        for name in ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics"):
-            found[name] = _as_json(getattr(self, name))
-        return found | {"outside": asdict(self.outside), "by_topic": self.by_topic}
-
-
-def _as_json(result: Result) -> dict[str, Any]:
-    if isinstance(result, Refusal):
-        return {"refusal": result.reason, "needed": result.needed}
-    return {**asdict(result), "components": dict(result.components)}
 
 
 def evaluate(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.targets import TargetWeights
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

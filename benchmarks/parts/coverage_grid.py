@@ -36,7 +36,7 @@ from experiments.papers.designs import ranking_design
 from sampling.designs import average_run_design, inclusion_probabilities, mixture, uniform_design
 from sampling.draws import poisson_draw
 from sampling.judged import Judged, question_influence
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 from sampling.strategies import strategy_probabilities
 
 Bools = NDArray[np.bool_]

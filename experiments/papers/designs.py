@@ -6,7 +6,7 @@ from experiments.papers.sizes import baseline_contrast, pair_contrast, ranking_c
 from sampling.arrays import numbers, run_table
 from sampling.designs import normalise
 from sampling.measures.families import FloatArray
-from sampling.sparse import SparseRuns
+from sampling.measures.sparse import SparseRuns
 
 
 def _proportional_to(contrast: FloatArray, utility: ArrayLike) -> FloatArray:

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from sampling.arrays import MAX_VALUE, numbers, run_table
 from sampling.measures.families import FloatArray
+from sampling.measures.sparse import SparseRuns
 from sampling.sizes import IdenticalSystemsError, UnsupportedWeightError, distance_from, distance_from_mean
-from sampling.sparse import SparseRuns
 
 
 def require_support(probability: ArrayLike, weights: ArrayLike | SparseRuns) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sampling.measures.kinds import Kind, Linear
+from sampling.measures.sparse import SparseRuns
 from sampling.measures.spelling import canonical, read_grade
-from sampling.sparse import SparseRuns
 
 FloatArray = NDArray[np.float64]
 KindT = TypeVar("KindT", bound=Kind, covariant=True)

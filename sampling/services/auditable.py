@@ -14,8 +14,8 @@ from sampling.judged import judged_items
 from sampling.measures.families import Measure, grade_gains, weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
+from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, Draw
-from sampling.sparse import SparseRuns
 
 
 class AuditRefused(ValueError):

@@ -13,9 +13,9 @@ from analytics.services.audit_forecast import asked_targets
 from analytics.services.recomputation import recompute
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.judged import Judged, question_influence
+from sampling.measures.sparse import from_dense
 from sampling.models import AuditSchedule, Draw
 from sampling.services.auditing import audit
-from sampling.sparse import from_dense
 from sampling.strategies import strategy_keys
 
 GAINS = np.array([0.0, 1.0, 2.0])

@@ -9,7 +9,7 @@ from reciprocal_rank import RR
 from analytics.estimation.complete import complete_estimates, first_documents
 from analytics.estimation.estimate import Estimate, Refusal
 from sampling.measures.families import Measure
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 
 RR_AT_3 = Measure("RR@3", RR, RR.kind, 3, {"rel": None})
 #                 t0 a  b  c  d   t1 e  f  g

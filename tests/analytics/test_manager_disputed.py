@@ -14,8 +14,8 @@ from analytics.services.disputed import MOST, undecided
 from analytics.services.recomputation import recompute
 from judging.models import Item
 from judging.services.adjudication import adjudicate
+from sampling.measures.sparse import from_dense
 from sampling.services.auditing import audit
-from sampling.sparse import from_dense
 from touchstone.models import User
 
 

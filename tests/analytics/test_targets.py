@@ -15,7 +15,7 @@ from analytics.estimation.topics import over_topics_of
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.estimators import unsupported_share
-from sampling.sparse import from_dense
+from sampling.measures.sparse import from_dense
 
 RNG = np.random.default_rng(4)
 WEIGHTS = np.where(RNG.random((5, 60)) < 0.25, RNG.random((5, 60)), 0.0)

@@ -32,6 +32,7 @@ from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame, newest_draw
 from sampling.measures.families import run_weights
 from sampling.measures.registry import parse_linear
+from sampling.measures.sparse import from_dense
 from sampling.models import Draw
 from sampling.pooling import prior_utility
 from sampling.prediction import cross_fitted, folds
@@ -39,7 +40,6 @@ from sampling.questions import Design
 from sampling.services.drawing import draw
 from sampling.services.forecasting import preview
 from sampling.services.population import DrawRefused
-from sampling.sparse import from_dense
 
 POOL = ("pool", (), "DCG@10", DEPTH)
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit
 
 from sampling.draws import permanent_random_numbers
+from sampling.measures.sparse import from_dense
 from sampling.prediction import (
     cross_fitted,
     folds,
@@ -17,7 +18,6 @@ from sampling.prediction import (
     standardise,
 )
 from sampling.questions import prior_of_runs
-from sampling.sparse import from_dense
 
 # ---- folds -----------------------------------------------------------------------------------------
 

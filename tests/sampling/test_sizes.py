@@ -13,12 +13,12 @@ from experiments.papers.sizes import (
     require_support,
 )
 from sampling.designs import average_run_design, depth_pool, inclusion_probabilities
+from sampling.measures.sparse import from_dense
 from sampling.sizes import (
     IdenticalSystemsError,
     UnsupportedWeightError,
     distance_from_mean,
 )
-from sampling.sparse import from_dense
 
 # ---- runs as entries
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sampling.sparse import SparseRuns, from_dense
+from sampling.measures.sparse import SparseRuns, from_dense
 
 #                  items 0  1  2  3  4
 TABLE = np.array([[0, 2, 0, 5, 0], [1, 3, 0, 0, 0], [0, 7, 0, 4, 0]], dtype=np.int32)

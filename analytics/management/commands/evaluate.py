@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analytics.estimation.estimators import Estimate, Refusal
-from analytics.releases.evaluating import Evaluation, evaluate
+from analytics.releases.evaluating import evaluate
+from analytics.releases.evaluation import Evaluation
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
 from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import Facts, read_facts

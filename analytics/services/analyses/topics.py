@@ -28,7 +28,7 @@ from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
 from sampling.measures.registry import parse_linear, parse_measure
-from sampling.sparse import SparseRuns
+from sampling.measures.sparse import SparseRuns
 
 MOST_TOPICS = 2000
 
