@@ -20,9 +20,11 @@ pytestmark = pytest.mark.django_db
 GAINS = [0.0, 1.0, 2.0, 3.0]
 
 
-@pytest.fixture(autouse=True)
-def planted(monkeypatch):
+def release_of(tmp_path, monkeypatch, **options):
+    """Return a release's folder. It is made before the measure is planted: other tests use the same one."""
+    folder = unpacked(made_once(**options), tmp_path)
     plant(monkeypatch)
+    return folder
 
 
 def of_release(folder, ranking, name="RR@10"):
@@ -50,8 +52,10 @@ def share_relevant(folder):
     return {pair: float(np.mean(of_pair)) for pair, of_pair in votes.items()}
 
 
-def test_a_run_whose_first_documents_are_judged_has_its_value_and_an_interval_over_topics(tmp_path):
-    folder = unpacked(made_once(budget=42, audited=42), tmp_path)
+def test_a_run_whose_first_documents_are_judged_has_its_value_and_an_interval_over_topics(
+    tmp_path, monkeypatch
+):
+    folder = release_of(tmp_path, monkeypatch, budget=42, audited=42)
     ranking, share = new_run(), share_relevant(folder)
     expected = []
     for topic, documents in ranking.items():
@@ -72,8 +76,8 @@ def test_a_run_whose_first_documents_are_judged_has_its_value_and_an_interval_ov
     assert set(first_relevant.values()) <= {1 / rank for rank in range(1, 11)} | {0.0}
 
 
-def test_a_release_of_a_sample_refuses_it_and_says_what_is_missing(tmp_path):
-    folder = unpacked(made_once(), tmp_path)
+def test_a_release_of_a_sample_refuses_it_and_says_what_is_missing(tmp_path, monkeypatch):
+    folder = release_of(tmp_path, monkeypatch)
     found = of_release(folder, new_run())
     assert isinstance(found.estimate, Refusal)
     words = f"{found.estimate.needed} of 30 have none, in "
@@ -81,8 +85,8 @@ def test_a_release_of_a_sample_refuses_it_and_says_what_is_missing(tmp_path):
     assert found.qrels > 0  # an unjudged document counts as not relevant, as in every tool
 
 
-def test_a_document_outside_the_pool_is_named_where_the_measure_looks_at_it(tmp_path):
-    folder = unpacked(made_once(budget=42, audited=42), tmp_path)
+def test_a_document_outside_the_pool_is_named_where_the_measure_looks_at_it(tmp_path, monkeypatch):
+    folder = release_of(tmp_path, monkeypatch, budget=42, audited=42)
     ranking = new_run(5)
     ranking["t1"].append("unheard-of")
     assert isinstance(of_release(folder, ranking, "RR@5").estimate, Estimate)
@@ -92,8 +96,8 @@ def test_a_document_outside_the_pool_is_named_where_the_measure_looks_at_it(tmp_
     )
 
 
-def test_a_measure_of_pairs_is_scored_and_not_estimated(tmp_path):
-    found = of_release(unpacked(made_once(), tmp_path), new_run(), "Swaps@10")
+def test_a_measure_of_pairs_is_scored_and_not_estimated(tmp_path, monkeypatch):
+    found = of_release(release_of(tmp_path, monkeypatch), new_run(), "Swaps@10")
     assert 0 < found.qrels < 1
     assert found.estimate.reason == "Swaps@10 is a sum over pairs of documents: no estimator is made for it"
     assert found.corrected == found.estimate
