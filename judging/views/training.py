@@ -79,7 +79,7 @@ def _result(assessor: Assessor, now: training.Training) -> dict[str, Any]:
         "training": now,
         "is_participant": hasattr(assessor, "participant"),
         "percent": round(100 * now.share_right),
-        "percent_wanted": round(100 * now.pass_share),
+        "percent_required": round(100 * now.pass_share),
         "rows": [
             {
                 "item": item,
