@@ -13,7 +13,18 @@ import django
 from catalogues import Entry, messages_of_product, read_po, write_mo
 from django.conf import settings
 
-from judging.models import Campaign, Collection, Document, Grade, Item, Scale, Slot, Topic
+from judging.models import (
+    Campaign,
+    Collection,
+    Document,
+    GoldAnswer,
+    Grade,
+    Item,
+    Scale,
+    Slot,
+    Topic,
+    TrainingItem,
+)
 
 CODE = "he"
 OPEN, CLOSE = "⟦", "⟧"
@@ -122,3 +133,16 @@ def letterless_campaign(n_documents: int = 12, text: str = "123", **fields: obje
             item=item, purpose="judge", number=1, campaign=campaign, topic=topic, position=number
         )
     return campaign
+
+
+def letterless_training(campaign: Campaign, n: int = 2) -> None:
+    """Choose documents for training that the campaign does not want judged."""
+    topic = campaign.collection.topics.first()
+    for position in range(1, n + 1):
+        document = Document.objects.create(
+            collection=campaign.collection, doc_id=f"9{position}", title="66", text="1"
+        )
+        GoldAnswer.objects.create(topic=topic, document=document, grade=1)
+        TrainingItem.objects.create(
+            campaign=campaign, topic=topic, document=document, grade=1, position=position, explanation="7"
+        )

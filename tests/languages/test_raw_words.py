@@ -4,14 +4,22 @@ import json
 import re
 
 import pytest
-from bracketed import CODE, LANGUAGES, letterless_campaign, outside, texts_of_page, write_brackets
+from bracketed import (
+    CODE,
+    LANGUAGES,
+    letterless_campaign,
+    letterless_training,
+    outside,
+    texts_of_page,
+    write_brackets,
+)
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 from entry_campaign import BOTH_SPELLINGS, hit_parameters, set_entry, study_path
 
-from judging.models import Assessor, Campaign, Document, GoldAnswer, Participant, TrainingItem
+from judging.models import Assessor, Campaign, Participant
 from judging.services import assign, entry, messages, training
 from touchstone.models import User
 
@@ -111,23 +119,10 @@ def test_consent(bracketed):
     check(client.get(path))
 
 
-def train(campaign, n=2):
-    """Choose documents for training that the campaign does not want judged."""
-    topic = campaign.collection.topics.first()
-    for position in range(1, n + 1):
-        document = Document.objects.create(
-            collection=campaign.collection, doc_id=f"9{position}", title="66", text="1"
-        )
-        GoldAnswer.objects.create(topic=topic, document=document, grade=1)
-        TrainingItem.objects.create(
-            campaign=campaign, topic=topic, document=document, grade=1, position=position, explanation="7"
-        )
-
-
 @pytest.mark.parametrize("grade", [1, 2], ids=["passed", "failed"])
 def test_training(bracketed, grade):
     campaign = letterless_campaign(training_attempts=2)
-    train(campaign)
+    letterless_training(campaign)
     bob = assessor(campaign)
     Participant.objects.create(campaign=campaign, assessor=bob, participant="6")
     client, path = client_of(bob.user), reverse("judging:training", args=[campaign.pk])

@@ -1,36 +1,22 @@
 """The judging journey in a real Chromium in each language, and once from right to left."""
 
 import json
-import os
 from pathlib import Path
 
-import axe_playwright_python
 import browser
 import pytest
 from bracketed import CODE
 from browser import at_rest, ready
 from django.conf import settings
+from screen_faults import faults
 
 from judging.models import Judgment
 
 pytestmark = browser.MARKS
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 WIDE_LIGHT = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
 NARROW_DARK = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
 SCRIPTS = Path(__file__).parents[2] / "judging/static/judging"
 LANGUAGES = [code for code, _ in settings.LANGUAGES]
-SHOTS = os.environ.get("LOOK_SHOTS")  # a folder: it gets a picture of every step
-
-
-def faults(page, name: str) -> list[str]:
-    """Return what axe finds in the page as it is, and whether it is wider than its window."""
-    if SHOTS:
-        page.screenshot(path=f"{SHOTS}/{name.replace(' ', '-').replace('?', 'help')}.png")
-    page.evaluate(AXE)
-    found = page.evaluate("() => axe.run(document, { iframes: false })")["violations"]
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    violations = [f"{name}: {one['id']} {node['target']}" for one in found for node in one["nodes"]]
-    return violations + ([f"{name}: {wide} px too wide"] if wide > 0 else [])
 
 
 @pytest.mark.parametrize("options", [WIDE_LIGHT, NARROW_DARK], ids=["wide and light", "narrow and dark"])
