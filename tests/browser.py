@@ -148,7 +148,7 @@ def answers(page: Any, pattern: str, *replies: tuple[int, Any], times: int | Non
 
     The last reply is repeated until `times` requests came; later requests reach the server.
     """
-    sent = []
+    sent: list[Any] = []
     limit = len(replies) if times is None else times
 
     def answer(route):

@@ -9,10 +9,10 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.template import engines
-from django.template.base import Node, Template
+from django.template.base import Template
 from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 
 ROOT = Path(__file__).parents[1]
@@ -53,19 +53,20 @@ def messages_of_python(source: str) -> Iterator[Message]:
     """Find calls of gettext's functions by name; their arguments are literals, which xgettext asks for, too."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in GETTEXT:
-            texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+            texts = [str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)]
             yield Message("", texts[0], texts[1] if node.func.id.startswith("n") else "")
 
 
 def messages_of_template(source: str) -> Iterator[Message]:
     if "{% load" not in source:  # then there is no such tag in it
         return
-    template: Template = engines["django"].from_string(source).template
-    for node in template.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):
+    compiled: Any = engines["django"].from_string(source)
+    template: Template = compiled.template
+    for node in template.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):  # type: ignore[arg-type]  # as isinstance
         yield from _messages_of_node(node)
 
 
-def _messages_of_node(node: Node) -> Iterator[Message]:
+def _messages_of_node(node: Any) -> Iterator[Message]:
     context = node.message_context.resolve({}) if node.message_context else ""
     if isinstance(node, TranslateNode):
         text = node.filter_expression.var.literal
@@ -111,8 +112,8 @@ def write_mo(path: Path, header: str, entries: Iterable[Entry]) -> None:
     keys = sorted(texts)
     start = 28 + 16 * len(keys)
     tables, data = [b"", b""], b""
-    for table, strings in enumerate((keys, [texts[key] for key in keys])):
-        for text in strings:
+    for table, column in enumerate((keys, [texts[key] for key in keys])):
+        for text in column:
             tables[table] += struct.pack("<II", len(text), start + len(data))
             data += text + b"\0"
     head = struct.pack("<7I", 0x950412DE, 0, len(keys), 28, 28 + 8 * len(keys), 0, 0)

@@ -83,7 +83,8 @@ def django_db_modify_db_settings(servers: "Servers") -> None:
 
     settings.DATABASES["default"].update(database_from_url(servers.database_url))
     connections["default"].settings_dict.update(database_from_url(servers.database_url))
-    settings.REDIS_URL = app.conf.broker_url = servers.redis_url
+    settings.REDIS_URL = servers.redis_url
+    app.conf.update(broker_url=servers.redis_url)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,9 @@ import html
 import io
 import json
 import uuid
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import unquote
 
 from django.utils import timezone
@@ -154,7 +156,8 @@ class Canary(ThreadingHTTPServer):
 
 class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        canary, (kind, _, name) = self.server, unquote(self.path).lstrip("/").partition("/")
+        canary: Any = self.server
+        kind, _, name = unquote(self.path).lstrip("/").partition("/")
         if kind == "raw":
             body = "<!doctype html><body><pre>" + payload(name, "raw", canary.address) + "</pre>"
         elif kind == "parent":
@@ -215,7 +218,7 @@ def make_campaign(
     slots = Slot.objects.bulk_create(
         Slot(
             item=item, purpose="judge", number=1, campaign=campaign, topic=topic, position=position, state="leased",
-            assessor=bob, token=uuid.uuid4(), leased_at=now, lease_until=now + timezone.timedelta(hours=1),
+            assessor=bob, token=uuid.uuid4(), leased_at=now, lease_until=now + timedelta(hours=1),
         )
         for position, item in enumerate(items)
     )  # fmt: skip

@@ -4,6 +4,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from small_campaign import (
     DEPTH,
@@ -88,7 +89,7 @@ def release_of(campaign, *, documents=True, hidden=(), **options):
     return Path(build(release=release).file.path).read_bytes()
 
 
-SEEDS = {}  # of the bootstrap in the releases below, by their bytes
+SEEDS: dict[bytes, Any] = {}  # of the bootstrap in the releases below, by their bytes
 
 
 @cache

@@ -179,7 +179,7 @@ class Scripted(BaseHTTPRequestHandler):
 
 @contextmanager
 def scripted(*answers: Any) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    handler = type("Handler", (Scripted,), {"script": list(answers), "seen": []})
+    handler: Any = type("Handler", (Scripted,), {"script": list(answers), "seen": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

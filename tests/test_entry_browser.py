@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import axe_playwright_python
@@ -43,7 +44,8 @@ class Market:
 
     def __init__(self) -> None:
         market = self
-        self.framed, self.received = "", []
+        self.framed = ""
+        self.received: list[Any] = []
 
         class Pages(BaseHTTPRequestHandler):
             def log_message(self, *_) -> None: ...

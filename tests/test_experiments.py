@@ -24,6 +24,7 @@ from experiments.parts.designs import (
 )
 from experiments.parts.figures import kendall_tau, picture, right_signs
 from experiments.parts.rows import Report, as_json, as_text, failures, row
+from sampling.measures.families import run_weights
 from sampling.sizes import UnsupportedWeightError
 
 KEYS = ["table2", "table3", "table4", "table5", "table6", "table7", "figure1", "figure2", "figure3"]
@@ -57,7 +58,7 @@ def test_the_closed_form_gives_the_scores_of_section_2(expected: synth.Synth) ->
     assert synth.true_scores(expected) == pytest.approx(wanted, abs=1e-4)
     assert tables.shallow_pool(expected) == pytest.approx([16.990, 10.015, 8.508, 4.718, 0.0], abs=6e-4)
     # Lambda, section 2: the natural logarithm
-    assert synth.run_weights(synth.DCG, synth.system_ranks()[0], 1).sum() == pytest.approx(314.7633, abs=5e-5)
+    assert run_weights(synth.DCG, synth.system_ranks()[0], 1).sum() == pytest.approx(314.7633, abs=5e-5)
 
 
 def test_the_best_place_has_the_expected_grade_of_the_best_of_2000(expected: synth.Synth) -> None:
@@ -109,7 +110,7 @@ def test_cells_are_the_pairs_added_up(few_grades: synth.GradeArray) -> None:
 
 def test_scores_of_users_vary_as_four_nested_binomials_say() -> None:
     # a user's DCG is the sum over g of Lambda(N_g), N_g = items of grade >= g; N_h given N_g is binomial again
-    weights = synth.run_weights(synth.DCG, synth.system_ranks()[1], 1)
+    weights = run_weights(synth.DCG, synth.system_ranks()[1], 1)
     total = np.concatenate([[0.0], np.cumsum(weights)])
     count, at_least = np.arange(2001), (0.46, 0.21, 0.035, 0.005)
     chance = [binom.pmf(count, 2000, c) for c in at_least]

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import Any
 
 import playwright.sync_api
 import pytest
@@ -87,7 +88,7 @@ def browse(visit, site: str, cookies: list[dict]) -> Seen:
         return thread.submit(_browse, visit, site, cookies).result()
 
 
-def _browse(visit, site: str, cookies: list[dict]) -> Seen:
+def _browse(visit, site: str, cookies: list[Any]) -> Seen:
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     flags += ["--disable-features=IsolateSandboxedIframes"]  # no process for each frame: quicker
     seen = Seen()
@@ -96,14 +97,27 @@ def _browse(visit, site: str, cookies: list[dict]) -> Seen:
         context = browser.new_context(viewport={"width": 800, "height": 600})
         context.set_default_timeout(10_000)
         context.add_cookies(cookies)
-        context.on("console", lambda message: "canary-ran" in message.text and seen.ran.append(message.text))
-        context.on("dialog", lambda dialog: (seen.ran.append(dialog.message), dialog.dismiss()))
-        context.on(
-            "request", lambda request: _outside(request.url, site) and seen.requests.append(request.url)
-        )
+        _listen(context, site, seen)
         visit(context, seen)
         browser.close()
     return seen
+
+
+def _listen(context: Any, site: str, seen: Seen) -> None:
+    def hear(message: Any) -> None:
+        if "canary-ran" in message.text:
+            seen.ran.append(message.text)
+
+    def dismiss(dialog: Any) -> None:
+        seen.ran.append(dialog.message)
+        dialog.dismiss()
+
+    def note(request: Any) -> None:
+        if _outside(request.url, site):
+            seen.requests.append(request.url)
+
+    for event, handler in (("console", hear), ("dialog", dismiss), ("request", note)):
+        context.on(event, handler)
 
 
 def _outside(url: str, site: str) -> bool:
@@ -233,7 +247,7 @@ def test_in_touchstone_nothing_runs_nothing_is_loaded_and_nothing_leads_away(web
 
     def visit(context, seen: Seen) -> None:
         page = context.new_page()
-        page.on("framenavigated", lambda frame: frame == page.main_frame and seen.left.append(frame.url))
+        page.on("framenavigated", lambda frame: seen.left.extend([frame.url] * (frame == page.main_frame)))
 
         def go(address: str) -> None:
             seen.left.append(f"expected {address}")

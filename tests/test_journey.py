@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -124,7 +125,13 @@ def judge_everything(client: Client, campaign: Campaign, error_rate: float) -> i
     return n_judged
 
 
-PAIR = {"question": "pair", "run_a": "good", "run_b": "poor", "measure": "DCG@10", "depth": 20}
+PAIR: dict[str, Any] = {
+    "question": "pair",
+    "run_a": "good",
+    "run_b": "poor",
+    "measure": "DCG@10",
+    "depth": 20,
+}
 
 
 @dataclass
@@ -192,8 +199,8 @@ def set_campaign_up(story: Story) -> None:
 def preview_and_draw(story: Story) -> None:
     """Before a judgment is spent, Mara sees what a budget buys; then she draws."""
     design = story.page("console:design")
-    assert "half-width" in story.mara.get(design, {**PAIR, "budget": 150}).content.decode()
-    story.mara.post(design, {**PAIR, "budget": 150})
+    assert "half-width" in story.mara.get(design, PAIR | {"budget": "150"}).content.decode()
+    story.mara.post(design, PAIR | {"budget": "150"})
     finish(Job.objects.get(kind="draw"))
     (draw,) = story.draws()
     assert 110 < draw.n_drawn < 190
@@ -293,7 +300,7 @@ def export_the_judgments(story: Story) -> None:
     """Rhea takes the judgments with her, in the field's formats."""
     n_drawn = sum(draw.n_drawn for draw in story.draws())
     for kind, columns in (("qrels", 4), ("qrels_jg", 4), ("prels", 5)):
-        answer = story.rhea.get(story.page("console:export", kind))
+        answer: Any = story.rhea.get(story.page("console:export", kind))
         lines = b"".join(answer.streaming_content).decode().splitlines()
         assert len(lines) >= n_drawn
         assert all(len(line.split()) == columns for line in lines)

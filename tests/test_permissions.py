@@ -194,7 +194,7 @@ def ask(client: Client, method: str, route: Route, arguments: dict[str, Any]) ->
     query = QUERIES.get(route.name, {})
     with transaction.atomic():
         if method == "GET":
-            answer = client.get(address, query)
+            answer: Any = client.get(address, query)
         elif route.name in FORMS:
             answer = client.post(address, FORMS[route.name])
         else:

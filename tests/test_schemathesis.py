@@ -219,7 +219,7 @@ def example(operation: dict[str, Any]) -> Any:
 def files_of(operation_id: str) -> dict[str, Any]:
     """Return the form of an upload."""
     run = "".join(f"t0 Q0 t0d{n:02d} {n + 1} {20 - n} new\n" for n in range(10))
-    forms = {
+    forms: dict[str, dict[str, Any]] = {
         "import_create": {"kind": "topics", "files": SimpleUploadedFile("more.tsv", b"t9\tA new topic\n")},
         "campaign_runs_create": {"file": SimpleUploadedFile("new.run", run.encode())},
     }

@@ -24,12 +24,13 @@ class Person:
     def __init__(self, assessor: Assessor) -> None:
         self.assessor, self.client = assessor, Client()
         self.client.force_login(assessor.user)
+        self.items: list[dict[str, str]] = []  # as the last claim gave them
         self.transcript: list[tuple[str, str]] = []
         self.statements: list[tuple[str, list[str]]] = []
         self.raw: list[str] = []
 
-    def url(self, name: str, **arguments) -> str:
-        return reverse(f"judging:{name}", kwargs=arguments or {"campaign_id": self.assessor.campaign_id})
+    def url(self, name: str, space: str = "judging", **arguments) -> str:
+        return reverse(f"{space}:{name}", kwargs=arguments or {"campaign_id": self.assessor.campaign_id})
 
     def get(self, label: str, url: str):
         return self._answered(label, lambda: self.client.get(url))
@@ -135,8 +136,8 @@ def visit(person: Person) -> None:
     person.get("my data", person.url("my-data"))
     person.get("completion", person.url("complete"))
     person.get("my campaigns, for programs", reverse("console:api-my-campaigns"))
-    person.get("my judgments, for programs", person.url("api-my-judgments"))
-    person.get("completion, for programs", person.url("api-my-completion"))
+    person.get("my judgments, for programs", person.url("api-my-judgments", space="console"))
+    person.get("completion, for programs", person.url("api-my-completion", space="console"))
     person.get("messages, for programs", reverse("console:api-my-messages"))
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 from django.core.files.storage import default_storage
 from django.db import migrations
@@ -10,7 +11,7 @@ from django.db import migrations
 from judging.rankings_format_1 import MAGIC, as_parquet
 
 
-def convert_files(apps, schema_editor):
+def convert_files(apps: Any, schema_editor: Any) -> None:
     for model, field in (("Run", "rankings"), ("ScoreList", "scores")):
         names = apps.get_model("judging", model).objects.values_list(field, flat=True)
         for name in names.iterator():
@@ -19,7 +20,7 @@ def convert_files(apps, schema_editor):
                 convert_file(path)
 
 
-def convert_file(path):
+def convert_file(path: Path) -> None:
     """Make Parquet of a file of format 1, whole or not at all; any other file stays as it is."""
     data = path.read_bytes()
     if not data.startswith(MAGIC):

@@ -104,7 +104,7 @@ def test_a_tier_without_members_is_refused_by_name():
         (lambda: label_tables([0], [0], 2, weight=[np.nan]), "weight must be finite"),
         (lambda: scott_pi([[1, 2, 3]]), "table must be square"),
         (lambda: scott_pi([[1, -2], [3, 4]]), "table must not be negative, got -2"),
-        (lambda: cohen_kappa([[1.5, 2], [3, 4]]), "n must be given for a table of weights"),
+        (lambda: cohen_kappa([[1.5, 2.0], [3.0, 4.0]]), "n must be given for a table of weights"),
         (lambda: kappas_by_topic([0], [0], [1], 1, 2), "topic_index must be at most 0, got 1"),
         (lambda: kappas_by_topic([0], [0], [0, 0], 1, 2), "topic_index must have 1 documents, got 2"),
         (lambda: kappa_histogram([], [0.0]), "edges must rise and be at least 2"),

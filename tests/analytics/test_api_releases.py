@@ -94,7 +94,9 @@ def content(answer: Any) -> bytes:
 
 def download(client: Client, address: str, **headers: str) -> Any:
     """Return the answer with its body read."""
-    answer = client.get(f"{address}/download", headers={n.replace("_", "-"): v for n, v in headers.items()})
+    answer: Any = client.get(
+        f"{address}/download", headers={n.replace("_", "-"): v for n, v in headers.items()}
+    )
     answer.body = content(answer)
     return answer
 

@@ -80,7 +80,7 @@ def test_f8_two_assessors_with_weights():
 def test_two_grades_are_equation_5_and_7():
     rng = np.random.default_rng(1)
     given = (rng.random((60, 10)) < 0.48).astype(int)
-    m_r, v_r, m_n, v_n = *accuracy(45, 50), *accuracy(48, 60)
+    (m_r, v_r), (m_n, v_n) = accuracy(45, 50), accuracy(48, 60)
     matrix = [[m_n, 1 - m_n], [1 - m_r, m_r]]
     found = corrected_system(
         ranked_labels(given, np.full(10, 0.1)), matrices=[matrix], gold_per_grade=[[60, 50]], gains=[0, 1],

@@ -7,7 +7,8 @@ import pytest
 
 from analytics.estimation.estimators import Estimate, Refusal, as_targets
 from analytics.papers.assumption import AuditedLabels, assumption_test
-from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval, fieller
+from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval
+from analytics.papers.intervals import fieller
 from analytics.papers.inverse import (
     Matrices,
     _inverse,

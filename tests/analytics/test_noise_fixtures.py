@@ -6,7 +6,8 @@ import pytest
 from analytics.estimation.comparison import welch
 from analytics.estimation.confusion import audit_counts, confusion_from_counts
 from analytics.estimation.estimators import Refusal
-from analytics.papers.goldberg import corrected_value, corrected_variance, fieller, shared_audit_difference
+from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
+from analytics.papers.intervals import fieller
 from analytics.papers.inverse import label_scores, score_variance
 from experiments.papers.goldberg import proportion_error
 from experiments.papers.inverse import matrix_inverse_with_replacement

@@ -151,7 +151,7 @@ def views() -> Iterator[tuple[str, type, list[str]]]:
     for pattern in urlpatterns:
         view = getattr(pattern.callback, "view_class", None)
         if view and view.__module__.removeprefix("console.api.") in FACTS:
-            yield pattern.name, view, list(pattern.pattern.converters)
+            yield str(pattern.name), view, list(pattern.pattern.converters)
 
 
 def writes() -> list[str]:

@@ -2,6 +2,7 @@
 
 import gettext
 import re
+from collections.abc import Iterable
 
 import pytest
 from catalogues import LOCALE, Entry, Message, messages_of_product, messages_of_python, messages_of_template
@@ -70,7 +71,7 @@ def test_only_assessors_sources_are_marked():
     } == set()
 
 
-def entry(singular: str, *strings: str, plural: str = "", flags: set[str] = frozenset()) -> Entry:
+def entry(singular: str, *strings: str, plural: str = "", flags: Iterable[str] = ()) -> Entry:
     return Entry(Message("", singular, plural), list(strings), set(flags))
 
 

@@ -1,6 +1,7 @@
 """The table of a design's fields, and that forms, API and the command `draw` have each of them."""
 
 from dataclasses import MISSING, fields
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_defaults_are_what_may_be_chosen(field) -> None:
 def test_programs_give_and_get_every_field() -> None:
     assert list(DesignRequest().fields) == NAMES
     assert list(DesignAnswer().fields) == NAMES
-    depth = DesignRequest().fields["depth"]
+    depth: Any = DesignRequest().fields["depth"]
     assert (depth.min_value, depth.max_value, depth.required) == (1, 100_000, True)
     assert DesignRequest().fields["uniform_share"].default == 0.01
 
@@ -55,7 +56,9 @@ def test_the_command_takes_every_field() -> None:
 
 def test_the_form_shows_every_field_but_the_runs_which_it_asks_for_by_question() -> None:
     assert [field.name for field in ON_SCREEN] == [name for name in NAMES if name != "runs"]
-    share = FORM_FIELDS[FieldKind.SHARE](next(field for field in ON_SCREEN if field.name == "sensitivity"))
+    share: Any = FORM_FIELDS[FieldKind.SHARE](
+        next(field for field in ON_SCREEN if field.name == "sensitivity")
+    )
     assert (share.label, share.initial, share.min_value, share.max_value) == (
         "Relevant found, %",
         "65",

@@ -9,7 +9,8 @@ from scipy.stats import kendalltau
 
 from analytics.estimation.estimators import difference_estimator
 from sampling.measures.families import grade_gains
-from sampling.measures.pairwise import MAX_PAIRS, pair_utility, pair_weights, ranked_pairs
+from sampling.measures.kinds import MAX_PAIRS
+from sampling.measures.pairwise import pair_utility, pair_weights, ranked_pairs
 from sampling.measures.registry import parse_pairs, parse_ratio
 
 SWAPS, WEIGHTED, PRECISION = (parse_pairs(name) for name in ("Swaps", "wSwaps", "AP"))

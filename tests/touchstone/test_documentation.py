@@ -56,7 +56,7 @@ def variables_of_settings() -> set[str]:
         elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) == "os.environ":
             key = node.left
         if isinstance(key, ast.Constant):
-            found.add(key.value)
+            found.add(str(key.value))
     return found
 
 

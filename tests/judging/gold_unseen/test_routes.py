@@ -215,7 +215,7 @@ def graded(body: dict) -> dict:
 
 def judge_everything(assessor: Assessor, most: int = 200) -> list[Slot]:
     """Judge until there is no work; return the slots in the order of presentation."""
-    slots = []
+    slots: list[Slot] = []
     for _ in range(most):
         claimed = assign.claim(assessor=assessor)
         if claimed.item is None:

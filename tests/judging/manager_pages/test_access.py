@@ -5,6 +5,7 @@ Charlie and everybody else who is no manager must not even see that it exists.
 
 import re
 import uuid
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -29,7 +30,7 @@ def body(answer) -> str:
     return re.sub(r'(csrfmiddlewaretoken" value=|X-CSRFToken": |nonce=)"[^"]*"', "", answer.content.decode())
 
 
-def routes(campaign: Campaign, assessor: int, token: uuid.UUID) -> list[tuple[str, str, dict[str, str]]]:
+def routes(campaign: Campaign, assessor: int, token: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
     """Return every route of the manager's side with the method that it takes and a valid form."""
     collection = campaign.collection_id
     edit = {"name": "x", "lease_seconds": 60, "break_minutes": 0}
