@@ -29,7 +29,7 @@ from analytics.models import Estimate
 from analytics.services import top_up as lacking_service
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import Asked, ReuseRefused, answer
-from analytics.services.top_up import Found, find_lacking, from_json, lacking
+from analytics.services.top_up import TopUpAnswer, find_lacking, from_json, lacking
 from console.researcher.reuse import verdict
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign
 from judging.services.files import import_runs
@@ -328,7 +328,7 @@ def test_the_job_of_a_large_pool_is_found_when_done_and_asked_anew_after_a_draw(
     queued = find_lacking(**ask)
     jobs.run(queued.job.pk)
     done = find_lacking(**ask)
-    assert done == Found(lacking(campaign=campaign, asked=ask["asked"], half_width=0.05))
+    assert done == TopUpAnswer(lacking(campaign=campaign, asked=ask["asked"], half_width=0.05))
     draw(campaign=campaign, design=done.lacking.design)
     assert find_lacking(**ask).job.pk != queued.job.pk
 
