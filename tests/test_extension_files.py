@@ -1,15 +1,26 @@
 """Formats of files are tables too: a planted one is met on the page, in the API, the command and the manual."""
 
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from audit_plans import client_of, text_of
 from django.core.management import CommandError, call_command
 from django.urls import reverse
-from made_releases import audited, file, judged
+from made_releases import audited, file, judged, opened, released
 from small_campaign import make_undrawn
+from small_release import unpacked
 from test_extension import PLANTED, help_of, plant, rows_below
 
+from analytics.releases import formats, verify
+from analytics.releases.formats import ReleaseFile
+from analytics.releases.reading import open_release
+from analytics.releases.services import writing
+from analytics.releases.verify_files import Graded, LineFile
 from analytics.services import exports
 from analytics.services.exports import ExportFormat
 from judging.models import GoldAnswer
@@ -128,3 +139,60 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     gold = {"source": file("3 t1d00 nist t1\n")["source"], "name": "gold"}
     import_judgments(collection=collection, as_gold=True, file_format=PLANTED, **gold)
     assert GoldAnswer.objects.get(topic__collection=collection).grade == 3
+
+
+# -- files of a release ---------------------------------------------------------------------------------------
+
+
+def test_the_manual_has_the_table_of_the_files_of_a_release() -> None:
+    assert rows_below("releases.md", "file | holds") == [
+        [" ".join(f"`{name}`" for name in one.names), one.help.replace("{texts}", "")]
+        for one in formats.RELEASE_FILES
+    ]
+
+
+def test_every_file_that_is_written_has_an_entry() -> None:
+    for one in writing.WRITERS:
+        assert all(formats.file_of(name.replace("*", "x.jsonl")) for name in one.names if "." not in name)
+        assert all(formats.file_of(name.replace("*", "jsonl")) for name in one.names if "." in name)
+
+
+@pytest.mark.django_db
+def test_a_planted_file_of_a_release_is_written_described_read_and_verified(tmp_path, monkeypatch) -> None:
+    def write(writer: writing.Writer) -> None:
+        rows = writer.items.filter(pl.col("grade") == 0).select("topic_id", "doc_id")
+        writer.folder.write("zeros.txt", "".join(f"{topic} {doc}\n" for topic, doc in rows.iter_rows()))
+
+    def zeros(folder: Path, graded: Sequence[Graded]) -> Iterator[str]:
+        return (f"{topic} {doc}" for topic, doc, grade, _ in graded if grade == 0)
+
+    def odd(blocks: Iterable[bytes], manifest: Mapping[str, Any]) -> str | None:
+        return "no end of line" if not b"".join(blocks).endswith(b"\n") else None
+
+    entry = ReleaseFile(("zeros.txt",), "A planted help.", lambda stream, name: iter(stream), odd)
+    plant(monkeypatch, formats, "RELEASE_FILES", entry)
+    plant(monkeypatch, writing, "WRITERS", writing.FileWriter(("zeros.txt",), write))
+    monkeypatch.setattr(verify, "LINE_FILES", (*verify.LINE_FILES, LineFile("zeros.txt", zeros)))
+
+    release = released(audited(tmp_path))
+    inside = opened(release)
+    assert "| zeros.txt | A planted help. |" in inside.text("README.md")
+    listed = {one["path"] for one in json.loads(inside.text("manifest.json"))["files"]}
+    assert "zeros.txt" in listed
+    files = json.loads(inside.text("croissant.json"))["distribution"]
+    assert "zeros.txt" in {one["@id"] for one in files}
+    with open_release(release.file.path) as one:
+        lines = [line.decode() for line in one.rows("zeros.txt")]
+        assert one.differences() == []
+        expected = [line.split() for line in inside.text("qrels.txt").splitlines() if line.endswith(" 0")]
+        assert [line.split() for line in lines] == [[topic, doc] for topic, _, doc, _ in expected]
+    assert len(lines) > 3
+
+    folder = unpacked(Path(release.file.path).read_bytes(), tmp_path / "unpacked")
+    report = verify.verify(folder)
+    assert report.different == []
+    assert report.same["lines of zeros.txt"] == len(lines)
+    (folder / "zeros.txt").write_text("t0 other")
+    with open_release(folder) as one:
+        assert any(words == "zeros.txt: no end of line" for words in one.differences())
+    assert any(words.startswith("zeros.txt line 1") for words in verify.verify(folder).different)

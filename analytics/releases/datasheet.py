@@ -2,37 +2,10 @@
 
 from collections.abc import Iterator
 
+from analytics.releases import formats
 from analytics.releases.about import About
 from analytics.releases.citation import citation_text
 
-FILES = (
-    ("qrels.txt", "`topic 0 document grade`: one grade an item, for trec_eval and its relatives"),
-    ("qrels_jg.txt", "`topic assessor document grade`: every grade that counts, with its assessor"),
-    (
-        "prels.txt",
-        "`topic document grade 1 probability`: the items drawn, with their inclusion probabilities",
-    ),
-    ("judgments.jsonl, .parquet", "every judgment ever given, also those that were revised or set aside"),
-    (
-        "items.jsonl, .parquet",
-        "every pair that could have been drawn: probabilities, grades, audits, predictions",
-    ),
-    ("assessors.jsonl", "pseudonyms with tier and kind"),
-    ("topics.jsonl, .parquet", "the information needs"),
-    ("documents.jsonl, .parquet", "ids and the SHA-256 of every text (UTF-8){texts}"),
-    ("runs.json, runs/", "the systems; rankings of those whose makers allow it"),
-    ("draws/, audits.json", "what was drawn and audited: seeds, parameters, every pair's probability"),
-    ("confusion.json", "how assessors err, by assessor and by group: `counts[true grade][given grade]`"),
-    ("estimates.json", "every stored number with its standard error and interval, or why there is none"),
-    ("beir/", "the same in the form of BEIR"),
-    (
-        "verify.py, verify_*.py",
-        "check all files and compute the numbers again; they need Python and NumPy alone",
-    ),
-    ("manifest.json", "every file with its size and SHA-256, and the Merkle root of all judgments"),
-    ("croissant.json", "the tables as programs read them"),
-    ("CITATION.txt, CITATION.bib", "how to cite"),
-)
 SIMULATED = "**The judgments come from a simulation of the demonstration. Draw no conclusion from them.**"
 STILL_OPEN = (
     "**The campaign was still open at that moment.** This release says which items were gold checks: whoever still "
@@ -58,8 +31,8 @@ def _readme(about: About) -> Iterator[str]:
     yield from _process(about)
     yield from ("## Files", "", "| file | holds |", "|---|---|")
     texts = ", with title and text" if about.includes_documents else ""
-    for name, holds in FILES:
-        yield f"| {name} | {holds.format(texts=texts)} |"
+    for one in formats.RELEASE_FILES:
+        yield f"| {', '.join(one.names)} | {one.help.replace('{texts}', texts)} |"
     yield ""
     if not about.includes_documents:
         yield from (f"The documents' texts are not in this release: {about.why_no_documents}.", "")

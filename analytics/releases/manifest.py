@@ -1,14 +1,13 @@
 """The manifest: every file of a release with its size and hash. What is not as it says is found, byte for byte."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from analytics.releases import formats
 from analytics.releases.folder import Entry, entry_of
-from analytics.releases.merkle import MerkleTree
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-LEDGER = "judgments.jsonl"  # the file whose lines the Merkle root covers
 Blocks = Callable[[str], Iterable[bytes]]
 
 
@@ -43,26 +42,10 @@ def differences(read: Blocks, names: Iterable[str], known: Mapping[str, Any]) ->
         wrong = [key for key in ("bytes", "sha256", "lines") if there[key] != entry[key]]
         if wrong:
             found.append(f"{name}: another {wrong[0]} than in the manifest ({there[wrong[0]]})")
-    if LEDGER in listed and not any(words.startswith(f"{LEDGER}: missing") for words in found):
-        root = root_of(read(LEDGER))
-        if root != known["merkle_root"]:
-            found.append(f"{LEDGER}: another Merkle root than in the manifest ({root})")
+    missing = {words.partition(":")[0] for words in found if words.endswith(": missing")}
+    for one in formats.RELEASE_FILES:
+        for name in filter(one.has, listed.keys() - missing):
+            if one.check is not None and name == one.names[0]:
+                wrong_words = one.check(read(name), known)
+                found += [f"{name}: {wrong_words}"] if wrong_words else []
     return found
-
-
-def root_of(blocks: Iterable[bytes]) -> str:
-    """Return the Merkle root over the lines of a file."""
-    tree = MerkleTree()
-    for line in lines_of(blocks):
-        tree.add(line)
-    return tree.root()
-
-
-def lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file that comes in blocks, without their ends."""
-    rest = b""
-    for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        yield from lines
-    if rest:
-        yield rest

@@ -5,7 +5,10 @@ power of two below n. No leaves: ``SHA-256`` of nothing. Whoever is given a line
 way up (RFC 6962's audit path) can compute the root without the other lines.
 """
 
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
+
+LEDGER = "judgments.jsonl"  # the file of a release whose lines its Merkle root covers
 
 
 class MerkleTree:
@@ -36,3 +39,21 @@ class MerkleTree:
         for _, left in reversed(self._complete[:-1]):
             digest = sha256(b"\x01" + left + digest).digest()
         return digest.hex()
+
+
+def root_of(blocks: Iterable[bytes]) -> str:
+    """Return the Merkle root over the lines of a file."""
+    tree = MerkleTree()
+    for line in lines_of(blocks):
+        tree.add(line)
+    return tree.root()
+
+
+def lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file that comes in blocks, without their ends."""
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest

@@ -17,15 +17,13 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Protocol
 
+from analytics.releases.formats import file_of
 from analytics.releases.manifest import FORMAT, MANIFEST, differences
 from judging.trec import (
     JudgmentRecord,
     PrelRecord,
     QrelRecord,
     RunRecord,
-    read_prels,
-    read_qrels,
-    read_qrels_jg,
 )
 
 BLOCK = 1 << 20
@@ -155,14 +153,16 @@ class OpenRelease:
         except ValueError as error:
             raise ReleaseUnreadable(f"{self.path}: {name} is no JSON ({error})") from error
 
-    def rows(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the objects of a file of JSON Lines."""
+    def rows(self, name: str) -> Iterator[Any]:
+        """Yield the rows of a file, as RELEASE_FILES says how to read it."""
+        read = file_of(name).read
+        if read is None:
+            raise ReleaseUnreadable(f"{self.path}: {name} is no table of rows")
         with self.open(name) as stream:
-            for number, line in enumerate(stream, 1):
-                try:
-                    yield json.loads(line)
-                except ValueError as error:
-                    raise ReleaseUnreadable(f"{self.path}: {name}:{number}: no JSON ({error})") from error
+            try:
+                yield from read(stream, name)
+            except ValueError as error:
+                raise ReleaseUnreadable(f"{self.path}: {error}") from error
 
     def differences(self) -> list[str]:
         """Return what is not as the manifest says, file by file; nothing if the release is whole."""
@@ -204,16 +204,13 @@ class OpenRelease:
         return self.rows("documents.jsonl")
 
     def qrels(self) -> Iterator[QrelRecord]:
-        with self.open("qrels.txt") as stream:
-            yield from read_qrels(stream, "qrels.txt")  # type: ignore[arg-type]
+        return self.rows("qrels.txt")
 
     def qrels_jg(self) -> Iterator[JudgmentRecord]:
-        with self.open("qrels_jg.txt") as stream:
-            yield from read_qrels_jg(stream, "qrels_jg.txt")  # type: ignore[arg-type]
+        return self.rows("qrels_jg.txt")
 
     def prels(self) -> Iterator[PrelRecord]:
-        with self.open("prels.txt") as stream:
-            yield from read_prels(stream, "prels.txt")  # type: ignore[arg-type]
+        return self.rows("prels.txt")
 
     def runs(self) -> dict[str, str]:
         """Return the files of the runs that are published, by run."""

@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ if __package__:
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import METHODS, Weighed, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
+    from analytics.releases.verify_files import LINE_FILES, Graded, words_of
     from analytics.releases.verify_measures import MEASURES, parts_of
     from analytics.releases.verify_ratios import RatioMethod
     from analytics.releases.verify_replacement import distinct, importance
@@ -34,6 +35,7 @@ else:  # in a release, the files lie beside each other
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import METHODS, Weighed, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
+    from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_measures import MEASURES, parts_of  # type: ignore
     from verify_ratios import RatioMethod  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
@@ -140,7 +142,7 @@ def check_grades(folder: Path, manifest: Row, report: Report) -> None:
     counted = (row for row in json_lines(folder / "judgments.jsonl") if row["counted"])
     groups = groupby(counted, pair_of)
     pair, rows = next(groups, (None, iter(())))
-    graded: list[tuple[str, str, int, float | None]] = []
+    graded: list[Graded] = []
     for item in json_lines(folder / "items.jsonl"):
         own: list[Row] = []
         if pair == pair_of(item):
@@ -158,26 +160,17 @@ def check_grades(folder: Path, manifest: Row, report: Report) -> None:
         report.different.append(
             f"judgments.jsonl: {' '.join(pair)} is not in items.jsonl, or not in its place"
         )
-    counted = (row for row in json_lines(folder / "judgments.jsonl") if row["counted"])
-    check_lines(folder, "qrels.txt", (f"{t} 0 {d} {grade}" for t, d, grade, _ in graded), report)
-    check_lines(folder, "prels.txt", (f"{t} {d} {grade} 1 {p!r}" for t, d, grade, p in graded if p), report)
-    by_assessor = (f"{row['topic_id']} {row['assessor']} {row['doc_id']} {row['grade']}" for row in counted)
-    check_lines(folder, "qrels_jg.txt", by_assessor, report)
-    table = (f"{t}\t{d}\t{grade}" for t, d, grade, _ in graded)
-    check_lines(folder, "beir/qrels/test.tsv", chain(["query-id\tcorpus-id\tscore"], table), report)
+    listed = {entry["path"] for entry in manifest["files"]}
+    for one in LINE_FILES:
+        if one.name in listed:  # an older release need not have it
+            check_lines(folder, one.name, one.lines(folder, graded), report)
 
 
 def check_lines(folder: Path, name: str, lines: Iterable[str], report: Report) -> None:
     with (folder / name).open(encoding="utf-8") as there:
         for number, (one, other) in enumerate(zip_longest(there, lines), 1):
-            recorded, again = (None if line is None else _words(line) for line in (one, other))
+            recorded, again = (None if line is None else words_of(line) for line in (one, other))
             report.compare(f"lines of {name}", f"{name} line {number}", recorded, again)
-
-
-def _words(line: str) -> list[Any]:
-    """Return the words of a line, the last as a number where it is one: 1e-05 and 0.00001 are the same."""
-    *words, last = line.split()
-    return [*words, float(last) if last.replace(".", "").replace("e-", "").isdecimal() else last]
 
 
 def grades_of(rows: Sequence[Row], item: Row, manifest: Row) -> tuple[int | None, int | None]:

@@ -15,8 +15,8 @@ from analytics.releases.croissant import three_numbers
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.grade_changes import grade_changes
-from analytics.releases.manifest import differences, lines_of, manifest, root_of
-from analytics.releases.merkle import MerkleTree
+from analytics.releases.manifest import differences, manifest
+from analytics.releases.merkle import MerkleTree, lines_of, root_of
 from analytics.releases.pseudonyms import new_key, pseudonym
 from analytics.releases.tables import JUDGMENTS, to_parquet, write_json_lines
 from judging.trec_tables import write_qrels

@@ -9,8 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analytics.releases.folder import Folder
-from analytics.releases.manifest import LEDGER
-from analytics.releases.merkle import MerkleTree
+from analytics.releases.merkle import LEDGER, MerkleTree
 from analytics.releases.tables import JUDGMENTS, write_json_lines
 from analytics.services.judgment_rows import NamedAssessor, copied_judgments, countable, starts_of_items
 from judging.kinds import ITEM_COLUMNS

@@ -16,12 +16,14 @@ from analytics.aggregation.qrels import qrels_rule
 from analytics.aggregation.rules import aggregation_rule_of
 from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
 from analytics.models import Computation, Release
+from analytics.releases import formats
 from analytics.releases.about import About, slug
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import BLOCK, Folder
-from analytics.releases.manifest import LEDGER, MANIFEST, manifest
+from analytics.releases.manifest import MANIFEST, manifest
+from analytics.releases.merkle import LEDGER
 from analytics.releases.services import facts
 from analytics.releases.services.changes import changes_since
 from analytics.releases.services.grading import Grading, graded_items
@@ -73,6 +75,11 @@ class Writer:
         self.draws: list[str] = []
         self.audits: list[str] = []
         self.changes: dict[str, Any] = {}
+        # what the writers below leave for those after them
+        self.inputs: Inputs
+        self.assessors: list[NamedAssessor]
+        self.judged: JudgmentSummary
+        self.items: pl.DataFrame
 
     def say(self, step: int, note: str) -> None:
         self._progress(step, STEPS, note)
@@ -81,24 +88,29 @@ class Writer:
         """Write the file; the same facts make the same bytes."""
         at = as_of or self.moment.time()
         self.say(0, "reading judgments")
-        known = self._inputs()
+        self.inputs = self._inputs()
         _give_memory_back()
         with self.moment.reading():
             rests_on = made_of(self.campaign)
-            people = self._people(known)
-            self._facts()
-            said = self._judgments(people, known)
-            self._items(said, known, len(people))
-        self._numbers(known, people)
+            self.assessors = named_assessors(self.campaign, self.release.pseudonym_key)
+        for one in WRITERS:
+            with self.moment.reading() if one.of_the_moment else contextlib.nullcontext():
+                one.write(self)
         self.changes = changes_since(self.release.previous, self.folder.path("qrels.txt"))
-        told = self._describe(self._about(at, known, said), known)
+        told = self._describe(self._about(at))
         about_folder = f"{told['slug']}-{told['version']}"
         self.folder.pack(target, about_folder, self._packing)
         digest, n_bytes = _hash(target)
         self.say(STEPS, "done")
         kept = {**told, "made_of": rests_on}
         return BuiltRelease(
-            n_bytes, digest, kept, said.merkle_root, said.last_id, self.computation, self.changes
+            n_bytes,
+            digest,
+            kept,
+            self.judged.merkle_root,
+            self.judged.last_id,
+            self.computation,
+            self.changes,
         )
 
     # -- numbers ----------------------------------------------------------------------------------------
@@ -144,33 +156,30 @@ class Writer:
         events = Event.objects.filter(subject__in=subjects, at__gt=computation.created_at - COMMIT_MAY_TAKE)
         return bool(events.exclude(verb__in=HARMLESS).exists())
 
-    def _numbers(self, known: Inputs, people: list[NamedAssessor]) -> None:
+    def write_numbers(self) -> None:
         self.say(72, "writing estimates")
-        names = {person.key: person.name for person in people}
+        names = {one.key: one.name for one in self.assessors}
         write_confusions(self.folder, self.computation, names)
-        self.counts["estimates"] = write_estimates(self.folder, known.heading, self.computation)
+        self.counts["estimates"] = write_estimates(self.folder, self.inputs.heading, self.computation)
 
     # -- tables -----------------------------------------------------------------------------------------
 
-    def _people(self, known: Inputs) -> list[NamedAssessor]:
-        """Write assessors.jsonl; return the assessors by pseudonym."""
-        people = named_assessors(self.campaign, self.release.pseudonym_key)
+    def write_assessors(self) -> None:
         self.folder.write_lines(
             "assessors.jsonl",
             (
                 {
-                    "assessor": person.name,
-                    "tier": person.tier,
-                    "kind": person.kind,
-                    "in_matrices": person.key in known.in_matrices,
+                    "assessor": one.name,
+                    "tier": one.tier,
+                    "kind": one.kind,
+                    "in_matrices": one.key in self.inputs.in_matrices,
                 }
-                for person in people
+                for one in self.assessors
             ),
         )
-        self.counts["assessors"] = len(people)
-        return people
+        self.counts["assessors"] = len(self.assessors)
 
-    def _facts(self) -> None:
+    def write_facts(self) -> None:
         campaign, folder = self.campaign, self.folder
         self.say(15, "writing topics and documents")
         self.counts["topics"] = facts.write_topics(campaign, folder)
@@ -192,21 +201,24 @@ class Writer:
     def with_texts(self) -> bool:
         return self.release.includes_documents and self.campaign.collection.may_publish_documents
 
-    def _judgments(self, people: list[NamedAssessor], known: Inputs) -> JudgmentSummary:
+    def write_judgments(self) -> None:
         self.say(35, "writing judgments")
-        said = write_judgments(
-            self.campaign, people, known.used, self.folder, lambda n: self.say(35, f"{n:,} judgments written")
+        self.judged = write_judgments(
+            self.campaign,
+            self.assessors,
+            self.inputs.used,
+            self.folder,
+            lambda n: self.say(35, f"{n:,} judgments written"),
         )
         to_parquet(self.folder.path(LEDGER), self.folder.path("judgments.parquet"), JUDGMENTS)
-        self.counts |= {"judgments": said.n_judgments, "judgments that count": said.n_counted}
-        return said
+        self.counts |= {"judgments": self.judged.n_judgments, "judgments that count": self.judged.n_counted}
 
-    def _items(self, said: JudgmentSummary, known: Inputs, n_assessors: int) -> None:
+    def write_items(self) -> None:
         self.say(62, "writing items")
         grading = Grading(
-            aggregation_rule_of(self.release.aggregation), self.release.prefers_gold, n_assessors
+            aggregation_rule_of(self.release.aggregation), self.release.prefers_gold, len(self.assessors)
         )
-        items = graded_items(self.campaign, said, known.pairs, grading)
+        items = self.items = graded_items(self.campaign, self.judged, self.inputs.pairs, grading)
         with self.folder.open("items.jsonl") as stream:
             write_json_lines(items, stream)
         files = {"qrels.txt": write_qrels, "beir/qrels/test.tsv": write_beir_qrels}
@@ -225,7 +237,7 @@ class Writer:
 
     # -- words ------------------------------------------------------------------------------------------
 
-    def _about(self, at: datetime, known: Inputs, said: JudgmentSummary) -> About:
+    def _about(self, at: datetime) -> About:
         release, campaign = self.release, self.campaign
         collection = campaign.collection
         allowed = "its collection does not allow it"
@@ -256,16 +268,16 @@ class Writer:
             campaign_is_open=campaign.state == Campaign.State.OPEN,
             is_simulated=campaign.is_simulated,
             asked_for_consent=bool(campaign.consent.strip()),
-            measures=tuple(known.heading["measures"]),
-            no_estimates=known.heading["refusal"],
+            measures=tuple(self.inputs.heading["measures"]),
+            no_estimates=self.inputs.heading["refusal"],
             draws=tuple(self.draws),
             audits=tuple(self.audits),
             counts=self.counts,
             changes=self.changes,
-            merkle_root=said.merkle_root,
+            merkle_root=self.judged.merkle_root,
         )
 
-    def _describe(self, about: About, known: Inputs) -> dict[str, Any]:
+    def _describe(self, about: About) -> dict[str, Any]:
         """Write what is for reading, the scripts, the Croissant file and the manifest; return the manifest."""
         self.say(78, "writing the data sheet")
         folder = self.folder
@@ -277,11 +289,9 @@ class Writer:
         for script in scripts():
             folder.write(script.name, script.read_bytes())
         entries = folder.entries()
+        described = (formats.file_of(entry.path).croissant for entry in entries)
         tables = {
-            "topics.parquet": facts.TOPICS,
-            "documents.parquet": {**facts.DOCUMENTS, **(facts.TEXTS if about.includes_documents else {})},
-            "judgments.parquet": JUDGMENTS,
-            "items.parquet": pl.read_parquet_schema(folder.path("items.parquet")),
+            name: pl.read_parquet_schema(folder.path(name)) for name in dict.fromkeys(filter(None, described))
         }
         folder.write_json("croissant.json", croissant(about, entries, tables, about.licence))
         entries.append(folder.entry("croissant.json"))
@@ -292,6 +302,29 @@ class Writer:
 
     def _packing(self, done: int, total: int) -> None:
         self.say(80 + 19 * done // max(total, 1), f"packing {total / 1e6:,.0f} MB")
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """What writes some of RELEASE_FILES, in the order of the table; `of_the_moment`: it reads the database's moment."""
+
+    names: tuple[str, ...]
+    write: Callable[[Writer], None]
+    of_the_moment: bool = True
+
+
+# The rest is written last, as it says what these hold: data sheet, licence, citation, scripts, Croissant, manifest.
+WRITERS = (
+    FileWriter(("assessors.jsonl",), Writer.write_assessors),
+    FileWriter(
+        ("topics.*", "documents.*", "beir/*.jsonl", "runs.json", "runs/*", "draws/*", "audits.json"),
+        Writer.write_facts,
+    ),
+    FileWriter(("judgments.*", "qrels_jg.txt"), Writer.write_judgments),
+    FileWriter(("items.*", "qrels.txt", "prels.txt", "beir/qrels/test.tsv"), Writer.write_items),
+    # A computation may have been made by this job: the moment does not see it.
+    FileWriter(("confusion.json", "estimates.json"), Writer.write_numbers, of_the_moment=False),
+)
 
 
 def authors_of(release: Release) -> tuple[str, ...]:
