@@ -33,7 +33,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "aggregation rules": (aggregation_keys, "median majority dawid-skene"),
     "kinds of judging": (kind_keys, "graded"),
     "selections": (selection_keys, "poisson pareto replacement"),
-    "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP Swaps wSwaps"),
+    "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP ERR Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
     "formats of judgments": (judgment_format_keys, "qrels qrels_jg crowd cranfield"),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),

@@ -119,6 +119,17 @@ class FirstRanks:
     of_topic: Callable[[Floats], float]
 
 
-COMPLETE: dict[str, FirstRanks] = {}
+def stop_probabilities(highest: int) -> Floats:
+    return np.asarray((2.0 ** np.arange(highest + 1) - 1) / 2.0**highest)
+
+
+def expected_reciprocal_rank(stops: Floats) -> float:
+    value, reached = 0.0, 1.0
+    for rank, stop in enumerate(stops.tolist(), 1):
+        value, reached = value + reached * stop / rank, reached * (1 - stop)
+    return value
+
+
+COMPLETE: dict[str, FirstRanks] = {"ERR": FirstRanks(stop_probabilities, expected_reciprocal_rank)}
 # by kind, by family
 MEASURES: dict[str, Mapping[str, object]] = {"linear": SUMS, "ratio": RATIOS, "complete": COMPLETE}

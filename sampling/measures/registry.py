@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sampling.measures.ap import AP
 from sampling.measures.dcg import DCG
+from sampling.measures.err import ERR
 from sampling.measures.families import Family, Measure, named_measure
 from sampling.measures.kinds import KINDS, Complete, Kind, Linear, Pairs, Ratio
 from sampling.measures.ndcg import NDCG
@@ -17,7 +18,7 @@ from sampling.measures.precision import MEAN_GAIN, PRECISION
 from sampling.measures.rbp import RBP
 from sampling.measures.spelling import Spelled, spelled
 
-FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, SWAPS, WEIGHTED_SWAPS)
+FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, ERR, SWAPS, WEIGHTED_SWAPS)
 
 # Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
 NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})

@@ -37,7 +37,7 @@ from touchstone.jobs import JobCancelled
 
 pytestmark = pytest.mark.django_db
 
-MEASURES, RATIOS = ["DCG@10", "P@10"], ["nDCG@10", "AP@10"]
+MEASURES, RATIOS, COMPLETE = ["DCG@10", "P@10"], ["nDCG@10", "AP@10"], ["ERR@10"]
 STORED = [method.key for method in METHODS if method is not IMPORTANCE]  # which is of draws with replacement
 TARGETS = [*((run, None) for run in RUNS), *combinations(RUNS, 2)]
 
@@ -63,8 +63,20 @@ def a_bit_wrong(slot, place):
     return (truth_of(slot) + 1) % 4 if number % (5, 7)[place] == 0 else truth_of(slot)
 
 
+def true_err(run, topic):
+    """Return ERR@10 of one topic: a reader goes down the ranking, and stops at each document by chance."""
+    ranks = {rank: true_grade(*pair) for pair, rank in returned(RUNS.index(run)).items() if pair[0] == topic}
+    value, goes_on = 0.0, 1.0
+    for rank in sorted(ranks):
+        stops = (2 ** ranks[rank] - 1) / 2**3
+        value, goes_on = value + goes_on * stops / rank, goes_on * (1 - stops)
+    return value
+
+
 def true_value(measure, run):
     """Return the mean over topics, from the definition of the measure."""
+    if measure in COMPLETE:
+        return sum(true_err(run, topic) for topic in TOPICS) / len(TOPICS)
     if measure in RATIOS:
         return sum(true_ratio(measure, run, topic) for topic in TOPICS) / len(TOPICS)
     total = 0.0
@@ -120,7 +132,7 @@ def judged_and_audited(campaign, people, gold, grade=a_bit_wrong, wanted=42):
 def test_every_run_pair_and_measure_has_a_row_of_every_method(campaign, people, gold):
     judged_and_audited(campaign, people, gold, wanted=30)
     computation = recompute(campaign=campaign)
-    expected = {(measure, *target) for measure in MEASURES + RATIOS for target in TARGETS}
+    expected = {(measure, *target) for measure in MEASURES + RATIOS + COMPLETE for target in TARGETS}
     for method in STORED:
         assert stored(computation, method).keys() == expected, method
     assert set(computation.estimates.values_list("method", flat=True)) == set(STORED)
@@ -154,6 +166,10 @@ def test_faultless_judges_of_the_whole_pool_with_everything_audited_give_the_tru
     computation = recompute(campaign=campaign)
     for method in ("naive", "corrected"):
         for (measure, run, run_b), row in stored(computation, method).items():
+            if method == "corrected" and measure in COMPLETE:
+                words = "a measure of completely judged ranks: corrected serves a sum over documents or a ratio alone"
+                assert row.refusal == f"{measure} is {words}"
+                continue
             assert row.value == pytest.approx(true_target(measure, run, run_b), abs=1e-9)
             assert row.standard_error == pytest.approx(0.0, abs=1e-6)
 
@@ -165,7 +181,8 @@ def test_with_everything_audited_the_corrected_value_is_the_truth_whatever_the_j
     computation = recompute(campaign=campaign)
     assert computation.n_audited == 42
     for (measure, run, run_b), row in stored(computation, "corrected").items():
-        assert row.value == pytest.approx(true_target(measure, run, run_b), abs=1e-9)
+        if measure not in COMPLETE:
+            assert row.value == pytest.approx(true_target(measure, run, run_b), abs=1e-9)
     # Ann says 0 of everything and Ben 3: naively every document is half relevant and has the mean gain 1.5.
     naive = stored(computation, "naive")
     assert naive["P@10", "run0", None].value == pytest.approx(0.5)
@@ -192,28 +209,32 @@ def test_numbers_are_finite_intervals_hold_their_value_and_refusals_have_none(ca
     assert seen >= 36  # naive, corrected and true at least
 
 
+def corrected_reasons(computation):
+    """Return why nothing is corrected, in the measures that an audit corrects."""
+    rows = stored(computation, "corrected").items()
+    return {row.refusal for (measure, *_), row in rows if measure not in COMPLETE}
+
+
 def test_before_anything_is_judged_every_method_is_refused_with_a_reason(campaign):
     computation = recompute(campaign=campaign)
     for method in ("naive", "matrix-inverse"):
         rows = stored(computation, method).items()
         reasons = {row.refusal for (measure, *_), row in rows if measure in MEASURES}
         assert reasons == {"3 of 3 topics have no judgment yet (about 3 more needed)"}
-    reasons = {row.refusal for row in stored(computation, "corrected").values()}
-    assert reasons == {"no audit is complete yet"}
+    assert corrected_reasons(computation) == {"no audit is complete yet"}
     assert computation.last_judgment_id == 0
 
 
 def test_without_a_complete_audit_nothing_is_corrected_and_the_reason_says_what_waits(campaign, people, gold):
     judge_all(campaign, people)
-    rows = stored(recompute(campaign=campaign), "corrected").values()
-    assert {row.refusal for row in rows} == {"no audit is complete yet"}
+    assert corrected_reasons(recompute(campaign=campaign)) == {"no audit is complete yet"}
 
     made = audit(campaign=campaign, items_each_time=20, items_in_total=20, seed=5)
     judge_audit(campaign, gold, leave=made.n_selected - 1)
-    rows = stored(recompute(campaign=campaign), "corrected").values()
+    computation = recompute(campaign=campaign)
     waiting = f"{made.n_selected - 1} selected items wait for the gold tier"
-    assert {row.refusal for row in rows} == {f"no audit is complete yet; {waiting}"}
-    assert {row.value for row in rows} == {None}
+    assert corrected_reasons(computation) == {f"no audit is complete yet; {waiting}"}
+    assert {row.value for row in stored(computation, "corrected").values()} == {None}
 
 
 def test_a_topic_without_a_judgment_is_named_and_one_without_an_audited_chance_too(campaign, people, gold):
@@ -229,15 +250,15 @@ def test_a_topic_without_a_judgment_is_named_and_one_without_an_audited_chance_t
     judge_all(campaign, people, topic__topic_id="t2")
     computation = recompute(campaign=campaign)
     assert {row.refusal for row in stored(computation, "naive").values()} == {""}
-    reasons = {row.refusal for row in stored(computation, "corrected").values()}
+    reasons = corrected_reasons(computation)
     assert reasons == {"1 of 3 topics have no item that an audit could select yet (about 1 more needed)"}
 
 
 def test_too_few_audited_items_are_refused(campaign, people, gold):
     judged_and_audited(campaign, people, gold, wanted=6)
     assert 0 < len(slots(campaign, "audit")) < 10
-    rows = stored(recompute(campaign=campaign), "corrected").values()
-    assert all("audited items with non-zero weight; at least 10 are needed" in row.refusal for row in rows)
+    reasons = corrected_reasons(recompute(campaign=campaign))
+    assert all("audited items with non-zero weight; at least 10 are needed" in reason for reason in reasons)
 
 
 def test_recomputing_gives_equal_numbers_in_a_new_computation(campaign, people, gold):
@@ -262,7 +283,9 @@ def test_a_later_judgment_changes_the_next_computation_only(campaign, people, go
 
 
 def test_measures_deeper_than_the_pool_are_left_out(campaign):
-    assert measures_of(campaign) == MEASURES + RATIOS  # pooled to depth 10: RBP@20 would look deeper
+    assert (
+        measures_of(campaign) == MEASURES + RATIOS + COMPLETE
+    )  # pooled to depth 10: RBP@20 would look deeper
 
 
 def test_confusion_counts_come_from_the_audit_and_an_assessor_who_is_wrong_is_flagged(campaign, people, gold):

@@ -241,9 +241,9 @@ def test_a_measure_of_another_kind_is_refused_by_the_name_of_its_kind(parse, nam
 
 
 def test_a_campaign_has_the_measure_it_was_drawn_for_and_the_usual_ones_that_its_pool_reaches():
-    assert reported_measures("DCG@10", 10) == ["DCG@10", "P@10", "nDCG@10", "AP@10"]
+    assert reported_measures("DCG@10", 10) == ["DCG@10", "P@10", "nDCG@10", "AP@10", "ERR@10"]
     assert reported_measures("RBP(p=0.5)@5", 20) == [
-        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP@20", "nDCG@10", "AP@20",
+        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP@20", "nDCG@10", "AP@20", "ERR@10",
     ]  # fmt: skip
     assert reported_measures("P@3", 5) == ["P@3", "AP@5"]
 

@@ -96,8 +96,9 @@ def said(computation):
 
 
 def is_served(key):
-    """Return whether the method of the row has numbers of its measure: the matrix inverse has none of ratios."""
-    return key[0] != "matrix-inverse" or key[1] in ("DCG@10", "P@10")
+    """Return whether the method of the row has numbers of its measure."""
+    unserved = {"matrix-inverse": ("nDCG@10", "AP@10", "ERR@10"), "corrected": ("ERR@10",)}
+    return key[1] not in unserved.get(key[0], ())
 
 
 def verdict_of(page, campaign, a, b, measure="DCG@10"):
@@ -115,11 +116,11 @@ def test_a_late_run_with_documents_that_could_not_be_drawn_is_refused_by_name_in
     add_run(campaign, tmp_path, "late", {name: mixed_ranking(t, 5) for t, name in enumerate(TOPICS)})
     after = recompute(campaign=campaign)
     late = {key: row for key, row in rows_of(after).items() if "late" in key[2:]}
-    # By four measures: the run, and its pairs with three others.
-    assert len(late) == len(STORED) * 4 * 4
+    # By five measures: the run, and its pairs with three others.
+    assert len(late) == len(STORED) * 5 * 4
     assert not any(row.value for row in late.values())
     served = [row for key, row in late.items() if is_served(key)]
-    assert len(served) == len(late) - 2 * 4
+    assert len(served) == len(late) - 4 * 4
     for row in served:
         assert row.refusal.startswith("late returns documents that could not be drawn, inside the cutoff of ")
     assert {key: row for key, row in said(after).items() if key not in late} == before
@@ -158,9 +159,11 @@ def test_topics_that_imported_judgments_cover_in_part_are_refused_by_every_metho
     audit_and_judge(campaign)
     rows = rows_of(recompute(campaign=campaign))
     for method in ("naive", "corrected", "matrix-inverse"):
-        reasons = {row.refusal for key, row in rows.items() if key[0] == method and is_served(key)}
+        served = [key for key in rows if key[0] == method and is_served(key)]
+        reasons = {rows[key].refusal for key in served if key[1] != "ERR@10"}
         assert len(reasons) == 1, method
         assert "1 topics are judged in part" in reasons.pop()
+    assert "ERR@10 needs a judgment of every document" in rows["naive", "ERR@10", "run0", None].refusal
 
 
 def test_topics_that_imported_judgments_cover_wholly_are_not_refused(tmp_path):
@@ -168,7 +171,7 @@ def test_topics_that_imported_judgments_cover_wholly_are_not_refused(tmp_path):
     add_judgments(campaign, tmp_path, all_pairs())
     audit_and_judge(campaign)
     rows = rows_of(recompute(campaign=campaign), method__in=["naive", "corrected"])
-    assert {row.refusal for row in rows.values()} == {""}
+    assert {row.refusal for key, row in rows.items() if is_served(key)} == {""}
 
 
 def test_topics_judged_in_part_through_the_pages_are_no_reason_to_refuse(tmp_path):
@@ -248,7 +251,7 @@ def test_runs_that_rank_alike_inside_the_cutoff_differ_by_0_in_words(tmp_path, p
 def test_only_corrected_differences_have_a_p(tmp_path):
     rows = rows_of(recompute(campaign=finished(make_campaign(tmp_path), wanted=30)))
     tested = {key for key, row in rows.items() if row.p_value is not None}
-    assert tested == {key for key in rows if key[0] == "corrected" and key[3]}
+    assert tested == {key for key in rows if key[0] == "corrected" and key[3] and is_served(key)}
     assert len(tested) == 12
 
 

@@ -1,0 +1,35 @@
+"""Expected reciprocal rank, Chapelle, Metzler, Zhang and Grinspan (2009), Eq 4 and 5."""
+
+import numpy as np
+
+from sampling.measures.families import Family, FloatArray, Measure
+from sampling.measures.kinds import Complete
+
+
+def stop_probabilities(highest_grade: int) -> FloatArray:
+    """Return R = (2^grade - 1)/2^G of every grade: the chance that a document of it ends the search.
+
+    G is the highest grade of the scale. Tools that know of no scale take a constant: gdeval 4.
+    """
+    grade = np.arange(highest_grade + 1)
+    return np.asarray((2.0**grade - 1) / 2.0**highest_grade)
+
+
+def expected_reciprocal_rank(measure: Measure[Complete], gains: FloatArray) -> FloatArray:
+    """Return ERR = sum over r of R_r/r * prod over i < r of (1 - R_i), for R [..., rank].
+
+    Whoever reads down the ranking stops at rank r with chance R_r; the value is the mean of 1/r, 0 who never stops.
+    """
+    goes_on = np.cumprod(1 - gains, axis=-1)
+    reaches = np.concatenate([np.ones_like(gains[..., :1]), goes_on[..., :-1]], axis=-1)
+    return np.asarray((gains * reaches / np.arange(1, gains.shape[-1] + 1)).sum(axis=-1))
+
+
+ERR = Family(
+    key="ERR",
+    label="Expected reciprocal rank",
+    help="The mean of 1/rank at which a reader stops, who is content with a document by chance (2^grade - 1)/2^G.",
+    kind=Complete(expected_reciprocal_rank, stop_probabilities),
+    suggested=("ERR@10",),
+    reported=("ERR@10",),
+)
