@@ -6,6 +6,7 @@ import pytest
 
 from analytics.aggregation.rules import aggregation_keys
 from analytics.methods import METHODS
+from analytics.releases.formats import RELEASE_FILES
 from analytics.services.exports import export_keys
 from analytics.services.label_classes import LABELS
 from judging.kinds import kind_keys
@@ -16,6 +17,10 @@ from sampling.selections import selection_keys
 from sampling.strategies import strategy_keys
 
 
+def release_file_names() -> list[str]:
+    return [name for one in RELEASE_FILES for name in one.names]
+
+
 def measure_keys() -> list[str]:
     return [name for family in FAMILIES for name in (family.key, *family.aliases)]
 
@@ -24,6 +29,12 @@ def method_keys() -> list[str]:
     return [method.key for method in METHODS]
 
 
+FILES = (
+    "qrels.txt qrels_jg.txt prels.txt topics.jsonl topics.parquet documents.jsonl documents.parquet "
+    "judgments.jsonl judgments.parquet items.jsonl items.parquet assessors.jsonl runs.json runs/* draws/* audits.json "
+    "confusion.json estimates.json beir/* verify.py verify_*.py manifest.json croissant.json CITATION.txt "
+    "CITATION.bib README.md CHANGES.md LICENSE.txt"
+)
 # By table, what reads its keys, and the keys ever released. Add to these lists; never take away.
 RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "aggregated labels": (
@@ -36,6 +47,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP ERR Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
     "formats of judgments": (judgment_format_keys, "qrels qrels_jg crowd cranfield"),
+    "files of a release": (release_file_names, FILES),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }
