@@ -105,9 +105,9 @@ def test_the_overview_counts_what_is_left_and_not_what_is_done(alice, campaign):
     for slot in slots(campaign, number=1)[:21]:
         give(bob, slot, 1)
     text = page(alice, "console:campaign", campaign.pk)
-    assert "21 of 84 judgments, 63 wanted still" in text
+    assert "21 of 84 judgments, 63 still needed" in text
     assert "25 %" in text
-    assert "Judgments are there; they are counted with the first numbers." in text
+    assert "Judgments have arrived; they are counted with the first numbers." in text
     recompute(campaign=campaign)
     text = page(alice, "console:campaign", campaign.pk)
     assert '<span class="tag bronze">bronze</span></th><td class="number">21</td>' in text
@@ -134,7 +134,7 @@ def test_the_overview_says_what_needs_the_manager_and_when_nothing_does(alice, j
             "is_active": "on",
         },
     )
-    assert "Nothing needs you now." in page(alice, "console:campaign", judged.pk)
+    assert "No action is needed now." in page(alice, "console:campaign", judged.pk)
     bob = judged.assessors.get(user__username="bob")
     Flag.objects.create(assessor=bob, computation=judged.computations.last(), evidence="weak")
     text = page(alice, "console:campaign", judged.pk)
@@ -143,11 +143,11 @@ def test_the_overview_says_what_needs_the_manager_and_when_nothing_does(alice, j
 
 
 def test_costs_are_shown_once_the_manager_says_what_a_judgment_costs(alice, judged):
-    assert "say what judgments cost" in page(alice, "console:campaign", judged.pk)
+    assert "enter what judgments cost" in page(alice, "console:campaign", judged.pk)
     Campaign.objects.filter(pk=judged.pk).update(cost_per_judgment=0.5)
     text = page(alice, "console:campaign", judged.pk)
     assert '<span class="value">42</span>' in text  # 84 judgments
-    assert "say what judgments cost" not in text
+    assert "enter what judgments cost" not in text
 
 
 # -- assessors ------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_assessors_are_sorted_filtered_and_paged(alice, campaign, monkeypatch):
     assert names_in_order(page(alice, *address, order="-judged"))[0] == "anna"
     assert names_in_order(page(alice, *address, tier="gold")) == ["bert"]
     assert names_in_order(page(alice, *address, name="AR")) == ["carl"]
-    assert "Nobody fits" in page(alice, *address, only="flagged")
+    assert "No matching assessor" in page(alice, *address, only="flagged")
     assert "This cannot be asked:" in page(alice, *address, order="password", status=400)
     assert 'aria-sort="descending"' in page(alice, *address, order="-name")
 
@@ -291,7 +291,7 @@ def test_the_queue_shows_the_document_safely_with_all_grades_and_why(alice, judg
     text = page(alice, "console:adjudication", judged.pk)
     assert HOSTILE not in text
     assert "Your grade goes into the qrels, and nowhere else." in text
-    assert "Together its judgments say <strong>0 Not relevant</strong>" in text
+    assert "The aggregated label is <strong>0 Not relevant</strong>" in text
     assert "bob</a>" in text
     assert "dora</a>" in text
     assert "3 Highly relevant" in text

@@ -58,7 +58,7 @@ def audits(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 @require_POST
 @managers_only
 def score(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Choose the bronze score, and say what judgments cost."""
+    """Choose the bronze score, and enter what judgments cost."""
     row = _campaign(campaign_id)
     before = row.bronze_score
     form = ScoreForm(request.POST, instance=row)

@@ -44,7 +44,7 @@ STATUS_WORDS = {
 SHOWN_LEASES = 200
 TOPICS_PER_PAGE = 100
 ROWS = 20  # of each table of the overview
-MOST_LEFT = 10_000  # judgments that are wanted still: counted up to here
+MOST_LEFT = 10_000  # judgments that are still needed: counted up to here
 
 
 @managers_only

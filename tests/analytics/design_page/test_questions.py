@@ -57,10 +57,10 @@ QUESTIONS = {
 def test_every_question_is_previewed_and_what_was_previewed_is_drawn(page, post, campaign, name):
     fields, runs = QUESTIONS[name]
     text = page(campaign, **fields)
-    assert "What it buys" in text
+    assert "Expected precision" in text
     assert "<svg" in text
-    assert f"of the {N_FRAME} pooled documents say anything about this question" in text
-    assert "Errors of the judges are not in it" in text
+    assert f"of the {N_FRAME} pooled documents affect this question" in text
+    assert "The forecast leaves out assessors' errors" in text
     carried = [part.split('">')[0] for part in text.split('<input type="hidden" name="')[2:]]
     carried = [tuple(part.split('" value="')) for part in carried if "csrf" not in part]
     sent = {}
@@ -96,7 +96,7 @@ def test_a_small_pool_is_previewed_at_once_under_an_address_to_keep(client, post
     (address, status), *_ = answer.redirect_chain
     assert status == 302
     assert "question=pair" in address
-    assert "What it buys" in answer.content.decode()
+    assert "Expected precision" in answer.content.decode()
     assert not Job.objects.exists()
     assert not Draw.objects.exists()
 
@@ -273,7 +273,7 @@ def test_imported_scores_can_be_chosen_once_they_are_there(page, post, campaign)
     text = page(
         campaign, **PAIR | {"prior": "scores", "scores": "model", "sensitivity": 60, "specificity": 90}
     )
-    assert "What it buys" in text
+    assert "Expected precision" in text
     assert '<details class="advanced" open>' in text  # what is unusual is not hidden
     post(campaign, **PAIR | {"prior": "scores", "scores": "model", "sensitivity": 60, "specificity": 90})
     assert finish("draw").state == "done"
@@ -290,7 +290,7 @@ def test_imported_scores_can_be_chosen_once_they_are_there(page, post, campaign)
 def test_other_methods_and_selections_are_drawn_as_asked(page, post, campaign, method, selection):
     fields = PAIR | {"budget": 15, "method": method, "selection": selection}
     text = page(campaign, **fields)
-    assert ("No more can be drawn later" in text) == (selection == "pareto")
+    assert ("This draw cannot be topped up" in text) == (selection == "pareto")
     post(campaign, **fields)
     assert finish("draw").state == "done"
     made = campaign.draws.get()

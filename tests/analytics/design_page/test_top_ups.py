@@ -38,7 +38,7 @@ def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post,
     assert "Draw more items" not in text
     wanted = PAIR | {"budget": 30}
     text = page(drawn, **wanted)
-    assert "items come new</strong>" in text
+    assert "items are new</strong>" in text
     assert "Draw more items" in text
     post(drawn, **wanted)
     assert finish("draw").state == "done"

@@ -172,9 +172,7 @@ def test_judgments_are_made_again_by_others_after_a_typed_confirmation(alice, ca
     assert event.actor.username == "alice"
     assert event.detail["n_slots"] == 4
     assert Job.objects.filter(kind="estimate", state="queued").exists()
-    assert "no judgment that counts and could be made again" in page(
-        alice, "console:assessor", campaign.pk, bob.pk
-    )
+    assert "There is no judgment to request again" in page(alice, "console:assessor", campaign.pk, bob.pk)
     answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation="bob")
     assert said(answer)[-1] == "There was nothing to make again."
 
@@ -183,7 +181,7 @@ def test_judgments_are_made_again_by_others_after_a_typed_confirmation(alice, ca
 def test_without_the_right_name_nothing_is_set_aside(alice, campaign, bob, typed):
     give(bob, slots(campaign)[0], 1)
     answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation=typed, status=400)
-    assert "Nothing was made again" in words(answer)
+    assert "No judgment was requested again" in words(answer)
     assert 'aria-invalid="true"' in words(answer)
     assert not Slot.objects.filter(purpose="void").exists()
     assert not Job.objects.exists()
@@ -193,7 +191,7 @@ def test_without_the_right_name_nothing_is_set_aside(alice, campaign, bob, typed
 
 
 def test_the_campaign_counts_why_documents_were_not_judged_and_names_the_hardest(alice, campaign, bob, dora):
-    assert "Nobody has said “cannot judge”." in page(alice, "console:said", campaign.pk)
+    assert "No assessor has answered “cannot judge”." in page(alice, "console:said", campaign.pk)
     hard, other, late = slots(campaign, number=1)[:3]
     cannot_judge(bob, hard, "unreadable")
     cannot_judge(dora, hard, "unreadable")
@@ -204,7 +202,7 @@ def test_the_campaign_counts_why_documents_were_not_judged_and_names_the_hardest
     assert '<th scope="row">The document cannot be read</th><td class="number">2</td>' in text
     assert '<th scope="row">The topic is unclear</th><td class="number">1</td>' in text
     assert "I do not understand its language" not in text  # a grade came afterwards
-    found = text[text.index("most often given back") : text.index("No comments yet")]
+    found = text[text.index("most often returned") : text.index("No comments yet")]
     assert found.index(hard.item.document.doc_id) < found.index(other.item.document.doc_id)
     assert late.item.document.doc_id not in found
 
@@ -213,7 +211,7 @@ def test_only_the_ten_hardest_are_named(alice, campaign, bob):
     for slot in slots(campaign, number=1)[:12]:
         cannot_judge(bob, slot, "other")
     text = page(alice, "console:said", campaign.pk)
-    table = text[text.index("ten at most") :]
+    table = text[text.index("at most ten") :]
     assert table[: table.index("</table>")].count('<th scope="row"') == 10
 
 

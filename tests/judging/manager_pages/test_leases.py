@@ -61,7 +61,7 @@ def test_the_page_says_what_releasing_does(alice, campaign, bob):
 
 
 def test_without_leases_the_page_says_so(alice, campaign):
-    assert "Nobody has a document open" in page(alice, "console:manage-leases", campaign.pk)
+    assert "No open documents" in page(alice, "console:manage-leases", campaign.pk)
 
 
 def test_a_released_document_is_free_and_what_its_holder_still_sends_is_kept(alice, campaign, bob):
