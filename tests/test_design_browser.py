@@ -78,7 +78,7 @@ def test_a_design_is_previewed_by_keyboard_and_drawn(chromium, web, campaign, ma
         page.goto(f"{web}{reverse('console:design', args=[campaign.pk])}")
         page.fill("#id_budget", "30")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#preview:has-text('What it buys')")
+        page.wait_for_selector("#preview:has-text('Expected precision')")
         assert page.url.endswith("#preview")
         page.click("button:has-text('Draw more items')")
         page.wait_for_selector("h1:has-text('Drawing the items to judge')")

@@ -56,7 +56,7 @@ def test_titles_of_any_length_and_kind_are_shown_as_text(alice, campaign, bob):
 def test_the_page_says_what_releasing_does(alice, campaign, bob):
     lease(bob, slots(campaign)[0])
     text = page(alice, "console:manage-leases", campaign.pk)
-    assert "what the holder still submits is kept" in text
+    assert "a judgment that the holder still submits is kept" in text
     assert "Release all expired" not in text  # none is
 
 
