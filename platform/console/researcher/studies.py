@@ -163,9 +163,9 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 GROUPS = {
-    "tier": "Who is believed",
-    "rule": "How several grades become one",
-    "drift": "When it was judged",
+    "tier": "Which tier counts",
+    "rule": "Label aggregation",
+    "drift": "Time of judging",
     "assessor": "Without one assessor",
 }
 
