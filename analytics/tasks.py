@@ -8,7 +8,7 @@ from analytics.releases.services.releasing import build
 from analytics.services import forecast as forecasts
 from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse
 from analytics.services.recomputation import recompute
-from analytics.services.reuse import Asked, ReuseRefused
+from analytics.services.reuse import ReuseQuestion, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
 from analytics.services.top_up import lacking
 from judging.models import Campaign
@@ -45,7 +45,7 @@ def reuse(context: Context) -> None:
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
     context.progress(0, 1, "looking at what every run returns")
     try:
-        asked = Asked(**context.payload["asked"])
+        asked = ReuseQuestion(**context.payload["asked"])
         made = lacking(campaign=campaign, asked=asked, half_width=context.payload["half_width"])
     except ReuseRefused as refusal:
         raise JobRefused(str(refusal)) from refusal

@@ -20,7 +20,7 @@ from analytics.releases import formats, verify
 from analytics.releases.formats import ReleaseFile
 from analytics.releases.reading import open_release
 from analytics.releases.services import writing
-from analytics.releases.verify_files import Graded, LineFile
+from analytics.releases.verify_files import LINE_FILES, Graded, LineFile
 from analytics.services import exports
 from analytics.services.exports import ExportFormat
 from judging.models import GoldAnswer
@@ -172,7 +172,7 @@ def test_a_planted_file_of_a_release_is_written_described_read_and_verified(tmp_
     entry = ReleaseFile(("zeros.txt",), "A planted help.", lambda stream, name: iter(stream), odd)
     plant(monkeypatch, formats, "RELEASE_FILES", entry)
     plant(monkeypatch, writing, "WRITERS", writing.FileWriter(("zeros.txt",), write))
-    monkeypatch.setattr(verify, "LINE_FILES", (*verify.LINE_FILES, LineFile("zeros.txt", zeros)))
+    monkeypatch.setattr(verify, "LINE_FILES", (*LINE_FILES, LineFile("zeros.txt", zeros)))
 
     release = released(audited(tmp_path))
     inside = opened(release)

@@ -225,21 +225,21 @@ def drift_p_values(
     stratum, n_strata = assessor * n_grades + true, n_assessors * n_grades
     n = np.bincount(stratum, minlength=n_strata).astype(np.float64)
 
-    def centred(values: Floats) -> Floats:
+    def centre(values: Floats) -> Floats:
         means = np.bincount(stratum, values, n_strata) / np.maximum(n, 1)
         return np.asarray(values - means[stratum])
 
-    def summed(values: Floats) -> Floats:
+    def sum_of(values: Floats) -> Floats:
         return np.asarray(
             np.bincount(stratum, values, n_strata).reshape(n_assessors, n_grades), dtype=np.float64
         )
 
-    order = centred(stats.rankdata(moment))
-    scores = [centred(given.astype(np.float64)), centred((given == true).astype(np.float64))]
-    spread = summed(order**2) / np.maximum(n - 1, 1).reshape(n_assessors, n_grades)
-    total = np.stack([summed(order * score).sum(axis=1) for score in scores], axis=1)
+    order = centre(stats.rankdata(moment))
+    scores = [centre(given.astype(np.float64)), centre((given == true).astype(np.float64))]
+    spread = sum_of(order**2) / np.maximum(n - 1, 1).reshape(n_assessors, n_grades)
+    total = np.stack([sum_of(order * score).sum(axis=1) for score in scores], axis=1)
     covariance = np.stack(
-        [np.stack([(spread * summed(a * b)).sum(axis=1) for b in scores], axis=1) for a in scores], axis=1
+        [np.stack([(spread * sum_of(a * b)).sum(axis=1) for b in scores], axis=1) for a in scores], axis=1
     )
     inverse = np.linalg.pinv(covariance, rtol=1e-9, hermitian=True)
     rank = np.linalg.matrix_rank(covariance, rtol=1e-9, hermitian=True)

@@ -267,12 +267,12 @@ def _raise(size: Floats, old: Floats, scale: float) -> Floats:
 def _reach(size: Floats, old: Floats, squares: Floats, variance: float) -> Floats:
     """Return the probabilities of the least scale at which every target's variance is at most `variance`."""
 
-    def enough(scale: float) -> bool:
+    def is_enough(scale: float) -> bool:
         return bool(_variances(squares, _raise(size, old, scale)).max() <= variance)
 
     if bool(_variances(squares, old).max() <= variance):
         return old
-    return _raise(size, old, _border(enough, 1 / size.min())[1])
+    return _raise(size, old, _border(is_enough, 1 / size.min())[1])
 
 
 def _spend(size: Floats, old: Floats, budget: float) -> Floats:

@@ -91,7 +91,7 @@ class TargetWeights:
         )
         return TargetWeights(entries, self.paired)
 
-    def some(self, targets: ArrayLike) -> "TargetWeights":
+    def subset(self, targets: ArrayLike) -> "TargetWeights":
         """Return the weights of some targets only, as targets without pairs: what is left of them is written out."""
         chosen = np.asarray(targets, dtype=np.int64)
         if (chosen < self.runs.n_runs).all():

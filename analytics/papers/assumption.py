@@ -72,7 +72,7 @@ class AssumptionResult:
     bands: tuple[PopularityBand, ...]
 
     @property
-    def contradicted(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether the assumption is rejected at 5 %."""
         return self.p_value <= SIGNIFICANT
 
@@ -80,7 +80,7 @@ class AssumptionResult:
         """Return plain values, with the sentences to show, one by one and together as `words`."""
         sentences = assumption_sentences(self)
         said = {"sentences": sentences, "words": " ".join(sentences)}
-        return {**asdict(self), "contradicted": self.contradicted, **said}
+        return {**asdict(self), "contradicted": self.is_contradicted, **said}
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,7 +347,7 @@ def assumption_sentences(result: AssumptionResult | Refusal) -> list[str]:
     if isinstance(result, Refusal):
         return [f"Whether judges err alike on all documents of one grade was not tested: {result.reason}."]
     p = "p < .01" if result.p_value < 0.01 else f"p = {result.p_value:.2f}".replace("0.", ".")
-    if not result.contradicted:
+    if not result.is_contradicted:
         said = (
             f"That judges err alike on all documents of one grade is not contradicted by {result.n} audited items "
             f"({p}). This proves nothing: an audit of 100 items notices the errors of real judges in about 6 of 10 "

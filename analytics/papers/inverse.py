@@ -297,7 +297,7 @@ def _infeasible(
     if every.size == 0:  # only differences: there is no share to be negative
         return found
     for asked in np.array_split(every, 1 + every.size // AT_ONCE):
-        some, mix = targets.some(asked), targets.of_targets(mixes, asked)
+        some, mix = targets.subset(asked), targets.of_targets(mixes, asked)
         for grade in reversed(range(given.gold.shape[1])):  # the lowest grade is the one that is named
             one = np.eye(given.gold.shape[1])[grade]
             share = _inverse(some, pi, given, mix, one, np.zeros(pi.size))

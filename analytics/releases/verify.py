@@ -23,7 +23,7 @@ import numpy as np
 if __package__:
     from analytics.releases.verify_complete import CompleteMethod
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
-    from analytics.releases.verify_estimates import METHODS, Weighed, p_value
+    from analytics.releases.verify_estimates import METHODS, WeightTable, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
     from analytics.releases.verify_measures import MEASURES, parts_of
@@ -33,7 +33,7 @@ else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_complete import CompleteMethod  # type: ignore
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
-    from verify_estimates import METHODS, Weighed, p_value  # type: ignore
+    from verify_estimates import METHODS, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_measures import MEASURES, parts_of  # type: ignore
@@ -264,7 +264,7 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
     if complete:
         return CompleteMethod(facts, method, measure)
     if linear:
-        weighed = Weighed.of(facts, measure, about["prediction"])
+        weighed = WeightTable.of(facts, measure, about["prediction"])
         of_targets = by_name[method](weighed)
         return lambda run, run_b: of_targets(weighed.target(run, run_b))
     if method != "true" and (

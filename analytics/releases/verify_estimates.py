@@ -47,7 +47,7 @@ Method = Callable[[Target], Row]
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class WeightTable:
     """The weights of all runs in one measure, over those pairs of the frame that any run weighs."""
 
     facts: Facts
@@ -59,7 +59,7 @@ class Weighed:
     reaches_outside: Mask  # [run]
 
     @classmethod
-    def of(cls, facts: Facts, measure: str, prediction: str) -> "Weighed":
+    def of(cls, facts: Facts, measure: str, prediction: str) -> "WeightTable":
         table = rank_weights(measure) / len(facts.topics)
         near = [(place[rank <= table.size], rank[rank <= table.size]) for place, rank in facts.returned]
         weighed = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(place for place, _ in near)]))
@@ -127,7 +127,7 @@ def interval(value: float, components: dict[str, float], df: float, n: int) -> R
 # -- grades as given ---------------------------------------------------------------------------------------------
 
 
-def naive(w: Weighed) -> Method:
+def naive(w: WeightTable) -> Method:
     """Return the estimate that takes the mean gain u of an item's judgments as true: a difference estimator.
 
     ``sum over the frame of w f + sum over judged items of w (u - f) / pi``, with f the prediction and pi the chance to
@@ -181,7 +181,7 @@ class Strata:
     count: Ints  # [stratum]
 
     @classmethod
-    def of(cls, w: Weighed, pi: Floats) -> "Strata":
+    def of(cls, w: WeightTable, pi: Floats) -> "Strata":
         """Return the strata; a topic with a single such item is joined to the next one (the last to the one before).
 
         The factor c of an item solves ``c - c^2 / sum c = 1 - pi`` (Deville and Tille 2005), or is ``m/(m-1) (1 - pi)``
@@ -230,7 +230,7 @@ class Strata:
 # -- corrected by the audit --------------------------------------------------------------------------------------
 
 
-def corrected(w: Weighed) -> Method:
+def corrected_estimates(w: WeightTable) -> Method:
     """Return the reported number, which needs only that a random part of the judged items was judged again (audited).
 
     ``sum_frame w f + sum_judged (w / pi) (mu - f) + sum_audited (w / pi) (v - mu) / a``: v is the gain of the audit's
@@ -356,7 +356,7 @@ def p_value(row: Row) -> float:
 # -- all gold known ----------------------------------------------------------------------------------------------
 
 
-def true(w: Weighed) -> Method:
+def true(w: WeightTable) -> Method:
     """Return the true value, from the right grade of every pair of the frame."""
     gain = w.gains[w.facts.gold_answer[w.place]]
     return lambda target: (
@@ -365,4 +365,8 @@ def true(w: Weighed) -> Method:
     )
 
 
-METHODS: dict[str, Callable[[Weighed], Method]] = {"naive": naive, "corrected": corrected, "true": true}
+METHODS: dict[str, Callable[[WeightTable], Method]] = {
+    "naive": naive,
+    "corrected": corrected_estimates,
+    "true": true,
+}

@@ -299,7 +299,7 @@ class RatioMethod:
         labels = self.labels
         if labels is None:
             return REFUSED
-        used = self._used(labels, runs)
+        used = self._n_used(labels, runs)
         if not labels.is_census and (used < LEAST or few_known(labels)):
             return REFUSED
         sign = [1.0, -1.0][: len(runs)]
@@ -314,7 +314,7 @@ class RatioMethod:
             return found
         return found | {"components": {}} | always_valid(found, self.facts.n_planned, None)
 
-    def _used(self, labels: Labels, runs: list[int]) -> int:
+    def _n_used(self, labels: Labels, runs: list[int]) -> int:
         """Return how many known items the run ranks, or the two runs rank differently."""
         ranks = np.zeros((2, labels.topic.size), dtype=np.int64)
         for row, one in zip(ranks, runs, strict=False):

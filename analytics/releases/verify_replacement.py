@@ -9,10 +9,10 @@ import math
 import numpy as np
 
 if __package__:
-    from analytics.releases.verify_estimates import LEAST, REFUSED, Method, Target, Weighed, interval
+    from analytics.releases.verify_estimates import LEAST, REFUSED, Method, Target, WeightTable, interval
     from analytics.releases.verify_facts import Floats, Row, draw_probability, not_covered
 else:  # in a release, the files lie beside each other
-    from verify_estimates import LEAST, REFUSED, Method, Target, Weighed, interval  # type: ignore
+    from verify_estimates import LEAST, REFUSED, Method, Target, interval  # type: ignore
     from verify_facts import Floats, Row, draw_probability, not_covered  # type: ignore
 
 ALMOST = np.nextafter(1.0, 0.0)
@@ -20,14 +20,14 @@ MOST_JOINT = 20_000  # items above which the variance is taken too large, withou
 PAPERS_Z = 1.96
 
 
-def mean_gains(w: Weighed) -> Floats:
+def mean_gains(w: WeightTable) -> Floats:
     """Return by item the mean gain of its judgments."""
     facts, n = w.facts, w.facts.item.size
     gain = np.bincount(facts.label_item, w.gains[facts.label_grade], n)
     return np.asarray(gain / np.bincount(facts.label_item, minlength=n))
 
 
-def distinct(w: Weighed) -> Method:
+def distinct(w: WeightTable) -> Method:
     """Return ``sum over the frame of w f + sum over judged items of w (u - f) / pi``, each item counted once.
 
     ``pi = 1 - prod over batches of (1 - Q)^n``. Variance of Horvitz and Thompson: ``sum (1 - pi) z^2`` plus, over pairs
@@ -77,7 +77,7 @@ def competition(q: Floats, draws: Floats, pi: Floats) -> Floats:
     return found
 
 
-def importance(w: Weighed) -> Method:
+def importance(w: WeightTable) -> Method:
     """Return the paper's estimate: the mean over draws of ``w u / Q``, Q mixed over batches by their numbers of draws.
 
     Its variance is taken within batches, its interval is 1.96 standard errors wide (Schnabel et al. 2016, Eq 3 to 6).

@@ -40,7 +40,7 @@ def store_disputed(
     )
     runs = weights_of_runs(parsed, arrays.returned, arrays.n_topics)
     weights = TargetWeights(runs, paired=False).over(arrays.judged).runs
-    decided = _adjudicated(campaign)
+    decided = _decided_items(campaign)
     found = disputes(
         weights,
         shares,
@@ -72,7 +72,7 @@ def store_disputed(
     return rows
 
 
-def _adjudicated(campaign: Campaign) -> set[uuid.UUID]:
+def _decided_items(campaign: Campaign) -> set[uuid.UUID]:
     return set(Adjudication.objects.filter(item__campaign=campaign).values_list("item_id", flat=True))
 
 
@@ -90,7 +90,7 @@ def _items(campaign: Campaign, keys: list[ItemKey]) -> dict[ItemKey, uuid.UUID]:
 # -- the queue ------------------------------------------------------------------------------------------------
 
 
-def undecided() -> QuerySet[DisputedItem]:
+def open_disputes() -> QuerySet[DisputedItem]:
     """Return the places of all queues whose item nobody has decided, the worst first."""
     decided = Adjudication.objects.filter(item=OuterRef("item"))
     return DisputedItem.objects.filter(~Exists(decided)).order_by("position")

@@ -72,7 +72,7 @@ def copied_judgments(campaign: Campaign, assessors: Iterable[NamedAssessor]) -> 
 
 def read_judgments(campaign: Campaign, assessors: Iterable[NamedAssessor]) -> Iterator[pl.DataFrame]:
     """Yield the rows through a cursor on the server, which waits for whoever reads slowly."""
-    return _whole_items(_fetched(_query(campaign, assessors)))
+    return _whole_items(_fetch(_query(campaign, assessors)))
 
 
 def countable(rows: pl.DataFrame) -> NDArray[np.bool_]:
@@ -153,7 +153,7 @@ def _copied_texts(query: sql.Composed) -> Iterator[bytes]:
             yield b"".join(parts)
 
 
-def _fetched(query: sql.Composed) -> Iterator[pl.DataFrame]:
+def _fetch(query: sql.Composed) -> Iterator[pl.DataFrame]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(query)
         while rows := cursor.fetchmany(ROWS_AT_ONCE):

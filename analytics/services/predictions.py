@@ -35,7 +35,7 @@ class Predictions:
         if arrays.draw.selection_kind.with_replacement or not usable.any() or not gains.any():
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
         label = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size) / gains.max()
-        features, ridge = self._told()
+        features, ridge = self._evidence()
         share = cross_fitted(
             features=features,
             topic_index=arrays.topic_index,
@@ -47,7 +47,7 @@ class Predictions:
         )
         return np.asarray(share * gains.max())
 
-    def _told(self) -> tuple[Floats, Floats]:
+    def _evidence(self) -> tuple[Floats, Floats]:
         """Return what all runs say of each item, and the imported scores with which the draw was made.
 
         With them how firmly each column is held near 0: what a program said of the documents may count for much.

@@ -37,7 +37,7 @@ class ReuseRefused(Refused):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReuseQuestion:
     """The value of one run in a linear measure, or how far it is above another run's."""
 
     run: str
@@ -79,9 +79,9 @@ class Answer:
         return {**asdict(self), "examples_outside": [list(pair) for pair in self.examples_outside]}
 
 
-def answer(*, campaign: Campaign, asked: Asked) -> Answer:
+def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
     """Return what the campaign's judgments say of the run, or raise `ReuseRefused`."""
-    draw, measure, runs = checked(campaign, asked)
+    draw, measure, runs = check_question(campaign, asked)
     gain = relevant_gain(campaign, measure)
     frame = load_frame(draw)
     frame = frame.with_columns(spread=pl.Series(_spread(draw, frame) * gain))
@@ -93,8 +93,8 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
     weighed = weights != 0
     probability, spread = table["inclusion_probability"].to_numpy(), table["spread"].to_numpy()
     complete = reusability(weights[None], probability, spread)[0]
-    judged = _judged(campaign, table)
-    now = _now(draw, table, judged)
+    judged = _is_judged(campaign, table)
+    now = _current_probability(draw, table, judged)
     outside = table.filter(pl.Series(weighed & (probability == 0))).sort(ITEM_COLUMNS)
     present = complete if now is None else reusability(weights[None], now, spread)[0]
     drawn = weighed & (table["drawn_in"].to_numpy() > 0)
@@ -117,14 +117,14 @@ def answer(*, campaign: Campaign, asked: Asked) -> Answer:
         refusal=complete.refusal.reason if complete.refusal else "",
         refusal_now=_refusal_now(draw, table, weights, complete, present, judged),
         too_few=too_few(n_drawn, noun="drawn items").reason if n_drawn < FEWEST_ITEMS else "",
-        usual_half_width=_usual(draw, frame, measure, asked, campaign),
+        usual_half_width=_median_half_width(draw, frame, measure, asked, campaign),
     )
 
 
 # -- what is asked ------------------------------------------------------------------------------------------
 
 
-def checked(campaign: Campaign, asked: Asked) -> tuple[Draw, Measure[Linear], list[Run]]:
+def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Measure[Linear], list[Run]]:
     """Return the newest batch, the measure and the runs that are asked about."""
     draw = newest_draw(campaign)
     if draw is None:
@@ -149,7 +149,7 @@ def relevant_gain(campaign: Campaign, measure: Measure[Linear]) -> float:
     return float(grade_gains(measure, campaign.scale.gains(), relevant)[relevant:].mean())
 
 
-def _no_weight(asked: Asked, measure: Measure[Linear]) -> str:
+def _no_weight(asked: ReuseQuestion, measure: Measure[Linear]) -> str:
     if asked.against:
         return (
             f"{asked.run} and {asked.against} rank alike inside the cutoff of {measure.name}: the difference is "
@@ -200,7 +200,7 @@ def _difference(measure: Measure[Linear], ranks: Sequence[np.ndarray], n_topics:
     return weights[0] if len(weights) == 1 else np.asarray(weights[0] - weights[1])
 
 
-def _judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
+def _is_judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
     """Return for every pair whether it has a grade."""
     graded = mean_gains(campaign, np.asarray(campaign.scale.gains())).select(
         *ITEM_COLUMNS, judged=pl.lit(True)
@@ -209,7 +209,7 @@ def _judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
     return np.asarray(joined["judged"].fill_null(False).to_numpy())
 
 
-def _now(draw: Draw, table: pl.DataFrame, judged: np.ndarray) -> Floats | None:
+def _current_probability(draw: Draw, table: pl.DataFrame, judged: np.ndarray) -> Floats | None:
     """Return the chance of every pair to be drawn and judged so far; None where all that was drawn is judged.
 
     What is judged so far is a random part of a topic's items, batch by batch (analytics/frames/).
@@ -254,8 +254,8 @@ def _number(value: float | Refusal) -> float | None:
 # -- what is usual ------------------------------------------------------------------------------------------
 
 
-def _usual(
-    draw: Draw, frame: pl.DataFrame, measure: Measure[Linear], asked: Asked, campaign: Campaign
+def _median_half_width(
+    draw: Draw, frame: pl.DataFrame, measure: Measure[Linear], asked: ReuseQuestion, campaign: Campaign
 ) -> float | None:
     """Return the median half-width that the judgments give the other runs of the draw: a sensible thing to ask for.
 

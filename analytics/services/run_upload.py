@@ -22,7 +22,7 @@ from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.job_queue import newest_job
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress, latest_computation, measures_of
-from analytics.services.reuse import Asked, ReuseRefused, answer
+from analytics.services.reuse import ReuseQuestion, ReuseRefused, answer
 from analytics.services.verdicts import pair_estimates, reported_of, verdict
 from judging.models import Campaign, Run
 from judging.services.errors import ImportRefused, Refused
@@ -216,7 +216,7 @@ def _reuse(campaign: Campaign, run: Run) -> dict[str, Any] | None:
     try:
         return {
             "measure": measure,
-            "answer": answer(campaign=campaign, asked=Asked(run.run_id, measure)).as_json(),
+            "answer": answer(campaign=campaign, asked=ReuseQuestion(run.run_id, measure)).as_json(),
         }
     except ReuseRefused as refusal:
         return {"measure": measure, "answer": None, "refusal": str(refusal)}

@@ -11,7 +11,7 @@ from analytics.estimation.reuse import reusability, top_up
 from analytics.frames import Floats
 from analytics.services.forecast import LARGEST_AT_ONCE, rank_rows, reason
 from analytics.services.job_queue import newest_job, queue_work
-from analytics.services.reuse import Answer, Asked, ReuseRefused, checked
+from analytics.services.reuse import Answer, ReuseQuestion, ReuseRefused, check_question
 from judging.models import Campaign
 from sampling.batches import probabilities_by_fold
 from sampling.frames import FrameRefused
@@ -57,9 +57,9 @@ class TopUpAnswer:
     job: Job | None = None
 
 
-def design_of(campaign: Campaign, asked: Asked, budget: int) -> Design:
+def design_of(campaign: Campaign, asked: ReuseQuestion, budget: int) -> Design:
     """Return the top-up of that many items in all: every new judgment goes to what is asked."""
-    draw, measure, _ = checked(campaign, asked)
+    draw, measure, _ = check_question(campaign, asked)
     if draw.selection_kind.has_exact_counts:
         raise ReuseRefused("an exact count in every topic cannot grow: make a new campaign for this run")
     if draw.selection_kind.with_replacement:
@@ -81,9 +81,9 @@ def design_of(campaign: Campaign, asked: Asked, budget: int) -> Design:
     )
 
 
-def lacking(*, campaign: Campaign, asked: Asked, half_width: float) -> Lacking:
+def lacking(*, campaign: Campaign, asked: ReuseQuestion, half_width: float) -> Lacking:
     """Return the smallest top-up after which the answer's forecast half-width is at most that, or `ReuseRefused`."""
-    draw = checked(campaign, asked)[0]
+    draw = check_question(campaign, asked)[0]
     design = design_of(campaign, asked, 1)
     try:
         found = population(campaign, design)
@@ -163,7 +163,7 @@ def _note(draw: Draw, found: Population, after: float, half_width: float) -> str
 
 
 def lacking_for(
-    *, campaign: Campaign, asked: Asked, said: Answer, half_width: float | None, user: User | None
+    *, campaign: Campaign, asked: ReuseQuestion, said: Answer, half_width: float | None, user: User | None
 ) -> tuple[float | None, TopUpAnswer]:
     """Return the half-width to reach, that which is asked for or else what is usual here, and what lacks for it.
 
@@ -179,7 +179,9 @@ def lacking_for(
     return wanted, find_lacking(campaign=campaign, asked=asked, half_width=wanted, user=user)
 
 
-def find_lacking(*, campaign: Campaign, asked: Asked, half_width: float, user: User | None) -> TopUpAnswer:
+def find_lacking(
+    *, campaign: Campaign, asked: ReuseQuestion, half_width: float, user: User | None
+) -> TopUpAnswer:
     """Return what is lacking: of a small pool at once, of a large one from its job, which is queued if need be."""
     try:
         design = design_of(campaign, asked, 1)
@@ -202,7 +204,7 @@ def from_json(made: dict[str, Any]) -> Lacking:
     return Lacking(**{**made, "design": Design(**made["design"]) if made["design"] else None})
 
 
-def _payload(campaign: Campaign, asked: Asked, half_width: float) -> dict[str, Any]:
+def _payload(campaign: Campaign, asked: ReuseQuestion, half_width: float) -> dict[str, Any]:
     """Return what the job is told, with all that its answer depends on."""
     return {
         "campaign": str(campaign.pk),

@@ -86,7 +86,7 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
     """
     collection, rng = make_collection(1), np.random.default_rng([seed, last, design == "simple"])
     n = collection.grade.size
-    targets, truth = collection.targets.some(WATCHED), collection.truth[list(WATCHED)]
+    targets, truth = collection.targets.subset(WATCHED), collection.truth[list(WATCHED)]
     looks = range(FEWEST_WATCHED, last + 1)
     probability = nested_probabilities(Cell("whole", design, planned, "", 1, "random"), collection, looks)
     n_items = targets.n_weighed()

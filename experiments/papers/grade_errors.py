@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.measures.families import FloatArray
-from sampling.measures.spelling import canonical, spelled
+from sampling.measures.spelling import canonical, split_name
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def parse_error_measure(name: str) -> ErrorMeasure:
     >>> parse_error_measure("MSE@100").cutoff
     100
     """
-    parts = spelled(name)
+    parts = split_name(name)
     if parts.family not in {"MAE", "MSE"}:
         raise ValueError(f"error measure must be MAE or MSE, got {parts.family!r}")
     if parts.parameters:

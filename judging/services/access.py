@@ -32,13 +32,13 @@ def researchers_only(view: View) -> View:
 
 def _guard(view: View, may: Callable[[User], bool]) -> View:
     @functools.wraps(view)
-    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
+    def wrapper(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
         user = request.user
         if not isinstance(user, User) or not may(user) or not sees(user, named):
             raise Http404
         return view(request, *arguments, **named)
 
-    return guarded
+    return wrapper
 
 
 def sees(user: User, named: Mapping[str, Any]) -> bool:

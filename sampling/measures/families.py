@@ -32,7 +32,7 @@ class Parameter:
     read: Callable[[str], Any]
     write: Callable[[Any], str] = str
 
-    def shown(self, value: Any) -> str:
+    def spelling(self, value: Any) -> str:
         return "" if value == self.default else f"{self.key}={self.write(value)}"
 
 
@@ -127,7 +127,7 @@ def named_measure(
     averaging: Literal["macro", "micro"] = "macro",
 ) -> Measure[Kind]:
     """Return the measure of these values under its canonical name."""
-    shown = filter(None, (one.shown(parameters[one.key]) for one in family.parameters))
+    shown = filter(None, (one.spelling(parameters[one.key]) for one in family.parameters))
     name = canonical(family.key, list(shown), cutoff)
     if averaging == "micro":
         name = f"micro {name}"

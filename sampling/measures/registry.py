@@ -16,7 +16,7 @@ from sampling.measures.ndcg import NDCG
 from sampling.measures.pairwise import SWAPS, WEIGHTED_SWAPS
 from sampling.measures.precision import MEAN_GAIN, PRECISION
 from sampling.measures.rbp import RBP
-from sampling.measures.spelling import Spelled, spelled
+from sampling.measures.spelling import NameParts, split_name
 
 FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, ERR, SWAPS, WEIGHTED_SWAPS)
 
@@ -61,7 +61,7 @@ def parse_measure(name: str) -> Measure[Kind]:
     """
     averaging, space, rest = name.partition(" ")
     is_averaged = averaging in ("micro", "macro") and bool(space)
-    parts = spelled(rest.lstrip() if is_averaged else name)
+    parts = split_name(rest.lstrip() if is_averaged else name)
     family = _family(parts, name)
     if is_averaged and not isinstance(family.kind, Ratio):
         raise ValueError(f"measure {name!r} is {family.kind.noun}: only a ratio has a {averaging} average")
@@ -71,7 +71,7 @@ def parse_measure(name: str) -> Measure[Kind]:
     return named_measure(family, cutoff, _values(parts, family), "micro" if averaging == "micro" else "macro")
 
 
-def _family(parts: Spelled, name: str) -> Family:
+def _family(parts: NameParts, name: str) -> Family:
     for family in FAMILIES:
         if parts.family == family.key or parts.family in family.aliases:
             return family
@@ -81,7 +81,7 @@ def _family(parts: Spelled, name: str) -> Family:
     raise ValueError(f"measure family must be one of {keys}, got {parts.family!r}")
 
 
-def _values(parts: Spelled, family: Family) -> dict[str, Any]:
+def _values(parts: NameParts, family: Family) -> dict[str, Any]:
     """Return the value of every parameter."""
     given = parts.parameters
     known = sorted(one.key for one in family.parameters)

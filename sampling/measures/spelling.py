@@ -10,7 +10,7 @@ _PARAMETER = re.compile(r"(?P<key>[a-z]+)=(?P<quote>['\"]?)(?P<value>[A-Za-z0-9.
 
 
 @dataclass(frozen=True)
-class Spelled:
+class NameParts:
     """The parts of a measure's name; its parameters by key, as text."""
 
     name: str
@@ -19,7 +19,7 @@ class Spelled:
     cutoff: int | None
 
 
-def spelled(name: str) -> Spelled:
+def split_name(name: str) -> NameParts:
     """Return the parts of a measure's name.
 
     Raises
@@ -29,7 +29,7 @@ def spelled(name: str) -> Spelled:
 
     Examples
     --------
-    >>> spelled("RBP(p=0.5, rel=2)@20").parameters
+    >>> split_name("RBP(p=0.5, rel=2)@20").parameters
     {'p': '0.5', 'rel': '2'}
     """
     parts = _SPELLING.fullmatch(name)
@@ -38,7 +38,7 @@ def spelled(name: str) -> Spelled:
     cutoff = None if parts["cutoff"] is None else int(parts["cutoff"])
     if cutoff is not None and not 1 <= cutoff <= MAX_CUTOFF:
         raise ValueError(f"cutoff must be within [1, {MAX_CUTOFF}], got {cutoff}")
-    return Spelled(name, parts["family"], _parameters(name, parts["parameters"]), cutoff)
+    return NameParts(name, parts["family"], _parameters(name, parts["parameters"]), cutoff)
 
 
 def _parameters(name: str, text: str | None) -> dict[str, str]:

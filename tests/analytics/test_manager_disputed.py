@@ -10,7 +10,7 @@ from small_campaign import give, judge_all, judge_audit, make_assessor, make_cam
 
 from analytics.estimation.disputes import disputes, grade_shares, spreads
 from analytics.models import DisputedItem
-from analytics.services.disputed import MOST, undecided
+from analytics.services.disputed import MOST, open_disputes
 from analytics.services.recomputation import recompute
 from judging.models import Item
 from judging.services.adjudication import adjudicate
@@ -127,9 +127,9 @@ def test_the_document_on_which_judges_differ_is_in_the_queue_with_its_lower_medi
 def test_what_gold_or_a_manager_has_decided_is_left_out_from_then_on(judged):
     manager = User.objects.create(username="mara", role="manager", is_superuser=True)
     first = recompute(campaign=judged)
-    assert undecided().filter(computation=first, item=judged.wrong).exists()
+    assert open_disputes().filter(computation=first, item=judged.wrong).exists()
     adjudicate(item=judged.wrong, grade=3, reason="read it", actor=manager)
-    assert not undecided().filter(computation=first, item=judged.wrong).exists()  # at once
+    assert not open_disputes().filter(computation=first, item=judged.wrong).exists()  # at once
     second = recompute(campaign=judged)
     assert not second.disputed_items.filter(item=judged.wrong).exists()
     audited = audit(campaign=judged, items_each_time=20, items_in_total=20, seed=1)

@@ -177,7 +177,7 @@ def test_items_in_another_order_and_twice_some_targets_and_scaled_weights_are_th
     np.testing.assert_allclose(several.over(places).totals(x), table[:, places] @ x, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(several.over(places).squares(x), table[:, places] ** 2 @ x, rtol=1e-10)
     chosen = np.array([4, 0, 20, 44, 9])
-    np.testing.assert_array_equal(several.some(chosen).at(np.arange(400)), table[chosen])
+    np.testing.assert_array_equal(several.subset(chosen).at(np.arange(400)), table[chosen])
     factor = rng.random(400)
     np.testing.assert_allclose(
         several.times(factor).at(np.arange(400)), table * factor, rtol=1e-12, atol=1e-17

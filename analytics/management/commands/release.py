@@ -49,7 +49,7 @@ class Command(BaseCommand):
         if again is not None:
             if campaign or version:
                 raise CommandError("--again takes a release, and neither a campaign nor a version")
-            self._again(again, options["output"])
+            self._rebuild(again, options["output"])
             return
         if not campaign or not version:
             raise CommandError("name a campaign and a version, or --again and a release")
@@ -101,7 +101,7 @@ class Command(BaseCommand):
             mark_failed(release=release)
             raise
 
-    def _again(self, wanted: str, output: str) -> None:
+    def _rebuild(self, wanted: str, output: str) -> None:
         try:
             release = Release.objects.filter(pk=uuid.UUID(wanted)).first()
         except ValueError:

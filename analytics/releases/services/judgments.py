@@ -103,8 +103,8 @@ class _Brief:
 def _with_use(rows: pl.DataFrame, used: UsedJudgments) -> pl.DataFrame:
     """Return the rows with what was made of them."""
     ids = rows["id"].to_numpy()
-    is_label, _ = _among(ids, used.labels)
-    is_check, check = _among(ids, used.checks)
+    is_label, _ = _positions_among(ids, used.labels)
+    is_check, check = _positions_among(ids, used.checks)
     known = np.zeros(ids.size, dtype=np.int64)
     known[is_check] = used.check_grade[check[is_check]]
     return rows.with_columns(
@@ -114,7 +114,7 @@ def _with_use(rows: pl.DataFrame, used: UsedJudgments) -> pl.DataFrame:
     )
 
 
-def _among(ids: Ints, known: Ints) -> tuple[NDArray[np.bool_], Ints]:
+def _positions_among(ids: Ints, known: Ints) -> tuple[NDArray[np.bool_], Ints]:
     """Return which ids are among known ones, which ascend, and their places there."""
     if not known.size:
         return np.zeros(ids.size, dtype=bool), np.zeros(ids.size, dtype=np.int64)

@@ -20,7 +20,16 @@ from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
 from touchstone.models import Job, User
 
-__all__ = ["ANALYSES", "AnalysisRefused", "AnalysisSubject", "Found", "analyse", "analysis_of", "ask", "find"]
+__all__ = [
+    "ANALYSES",
+    "AnalysisRefused",
+    "AnalysisState",
+    "AnalysisSubject",
+    "analyse",
+    "analysis_of",
+    "ask",
+    "find",
+]
 
 KIND = "analysis"
 
@@ -53,7 +62,7 @@ def analysis_of(key: str) -> Analysis:
 
 
 @dataclass(frozen=True)
-class Found:
+class AnalysisState:
     """The newest result, if one was made; the job that is at it now; the newest one that failed since."""
 
     result: dict[str, Any] | None = None
@@ -63,16 +72,16 @@ class Found:
     is_current: bool = False  # nothing was judged since, as far as the newest numbers know
 
 
-def find(*, campaign: Campaign, wanted: AnalysisSubject) -> Found:
+def find(*, campaign: Campaign, wanted: AnalysisSubject) -> AnalysisState:
     """Return what is known: a look at a few rows."""
-    known = {"payload__contains": _same(campaign, wanted)}
+    known = {"payload__contains": _subject_filter(campaign, wanted)}
     newest = newest_job(KIND, **known)
     if newest is None:
-        return Found()
+        return AnalysisState()
     made = newest if newest.state == Job.State.DONE else newest_job(KIND, state=Job.State.DONE, **known)
     computed = latest_computation(campaign=campaign)
     seen = computed.last_judgment_id if computed else 0
-    return Found(
+    return AnalysisState(
         result=made.result if made else None,
         made=made,
         active=newest if newest.is_active else None,
@@ -84,7 +93,7 @@ def find(*, campaign: Campaign, wanted: AnalysisSubject) -> Found:
 def ask(*, campaign: Campaign, wanted: AnalysisSubject, user: User | None) -> Job:
     """Queue the analysis, or return the job that is at it."""
     computed = latest_computation(campaign=campaign)
-    same = _same(campaign, wanted)
+    same = _subject_filter(campaign, wanted)
     payload = {**same, "judgment": computed.last_judgment_id if computed else 0}
     return queue_work(KIND, payload, user, same=same)
 
@@ -119,5 +128,5 @@ def finite_json(value: Any) -> Any:
     return value
 
 
-def _same(campaign: Campaign, wanted: AnalysisSubject) -> dict[str, Any]:
+def _subject_filter(campaign: Campaign, wanted: AnalysisSubject) -> dict[str, Any]:
     return {"campaign": str(campaign.pk), "what": wanted.what, "asked": asdict(wanted)}

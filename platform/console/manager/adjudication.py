@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from analytics.models import Computation, DisputedItem
-from analytics.services.disputed import undecided
+from analytics.services.disputed import open_disputes
 from analytics.services.recomputation import latest_computation
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
@@ -98,7 +98,7 @@ def document(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -
 def _queue(computation: Computation | None) -> Any:
     if computation is None:
         return []
-    rows = undecided().filter(computation=computation).select_related("item__topic", "item__document")
+    rows = open_disputes().filter(computation=computation).select_related("item__topic", "item__document")
     return rows.defer("item__document__text", "item__document__html")
 
 

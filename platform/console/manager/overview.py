@@ -18,7 +18,7 @@ from analytics.charts import Chart, throughput
 from analytics.models import Computation, Flag
 from analytics.services.activity import MACHINE, SERIES, a_day, filled_days, filled_hours
 from analytics.services.costs import costs
-from analytics.services.disputed import undecided
+from analytics.services.disputed import open_disputes
 from analytics.services.recomputation import queue_recomputation
 from console.manager.alerts import needs
 from console.manager.design import draw_context
@@ -89,7 +89,7 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
 def _newest(row: Campaign) -> Any:
     flags = Flag.objects.filter(computation=OuterRef("pk")).order_by().values("computation")
     newest = Computation.objects.filter(campaign=row).order_by("-id")
-    disputed = undecided().filter(computation=OuterRef("pk")).order_by().values("computation")
+    disputed = open_disputes().filter(computation=OuterRef("pk")).order_by().values("computation")
     return newest.annotate(
         n_flags=Coalesce(Subquery(flags.annotate(n=Count("pk")).values("n")), 0),
         n_disputed=Coalesce(Subquery(disputed.annotate(n=Count("pk")).values("n")), 0),

@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from analytics.services.recomputation import measures_of
-from analytics.services.reuse import Answer, Asked, ReuseRefused, answer
+from analytics.services.reuse import Answer, ReuseQuestion, ReuseRefused, answer
 from analytics.services.top_up import TopUpAnswer, design_of, lacking_for
 from console.api.serializers.analyses import ReuseDraw, ReuseRequest
 from console.campaigns import drawn_campaign
@@ -76,7 +76,7 @@ def _reuse_context(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[st
     }
 
 
-def verdict(asked: Asked, said: Answer) -> str:
+def verdict(asked: ReuseQuestion, said: Answer) -> str:
     """Return the answer in a sentence or two."""
     what = f"{asked.run} minus {asked.against} in" if asked.against else f"{asked.run} in"
     what = f"{what} {asked.measure}"

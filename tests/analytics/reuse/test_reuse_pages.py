@@ -10,7 +10,7 @@ from django.urls import reverse
 import analytics.tasks
 import sampling.tasks  # noqa: F401 (registers the jobs)
 from analytics.services import top_up as lacking_service
-from analytics.services.reuse import Asked, answer
+from analytics.services.reuse import ReuseQuestion, answer
 from analytics.services.top_up import lacking
 from judging.models import Collection
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign
@@ -137,7 +137,7 @@ def test_the_api_says_the_same_and_gives_a_design_that_draws_accept(api, campaig
     assert said["share_outside"] == pytest.approx(0.2)
     assert said["half_width"] is None
     assert said["wanted_half_width"] == 0.1
-    made = lacking(campaign=campaign, asked=Asked("late", "P@10"), half_width=0.1)
+    made = lacking(campaign=campaign, asked=ReuseQuestion("late", "P@10"), half_width=0.1)
     assert said["lacking"] == json.loads(json.dumps(made.as_json()))
     queued = client_of("manager").post(
         said["draws"], said["lacking"]["design"], content_type="application/json"
@@ -152,7 +152,7 @@ def test_unnamed_the_measure_is_that_of_the_draw_and_the_half_width_the_usual_on
     assert (
         said["wanted_half_width"]
         == said["usual_half_width"]
-        == answer(campaign=campaign, asked=Asked("run0", "DCG@10")).usual_half_width
+        == answer(campaign=campaign, asked=ReuseQuestion("run0", "DCG@10")).usual_half_width
     )
 
 

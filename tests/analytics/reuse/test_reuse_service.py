@@ -28,7 +28,7 @@ import sampling.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Estimate
 from analytics.services import top_up as lacking_service
 from analytics.services.recomputation import recompute
-from analytics.services.reuse import Asked, ReuseRefused, answer
+from analytics.services.reuse import ReuseQuestion, ReuseRefused, answer
 from analytics.services.top_up import TopUpAnswer, find_lacking, from_json, lacking
 from console.researcher.reuse import verdict
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign
@@ -75,7 +75,7 @@ def even_half_width(documents, p):
 
 
 def test_a_run_of_the_draw_has_the_numbers_of_an_even_draw(campaign):
-    said = answer(campaign=campaign, asked=Asked("run0", "P@10"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("run0", "P@10"))
     assert (said.n_documents, said.n_outside, said.share_outside, said.refusal) == (30, 0, 0.0, "")
     assert said.expected_judgments == pytest.approx(30 * P)
     assert said.effective_judgments == pytest.approx(30 * P)
@@ -95,48 +95,48 @@ def test_the_variance_is_told_relative_to_a_draw_of_its_own_with_as_many_items(c
     assert max(own) < 1
     least = sum((1 - pi) / pi * (W * s) ** 2 for pi, s in zip(own, spread, strict=True))
     here = sum((1 - P) / P * (W * s) ** 2 for s in spread)
-    said = answer(campaign=campaign, asked=Asked("run0", "P@10"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("run0", "P@10"))
     assert said.relative_variance == pytest.approx(here / least)
     assert said.relative_variance > 2
 
 
 def test_a_run_with_documents_that_were_not_pooled_has_a_share_outside_and_no_half_width(campaign):
-    said = answer(campaign=campaign, asked=Asked("late", "P@10"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10"))
     assert (said.n_documents, said.n_outside) == (30, 6)
     assert said.share_outside == pytest.approx(0.2)
     assert said.examples_outside[0] == ("t0", "t0d14")
     assert said.expected_judgments == pytest.approx(24 * P)
     assert (said.half_width, said.half_width_now, said.relative_variance) == (None, None, None)
     assert said.refusal.startswith("20.0% of the weight lies on documents that could not be judged")
-    assert verdict(Asked("late", "P@10"), said) == (
+    assert verdict(ReuseQuestion("late", "P@10"), said) == (
         "Not with these judgments alone: 20 % of the weight of late in P@10 lies on 6 documents that could not be "
         "judged."
     )
 
 
 def test_inside_a_smaller_cutoff_the_same_run_may_be_scored(campaign):
-    said = answer(campaign=campaign, asked=Asked("late", "P@8"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@8"))
     assert (said.n_documents, said.n_outside, said.refusal) == (24, 0, "")
     assert said.half_width == pytest.approx(10 / 8 * even_half_width(LATE[:8], P))
 
 
 def test_of_a_pair_only_the_documents_that_differ_count(campaign):
-    said = answer(campaign=campaign, asked=Asked("late", "P@10", "run2"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10", "run2"))
     assert (said.n_documents, said.n_outside) == (12, 6)  # 14 and 15 for, 12 and 13 against, in three topics
     assert said.share_outside == pytest.approx(0.5)
-    among = answer(campaign=campaign, asked=Asked("run0", "P@10", "run2"))
+    among = answer(campaign=campaign, asked=ReuseQuestion("run0", "P@10", "run2"))
     assert among.half_width == pytest.approx(even_half_width([0, 1, 2, 3, 10, 11, 12, 13], P))
     assert among.usual_half_width == pytest.approx(even_half_width([2, 3, 12, 13], P))  # run1 against run2
 
 
 def test_a_measure_that_looks_deeper_than_the_pool_is_outside_it_where_a_run_goes_on(tmp_path):
     made = make_campaign(tmp_path, budget=BUDGET)
-    said = answer(campaign=made, asked=Asked("run0", "P@40"))
+    said = answer(campaign=made, asked=ReuseQuestion("run0", "P@40"))
     assert (said.n_documents, said.share_outside) == (30, 0.0)  # the runs end at rank 10
     lines = [f"t0 Q0 x{n} {n} {100 - n} long\n" for n in range(1, 21)]
     (tmp_path / "long.run").write_text("".join(lines))
     import_runs(collection=made.collection, files=[(tmp_path / "long.run", "long.run")])
-    assert answer(campaign=made, asked=Asked("long", "P@40")).share_outside == 1.0
+    assert answer(campaign=made, asked=ReuseQuestion("long", "P@40")).share_outside == 1.0
 
 
 def test_what_is_judged_so_far_counts_as_a_random_part_of_what_was_drawn(campaign):
@@ -148,7 +148,7 @@ def test_what_is_judged_so_far_counts_as_a_random_part_of_what_was_drawn(campaig
     assert n_half > 0
     for slot in [*of_topic["t0"], *of_topic["t1"][:n_half], *of_topic["t2"]]:
         give(judge, slot, 1)
-    said = answer(campaign=campaign, asked=Asked("run0", "P@10"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("run0", "P@10"))
     pi = {0: P, 1: P * n_half / len(of_topic["t1"]), 2: P}
     variance = sum(
         (1 - pi[t]) / pi[t] * W**2 * g * (1 - g) for t in range(3) for d in range(10) for g in [BEFORE[t, d]]
@@ -162,11 +162,11 @@ def test_what_is_judged_so_far_counts_as_a_random_part_of_what_was_drawn(campaig
 def test_with_all_judged_now_is_what_was_forecast(tmp_path):
     made = make_campaign(tmp_path)  # all 42 for certain
     judge_all(made, [make_assessor(made, "bob"), make_assessor(made, "eve")])
-    said = answer(campaign=made, asked=Asked("run1", "DCG@10"))
+    said = answer(campaign=made, asked=ReuseQuestion("run1", "DCG@10"))
     assert (said.half_width, said.half_width_now, said.relative_variance) == (0.0, 0.0, 1.0)
     assert (said.n_drawn, said.n_judged, said.n_documents) == (30, 30, 30)
     assert said.effective_judgments == pytest.approx(_kish())
-    assert verdict(Asked("run1", "DCG@10"), said) == (
+    assert verdict(ReuseQuestion("run1", "DCG@10"), said) == (
         "Yes, run1 in DCG@10: every document that decides it was sure to be drawn."
     )
 
@@ -179,12 +179,12 @@ def _kish():
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked("run0", "nDCG@10"), "is a ratio"),
-        (Asked("run0", "P(rel=9)@10"), "relevant grade must be within"),
-        (Asked("nobody", "P@10"), "no run 'nobody'"),
-        (Asked("run0", "P@10", "run0"), "are one run"),
-        (Asked("copy", "P@10", "run0"), "the difference is exactly 0"),
-        (Asked("elsewhere", "P@10"), "returns nothing for the topics of this campaign"),
+        (ReuseQuestion("run0", "nDCG@10"), "is a ratio"),
+        (ReuseQuestion("run0", "P(rel=9)@10"), "relevant grade must be within"),
+        (ReuseQuestion("nobody", "P@10"), "no run 'nobody'"),
+        (ReuseQuestion("run0", "P@10", "run0"), "are one run"),
+        (ReuseQuestion("copy", "P@10", "run0"), "the difference is exactly 0"),
+        (ReuseQuestion("elsewhere", "P@10"), "returns nothing for the topics of this campaign"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(campaign, tmp_path, asked, words):
@@ -228,7 +228,7 @@ def by_hand(half_width):
 
 @pytest.mark.parametrize("half_width", [0.12, 0.08, 0.05])
 def test_the_top_up_is_the_smallest_that_reaches_the_half_width(campaign, half_width):
-    made = lacking(campaign=campaign, asked=Asked("late", "P@10"), half_width=half_width)
+    made = lacking(campaign=campaign, asked=ReuseQuestion("late", "P@10"), half_width=half_width)
     expected = by_hand(half_width)
     assert expected > 5
     assert made.design.budget == math.ceil(BUDGET + expected)
@@ -240,19 +240,19 @@ def test_the_top_up_is_the_smallest_that_reaches_the_half_width(campaign, half_w
 
 
 def test_a_wanted_half_width_of_0_asks_for_all_that_counts(campaign):
-    made = lacking(campaign=campaign, asked=Asked("late", "P@10"), half_width=0.0)
+    made = lacking(campaign=campaign, asked=ReuseQuestion("late", "P@10"), half_width=0.0)
     assert made.n_new == pytest.approx(24 * (1 - P) + 6)
     assert made.half_width_after == 0.0
 
 
 def test_few_are_rounded_up_to_what_a_draw_can_select(campaign):
-    made = lacking(campaign=campaign, asked=Asked("late", "P@10"), half_width=1e6)
+    made = lacking(campaign=campaign, asked=ReuseQuestion("late", "P@10"), half_width=1e6)
     assert by_hand(1e6) < 1
     assert made.n_new == pytest.approx(5)
 
 
 def test_fewer_than_ten_drawn_items_give_no_interval_and_the_top_up_brings_enough(campaign):
-    asked = Asked("run1", "P@2", "run2")  # documents 2 and 3 against 4 and 5: twelve in all
+    asked = ReuseQuestion("run1", "P@2", "run2")  # documents 2 and 3 against 4 and 5: twelve in all
     said = answer(campaign=campaign, asked=asked)
     assert said.n_documents == 12
     assert 0 < said.n_drawn < 10
@@ -262,12 +262,12 @@ def test_fewer_than_ten_drawn_items_give_no_interval_and_the_top_up_brings_enoug
     )
     made = lacking(campaign=campaign, asked=asked, half_width=1e6)
     assert made.n_new == pytest.approx(12 * (1 - P), abs=1)  # twelve are fewer than can be drawn in part
-    assert answer(campaign=campaign, asked=Asked("run0", "P@10")).too_few == ""
+    assert answer(campaign=campaign, asked=ReuseQuestion("run0", "P@10")).too_few == ""
 
 
 def test_nothing_lacks_where_the_half_width_is_reached(campaign):
-    reached = answer(campaign=campaign, asked=Asked("run0", "P@10")).half_width
-    made = lacking(campaign=campaign, asked=Asked("run0", "P@10"), half_width=2 * reached)
+    reached = answer(campaign=campaign, asked=ReuseQuestion("run0", "P@10")).half_width
+    made = lacking(campaign=campaign, asked=ReuseQuestion("run0", "P@10"), half_width=2 * reached)
     assert (made.design, made.n_new) == (None, 0.0)
 
 
@@ -277,7 +277,7 @@ def test_after_a_batch_that_learned_the_forecast_is_still_that_of_the_draw(tmp_p
     learning = Design("pair", ("run0", "run2"), "P@10", DEPTH, 26, prior="judgments")
     assert draw(campaign=made, design=learning).learned_from == 1
     add_late_run(made.collection, tmp_path)
-    asked = Asked("late", "P@10")
+    asked = ReuseQuestion("late", "P@10")
     plan = lacking(campaign=made, asked=asked, half_width=0.08)
     assert plan.design.prior == "runs"
     draw(campaign=made, design=plan.design)
@@ -289,8 +289,8 @@ def test_after_a_batch_that_learned_the_forecast_is_still_that_of_the_draw(tmp_p
 def test_documents_that_cannot_be_read_must_be_imported_first(tmp_path):
     made = make_campaign(tmp_path, budget=BUDGET)
     add_late_run(made.collection, tmp_path, with_documents=False)
-    assert answer(campaign=made, asked=Asked("late", "P@10")).share_outside == pytest.approx(0.2)
-    found = find_lacking(campaign=made, asked=Asked("late", "P@10"), half_width=0.1, user=None)
+    assert answer(campaign=made, asked=ReuseQuestion("late", "P@10")).share_outside == pytest.approx(0.2)
+    found = find_lacking(campaign=made, asked=ReuseQuestion("late", "P@10"), half_width=0.1, user=None)
     assert "6 pooled documents are not in the collection" in found.refusal
     assert found.lacking is None
 
@@ -305,13 +305,13 @@ def test_campaigns_that_cannot_be_topped_up_say_so(tmp_path, method, selection, 
     )
     design = Design("pair", ("run0", "run2"), "P@10", DEPTH, BUDGET, method=method, selection=selection)
     draw(campaign=made, design=design, seed=3)
-    found = find_lacking(campaign=made, asked=Asked("run1", "P@10"), half_width=0.01, user=None)
+    found = find_lacking(campaign=made, asked=ReuseQuestion("run1", "P@10"), half_width=0.01, user=None)
     assert words in found.refusal
-    assert answer(campaign=made, asked=Asked("run0", "P@10", "run2")).refusal == ""
+    assert answer(campaign=made, asked=ReuseQuestion("run0", "P@10", "run2")).refusal == ""
 
 
 def test_a_large_pool_is_worked_out_by_one_job_with_the_same_result(campaign, monkeypatch):
-    asked = Asked("late", "P@10")
+    asked = ReuseQuestion("late", "P@10")
     at_once = lacking(campaign=campaign, asked=asked, half_width=0.1)
     monkeypatch.setattr(lacking_service, "LARGEST_AT_ONCE", 0)
     ask = {"campaign": campaign, "asked": asked, "half_width": 0.1, "user": None}
@@ -324,7 +324,7 @@ def test_a_large_pool_is_worked_out_by_one_job_with_the_same_result(campaign, mo
 def test_the_job_of_a_large_pool_is_found_when_done_and_asked_anew_after_a_draw(tmp_path, monkeypatch):
     campaign = make_campaign(tmp_path, budget=BUDGET)
     monkeypatch.setattr(lacking_service, "LARGEST_AT_ONCE", 0)
-    ask = {"campaign": campaign, "asked": Asked("run0", "P@10"), "half_width": 0.05, "user": None}
+    ask = {"campaign": campaign, "asked": ReuseQuestion("run0", "P@10"), "half_width": 0.05, "user": None}
     queued = find_lacking(**ask)
     jobs.run(queued.job.pk)
     done = find_lacking(**ask)
@@ -364,7 +364,7 @@ def test_a_late_run_is_refused_topped_up_judged_and_then_has_its_number(tmp_path
     assert before < set(campaign.items.values_list("pk", flat=True))
     judge_all(campaign, people)
 
-    said = answer(campaign=campaign, asked=Asked("late", "P@10"))
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10"))
     assert (said.share_outside, said.refusal, said.n_judged) == (0.0, "", said.n_drawn)
     assert said.half_width == pytest.approx(page.context["found"].lacking.half_width_after, rel=1e-9)
     value = naive_of(campaign, "late")

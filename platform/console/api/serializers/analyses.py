@@ -6,12 +6,12 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from analytics.services.analyses import ANALYSES, AnalysisSubject, analysis_of
-from analytics.services.analyses import Found as FoundAnalysis
+from analytics.services.analyses import AnalysisState as FoundAnalysis
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
 from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
 from analytics.services.recomputation import measures_of
-from analytics.services.reuse import Answer, Asked
+from analytics.services.reuse import Answer, ReuseQuestion
 from analytics.services.top_up import TopUpAnswer
 from judging.models import Campaign
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
@@ -57,7 +57,7 @@ class ReuseRequest(StrictSerializer):
         if sent["run"] == sent["against"]:
             raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
         measure = sent["measure"] or self.validate_measure("")
-        return {**sent, "asked": Asked(sent["run"], measure, sent["against"])}
+        return {**sent, "asked": ReuseQuestion(sent["run"], measure, sent["against"])}
 
 
 class ReuseDraw(ReuseRequest):
@@ -67,7 +67,7 @@ class ReuseDraw(ReuseRequest):
 
 
 def reuse_json(
-    campaign: Campaign, asked: Asked, answer: Answer, wanted: float | None, found: TopUpAnswer
+    campaign: Campaign, asked: ReuseQuestion, answer: Answer, wanted: float | None, found: TopUpAnswer
 ) -> dict[str, Any]:
     return {
         "campaign": str(campaign.pk),
