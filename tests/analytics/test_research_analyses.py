@@ -267,7 +267,7 @@ def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, revers
         assert file.status_code == 200
         assert len(file.content.decode().splitlines()) > 3
     text = client.get(reverse("console:sensitivity", args=[reversed_judges.pk])).content.decode()
-    assert "turned round" in text
+    assert "reversed" in text
     assert "run1 is better" in text
     ratio = client.get(reverse("console:topics", args=[reversed_judges.pk]), {"measure": "nDCG@10"})
     assert "Not topic by topic" in ratio.content.decode()

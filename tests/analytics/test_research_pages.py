@@ -133,7 +133,7 @@ def test_where_nothing_can_be_estimated_the_table_says_why_and_no_picture_repeat
     recompute(campaign=made)
     text = text_of(page("campaign-results", made))
     assert "topics have no judgment yet" in text
-    assert "A picture comes with the first number" in text
+    assert "The chart appears with the first number" in text
     assert "<figure" not in text
     judge_all(made, list(made.assessors.order_by("pk")))
     recompute(campaign=made)
@@ -150,7 +150,7 @@ def test_one_run_alone_has_a_value_and_no_pair(page, tmp_path):
     made = make_campaign(tmp_path)
     only = list(made.collection.runs.all())[:1]
     store(made, [0.5], runs=only)
-    assert "There is one run only" in text_of(page("campaign-results", made))
+    assert "There is only one run" in text_of(page("campaign-results", made))
     assert "There is no pair" in text_of(page("pairs", made))
     assert "1 runs have a number; at least 2 are needed" in text_of(page("ranking", made))
 
@@ -374,7 +374,7 @@ def test_a_pair_without_an_estimate_is_taken_as_independent_and_the_page_says_so
     assert said.n_unknown == 1
     # the difference is two of its standard errors, sqrt(2) x 0.01
     assert said.runs[0].probabilities[0] == pytest.approx(0.97725, abs=0.01)
-    assert "taken as independent" in text_of(page("ranking", made))
+    assert "assumed to be independent" in text_of(page("ranking", made))
 
 
 def test_runs_without_any_number_stand_last_in_every_order(tmp_path):

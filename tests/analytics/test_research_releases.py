@@ -94,7 +94,7 @@ def test_from_the_empty_list_to_a_downloaded_release(client, rita, campaign):
     assert "verify.py" in text
     assert f"touchstone/{release.manifest['slug']}/1.0" in text
     assert "the first of all" in text
-    assert "Taking back" not in text  # a researcher cannot
+    assert "Withdrawal" not in text  # a researcher cannot
     assert "1.0" in text_of(client.get(address("releases", campaign)))
     file = client.get(address("release-download", campaign, release.pk))
     names = zipfile.ZipFile(io.BytesIO(b"".join(file.streaming_content))).namelist()
@@ -141,7 +141,7 @@ def test_a_version_is_given_once_and_a_failed_attempt_gives_it_back(client, rita
         state="failed", error="the disk is full", finished_at=timezone.now()
     )
     text = text_of(client.get(address("release", campaign, failed.pk)))
-    assert "It could not be made" in text
+    assert "The release failed" in text
     assert "the disk is full" in text
     assert made_release(client, campaign, version="2.0").state == "ready"
 
@@ -171,7 +171,7 @@ def test_only_managers_take_back_and_what_is_withdrawn_keeps_its_page_and_its_re
         assert client.post(address(name, campaign, release.pk), {"reason": "x"}).status_code == 404
     client.force_login(User.objects.create(username="mara", role="manager"))
     page = address("release", campaign, release.pk)
-    assert "Taking back" in text_of(client.get(page))
+    assert "Withdrawal" in text_of(client.get(page))
     client.post(address("release-withdraw", campaign, release.pk), {"reason": "  "})
     release.refresh_from_db()
     assert release.withdrawn_at is None
@@ -195,8 +195,8 @@ def test_the_key_of_the_pseudonyms_is_forgotten_only_if_the_version_is_typed(cli
     release.refresh_from_db()
     assert release.pseudonym_key == ""
     text = text_of(client.get(address("release", campaign, release.pk)))
-    assert "nobody can tell any more who is who" in text
-    assert "Forget who is who" not in text
+    assert "the assessors can no longer be identified" in text
+    assert "Delete the pseudonym key" not in text
 
 
 def test_a_release_of_another_campaign_is_absent_here(client, rita, campaign, tmp_path):

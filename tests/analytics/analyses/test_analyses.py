@@ -211,7 +211,7 @@ def test_the_questions_are_asked_of_managers_and_shown_to_researchers(audited):
     text = client_of("manager").get(address).content.decode()
     assert text.count('<fieldset class="yes-no">') == 3
     read = client_of("researcher").get(address).content.decode()
-    assert "Nobody has answered yet" in read
+    assert "Not answered yet; a manager can answer" in read
     assert "<fieldset" not in read
     answers = {"same_judges": "yes", "same_period": "no", "blind_to_system": "yes"}
     url = reverse("console:conditions", args=[audited.pk])

@@ -77,11 +77,11 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
     text = page_of(audited)
     assert "Compute anew" in text
     assert "One audit for both runs, Fieller" in text
-    assert "More was judged since" not in text
+    assert "More judgments have arrived since" not in text
     newest = audited.computations.latest("id")
     newest.pk, newest.last_judgment_id = None, newest.last_judgment_id + 5
     newest.save(force_insert=True)
-    assert "More was judged since" in page_of(audited)
+    assert "More judgments have arrived since" in page_of(audited)
     again = ask(campaign=audited, wanted=PAIR, user=None)
     assert again.pk != job.pk
     assert "Being computed anew." in page_of(audited)
@@ -94,7 +94,7 @@ def test_a_refused_analysis_and_a_cancelled_one_say_so_and_can_be_asked_again(ju
     assert job.state == "failed"
     assert "is a ratio" in find(campaign=judged, wanted=wanted).failed.error
     text = page_of(judged, measure="nDCG@10", run="run0", against="run2")
-    assert "The newest attempt gave nothing:" in text
+    assert "The latest attempt failed:" in text
     assert ">Compute</button>" in text
     cancelled = ask(campaign=judged, wanted=PAIR, user=None)
     jobs.cancel(cancelled)

@@ -135,7 +135,7 @@ def test_fifty_leases_take_as_many_statements_as_five(alice, campaign):
 
 def test_pausing_takes_back_what_is_open_and_says_so(alice, campaign, bob):
     token = lease(bob, slots(campaign)[0])
-    assert "Pausing takes the documents that somebody has open back at once" in page(
+    assert "Pausing an assessor reassigns their open documents at once" in page(
         alice, "console:assessors", campaign.pk
     )
     where = reverse("console:manage-assessor-status", args=[campaign.pk, bob.pk])
