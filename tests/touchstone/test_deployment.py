@@ -47,13 +47,17 @@ def test_the_image_of_postgresql_has_the_major_version_of_the_wheel():
     assert major_version(SERVICES["postgres"]["image"]) == wheel.group(1)
 
 
-def test_the_image_has_the_python_of_the_project():
+def test_the_image_has_a_python_of_the_project():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     (image,) = instructions("FROM")
     version = re.fullmatch(r"python:(\d+)\.(\d+)-slim-bookworm", image)
     assert version is not None
-    major, minor = map(int, version.groups())
-    assert project["requires-python"] == f">={major}.{minor},<{major}.{minor + 1}"
+    bounds = re.fullmatch(r">=(\d+)\.(\d+),<(\d+)\.(\d+)", project["requires-python"])
+    assert bounds is not None
+    lowest, beyond = (tuple(map(int, bounds.group(*place))) for place in ((1, 2), (3, 4)))
+    assert lowest <= tuple(map(int, version.groups())) < beyond
+    named = {line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line}
+    assert named == {f"3.{minor}" for minor in range(lowest[1], beyond[1])}
 
 
 @pytest.mark.parametrize(
