@@ -37,9 +37,9 @@ logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
 # What to do about an error whose page says nothing more, by its status.
 NEXT = {
-    400: _("Go back, check what you entered, and try again."),
+    400: _("Go back, correct what you entered, and try again."),
     404: _(
-        "Check the address. The page may have been deleted, or you may not have access to it: then ask a manager."
+        "Is the address right? The page may have been deleted, or you may not have access to it: then ask a manager."
     ),
     409: _("Load the page again: it may have changed."),
     413: _("Send a smaller file, or split it into several."),
