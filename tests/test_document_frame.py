@@ -95,7 +95,8 @@ def test_the_frame_has_its_own_policy_and_nothing_to_compare_documents_by(shown)
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "private, max-age=3600",
         "Cross-Origin-Opener-Policy": "same-origin",
-        "Vary": "Cookie",
+        "Vary": "Accept-Language, Cookie",
+        "Content-Language": "en",
     }  # fmt: skip
 
 

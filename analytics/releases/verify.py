@@ -33,7 +33,7 @@ else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_complete import CompleteMethod  # type: ignore
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
-    from verify_estimates import METHODS, p_value  # type: ignore
+    from verify_estimates import METHODS, WeightTable, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_measures import MEASURES, parts_of  # type: ignore

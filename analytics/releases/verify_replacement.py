@@ -12,7 +12,7 @@ if __package__:
     from analytics.releases.verify_estimates import LEAST, REFUSED, Method, Target, WeightTable, interval
     from analytics.releases.verify_facts import Floats, Row, draw_probability, not_covered
 else:  # in a release, the files lie beside each other
-    from verify_estimates import LEAST, REFUSED, Method, Target, interval  # type: ignore
+    from verify_estimates import LEAST, REFUSED, Method, Target, WeightTable, interval  # type: ignore
     from verify_facts import Floats, Row, draw_probability, not_covered  # type: ignore
 
 ALMOST = np.nextafter(1.0, 0.0)

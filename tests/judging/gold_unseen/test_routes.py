@@ -46,6 +46,7 @@ pytestmark = pytest.mark.django_db
 # "asked": asked for in the middle of the visit, by whoever holds a gold check and by whoever holds none, and compared.
 ROUTES = {
     "home": "asked",
+    "language": "asked",
     "login": "asked",
     "logout": "asked",
     "livez": "asked",

@@ -141,7 +141,7 @@ def test_a_manager_chooses_explains_and_sets_the_rules_on_one_page(manager, camp
     bob = make_assessor(campaign, "bob")
     training.answer(assessor=bob, position=1, attempt=1, grade=0)
     page = text_of(manager.get(there))
-    assert "stay as they are" in page
+    assert "the items and their reasons are fixed" in page
     assert '<textarea id="explanation-1"' not in page
     assert (
         manager.post(reverse("console:entry-training", args=[campaign.pk]), {"items-n": "2"}).status_code
