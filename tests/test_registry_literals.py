@@ -15,6 +15,7 @@ OWN_FILES = {
     "aggregation rules": ("analytics/aggregation/rules.py",),
     # the formats that come in are a table too, and share three keys
     "exports": ("analytics/services/exports.py", "judging/services/judgment_formats.py"),
+    "files of a release": ("analytics/releases/",),
     "formats of judgments": ("judging/services/judgment_formats.py", "analytics/services/exports.py"),
     "kinds of judging": ("judging/kinds.py",),
     "measures": ("sampling/measures/",),

@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Row = dict[str, Any]
 Pair = tuple[str, str]
+FACT_FILES = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ def json_lines(path: Path) -> Iterator[Row]:
 
 
 def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts:
-    """Return the arrays from items.jsonl, judgments.jsonl, assessors.jsonl, the runs, and what estimates.json says."""
+    """Return the arrays from FACT_FILES, the runs, and what estimates.json says."""
     draw, scale = estimates["draw"], estimates["scale"]
     topics = {topic: place for place, topic in enumerate(draw["topics"])}
     frame = _columns(row for row in json_lines(folder / "items.jsonl") if row["in_frame"])

@@ -11,12 +11,11 @@ from analytics.releases.evaluating import evaluate
 from analytics.releases.evaluation import Evaluation
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
 from analytics.releases.sampled import SampledRelease
-from analytics.releases.verify_facts import Facts, read_facts
+from analytics.releases.verify_facts import FACT_FILES, Facts, read_facts
 from judging.runs import read_columns
 from judging.textfiles import TrecFormatError
 from sampling.measures.scoring import RankedRun, index_qrels, known_measures, measure_on_scale, ranked_run
 
-FACTS = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
 COLUMNS = (
     "measure",
     "qrels",
@@ -143,7 +142,7 @@ def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
 
 
 def _facts(release: OpenRelease, estimates: dict[str, Any]) -> Facts:
-    with release.on_disk(FACTS) as folder:
+    with release.on_disk(FACT_FILES) as folder:
         try:
             return read_facts(folder, estimates, with_runs=False)
         except (OSError, ValueError) as error:
