@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from urllib.parse import urljoin
 
 import browser
 import pytest
@@ -235,21 +236,25 @@ def test_a_stored_judgment_without_a_next_document_is_saved_and_the_page_claims_
 
 
 def test_tabs_keep_their_entries_under_keys_of_their_own_and_the_oldest_goes_first(page):
-    """What another tab puts in while this one waits for its answer is neither erased nor forgotten."""
+    """What another tab puts in while this one waits for its answer is neither erased nor forgotten.
+
+    The other tab shows a page without the judging script: a second judging screen may send the entries itself.
+    """
     begin(page)
+    tokens = [str(uuid.UUID(int=number)) for number in (1, 2)]
+    keys = [outbox_key(page, token) for token in tokens]
     other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_selector("#judge[data-ready=true]")
+    other.goto(urljoin(page.url, "/livez"))
     sent = []
 
     def in_between(route):
         sent.append(route.request.post_data_json["client_token"])
         if len(sent) == 1:
-            for at, number in ((3e15, 1), (2e15, 2)):  # later than now; listed the wrong way round
-                token = str(uuid.UUID(int=number))
+            later_than_now = (3e15, 2e15)  # and the wrong way round
+            for at, key, token in zip(later_than_now, keys, tokens, strict=True):
                 other.evaluate(
                     """([key, at, body]) => localStorage.setItem(key, JSON.stringify({kind: "submit", at, body}))""",
-                    [outbox_key(other, token), at, entry(token)],
+                    [key, at, entry(token)],
                 )
         route.fallback()
 
@@ -257,7 +262,7 @@ def test_tabs_keep_their_entries_under_keys_of_their_own_and_the_oldest_goes_fir
     page.keyboard.press("1")
     says(page, "#problem", "This document was not given to you")
     ready(page)
-    assert sent[1:] == [str(uuid.UUID(int=2)), str(uuid.UUID(int=1))]
+    assert sent[1:] == tokens[::-1]
     assert str(Judgment.objects.get().client_token) == sent[0]
     assert kept(page) == []
 
