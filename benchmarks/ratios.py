@@ -32,15 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from parts.trec_like import JudgedPool, clef_tar, trec_like
 
-from analytics.estimation.estimators import Z95
-from analytics.estimation.pseudolabels import (
-    PseudoLabels,
-    census,
-    corrected_pseudo_labels,
-    on_stairs,
-    pseudo_labels,
-    stairs,
-)
+from analytics.estimation.estimate import Z95
+from analytics.estimation.graded_labels import on_stairs, stairs
+from analytics.estimation.pseudolabels import PseudoLabels, census, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratio_parts import ranked_items
 from analytics.estimation.ratios import (
     _error_replicates,

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.estimation.comparison import Comparison, welch
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.papers.algorithms import parametric_bootstrap
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import (

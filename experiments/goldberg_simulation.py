@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from analytics.estimation.estimators import Estimate, Floats
+from analytics.estimation.estimate import Estimate, Floats
 from analytics.papers.graded import corrected_system
 from experiments.papers.algorithms import Simulation, simulate_precision
 from experiments.papers.graded import ranked_labels

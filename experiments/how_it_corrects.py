@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from analytics.charts import Chart, ForestRow, confusion_heat, forest
 from analytics.estimation.confusion import audit_counts, confusion_from_counts
 from analytics.estimation.correction import greg_label
-from analytics.estimation.estimators import Estimate
+from analytics.estimation.estimate import Estimate
 from analytics.papers.inverse import matrix_inverse
 
 N_TOPICS, DEPTH, N_AUDITED = 60, 20, 400

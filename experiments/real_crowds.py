@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from analytics.aggregation.dawid_skene import Aggregation, dawid_skene, majority, one_coin, spammers
 from analytics.estimation.confusion import assessor_counts, confusion_from_counts, shrink
 from analytics.estimation.correction import greg_label
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.aggregation import aggregate_confusion
 from judging.trec import read_crowd_labels

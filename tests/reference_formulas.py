@@ -3,19 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import (
-    Floats,
-    Weights,
-    as_targets,
-    finite,
-    known_prior,
-    probabilities,
-    sample,
-)
+from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.estimate import Floats
+from analytics.estimation.estimators import known_prior, sample
 from analytics.estimation.importance import _designs, _joint_kernels, distinct_inclusion
-from analytics.estimation.labels import integers
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratio_parts import Denominator, checked_ranks, numerator, ranked_items
+from analytics.estimation.targets import Weights, as_targets
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from experiments import goldberg_ebay, goldberg_simulation, goldberg_trec
 from experiments.parts import goldberg
 from experiments.parts.rows import Report, as_text, failures

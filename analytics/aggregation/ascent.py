@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.aggregation.votes import Votes
-from analytics.estimation.estimators import Floats
+from analytics.estimation.estimate import Floats
 
 MOST_PRODUCTS = 20  # with the curvature, a step
 PRECISION = 0.2  # of the solution of the second-order model

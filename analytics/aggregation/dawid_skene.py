@@ -29,7 +29,8 @@ from analytics.aggregation.fits import (
 )
 from analytics.aggregation.spammers import SpammerAggregation, spammers
 from analytics.aggregation.votes import LEAST, pseudo_labels, shares, votes
-from analytics.estimation.estimators import Floats, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats, Refusal
 
 __all__ = [
     "Aggregation", "SpammerAggregation", "dawid_skene", "majority", "one_coin", "spammers",

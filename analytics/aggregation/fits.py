@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from analytics.aggregation.ascent import Pair, Step
 from analytics.aggregation.votes import Votes, shares
-from analytics.estimation.estimators import Floats, Refusal
-from analytics.estimation.labels import Ints
+from analytics.estimation.estimate import Floats, Ints, Refusal
 
 PRIOR = 0.1  # a tenth of a label in every cell: none is 0, and a row's own labels soon outweigh it
 TOLERANCE = 1e-5

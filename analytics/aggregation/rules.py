@@ -7,7 +7,7 @@ import numpy as np
 
 from analytics.aggregation.dawid_skene import dawid_skene
 from analytics.aggregation.grade_tables import NO_GRADE, Ints, grade_table, lower_medians, majorities
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from judging.label_aggregation import LOWER_MEDIAN
 
 

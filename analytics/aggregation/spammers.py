@@ -25,7 +25,8 @@ from analytics.aggregation.fits import (
     start_from_shares,
 )
 from analytics.aggregation.votes import LEAST, votes
-from analytics.estimation.estimators import Floats, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats, Refusal
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from analytics.estimation.estimators import Floats, finite
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats, Ints
 
 BLOCK = 262_144  # items at a time, times the square of the grades: such a product stays on one processor
 LEAST = 1e-10  # what an empty cell counts when there is no prior: the other labels then decide, never 0/0

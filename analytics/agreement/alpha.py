@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, Refusal
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import integers
+from analytics.estimation.estimate import Floats, Ints, Refusal
 
 Metric = Literal["nominal", "ordinal", "interval"]
 FEWEST_FOR_INTERVAL = 10  # documents; a bootstrap of fewer repeats mostly itself

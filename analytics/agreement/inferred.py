@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, Refusal, finite, probabilities
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.estimate import Floats, Ints, Refusal
 
 UNJUDGED = -1
 MOST_DOCUMENTS = 1e7  # of an ideal ranking

@@ -13,8 +13,8 @@ from scipy.special import ndtr
 from scipy.stats import rankdata
 
 from analytics.agreement.inferred import ApForm, InferredScore, NdcgForm, inferred_ap, inferred_ndcg
-from analytics.estimation.estimators import Floats, Refusal, finite
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats, Ints, Refusal
 
 EXACT_UP_TO = 20  # topics that differ; above, the normal approximation is reported
 SAME = 1e-12  # of the largest score: differences that rounding makes are none

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from analytics.estimation.estimators import Floats, Refusal, finite
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats, Ints, Refusal
 
 SUBSTANTIAL = 0.6  # after Bailey et al. (2008), who follow Rietveld and van Hout (1993)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from analytics.estimation.estimators import Estimate, Floats, Refusal, estimate, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Estimate, Floats, Refusal, estimate
 
 
 @dataclass(frozen=True)

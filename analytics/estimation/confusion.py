@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
-from analytics.estimation.estimators import Floats, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats, Refusal
 
 Row = tuple[float, ...]
 

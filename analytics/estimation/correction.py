@@ -24,23 +24,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimators import (
+from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.estimate import (
     FEWEST_ITEMS,
     Estimates,
     Floats,
+    Ints,
     Refusal,
-    Weights,
-    as_targets,
     estimates,
     few_items_warning,
-    finite,
-    known_prior,
-    probabilities,
     refused_where,
     too_few_of,
 )
-from analytics.estimation.labels import Ints, integers, merged_classes
-from analytics.estimation.targets import not_zero
+from analytics.estimation.estimators import known_prior
+from analytics.estimation.labels import merged_classes
+from analytics.estimation.targets import Weights, as_targets, not_zero
 
 AUDITED_FOR_NORMAL = 100  # from here z, below t
 GREG_SOURCES = ("drawing", "label noise", "gold")

@@ -17,62 +17,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimate import FEWEST_ITEMS as FEWEST_ITEMS
-from analytics.estimation.estimate import Z95 as Z95
-from analytics.estimation.estimate import Estimate as Estimate
-from analytics.estimation.estimate import Estimates as Estimates
-from analytics.estimation.estimate import Refusal as Refusal
-from analytics.estimation.estimate import all_refused as all_refused
-from analytics.estimation.estimate import estimate as estimate
-from analytics.estimation.estimate import estimates as estimates
-from analytics.estimation.estimate import few_items_warning as few_items_warning
-from analytics.estimation.estimate import no_spread as no_spread
-from analytics.estimation.estimate import quantile95 as quantile95
-from analytics.estimation.estimate import refused_where as refused_where
-from analytics.estimation.estimate import too_few as too_few
-from analytics.estimation.estimate import too_few_of as too_few_of
-from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
-from sampling.measures.sparse import from_dense
+from analytics.estimation.checks import finite, probabilities
+from analytics.estimation.estimate import (
+    FEWEST_ITEMS,
+    Estimate,
+    Estimates,
+    Floats,
+    Ints,
+    Refusal,
+    estimates,
+    no_spread,
+    refused_where,
+    too_few,
+    too_few_of,
+)
+from analytics.estimation.targets import (
+    TargetWeights,
+    Weights,
+    as_targets,
+    fourth_powers,
+    not_zero,
+    weight_rows,
+)
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Weights = ArrayLike | TargetWeights
-
-# -- validation ---------------------------------------------------------------------------------------------
-
-
-def finite(name: str, values: ArrayLike, shape: tuple[int, ...] | None = None) -> Floats:
-    """Return `values` as a float array. Raise ValueError for NaN, infinity or another shape."""
-    array = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
-    if shape is not None and array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    return array
-
-
-def probabilities(name: str, values: ArrayLike, n_items: int) -> Floats:
-    """Return `values` as an array of `n_items` probabilities in (0, 1]. Raise ValueError otherwise."""
-    array = finite(name, values, (n_items,))
-    outside = (array <= 0) | (array > 1)
-    if outside.any():
-        raise ValueError(f"{name} must be in (0, 1], got {array[outside][0]}")
-    return array
-
-
-def weight_rows(weights: ArrayLike) -> Floats:
-    """Return weights as [target, item]; one row given flat becomes one target."""
-    array = finite("weights", weights)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"weights must have 1 or 2 axes, got {array.ndim}")
-    return np.atleast_2d(array)
-
-
-def as_targets(weights: Weights) -> TargetWeights:
-    """Return weights [target, item], or of one target [item], in the form that all estimators work with."""
-    if isinstance(weights, TargetWeights):
-        return weights
-    return TargetWeights(from_dense(weight_rows(weights)), paired=False)
+# -- what all estimators of a draw share -----------------------------------------------------------------
 
 
 def known_prior(

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimators import (
+from analytics.estimation.checks import integers
+from analytics.estimation.estimate import (
     FEWEST_ITEMS,
     Estimates,
     Floats,
+    Ints,
     Refusal,
-    Weights,
     estimates,
     no_spread,
     refused_where,
-    sample,
     too_few_of,
 )
-from analytics.estimation.labels import Ints, integers
-from analytics.estimation.targets import TargetWeights, not_zero
+from analytics.estimation.estimators import sample
+from analytics.estimation.targets import TargetWeights, Weights, not_zero
 
 MOST_NAMED = 5  # strata that a refusal names
 NEARLY_HALF = 0.49  # an item with half of its stratum's sum of 1 - pi has no solution, and near it a slow one

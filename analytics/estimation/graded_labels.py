@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, finite
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats, Ints
 
 
 @dataclass(frozen=True)

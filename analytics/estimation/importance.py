@@ -16,25 +16,23 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimators import (
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import (
     FEWEST_ITEMS,
     Estimates,
     Floats,
+    Ints,
     Refusal,
-    Weights,
     all_refused,
-    as_targets,
     estimates,
     few_items_warning,
-    finite,
     no_spread,
     refused_where,
-    sample,
     too_few,
     too_few_of,
 )
-from analytics.estimation.labels import Ints, integers
-from analytics.estimation.targets import TargetWeights
+from analytics.estimation.estimators import sample
+from analytics.estimation.targets import TargetWeights, Weights, as_targets
 
 PAPERS_Z = 1.96  # Eq 6 prints 1.96, not the exact quantile and not t
 MOST_JOINT = 20_000  # items whose joint probabilities are worth the wait: above, the larger variance is taken

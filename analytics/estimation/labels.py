@@ -6,25 +6,11 @@ Label-indexed arrays have one entry per label; `label_item` holds positions in t
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, finite
-from analytics.estimation.estimators import Ints as Ints
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats, Ints
 
 AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
 JUDGE_BIAS = "no error bar for the judges: their bias is unknown"
-
-
-def integers(name: str, values: ArrayLike, least: int | None = None, most: int | None = None) -> Ints:
-    """Return a flat integer array. Raise ValueError for another type or a value outside [least, most]."""
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must be a flat array of integers, got {array.dtype} with {array.ndim} axes")
-    if least is not None and array.min() < least:
-        raise ValueError(f"{name} must be at least {least}, got {array.min()}")
-    if most is not None and array.max() > most:
-        raise ValueError(f"{name} must be at most {most}, got {array.max()}")
-    return array.astype(np.int64)
 
 
 def compress(values: Ints) -> tuple[Ints, Ints]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analytics.estimation.estimators import Z95, Estimates, Floats, Ints
+from analytics.estimation.estimate import Z95, Estimates, Floats, Ints
 
 LARGEST = 1e300
 

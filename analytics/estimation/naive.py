@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.estimation.estimators import Estimates, Floats, difference_estimator
+from analytics.estimation.estimate import Estimates, Floats
+from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.evidence import (
     CompleteTargets,
     Evidence,

@@ -16,13 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from analytics.estimation.checks import finite, integers, probabilities
 from analytics.estimation.correction import class_moments
-from analytics.estimation.estimators import Floats, finite, probabilities
-from analytics.estimation.graded_labels import mean_on_stairs as mean_on_stairs
-from analytics.estimation.graded_labels import on_stairs as on_stairs
-from analytics.estimation.graded_labels import stairs as stairs
-from analytics.estimation.graded_labels import topic_sums
-from analytics.estimation.labels import Ints, integers, merged_classes
+from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.graded_labels import on_stairs, stairs, topic_sums
+from analytics.estimation.labels import merged_classes
 
 
 @dataclass(frozen=True)

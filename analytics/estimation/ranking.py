@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimators import Z95, Floats, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Z95, Floats
 
 Bools = NDArray[np.bool_]
 BLOCK = 2_000_000  # numbers held at a time

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats
+from analytics.estimation.estimate import Floats, Ints
 from analytics.estimation.graded_labels import topic_sums
-from analytics.estimation.labels import Ints
 from analytics.estimation.pseudolabels import PseudoLabels
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio, sums_above

@@ -22,16 +22,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import (
+from analytics.estimation.estimate import (
     FEWEST_ITEMS,
     Estimate,
     Floats,
+    Ints,
     Refusal,
     estimate,
     few_items_warning,
     too_few,
 )
-from analytics.estimation.labels import Ints
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratio_parts import Denominator, RankedItems, checked_ranks, numerator, ranked_items
 from sampling.measures.families import Measure

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Z95, Floats, Refusal, finite, weight_rows
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Z95, Floats, Refusal
+from analytics.estimation.targets import weight_rows
 from sampling.designs import inclusion_probabilities
 from sampling.sizes import IdenticalSystemsError, UnsupportedWeightError
 

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw, ndtr, ndtri, stdtr, stdtrit
 
-from analytics.estimation.estimators import Floats, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats
 
 FEWEST_WATCHED = 20  # audited items before a sequence begins
 SMALLEST = float(np.finfo(np.float64).tiny)

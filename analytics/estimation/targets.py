@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from analytics.estimation.checks import finite
 from sampling.measures.sparse import SparseRuns, from_dense
 
 Floats = NDArray[np.float64]
@@ -286,6 +287,24 @@ class TargetWeights:
             return outside
         outside, total = self.sums((np.abs, np.stack([never, np.ones(never.size)], axis=1)))[0].T
         return np.asarray(np.divide(outside, total, out=np.zeros(len(self)), where=total > 0.0))
+
+
+Weights = ArrayLike | TargetWeights
+
+
+def weight_rows(weights: ArrayLike) -> Floats:
+    """Return weights as [target, item]; one row given flat becomes one target."""
+    array = finite("weights", weights)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"weights must have 1 or 2 axes, got {array.ndim}")
+    return np.atleast_2d(array)
+
+
+def as_targets(weights: Weights) -> TargetWeights:
+    """Return weights [target, item], or of one target [item], in the form that all estimators work with."""
+    if isinstance(weights, TargetWeights):
+        return weights
+    return TargetWeights(from_dense(weight_rows(weights)), paired=False)
 
 
 def rows_alone(n_rows: int) -> TargetWeights:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import (
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import (
     Estimate,
     Estimates,
     Floats,
@@ -18,7 +19,6 @@ from analytics.estimation.estimators import (
     all_refused,
     estimates,
     few_items_warning,
-    finite,
     refused_where,
 )
 from analytics.estimation.targets import TargetWeights, rows_alone

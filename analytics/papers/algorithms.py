@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.refusals import check_hits, rate
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analytics.estimation.checks import finite, integers, probabilities
 from analytics.estimation.confusion import ConfusionEstimate, audit_counts, confusion_from_counts
-from analytics.estimation.estimators import FEWEST_ITEMS, Floats, Refusal, finite, probabilities
-from analytics.estimation.labels import Ints, integers
-from analytics.papers.inverse import SINGULAR, label_scores
+from analytics.estimation.estimate import FEWEST_ITEMS, Floats, Ints, Refusal
+from analytics.papers.inverse import label_scores
+from analytics.papers.separation import SINGULAR
 
 FEWEST_AUDITED = 50  # below, the test finds next to nothing, and passing it would be read as a proof
 SIGNIFICANT = 0.05

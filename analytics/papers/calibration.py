@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Floats, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import FEWEST_ITEMS, Floats, Refusal
 from analytics.papers.refusals import rate
 
 

@@ -7,7 +7,8 @@ is in `experiments.papers.combining`. Source: docs/methods/derivations/noise-cor
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats
 
 SINGULAR = 1e-9  # of det(J W^-1 J^T): 1 for labels that always tell the grade
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.intervals import Interval, fieller
-from analytics.papers.intervals import corrected_interval as corrected_interval
-from analytics.papers.intervals import dirichlet_interval as dirichlet_interval
 from analytics.papers.refusals import rate
 
 EQ10_REASON = (

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Estimate, Floats, Refusal, estimate, finite
-from analytics.estimation.labels import Ints, integers
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Estimate, Floats, Ints, Refusal, estimate
 from analytics.papers.combining import label_matrix, least_variance_scores, true_mix
 from analytics.papers.inverse import matrix_variance, score_variance
 from analytics.papers.refusals import separation_refusal

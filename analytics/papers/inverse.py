@@ -11,25 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimators import (
-    Estimates,
-    Floats,
-    Refusal,
-    Weights,
-    all_refused,
-    as_targets,
-    estimates,
-    finite,
-    known_prior,
-    poisson_degrees_of_freedom,
-    probabilities,
-    too_few_of,
-)
-from analytics.estimation.labels import Ints, compress, integers
-from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
-from analytics.papers.separation import SINGULAR as SINGULAR
-from analytics.papers.separation import matrices_refusal
-from analytics.papers.separation import separation_refusal as separation_refusal
+from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.estimate import Estimates, Floats, Ints, Refusal, all_refused, estimates, too_few_of
+from analytics.estimation.estimators import known_prior, poisson_degrees_of_freedom
+from analytics.estimation.labels import compress
+from analytics.estimation.targets import TargetWeights, Weights, as_targets, fourth_powers, not_zero
+from analytics.papers.separation import SINGULAR, matrices_refusal
 
 INVERSE_SOURCES = ("drawing", "label noise", "confusion matrices")
 AT_ONCE = 500  # targets whose feasibility is looked at together

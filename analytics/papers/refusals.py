@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Floats, Refusal
 
 DIRICHLET_DRAWS = 2000
 

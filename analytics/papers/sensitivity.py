@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimation.estimators import Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.more_gold import gold_labels_for
 from analytics.papers.refusals import rate
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Floats, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Floats, Refusal
 
 SINGULAR = 1e-9
 DRAWS = 2000  # of a matrix, to see how often its determinant is positive

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.correction import greg_label
-from analytics.estimation.estimators import Estimate, Floats, Refusal
+from analytics.estimation.estimate import Estimate, Floats, Refusal
 
 Ints = NDArray[np.int64]
 

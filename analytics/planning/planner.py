@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from analytics.estimation.estimators import Z95
+from analytics.estimation.estimate import Z95
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.refusals import rate
-from analytics.planning.purchases import Purchase as Purchase
-from analytics.planning.purchases import next_purchase as next_purchase
 
 PLANS = {
     "independent audits": "Eq 7 and 10: an audit for each system",

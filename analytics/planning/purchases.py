@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Refusal
+from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Refusal
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import numpy as np
 
 from analytics.estimation.complete import complete_estimates, first_documents
 from analytics.estimation.correction import GREG_SOURCES, correct
-from analytics.estimation.estimators import Estimate, Estimates, Refusal, difference_estimator, hajek_ratio
+from analytics.estimation.estimate import Estimate, Estimates, Refusal
+from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
 
 Ranking = Mapping[str, Sequence[str]]  # by topic, the documents, best first

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.estimation.estimators import Floats, Refusal
+from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED

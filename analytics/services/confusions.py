@@ -18,7 +18,7 @@ from analytics.estimation.confusion import (
     drift_p_values,
     grouped_audit_counts,
 )
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
 from analytics.papers.assumption import AuditedLabels, assumption_result, assumption_sentences

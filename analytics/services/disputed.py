@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from analytics.estimation.confusion import shrink
 from analytics.estimation.disputes import disputes, grade_shares
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.models import Computation, DisputedItem

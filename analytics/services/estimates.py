@@ -8,7 +8,7 @@ import numpy as np
 
 from analytics import methods
 from analytics.estimation.complete import first_documents
-from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Ints, Refusal
 from analytics.estimation.evidence import (
     AuditSample,
     CompleteTargets,
@@ -19,7 +19,7 @@ from analytics.estimation.evidence import (
     SingleDraws,
     Targets,
 )
-from analytics.estimation.labels import Ints, item_means
+from analytics.estimation.labels import item_means
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
 from analytics.methods import Method

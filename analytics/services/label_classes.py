@@ -14,7 +14,7 @@ from analytics.aggregation.dawid_skene import (
     spammers,
 )
 from analytics.estimation.confusion import assessor_counts, shrink
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.labels import vote_classes
 from analytics.frames import CampaignArrays, Floats, Ints
 from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_of

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.estimators import Z95, Refusal
+from analytics.estimation.estimate import Z95, Refusal
 from analytics.methods import REPORTED
 from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.papers.calibration import informativeness
-from analytics.planning.planner import Purchase, bronze_worth, error_for_power, next_purchase
+from analytics.planning.planner import bronze_worth, error_for_power
+from analytics.planning.purchases import Purchase, next_purchase
 from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from analytics.estimation.comparison import holm
-from analytics.estimation.estimators import Z95, Floats
+from analytics.estimation.estimate import Z95, Floats
 from analytics.estimation.ranking import (
     Bools,
     TauInterval,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Refusal, too_few
+from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Refusal, too_few
 from analytics.estimation.reuse import Reusability, reusability
 from analytics.frames import Floats, _first_drawn
 from judging.kinds import ITEM_COLUMNS

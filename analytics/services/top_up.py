@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Refusal
+from analytics.estimation.estimate import FEWEST_ITEMS, Refusal
 from analytics.estimation.reuse import reusability, top_up
 from analytics.frames import Floats
 from analytics.services.forecast import LARGEST_AT_ONCE, rank_rows, reason

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from parts.trec_like import Floats, Ints, JudgedPool
 
-from analytics.estimation.estimators import Estimate, difference_estimator
+from analytics.estimation.estimate import Estimate
+from analytics.estimation.estimators import difference_estimator
 from experiments.papers.designs import naive_design, pair_design
 from experiments.papers.forecasts import design_variance, poisson_variance
 from sampling.batches import learned_sizes, probabilities_by_fold

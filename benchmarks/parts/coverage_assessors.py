@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from parts.coverage_papers import around, checked, covers
 
 from analytics.estimation.confusion import assessor_counts
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.papers.goldberg import corrected_value
 from analytics.papers.inverse import label_scores, matrix_inverse
 from experiments.papers.combining import majority_matrix, pattern_matrix, pattern_scores

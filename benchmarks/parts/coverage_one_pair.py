@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from analytics.estimation.confusion import assessor_counts, audit_counts
 from analytics.estimation.correction import greg_label
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.labels import vote_classes
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.confusion import assessor_counts
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
 from analytics.papers.inverse import label_scores, matrix_variance, score_variance

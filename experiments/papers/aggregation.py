@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.aggregation.fits import Aggregation
-from analytics.estimation.estimators import Floats, finite
-from analytics.estimation.labels import integers
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats
 
 
 def aggregate_confusion(

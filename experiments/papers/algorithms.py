@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats
 from analytics.papers.refusals import rate
 
 RUNS_AT_ONCE = 500  # bounds the memory of a simulation: 500 runs of 500 labels are 2 MB

@@ -13,8 +13,8 @@ Source: docs/methods/derivations/noise-correction.md, sections 1.4, 1.5 and 4; T
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Estimate, Floats, Refusal, estimate, finite
-from analytics.estimation.labels import Ints
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import FEWEST_ITEMS, Estimate, Floats, Ints, Refusal, estimate
 from analytics.papers.calibration import LabelAudit, label_audit, label_informativeness, unaudited_refusal
 from analytics.papers.combining import SINGULAR
 from analytics.papers.inverse import score_variance

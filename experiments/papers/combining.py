@@ -12,7 +12,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Estimate, Floats, Refusal, estimate, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Estimate, Floats, Refusal, estimate
 from analytics.papers.combining import label_matrix, least_variance_scores
 
 MOST_PATTERNS = 100_000

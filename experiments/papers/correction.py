@@ -4,10 +4,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from analytics.estimation.checks import integers
 from analytics.estimation.correction import GREG_SOURCES, correct
-from analytics.estimation.estimators import Estimates, Weights, as_targets, known_prior
-from analytics.estimation.labels import integers
-from analytics.estimation.targets import rows_alone
+from analytics.estimation.estimate import Estimates
+from analytics.estimation.estimators import known_prior
+from analytics.estimation.targets import Weights, as_targets, rows_alone
 from analytics.estimation.topics import over_topics_of
 
 

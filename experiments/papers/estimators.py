@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, finite, weight_rows
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats
+from analytics.estimation.targets import weight_rows
 
 
 def unsupported_share(frame_weights: ArrayLike, inclusion_probability: ArrayLike) -> Floats:

@@ -7,7 +7,8 @@ import math
 
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Refusal
 from analytics.papers.goldberg import separation
 from analytics.papers.refusals import rate
 

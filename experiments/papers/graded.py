@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Floats, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Floats
 from analytics.papers.graded import SystemLabels, system_labels
 
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Z95, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Refusal
 from analytics.papers.intervals import Interval, as_asked, fieller_within
 from analytics.papers.refusals import binary_separation, rate
 

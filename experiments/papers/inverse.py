@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import (
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import (
     FEWEST_ITEMS,
     Estimate,
     Floats,
     Refusal,
-    as_targets,
     estimate,
     few_items_warning,
-    finite,
     too_few,
 )
 from analytics.estimation.labels import compress
+from analytics.estimation.targets import as_targets
 from analytics.papers.inverse import (
     INVERSE_SOURCES,
     Matrices,

@@ -2,8 +2,11 @@
 
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Estimates, Weights, as_targets, difference_estimator, finite
-from analytics.estimation.labels import JUDGE_BIAS, integers, item_means
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Estimates
+from analytics.estimation.estimators import difference_estimator
+from analytics.estimation.labels import JUDGE_BIAS, item_means
+from analytics.estimation.targets import Weights, as_targets
 
 
 def naive(

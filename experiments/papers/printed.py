@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimators import Z95, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import Z95
 from analytics.papers.goldberg import corrected_variance, separate_audits_difference
 from analytics.papers.refusals import rate
 

@@ -5,7 +5,8 @@ import math
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analytics.estimation.estimators import FEWEST_ITEMS, Refusal, finite
+from analytics.estimation.checks import finite
+from analytics.estimation.estimate import FEWEST_ITEMS, Refusal
 from analytics.papers.refusals import check_hits, errors_outside, rate, with_one_more
 
 

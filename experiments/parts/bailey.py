@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.agreement.rankings import TopicScores, rank_agreement, scores_by_topic
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from experiments.papers.label_samples import nested_sample, whole_counts
 from sampling.label_samples import label_counts, label_shares
 from sampling.measures.families import FloatArray

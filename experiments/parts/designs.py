@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimation.estimators import Estimate
+from analytics.estimation.estimate import Estimate
 from analytics.estimation.importance import importance_sampling
 from experiments.papers.designs import (
     baseline_design,

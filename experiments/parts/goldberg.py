@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from experiments.papers.goldberg import accuracy
 from experiments.parts.rows import Report, Row, as_json, as_text, failures, row
 

@@ -16,7 +16,7 @@ from analytics.aggregation.dawid_skene import (
 )
 from analytics.aggregation.fits import warn_if_collapsed
 from analytics.aggregation.votes import votes
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from experiments.papers.aggregation import aggregate_confusion
 
 MODELS = [dawid_skene, one_coin, spammers]

@@ -12,7 +12,7 @@ from analytics.agreement.tiers import (
     label_tables,
     scott_pi,
 )
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 
 # docs/methods/derivations/bailey.md, section 4: B5 and B6; H, P, N of B6 are grades 2, 1, 0
 B5 = [[20, 5, 5], [10, 15, 5], [0, 5, 35]]

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.assumption import (
     AssumptionResult,
     AuditedLabels,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.models import AuditForecast, Estimate
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, gold_given_bronze, outlook
 from analytics.services.audit_forecast import asked_targets

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.calibration import informativeness, label_informativeness
 from analytics.papers.goldberg import corrected_value, corrected_variance
 from experiments.papers.calibration import (

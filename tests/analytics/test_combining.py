@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.combining import least_variance_scores, true_mix
 from analytics.papers.inverse import label_scores, score_variance
 from experiments.papers.combining import (

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from analytics.estimation.comparison import compare, holm, welch
-from analytics.estimation.estimators import Refusal, difference_estimator, estimate
+from analytics.estimation.estimate import Refusal, estimate
+from analytics.estimation.estimators import difference_estimator
 
 A = np.array([0.50, 0.42, 0.31, 0.65, 0.28, 0.77, 0.40, 0.55, 0.36, 0.61])
 B = np.array([0.45, 0.40, 0.35, 0.57, 0.28, 0.70, 0.41, 0.49, 0.33, 0.50])

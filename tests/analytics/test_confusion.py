@@ -15,7 +15,7 @@ from analytics.estimation.confusion import (
     grouped_audit_counts,
     shrink,
 )
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 
 
 def gold_check_counts(true_grade, given_grade, n_grades):

@@ -11,8 +11,8 @@ from analytics.estimation.correction import (
     _variances_and_counts,
     greg_label,
 )
-from analytics.estimation.estimate import in_columns
-from analytics.estimation.estimators import Estimate, Refusal, difference_estimator, estimate
+from analytics.estimation.estimate import Estimate, Refusal, estimate, in_columns
+from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.labels import item_means, merged_classes, vote_classes
 from analytics.estimation.more_gold import advice, gold_labels_for
 from experiments.papers.correction import greg_label_by_topic

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 from reference_formulas import fixed_size_forecast
 
-from analytics.estimation.estimators import (
-    Estimate,
-    Refusal,
-    difference_estimator,
-    hajek_ratio,
-    poisson_degrees_of_freedom,
-)
+from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.estimators import difference_estimator, hajek_ratio, poisson_degrees_of_freedom
 from experiments.papers.estimators import unsupported_share
 
 W = np.array([0.7, -0.4, 0.2, 1.0])

@@ -7,7 +7,7 @@ import pytest
 from enumeration import exactly, summary
 from reference_formulas import fixed_size_forecast, fixed_size_variance
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.fixed_size import fixed_size
 from sampling.draws import pareto_draw
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.algorithms import parametric_bootstrap
 from analytics.papers.goldberg import (
     corrected_value,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.graded import (
     bootstrap_over_topics,

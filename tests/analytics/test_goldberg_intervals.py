@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance
 from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
 from analytics.papers.refusals import audit_refusal, gold_to_bound, missing_gold_refusal, separation_refusal

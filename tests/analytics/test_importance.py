@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference_formulas import distinct_variances
 
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.importance import (
     balance_heuristic,
     distinct_inclusion,

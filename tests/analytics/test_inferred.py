@@ -6,7 +6,7 @@ import pytrec_eval
 from enumeration import poisson_samples
 
 from analytics.agreement.inferred import ideal_dcg, inferred_ap, inferred_ndcg
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 
 # docs/methods/derivations/bailey.md, section 4: B1
 B1_DOCUMENTS = [

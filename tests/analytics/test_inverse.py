@@ -5,18 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analytics.estimation.estimators import Estimate, Refusal, as_targets
+from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.targets import as_targets
 from analytics.papers.assumption import AuditedLabels, assumption_test
-from analytics.papers.goldberg import corrected_interval, corrected_value, dirichlet_interval
-from analytics.papers.intervals import fieller
-from analytics.papers.inverse import (
-    Matrices,
-    _inverse,
-    _Labels,
-    label_scores,
-    matrix_inverse,
-    separation_refusal,
-)
+from analytics.papers.goldberg import corrected_value
+from analytics.papers.intervals import corrected_interval, dirichlet_interval, fieller
+from analytics.papers.inverse import Matrices, _inverse, _Labels, label_scores, matrix_inverse
+from analytics.papers.separation import separation_refusal
 from experiments.papers.inverse import matrix_inverse_with_replacement
 
 MATRICES = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.25, 0.75]]])

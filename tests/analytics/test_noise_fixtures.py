@@ -5,7 +5,7 @@ import pytest
 
 from analytics.estimation.comparison import welch
 from analytics.estimation.confusion import audit_counts, confusion_from_counts
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
 from analytics.papers.intervals import fieller
 from analytics.papers.inverse import label_scores, score_variance

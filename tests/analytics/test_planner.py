@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.estimation.correction import greg_label
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import corrected_variance
 from analytics.planning.planner import (
@@ -16,9 +16,9 @@ from analytics.planning.planner import (
     difference_plans,
     error_for_power,
     evaluation_plans,
-    next_purchase,
     split,
 )
+from analytics.planning.purchases import next_purchase
 from experiments.papers.calibration import calibration_variance
 from experiments.papers.planning import topics_for_test
 

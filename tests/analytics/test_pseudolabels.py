@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from analytics.estimation.correction import greg_label
+from analytics.estimation.graded_labels import mean_on_stairs, on_stairs, stairs
 from analytics.estimation.pseudolabels import (
     _expected_noise,
     _Phases,
     _pseudo_labels,
     census,
     corrected_pseudo_labels,
-    mean_on_stairs,
-    on_stairs,
     pseudo_labels,
-    stairs,
 )
 
 GAINS = [0, 1, 3]

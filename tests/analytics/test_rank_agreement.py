@@ -13,7 +13,7 @@ from analytics.agreement.rankings import (
     signed_ranks,
     tau_ap,
 )
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 
 # docs/methods/derivations/bailey.md, section 4: B7 and B8
 B7_A = (0.50, 0.42, 0.31, 0.65, 0.28, 0.77, 0.40, 0.55, 0.36, 0.61)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ratio_samples import AP, GAINS, NDCG, sampled
 
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.pseudolabels import census, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio

@@ -10,13 +10,8 @@ from reference_formulas import denominators, numerators
 
 import analytics.estimation.ratios as ratios
 from analytics.estimation.estimators import difference_estimator
-from analytics.estimation.pseudolabels import (
-    census,
-    corrected_pseudo_labels,
-    on_stairs,
-    pseudo_labels,
-    stairs,
-)
+from analytics.estimation.graded_labels import on_stairs, stairs
+from analytics.estimation.pseudolabels import census, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratio_parts import numerator, ranked_items
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.estimation.estimators import Refusal, difference_estimator
+from analytics.estimation.estimate import Refusal
+from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.reuse import reusability, top_up
 from experiments.papers.designs import pair_design
 from experiments.papers.forecasts import forecast_half_width

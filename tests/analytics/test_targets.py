@@ -5,8 +5,8 @@ import pytest
 
 import analytics.estimation.targets
 from analytics.estimation.correction import GREG_SOURCES, correct, greg_label
-from analytics.estimation.estimate import in_columns
-from analytics.estimation.estimators import Estimate, Refusal, difference_estimator
+from analytics.estimation.estimate import Estimate, Refusal, in_columns
+from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.importance import distinct_items, importance_sampling
 from analytics.estimation.more_gold import advice

@@ -8,7 +8,8 @@ from enumeration import exactly, poisson_samples, summary
 from reference_formulas import topic_parts
 from scipy import stats
 
-from analytics.estimation.estimators import Estimate, Refusal, difference_estimator
+from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.topics import over_topics
 
 KINDS_U = np.array([[2.0, 1.0], [0.0, 3.0], [4.0, 4.0]])  # utilities of the two pairs of each kind of topic

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.releases.evaluating import evaluate
 from analytics.releases.evaluation import Evaluation
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release

@@ -19,7 +19,7 @@ from analytics.agreement.tiers import (
     scott_pi,
 )
 from analytics.estimation.comparison import holm
-from analytics.estimation.estimators import Floats, Refusal
+from analytics.estimation.estimate import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.recomputation import Progress

@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.estimation.estimators import Z95, Refusal
+from analytics.estimation.estimate import Z95, Refusal
 from analytics.papers.algorithms import parametric_bootstrap
 from analytics.papers.goldberg import (
     SharedAuditDifference,
-    corrected_interval,
     corrected_value,
     corrected_variance,
     shared_audit_difference,
 )
-from analytics.papers.intervals import Interval
+from analytics.papers.intervals import Interval, corrected_interval
 from analytics.papers.refusals import audit_refusal
 from analytics.papers.sensitivity import drift_that_changes
 from analytics.services.analyses.context import Case, Side

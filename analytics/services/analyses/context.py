@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from analytics.estimation.confusion import audit_counts
-from analytics.estimation.estimators import Floats
+from analytics.estimation.estimate import Floats
 from analytics.frames import CampaignArrays, Ints
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from judging.models import Campaign

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.estimation.estimators import Estimate, Floats, Refusal, estimate
+from analytics.estimation.estimate import Estimate, Floats, Refusal, estimate
 from analytics.papers.graded import (
     Bootstrap,
     SystemLabels,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays
 from analytics.methods import reported_first
 from analytics.models import Estimate, JudgingConditions

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from judging.services.errors import Refused
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analytics.aggregation import rules
-from analytics.estimation.estimators import Floats, Refusal
+from analytics.estimation.estimate import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, REPORTED, Method, ranked_methods
 from analytics.releases.pseudonyms import pseudonym

@@ -14,7 +14,7 @@ import numpy as np
 
 from analytics.estimation.audit_correction import from_audit
 from analytics.estimation.correction import class_moments
-from analytics.estimation.estimators import Estimates, Floats, Refusal
+from analytics.estimation.estimate import Estimates, Floats, Refusal
 from analytics.estimation.evidence import AuditSample, Evidence, LinearTargets
 from analytics.estimation.labels import merged_classes
 from analytics.estimation.naive import from_grades

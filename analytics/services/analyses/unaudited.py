@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from analytics.estimation.estimators import Refusal
+from analytics.estimation.estimate import Refusal
 from analytics.papers.inverse import label_scores
 from analytics.papers.refusals import separation_refusal
 from analytics.papers.sensitivity import cautious_residual_variance, sensitivity_range

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analytics.estimation.comparison import holm
-from analytics.estimation.estimators import Estimates, Floats, Refusal, all_refused, difference_estimator
+from analytics.estimation.estimate import Estimates, Floats, Refusal, all_refused
+from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.evidence import Targets
 from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints

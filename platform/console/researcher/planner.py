@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, curve
-from analytics.estimation.estimators import Refusal
-from analytics.planning.planner import Purchase
+from analytics.estimation.estimate import Refusal
+from analytics.planning.purchases import Purchase
 from analytics.services.planning import Plan, costs_of, plan
 from analytics.services.recomputation import measures_of
 from console.api.serializers.analyses import PlannerRequest

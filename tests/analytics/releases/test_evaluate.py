@@ -15,7 +15,7 @@ from run_samples import ranked_documents
 from small_campaign import TOPICS, doc_id, true_grade
 from small_release import made_once, unpacked
 
-from analytics.estimation.estimators import Estimate, Refusal
+from analytics.estimation.estimate import Estimate, Refusal
 from analytics.releases.evaluating import evaluate
 from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import read_facts
