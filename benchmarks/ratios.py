@@ -35,13 +35,12 @@ from parts.trec_like import JudgedPool, clef_tar, trec_like
 from analytics.estimation.estimate import Z95
 from analytics.estimation.graded_labels import on_stairs, stairs
 from analytics.estimation.pseudolabels import PseudoLabels, census, corrected_pseudo_labels, pseudo_labels
-from analytics.estimation.ratio_parts import ranked_items
+from analytics.estimation.ratio_parts import ErrorReplicates, error_replicates
 from analytics.estimation.ratios import (
-    _error_replicates,
-    _ErrorReplicates,
     missing_for_macro,
     missing_for_micro,
 )
+from analytics.estimation.samples import AuditSample
 from sampling.designs import inclusion_probabilities
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
@@ -126,10 +125,9 @@ def with_pairs(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
 
 def replicated(
     measure: Measure[Ratio], labels: PseudoLabels, setting: Setting, replicates: int, seed: int
-) -> _ErrorReplicates:
+) -> ErrorReplicates:
     ranks = setting.pool.ranks
-    runs = [ranked_items(measure, labels, row) for row in ranks]
-    return _error_replicates(measure, labels, ranks, runs, replicates, seed)
+    return error_replicates(measure, labels, ranks, replicates, seed)
 
 
 def predicted(setting: Setting, task: Task, places: Ints, grade: Ints) -> Floats:
@@ -178,17 +176,21 @@ def make_audit(setting: Setting, drawn: Ints, pi: Floats, share: float, rng: np.
 
 def audited_labels(setting: Setting, task: Task, drawn: Ints, pi: Floats, audit: Audit) -> PseudoLabels:
     grade = task.grade[drawn]
-    return corrected_pseudo_labels(
-        prediction=predicted(setting, task, drawn[audit.audited], grade[audit.audited]),
-        topic_index=setting.pool.topic_index,
-        n_topics=setting.n_topics,
-        judged=drawn,
+    sample = AuditSample(
         draw_probability=pi[drawn],
         bronze_class=audit.votes,
         audited=audit.audited,
         gold_grade=grade,
         audit_probability=audit.probability,
-        gains=task.gains,
+        n_grades=len(task.gains),
+    )
+    return corrected_pseudo_labels(
+        sample,
+        task.gains,
+        prediction=predicted(setting, task, drawn[audit.audited], grade[audit.audited]),
+        topic_index=setting.pool.topic_index,
+        n_topics=setting.n_topics,
+        judged=drawn,
     )
 
 

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.charts import Chart, ForestRow, confusion_heat, forest
 from analytics.estimation.confusion import audit_counts, confusion_from_counts
-from analytics.estimation.correction import greg_label
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate
+from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
 
 N_TOPICS, DEPTH, N_AUDITED = 60, 20, 400
@@ -63,15 +64,8 @@ def estimates(documents: Judged, rng: np.random.Generator) -> dict[str, tuple[fl
     alpha = np.full(n, N_AUDITED / n)
     counts = audit_counts(documents.true[audited], documents.given[audited], alpha[audited], 2)
     gains = np.array([0.0, 1.0])
-    corrected = greg_label(
-        documents.weight,
-        draw_probability=np.ones(n),
-        bronze_class=documents.given,
-        audited=audited,
-        gold_grade=documents.true,
-        audit_probability=alpha,
-        gains=gains,
-    )[0]
+    audit = AuditSample(np.ones(n), documents.given, audited, documents.true, alpha, n_grades=2)
+    corrected = correct(documents.weight, audit, gains).estimates[0]
     inverse = matrix_inverse(
         documents.weight,
         draw_probability=np.ones(n),

@@ -30,8 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.aggregation.dawid_skene import Aggregation, dawid_skene, majority, one_coin, spammers
 from analytics.estimation.confusion import assessor_counts, confusion_from_counts, shrink
-from analytics.estimation.correction import greg_label
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.aggregation import aggregate_confusion
 from judging.trec import read_crowd_labels
@@ -247,15 +248,15 @@ def by_inverse(people: Population, audited: NDArray[np.bool_], gain: Floats, see
 
 def by_greg(people: Population, audited: NDArray[np.bool_], gain: Floats, score: Floats, pi: float) -> Any:
     n_items = people.gold.size
-    return greg_label(
-        np.full(n_items, 1 / n_items),
+    audit = AuditSample(
         draw_probability=np.ones(n_items),
         bronze_class=np.rint(score * STEPS).astype(np.int64),
         audited=audited,
         gold_grade=people.gold,
         audit_probability=np.full(n_items, pi),
-        gains=gain,
-    )[0]
+        n_grades=people.n_grades,
+    )
+    return correct(np.full(n_items, 1 / n_items), audit, gain).estimates[0]
 
 
 def one_audit(people: Population, pi: float, seed: int, inverse: bool) -> dict[str, list[Any]]:

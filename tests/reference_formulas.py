@@ -8,7 +8,8 @@ from analytics.estimation.estimate import Floats
 from analytics.estimation.estimators import known_prior, sample
 from analytics.estimation.importance import _designs, _joint_kernels, distinct_inclusion
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratio_parts import Denominator, checked_ranks, numerator, ranked_items
+from analytics.estimation.ratio_parts import Denominator, numerator, ranked_items
+from analytics.estimation.ratios import checked_ranks
 from analytics.estimation.targets import Weights, as_targets
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio

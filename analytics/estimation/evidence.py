@@ -24,6 +24,7 @@ from analytics.estimation.estimate import (
 )
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import ratio_estimates
+from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
@@ -39,18 +40,6 @@ class SingleDraws:
 
     probability: Floats  # [batch, judged]
     times: Ints  # [batch, judged]
-
-
-@dataclass(frozen=True, eq=False)
-class AuditSample:
-    """The judged items that were open to the completed audits, and what these found."""
-
-    member: Ints  # [open], places in judged
-    draw_probability: Floats  # [open], the chance of being judged and open to an audit
-    bronze_class: Ints
-    audited: NDArray[np.bool_]
-    gold_grade: Ints  # read where audited
-    audit_probability: Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ Label-indexed arrays have one entry per label; `label_item` holds positions in t
 """
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints
@@ -54,17 +54,16 @@ def vote_classes(label_item: ArrayLike, label_grade: ArrayLike, n_items: int, *,
     return np.rint(item_means(label_item, label_grade, n_items) * steps).astype(np.int64)
 
 
-def merged_classes(bronze_class: ArrayLike, audited: ArrayLike) -> Ints:
+def merged_classes(bronze_class: Ints, audited: NDArray[np.bool_]) -> Ints:
     """Return classes 0, 1, ... such that each holds at least 10 audited items, if there are so many.
 
     While a class has fewer, the one with the fewest is joined to the poorer of its ordered neighbours.
 
-    >>> merged_classes([0, 5, 9], [True, True, False]).tolist()
+    >>> merged_classes(np.array([0, 5, 9]), np.array([True, True, False])).tolist()
     [0, 0, 0]
     """
-    classes = integers("bronze_class", bronze_class)
-    _, index = compress(classes)
-    count = np.bincount(index, weights=np.asarray(audited, dtype=bool)).astype(np.int64).tolist()
+    _, index = compress(bronze_class)
+    count = np.bincount(index, weights=audited).astype(np.int64).tolist()
     groups = [[position] for position in range(len(count))]
     while len(count) > 1 and min(count) < AUDITED_FOR_A_CLASS:
         poorest = count.index(min(count))

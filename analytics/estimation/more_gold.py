@@ -55,7 +55,7 @@ def _advice(n: int, needed: int) -> str:
 def advice(each: Estimates, n_items: Ints) -> list[str]:
     """Return per target "not resolved by m gold labels; about m' needed", or "" where nothing is to be said.
 
-    That is where the interval excludes 0, has no width, or is refused. `each` comes from `greg_label`; `n_items` counts
+    That is where the interval excludes 0, has no width, or is refused. `each` comes from `correct`; `n_items` counts
     the judged items with weight.
     """
     open_ones = (each.low <= 0) & (each.high >= 0) & (each.standard_error > 0)

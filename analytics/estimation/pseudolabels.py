@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.checks import finite, integers, probabilities
-from analytics.estimation.correction import class_moments
 from analytics.estimation.estimate import Floats, Ints
 from analytics.estimation.graded_labels import on_stairs, stairs, topic_sums
-from analytics.estimation.labels import merged_classes
+from analytics.estimation.samples import AuditSample
 
 
 @dataclass(frozen=True)
@@ -286,55 +285,42 @@ def census(*, topic_index: ArrayLike, n_topics: int, grades: ArrayLike, gains: A
 
 
 def corrected_pseudo_labels(
+    audit: AuditSample,
+    gains: ArrayLike,
     *,
     prediction: ArrayLike,
     topic_index: ArrayLike,
     n_topics: int,
     judged: ArrayLike,
-    draw_probability: ArrayLike,
-    bronze_class: ArrayLike,
-    audited: ArrayLike,
-    gold_grade: ArrayLike,
-    audit_probability: ArrayLike,
-    gains: ArrayLike,
 ) -> PseudoLabels:
     """Return the pseudo-labels corrected by an audit: ``f + (I/pi) [(mu - f) + (A/pi_a) (v - mu)]``.
 
-    `prediction`, `topic_index`, `judged` as in `pseudo_labels`; the rest, one entry per judged item, as in
-    `analytics.estimation.correction.greg_label`: the class means mu are the same, so the sum of w u* is its value.
-    Every judged item must have had a chance of being audited.
+    `prediction`, `topic_index` and `judged` as in `pseudo_labels`; `audit` and `gains` as in
+    `analytics.estimation.correction.correct`: the class means mu are the same, so the sum of w u* is its value.
+    Every item of the audit must have had a chance of being audited.
 
     Where an audit happened to find few errors, its noise is what the variances of the classes predict, for
-    every judged item, instead of what the audited ones show: the larger of the two, as in `greg_label`.
+    every judged item, instead of what the audited ones show: the larger of the two, as in `correct`.
 
     Raises
     ------
     ValueError
-        As `pseudo_labels`; an audit probability outside (0, 1]; a grade the scale does not have.
+        As `pseudo_labels`; an item that had no chance of being audited; gains of another scale.
 
     Source: docs/methods/derivations/ratios.md, section 1.2; docs/methods/derivations/correction.md, section 3.2.
     """
     flight = stairs(gains)
+    if audit.unauditable.any():
+        raise ValueError("audit_probability must be in (0, 1], got 0")
+    open_ones = np.asarray(judged)[audit.member]
     step, f, topic, places, pi = _frame(
-        prediction, topic_index, n_topics, judged, draw_probability, flight.steps
+        prediction, topic_index, n_topics, open_ones, audit.draw_probability, flight.steps
     )
-    seen = np.asarray(audited)
-    if seen.dtype != np.bool_ or seen.shape != places.shape:
-        raise ValueError(f"audited must be {places.size} booleans, got {seen.dtype} of shape {seen.shape}")
-    pi_a = probabilities("audit_probability", audit_probability, places.size)
-    classes = integers("bronze_class", bronze_class)
-    if classes.size != places.size:
-        raise ValueError(f"bronze_class must have length {places.size}, got {classes.size}")
-    gold = on_stairs(gains, np.where(seen, gold_grade, 0)) * seen
-    if places.size == 0:
-        nothing = np.zeros((step.size, 0))
-        return _pseudo_labels(
-            _Phases(f, topic, places, pi, nothing, seen, pi_a, nothing), n_topics, step, ("drawing", "gold")
-        )
-    merged = merged_classes(classes, seen)
-    moments = np.stack([class_moments(merged, seen, row, pi_a, 1.0) for row in gold])  # [stair, 2, judged]
+    seen, pi_a = audit.audited, audit.audit_probability
+    gold = on_stairs(gains, audit.gold_grade) * seen
+    moments = np.stack([audit.class_moments(row, 1.0) for row in gold])  # [stair, 2, judged]
     gain = (step[:, None] * gold).sum(axis=0)
-    spread = class_moments(merged, seen, gain, pi_a, float(step.sum()))[1]
+    spread = audit.class_moments(gain, float(step.sum()))[1]
     phases = _Phases(f, topic, places, pi, moments[:, 0], seen, pi_a, gold, moments[:, 1], spread)
     made = _pseudo_labels(phases, n_topics, step, ("drawing", "label noise", "gold"))
     predicted = np.sqrt((1 / pi_a - 1) * spread / pi)

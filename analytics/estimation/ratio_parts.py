@@ -1,4 +1,4 @@
-"""The two halves of nDCG and AP, from pseudo-labels: numerators of runs, denominators of topics.
+"""The two halves of nDCG and AP, from pseudo-labels, and their bootstrap: numerators of runs, denominators of topics.
 
 Both are also known as functions of the labels' noise, so that a replicate of the bootstrap costs no more than the
 judged items do: a numerator is a polynomial of degree 1 or 2 in the noise, a denominator a function of one sum a
@@ -9,25 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from analytics.estimation.estimate import Floats, Ints
 from analytics.estimation.graded_labels import topic_sums
 from analytics.estimation.pseudolabels import PseudoLabels
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Ratio, sums_above
+from sampling.measures.kinds import Ratio, quotient, sums_above
 
-
-def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
-    """Return the ranks as [run, frame]; ValueError for other shapes, types or negative ranks."""
-    rank = np.atleast_2d(np.asarray(ranks))
-    if rank.dtype.kind not in "iu":
-        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
-    if rank.ndim != 2 or rank.shape[0] == 0 or rank.shape[1] != labels.topic_index.size:
-        raise ValueError(f"ranks must have shape (runs, {labels.topic_index.size}), got {rank.shape}")
-    if rank.size and int(rank.min()) < 0:
-        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
-    return rank.astype(np.int64, copy=False)
+CHUNK_NUMBERS = 1_000_000  # of one array of replicates: 8 MB
 
 
 @dataclass(frozen=True)
@@ -140,3 +129,73 @@ class Denominator:
             row + _by_topic(one[self.order], self.topic, self.labels.n_topics)
             for row, one in zip(rows, noise, strict=True)
         ]
+
+
+# -- the bootstrap ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator."""
+
+    macro: Floats
+    micro: Floats
+    macro_replicates: Floats
+    micro_replicates: Floats
+    total: float
+
+
+@dataclass(frozen=True)
+class ErrorReplicates:
+    """The replicates that the bias is read from, and the cautious ones that the standard error is."""
+
+    seen: Replicates
+    cautious: Replicates
+    rankings: list[tuple[bytes, bytes]]  # equal where two runs list the same inside the cutoff
+
+
+def _replicate(
+    measure: Measure[Ratio], labels: PseudoLabels, runs: Sequence[RankedItems], replicates: int, seed: int
+) -> Replicates:
+    numerators = [numerator(measure, labels, run) for run in runs]
+    denominator = Denominator(measure, labels)
+    by_topic, whole = denominator.values()
+    value = np.stack([one.value for one in numerators])
+    macro = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
+    micro = quotient(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
+    macro_b, micro_b = np.zeros((2, len(numerators), replicates))
+    n_noisy = labels.noisy.size
+    n_multipliers = n_noisy * (2 if labels.known_noun == "audited" else 1)
+    chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, n_multipliers)))
+    rng = np.random.default_rng(seed)
+    for start in range(0, replicates, chunk):
+        part = slice(start, min(start + chunk, replicates))
+        # one row a replicate: the stream is the same however the replicates are cut into chunks
+        multiplier = (
+            np.ascontiguousarray(rng.standard_exponential((part.stop - part.start, n_multipliers)).T) - 1
+        )
+        stair_noise, found_noise = labels.replicates(multiplier)
+        noise = sum(
+            (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
+            start=np.zeros((n_noisy, 1)),
+        )
+        by_topic, total = denominator.values(stair_noise, found_noise)
+        for run, one in enumerate(numerators):
+            drawn = one.replicates(noise)
+            macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)
+            micro_b[run, part] = quotient(drawn.sum(axis=0), total)
+    return Replicates(macro, micro, macro_b, micro_b, float(whole[0]))
+
+
+def error_replicates(
+    measure: Measure[Ratio], labels: PseudoLabels, rank: Ints, replicates: int, seed: int
+) -> ErrorReplicates:
+    """Return the replicates of every run; ValueError for two items of a run at one rank of a topic."""
+    runs = [ranked_items(measure, labels, row) for row in rank]
+    seen = _replicate(measure, labels, runs, replicates, seed)
+    wide = labels.cautious()
+    rankings = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
+    if np.array_equal(wide.draw_noise, labels.draw_noise):
+        return ErrorReplicates(seen, seen, rankings)
+    again = [ranked_items(measure, wide, row) for row in rank]
+    return ErrorReplicates(seen, _replicate(measure, wide, again, replicates, seed), rankings)

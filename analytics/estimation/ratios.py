@@ -9,13 +9,12 @@ How to call it: make `analytics.estimation.pseudolabels.PseudoLabels` of the dra
 numbers, the audit; then ``ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=...)`` gives one result a
 run and one a pair of runs, all from the same replicates.
 
-Memory: about a dozen arrays of CHUNK_NUMBERS floats, two floats per run and replicate, and what all runs
+Memory: about a dozen arrays of `ratio_parts.CHUNK_NUMBERS` floats, two floats per run and replicate, and what all runs
 return within the cutoff.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -33,12 +32,11 @@ from analytics.estimation.estimate import (
     too_few,
 )
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratio_parts import Denominator, RankedItems, checked_ranks, numerator, ranked_items
+from analytics.estimation.ratio_parts import ErrorReplicates, error_replicates
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Ratio, quotient
+from sampling.measures.kinds import Ratio
 
 REPLICATES = 1000
-CHUNK_NUMBERS = 1_000_000  # of one array of replicates: 8 MB
 # Known items that a ratio needs, by simulation (benchmarks/ratios.py): a topic on average, or a share of the pool.
 # Macro needs what micro needs as well, so that 20 % of a pool of ten documents is not enough.
 MACRO_PER_TOPIC, MACRO_SHARE = 100, 0.2
@@ -46,80 +44,6 @@ MICRO_PER_TOPIC, MICRO_SHARE = 8, 0.5
 MICRO_PER_TOPIC_UNPREDICTED = 30  # without a prediction whatever was not drawn counts as not relevant
 KNOWN_FOR_NORMAL = 100  # from here z, below t, as in `analytics.estimation.correction`
 ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
-
-
-# -- the bootstrap ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Replicates:
-    """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator."""
-
-    macro: Floats
-    micro: Floats
-    macro_replicates: Floats
-    micro_replicates: Floats
-    total: float
-
-
-@dataclass(frozen=True)
-class _ErrorReplicates:
-    """The replicates that the bias is read from, and the cautious ones that the standard error is."""
-
-    seen: _Replicates
-    cautious: _Replicates
-
-
-def _replicate(
-    measure: Measure[Ratio], labels: PseudoLabels, runs: Sequence[RankedItems], replicates: int, seed: int
-) -> _Replicates:
-    numerators = [numerator(measure, labels, run) for run in runs]
-    denominator = Denominator(measure, labels)
-    by_topic, whole = denominator.values()
-    value = np.stack([one.value for one in numerators])
-    macro = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
-    micro = quotient(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
-    macro_b, micro_b = np.zeros((2, len(numerators), replicates))
-    n_noisy = labels.noisy.size
-    n_multipliers = n_noisy * (2 if labels.known_noun == "audited" else 1)
-    chunk = max(1, min(replicates, CHUNK_NUMBERS // max(1, n_multipliers)))
-    rng = np.random.default_rng(seed)
-    for start in range(0, replicates, chunk):
-        part = slice(start, min(start + chunk, replicates))
-        # one row a replicate: the stream is the same however the replicates are cut into chunks
-        multiplier = (
-            np.ascontiguousarray(rng.standard_exponential((part.stop - part.start, n_multipliers)).T) - 1
-        )
-        stair_noise, found_noise = labels.replicates(multiplier)
-        noise = sum(
-            (step * one for step, one in zip(labels.steps, stair_noise, strict=True)),
-            start=np.zeros((n_noisy, 1)),
-        )
-        by_topic, total = denominator.values(stair_noise, found_noise)
-        for run, one in enumerate(numerators):
-            drawn = one.replicates(noise)
-            macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)
-            micro_b[run, part] = quotient(drawn.sum(axis=0), total)
-    return _Replicates(macro, micro, macro_b, micro_b, float(whole[0]))
-
-
-def _error_replicates(
-    measure: Measure[Ratio],
-    labels: PseudoLabels,
-    rank: Ints,
-    runs: Sequence[RankedItems],
-    replicates: int,
-    seed: int,
-) -> _ErrorReplicates:
-    seen = _replicate(measure, labels, runs, replicates, seed)
-    wide = labels.cautious()
-    if np.array_equal(wide.draw_noise, labels.draw_noise):
-        return _ErrorReplicates(seen, seen)
-    again = [ranked_items(measure, wide, row) for row in rank]
-    return _ErrorReplicates(seen, _replicate(measure, wide, again, replicates, seed))
-
-
-# -- results ------------------------------------------------------------------------------------------------
 
 
 def ratio_estimates(
@@ -174,22 +98,32 @@ def ratio_estimates(
     rank = checked_ranks(labels, ranks)
     wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
 
-    runs = [ranked_items(measure, labels, row) for row in rank]
-    made = _error_replicates(measure, labels, rank, runs, replicates, seed)
-    ranking = [(run.item.tobytes(), run.rank.tobytes()) for run in runs]
+    made = error_replicates(measure, labels, rank, replicates, seed)
     known = rank[:, labels.judged[labels.counted]]
     known = known * (known <= measure.last_rank)
     results = [
         _result(measure, labels, made, (run,), int(np.count_nonzero(known[run]))) for run in range(len(rank))
     ]
     for a, b in wanted:
-        if ranking[a] == ranking[b]:
+        if made.rankings[a] == made.rankings[b]:
             same = "the two runs are the same inside the cutoff"
             results.append(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same))
         else:
             used = int(np.count_nonzero(known[a] != known[b]))
             results.append(_result(measure, labels, made, (a, b), used))
     return results
+
+
+def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
+    """Return the ranks as [run, frame]; ValueError for other shapes, types or negative ranks."""
+    rank = np.atleast_2d(np.asarray(ranks))
+    if rank.dtype.kind not in "iu":
+        raise ValueError(f"ranks must be integers, got dtype {rank.dtype}")
+    if rank.ndim != 2 or rank.shape[0] == 0 or rank.shape[1] != labels.topic_index.size:
+        raise ValueError(f"ranks must have shape (runs, {labels.topic_index.size}), got {rank.shape}")
+    if rank.size and int(rank.min()) < 0:
+        raise ValueError(f"ranks must be at least 0 (0 = not returned), got {int(rank.min())}")
+    return rank.astype(np.int64, copy=False)
 
 
 def _checked_pairs(
@@ -214,7 +148,7 @@ def _checked_pairs(
 
 
 def _result(
-    measure: Measure[Ratio], labels: PseudoLabels, made: _ErrorReplicates, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio], labels: PseudoLabels, made: ErrorReplicates, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the answer for a run, or for the difference of two."""
     if used < FEWEST_ITEMS and not labels.is_census:
@@ -239,7 +173,7 @@ def _result(
 
 
 def _micro(
-    measure: Measure[Ratio], labels: PseudoLabels, made: _ErrorReplicates, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio], labels: PseudoLabels, made: ErrorReplicates, runs: tuple[int, ...], used: int
 ) -> Estimate | Refusal:
     """Return the ratio of the sums over topics, or why there is none."""
     missing = missing_for_micro(labels)
@@ -283,7 +217,7 @@ def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
 
 
 def _estimate(
-    made: _ErrorReplicates,
+    made: ErrorReplicates,
     average: Literal["macro", "micro"],
     runs: tuple[int, ...],
     labels: PseudoLabels,

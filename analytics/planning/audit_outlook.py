@@ -1,7 +1,7 @@
 """How narrow the corrected interval will be after one more audit: the next audit, played through many times.
 
 Every play selects items with the probabilities the audit would have, gives each a gold grade that its bronze grade
-makes likely, and computes the interval with the estimator that the product reports (`correction.greg_label`). So the
+makes likely, and computes the interval with the estimator that the product reports (`correction.correct`). So the
 drawing error, the number of items that happens to be selected, merged classes and t quantiles are all in it. What is
 not: that errors may depend on more than the bronze grade, and items judged meanwhile.
 """
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.correction import greg_label
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Floats, Refusal
+from analytics.estimation.samples import AuditSample
 
 Ints = NDArray[np.int64]
 
@@ -52,18 +53,19 @@ class AuditedTarget:
     gains: Floats
 
     def half_width(self) -> float | Refusal:
-        """Return half the width of the 95 % confidence interval of `greg_label`, or its refusal."""
-        result = greg_label(
-            self.weight[None],
+        """Return half the width of the 95 % confidence interval of `correct`, or its refusal."""
+        audit = AuditSample(
             draw_probability=self.draw_probability,
             bronze_class=self.bronze_class,
             audited=self.audited,
             gold_grade=self.gold_grade,
             audit_probability=self.audit_probability,
-            gains=self.gains,
-            prior=self.prior,
-            prior_total=[0.0],  # known: it moves the interval and leaves its width
-        )[0]
+            n_grades=self.gains.size,
+        )
+        # known, the total moves the interval and leaves its width
+        result = correct(self.weight[None], audit, self.gains, prior=self.prior, prior_total=[0.0]).estimates[
+            0
+        ]
         return (result.high - result.low) / 2 if isinstance(result, Estimate) else result
 
     def over(self, places: Ints) -> "AuditedTarget":

@@ -22,6 +22,7 @@ from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS, item_means
 from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
+from analytics.estimation.samples import AuditSample
 from analytics.estimation.topics import over_topics
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
@@ -218,18 +219,27 @@ def _audit_corrected(
         return sampled.not_audited, np.zeros(len(facts.topics))
     found = correct(
         weights[facts.item[is_open]],
-        draw_probability=sampled.chance_open[is_open],
-        bronze_class=facts.bronze_class[is_open],
-        audited=facts.audited[is_open],
-        gold_grade=facts.audit_grade[is_open],
-        audit_probability=facts.audit_probability[is_open],
-        gains=measure.gains,
+        _audit(sampled, measure.gains.size),
+        measure.gains,
         prior=prediction[facts.item[is_open]],
         prior_total=[float(weights @ prediction)],
     )
     added = np.zeros(facts.item.size)
     added[is_open] = found.item_corrections
     return found.estimates[0], _topic_parts(facts, weights, prediction, added)
+
+
+def _audit(sampled: SampledRelease, n_grades: int) -> AuditSample:
+    """Return the items that were open to the audits, and what these found."""
+    facts, is_open = sampled.facts, sampled.is_open
+    return AuditSample(
+        draw_probability=sampled.chance_open[is_open],
+        bronze_class=facts.bronze_class[is_open],
+        audited=facts.audited[is_open],
+        gold_grade=facts.audit_grade[is_open],
+        audit_probability=facts.audit_probability[is_open],
+        n_grades=n_grades,
+    )
 
 
 def _topic_parts(facts: Facts, weights: Floats, prediction: Floats, added: Floats) -> Floats:
@@ -312,16 +322,8 @@ def _ratio_audited(
     shared: dict[str, Any],
 ) -> Result:
     facts, is_open = sampled.facts, sampled.is_open
-    labels = corrected_pseudo_labels(
-        **shared,
-        judged=facts.item[is_open],
-        draw_probability=sampled.chance_open[is_open],
-        bronze_class=facts.bronze_class[is_open],
-        audited=facts.audited[is_open],
-        gold_grade=facts.audit_grade[is_open],
-        audit_probability=facts.audit_probability[is_open],
-        gains=measure.gains,
-    )
+    audit = _audit(sampled, measure.gains.size)
+    labels = corrected_pseudo_labels(audit, measure.gains, judged=facts.item[is_open], **shared)
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
 
 

@@ -10,7 +10,6 @@ from analytics import methods
 from analytics.estimation.complete import first_documents
 from analytics.estimation.estimate import Estimate, Ints, Refusal
 from analytics.estimation.evidence import (
-    AuditSample,
     CompleteTargets,
     Evidence,
     LinearTargets,
@@ -20,6 +19,7 @@ from analytics.estimation.evidence import (
     Targets,
 )
 from analytics.estimation.labels import item_means
+from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
 from analytics.methods import Method
@@ -99,6 +99,8 @@ class Basis:
             audited=arrays.audited[is_open],
             gold_grade=arrays.audit_grade[is_open],
             audit_probability=arrays.audit_probability[is_open],
+            n_grades=arrays.n_grades,
+            n_judged=arrays.judged.size,
         )
 
 

@@ -27,9 +27,10 @@ from parts.coverage_collection import (
 )
 
 from analytics.estimation.confusion import assessor_counts
-from analytics.estimation.correction import greg_label
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.labels import vote_classes
+from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import ranking_design
@@ -118,16 +119,11 @@ def campaign(
     if pi is not None:
         total = collection.targets.totals(np.full(n, 0.3))
         known = {"prior": np.full(kept.size, 0.3), "prior_total": total}
-    return greg_label(
-        collection.targets if pi is None else collection.targets.over(kept),
-        draw_probability=drawn,
-        bronze_class=bronze[kept],
-        audited=chosen(audit_pi, rng),
-        gold_grade=collection.grade[kept],
-        audit_probability=audit_pi,
-        gains=GAINS,
-        **known,
+    targets = collection.targets if pi is None else collection.targets.over(kept)
+    audit = AuditSample(
+        drawn, bronze[kept], chosen(audit_pi, rng), collection.grade[kept], audit_pi, n_grades=N_GRADES
     )
+    return correct(targets, audit, GAINS, **known).estimates
 
 
 # -- tallies ------------------------------------------------------------------------------------------------
@@ -312,18 +308,16 @@ def run_topics(design: str, n_audits: int, repetitions: int, seed: int) -> dict[
         labels = judge(sample, "popularity", 1, random_assignment=True, rng=rng)
         n = sample.grade.size
         audit_pi = audit_design(cell, sample.runs, np.ones(n))
+        audit = AuditSample(
+            draw_probability=np.ones(n),
+            bronze_class=vote_classes(labels.item, labels.given, n),
+            audited=chosen(audit_pi, rng),
+            gold_grade=sample.grade,
+            audit_probability=audit_pi,
+            n_grades=N_GRADES,
+        )
         tally.add(
-            greg_label_by_topic(
-                sample.targets,
-                topic_index=sample.topic,
-                n_topics=N_TOPICS,
-                draw_probability=np.ones(n),
-                bronze_class=vote_classes(labels.item, labels.given, n),
-                audited=chosen(audit_pi, rng),
-                gold_grade=sample.grade,
-                audit_probability=audit_pi,
-                gains=GAINS,
-            )
+            greg_label_by_topic(sample.targets, audit, GAINS, topic_index=sample.topic, n_topics=N_TOPICS)
         )
     found = tally.summary()
     return {**found, "holds": {"pairs": 0.93 <= found["pairs"] <= 0.96}}

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.confusion import assessor_counts, audit_counts
-from analytics.estimation.correction import greg_label
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.labels import vote_classes
+from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.designs import pair_design
@@ -167,19 +168,21 @@ def estimate_all(
     audited[poisson_draw(audit_pi, rng.uniform(1e-12, 1, drawn.size))] = True
     by_topic = np.bincount(frame.topic, weights=g * guess, minlength=N_TOPICS)
     shared = {"draw_probability": pi_drawn, "gains": gains, "prior": guess[drawn]}
-    audit = {
-        "bronze_class": vote_classes(labels.item, labels.given, drawn.size),
-        "audited": audited,
-        "gold_grade": frame.grade[drawn],
-        "audit_probability": audit_pi,
-    }
+    audit = AuditSample(
+        draw_probability=pi_drawn,
+        bronze_class=vote_classes(labels.item, labels.given, drawn.size),
+        audited=audited,
+        gold_grade=frame.grade[drawn],
+        audit_probability=audit_pi,
+        n_grades=gains.size,
+    )
     arrays = {"label_item": labels.item, "label_grade": labels.given}
     total = [float(by_topic.sum())]
     counts = labels.gold_counts + audited_counts(frame.grade[drawn], labels, audited, audit_pi)
     rows = counts.sum(axis=2, keepdims=True)
     return {
         "naive": naive(w, **arrays, **shared, prior_total=total)[0],
-        "greg_label": greg_label(w, **audit, **shared, prior_total=total)[0],
+        "greg_label": correct(w, audit, gains, prior=guess[drawn], prior_total=total).estimates[0],
         "matrix_inverse": matrix_inverse(
             w,
             **arrays,
@@ -192,10 +195,11 @@ def estimate_all(
         )[0],
         "greg_label_by_topic": greg_label_by_topic(
             w,
+            audit,
+            gains,
             topic_index=frame.topic[drawn],
             n_topics=N_TOPICS,
-            **audit,
-            **shared,
+            prior=guess[drawn],
             prior_total_by_topic=by_topic[None, :],
         )[0],
     }

@@ -8,9 +8,10 @@ from parts.coverage_collection import GAINS, Collection, Floats, Ints, judge, ma
 from parts.coverage_grid import Cell, audit_design, chosen
 from scipy import stats
 
-from analytics.estimation.correction import greg_label
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.labels import vote_classes
+from analytics.estimation.samples import AuditSample
 from analytics.estimation.sequences import FEWEST_WATCHED, always_valid_factor
 from analytics.papers.assumption import AssumptionTest, AuditedLabels, assumption_test
 
@@ -99,15 +100,10 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
         bronze = vote_classes(labels.item, labels.given, n)
         number = rng.random(n)
         for audit_pi in probability:
-            found = greg_label(
-                targets,
-                draw_probability=np.ones(n),
-                bronze_class=bronze,
-                audited=number < audit_pi,
-                gold_grade=collection.grade,
-                audit_probability=audit_pi,
-                gains=GAINS,
+            audit = AuditSample(
+                np.ones(n), bronze, number < audit_pi, collection.grade, audit_pi, n_grades=len(GAINS)
             )
+            found = correct(targets, audit, GAINS).estimates
             fixed, watched, ratio = one_look(found, truth, planned, n_items)
             ever["fixed"][repetition] |= fixed
             ever["watched"][repetition] |= watched

@@ -4,18 +4,20 @@ from itertools import product
 
 import numpy as np
 import pytest
+from audits import corrected_by_topic, greg_label
 
 from analytics.estimation.correction import (
     _GregInput,
     _values,
     _variances_and_counts,
-    greg_label,
+    correct,
 )
 from analytics.estimation.estimate import Estimate, Refusal, estimate, in_columns
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.labels import item_means, merged_classes, vote_classes
 from analytics.estimation.more_gold import advice, gold_labels_for
-from experiments.papers.correction import greg_label_by_topic
+from analytics.estimation.samples import AuditSample
+from analytics.estimation.targets import as_targets
 from experiments.papers.labels import naive
 
 # -- exact enumeration ---------------------------------------------------------------------------------------
@@ -40,7 +42,7 @@ def draws_and_audits():
 
 def judged(drawn, audited, mean, variance):
     return _GregInput(
-        rows=(W / PI)[None, drawn],
+        rows=as_targets((W / PI)[None, drawn]),
         draw_probability=PI[drawn],
         audited=audited,
         gain=np.where(audited, GAIN[drawn], 0.0),
@@ -130,7 +132,7 @@ def test_topics_as_a_sample_cover_the_population_of_topics():
         grade = (rng.random(topic.size) < chance).astype(np.int64)
         label = np.where(rng.random(topic.size) < 0.2, 1 - grade, grade)
         audited = rng.random(topic.size) < 0.4
-        found = greg_label_by_topic(
+        found = corrected_by_topic(
             w,
             topic_index=topic,
             n_topics=n_topics,
@@ -216,7 +218,7 @@ def test_topic_values_add_up_to_the_whole():
     given = arrays() | {"prior": rng.random(40)}
     known = rng.random((2, 5))
     whole = greg_label(w, **given, prior_total=known.sum(axis=1))
-    topics = greg_label_by_topic(
+    topics = corrected_by_topic(
         w, topic_index=np.arange(40) % 4, n_topics=5, **given, prior_total_by_topic=known
     )
     assert [e.value for e in topics] == pytest.approx([e.value for e in whole])
@@ -265,7 +267,7 @@ def test_nothing_judged_is_refused():
 
 
 def test_one_topic_says_nothing_about_others():
-    found = greg_label_by_topic(np.ones(40), topic_index=np.zeros(40, dtype=int), n_topics=1, **arrays())[0]
+    found = corrected_by_topic(np.ones(40), topic_index=np.zeros(40, dtype=int), n_topics=1, **arrays())[0]
     assert isinstance(found, Refusal)
 
 
@@ -278,6 +280,8 @@ def test_one_topic_says_nothing_about_others():
         ({"gold_grade": np.full(40, 7)}, "gold_grade must be at most 1, got 7"),
         ({"bronze_class": np.zeros(39, dtype=int)}, "bronze_class must have length 40, got 39"),
         ({"audited": np.ones(40)}, "audited must be 40 booleans"),
+        ({"gains": [0.0]}, "n_grades must be at least 2, got 1"),
+        ({"gains": [[0.0, 1.0]]}, r"gains must be of 2 grades, got shape \(1, 2\)"),
         ({"gains": [0.0, np.nan]}, "gains must be finite"),
         ({"prior": np.zeros(40)}, "belong together"),
     ],
@@ -285,6 +289,23 @@ def test_one_topic_says_nothing_about_others():
 def test_impossible_inputs_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         greg_label(np.ones(40), **(arrays() | change))
+
+
+def test_weights_of_other_items_than_the_judged_ones_are_refused():
+    with pytest.raises(ValueError, match="weights must be of the 40 judged items, got 39"):
+        greg_label(np.ones(39), **arrays())
+
+
+def test_an_audit_of_some_of_the_judged_items_takes_their_weights_and_predictions():
+    given, weights, prior = arrays(), np.linspace(-1, 1, 50), np.linspace(0, 1, 50)
+    gains = given.pop("gains")
+    places = np.arange(50) % 5 != 0
+    some = AuditSample(**given, n_grades=2, member=np.flatnonzero(places), n_judged=50)
+    found = correct(weights, some, gains, prior=prior, prior_total=[3.0]).estimates[0]
+    alone = greg_label(weights[places], **given, gains=gains, prior=prior[places], prior_total=[3.0])[0]
+    assert found == alone
+    with pytest.raises(ValueError, match="member must be at most 49, got 50"):
+        AuditSample(**given, n_grades=2, member=np.arange(11, 51), n_judged=50)
 
 
 # -- classes, scores, the raw number -------------------------------------------------------------------------
@@ -300,7 +321,7 @@ def test_poor_classes_join_their_ordered_neighbours():
 
 
 def test_too_little_audit_for_two_classes_leaves_one():
-    assert merged_classes([0, 1, 2], [True, True, True]).tolist() == [0, 0, 0]
+    assert merged_classes(np.arange(3), np.ones(3, dtype=bool)).tolist() == [0, 0, 0]
 
 
 def test_vote_classes_keep_the_shares_of_different_redundancy_apart():

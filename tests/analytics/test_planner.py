@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from audits import greg_label
 
-from analytics.estimation.correction import greg_label
 from analytics.estimation.estimate import Refusal
 from analytics.papers.calibration import label_informativeness
 from analytics.papers.goldberg import corrected_variance

@@ -4,15 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+from audits import corrected_labels, greg_label
 
-from analytics.estimation.correction import greg_label
 from analytics.estimation.graded_labels import mean_on_stairs, on_stairs, stairs
 from analytics.estimation.pseudolabels import (
     _expected_noise,
     _Phases,
     _pseudo_labels,
     census,
-    corrected_pseudo_labels,
     pseudo_labels,
 )
 
@@ -233,7 +232,7 @@ def test_the_weighted_sum_of_corrected_pseudo_labels_is_greg_labels_value(gains)
     pi, pi_a = rng.uniform(0.3, 1, size=m), rng.uniform(0.2, 1, size=m)
     audited = rng.random(m) < pi_a
     f, w = rng.uniform(0, 2, size=n), rng.normal(size=n)
-    labels = corrected_pseudo_labels(
+    labels = corrected_labels(
         prediction=f,
         topic_index=np.arange(n) % 5,
         n_topics=5,
@@ -276,12 +275,10 @@ def test_an_audit_that_finds_no_error_has_noise_all_the_same():
         "gold_grade": np.arange(n) % 2,  # gold always says what the bronze class says
         "gains": [0, 1],
     }
-    labels = corrected_pseudo_labels(**shared, audit_probability=np.full(n, 0.5))
+    labels = corrected_labels(**shared, audit_probability=np.full(n, 0.5))
     assert labels.utility.sum() == pytest.approx(30)
     assert (labels.audit_noise**2).sum() > 0
-    certain = corrected_pseudo_labels(
-        **{**shared, "audited": np.ones(n, dtype=bool)}, audit_probability=np.ones(n)
-    )
+    certain = corrected_labels(**{**shared, "audited": np.ones(n, dtype=bool)}, audit_probability=np.ones(n))
     assert certain.is_census
     assert not labels.is_census
 
@@ -299,7 +296,7 @@ def test_nothing_judged_leaves_the_prediction():
     )
     assert labels.utility.tolist() == [0.5, 0.25]
     assert not labels.is_census
-    nobody = corrected_pseudo_labels(
+    nobody = corrected_labels(
         prediction=[0.5],
         topic_index=[0],
         n_topics=1,
@@ -341,7 +338,7 @@ def test_impossible_input_is_refused_by_name(changed, reason):
         ({"audited": [1, 0]}, "audited must be 2 booleans"),
         ({"audit_probability": [0.5, 0]}, r"audit_probability must be in \(0, 1\], got 0"),
         ({"bronze_class": [1]}, "bronze_class must have length 2, got 1"),
-        ({"gold_grade": [3, 0]}, "grades"),
+        ({"gold_grade": [3, 0]}, "gold_grade must be at most 1, got 3"),
         ({"gains": [0, 0]}, "one above 0"),
         ({"gains": [0, -1]}, "none negative"),
     ],
@@ -359,4 +356,4 @@ def test_an_impossible_audit_is_refused_by_name(changed, reason):
         "gains": [0, 1],
     }
     with pytest.raises(ValueError, match=reason):
-        corrected_pseudo_labels(**given, **{**audit, **changed})
+        corrected_labels(**given, **{**audit, **changed})

@@ -5,13 +5,14 @@ import itertools
 import ir_measures
 import numpy as np
 import pytest
+from audits import corrected_labels
 from ratio_samples import AP, GAINS, NDCG, sampled
 from reference_formulas import denominators, numerators
 
-import analytics.estimation.ratios as ratios
+import analytics.estimation.ratio_parts as ratio_parts
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.graded_labels import on_stairs, stairs
-from analytics.estimation.pseudolabels import census, corrected_pseudo_labels, pseudo_labels
+from analytics.estimation.pseudolabels import census, pseudo_labels
 from analytics.estimation.ratio_parts import numerator, ranked_items
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio
@@ -67,7 +68,7 @@ def test_with_everything_judged_and_audited_the_corrected_value_is_the_tools_too
     rng = np.random.default_rng(12)
     ranks, topic, grade = random_runs(rng)
     n = topic.size
-    labels = corrected_pseudo_labels(
+    labels = corrected_labels(
         prediction=rng.uniform(size=n),
         topic_index=topic,
         n_topics=6,
@@ -232,7 +233,9 @@ def test_where_the_denominator_is_known_the_variance_is_the_poisson_variance_and
         prior_total=(weight * prior).sum(axis=1),
         fewest=0,
     )
-    made = ratios._replicate(measure, labels, [ranked_items(measure, labels, row) for row in ranks], 40000, 3)
+    made = ratio_parts._replicate(
+        measure, labels, [ranked_items(measure, labels, row) for row in ranks], 40000, 3
+    )
     for average, replicates in ((made.macro, made.macro_replicates), (made.micro, made.micro_replicates)):
         assert average == pytest.approx([one.value for one in linear])
         assert replicates.var(axis=1) == pytest.approx([one.standard_error**2 for one in linear], rel=0.05)
@@ -244,7 +247,9 @@ def test_the_standard_error_is_never_below_what_the_drawing_shows_and_the_value_
     rng = np.random.default_rng(22)
     ranks, labels, _ = sampled(rng, 20, 60, 0.4, relevant=0.05)
     measure = parse_ratio("nDCG@20")
-    seen = ratios._replicate(measure, labels, [ranked_items(measure, labels, row) for row in ranks], 300, 7)
+    seen = ratio_parts._replicate(
+        measure, labels, [ranked_items(measure, labels, row) for row in ranks], 300, 7
+    )
     wider = 0
     for run, found in enumerate(ratio_estimates(measure, labels, ranks, seed=7, pairs=[], replicates=300)):
         error = seen.macro_replicates[run].std(ddof=1)
@@ -279,7 +284,7 @@ def test_the_same_seed_gives_the_same_bits_and_chunks_change_nothing(monkeypatch
         assert first == ratio_estimates(measure, labels, ranks, seed=5, replicates=130)
         assert first[0].value != ratio_estimates(measure, labels, ranks, seed=6, replicates=130)[0].value
         with monkeypatch.context() as patched:
-            patched.setattr(ratios, "CHUNK_NUMBERS", 17 * labels.judged.size)
+            patched.setattr(ratio_parts, "CHUNK_NUMBERS", 17 * labels.judged.size)
             in_chunks = ratio_estimates(measure, labels, ranks, seed=5, replicates=130)
         for one, other in zip(first, in_chunks, strict=True):
             assert one.value == pytest.approx(other.value, rel=1e-12)

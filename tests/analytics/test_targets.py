@@ -2,9 +2,10 @@ import itertools
 
 import numpy as np
 import pytest
+from audits import corrected, corrected_by_topic, greg_label
 
 import analytics.estimation.targets
-from analytics.estimation.correction import GREG_SOURCES, correct, greg_label
+from analytics.estimation.correction import GREG_SOURCES
 from analytics.estimation.estimate import Estimate, Refusal, in_columns
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.fixed_size import fixed_size
@@ -13,7 +14,6 @@ from analytics.estimation.more_gold import advice
 from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
 from analytics.estimation.topics import over_topics_of
 from analytics.papers.inverse import matrix_inverse
-from experiments.papers.correction import greg_label_by_topic
 from experiments.papers.estimators import unsupported_share
 from sampling.measures.sparse import from_dense
 
@@ -283,10 +283,10 @@ def test_greg_label_its_topics_and_its_advice_agree():
     weights, d = drawn_of()
     sparse, table = both_forms(weights)
     given, total = greg_arguments(d), table @ d["prior"]
-    found = correct(sparse, **given, prior_total=total)
+    found = corrected(sparse, **given, prior_total=total)
     alike(found.estimates, greg_label(table, **given, prior_total=total))
     by_topic = np.stack([np.bincount(d["topic"], row * d["prior"], 12) for row in table])
-    dense = greg_label_by_topic(
+    dense = corrected_by_topic(
         table, topic_index=d["topic"], n_topics=12, **given, prior_total_by_topic=by_topic
     )
     parts = sparse.run_totals(found.item_corrections, d["topic"], 12) + by_topic[:6]

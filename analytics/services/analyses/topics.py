@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.audit_correction import from_audit
-from analytics.estimation.correction import class_moments
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates, Floats, Refusal
-from analytics.estimation.evidence import AuditSample, Evidence, LinearTargets
-from analytics.estimation.labels import merged_classes
+from analytics.estimation.evidence import Evidence, LinearTargets
 from analytics.estimation.naive import from_grades
+from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import NAIVE, REPORTED
@@ -138,8 +137,11 @@ def _by_topic(
         found = from_grades(evidence, judged, targets.utility, prior, totals)
         # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
         return _with_values(found, totals + judged.totals(targets.utility - prior))
-    found = from_audit(audit, judged, targets.gains, prior, totals).estimates
-    surprise = _meaning(audit, targets.gains) - prior[audit.member]
+    found = correct(judged, audit, targets.gains, prior=prior, prior_total=totals).estimates
+    gain = audit.gains(targets.gains)[1]
+    # by item what its class of grades means on average, by the whole audit
+    meaning = audit.class_moments(gain, float(np.ptp(targets.gains)))[0]
+    surprise = meaning - prior[audit.member]
     return _with_values(found, totals + judged.over(audit.member).totals(surprise))
 
 
@@ -147,17 +149,6 @@ def _with_values(found: Estimates, value: Floats) -> Estimates:
     """Return the estimates with other values where there is no interval."""
     refused = np.isin(np.arange(value.size), list(found.refusals))
     return replace(found, value=np.where(refused, value, found.value))
-
-
-def _meaning(audit: AuditSample, gains: Floats) -> Floats:
-    """Return by item what its class of grades means on average, by the whole audit."""
-    seen, chance = audit.audited, audit.audit_probability
-    gain = np.where(seen, gains[np.where(seen, audit.gold_grade, 0)], 0.0)
-    classes = merged_classes(audit.bronze_class, seen)
-    means: Floats = class_moments(
-        classes, seen, gain, np.where(chance == 0, 1.0, chance), float(np.ptp(gains))
-    )[0]
-    return means
 
 
 def _part(found: Estimates, place: int) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""What the functions of estimation take. Arrays are checked in the constructors here; what takes these trusts them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.labels import merged_classes
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditSample:
+    """The judged items that were open to the completed audits, and what these found; an entry an item, in any order.
+
+    Attributes
+    ----------
+    draw_probability : array
+        The chance that the (Poisson) draw selected the item and that it is open to an audit, within (0, 1]; 1 for a
+        whole pool.
+    bronze_class : int array
+        Ordered: the label, or `vote_classes`, or a binned machine score.
+    audited : bool array
+    gold_grade : int array
+        Read where audited; elsewhere it becomes 0.
+    audit_probability : array
+        The chance of being audited **given** that the item was judged, for every item, audited or not; 0 = it had
+        none. Of several independent audits, the chance that any of them takes it.
+    n_grades : int
+        Grades on the scale, at least 2.
+    member : int array, optional
+        Places among the `n_judged` judged items; default, the items are all that were judged.
+    n_judged : int, optional
+
+    Raises
+    ------
+    ValueError
+        Input out of bounds or of different lengths; an audited item without a chance of being audited.
+    """
+
+    draw_probability: Floats
+    bronze_class: Ints
+    audited: Bools
+    gold_grade: Ints
+    audit_probability: Floats
+    n_grades: int
+    member: Ints = None  # type: ignore[assignment]  # always an array once constructed
+    n_judged: int = -1
+
+    def __post_init__(self) -> None:
+        seen = np.asarray(self.audited)
+        n_items = seen.size
+        if seen.dtype != np.bool_ or seen.shape != np.shape(self.draw_probability):
+            n_drawn = np.size(self.draw_probability)
+            raise ValueError(f"audited must be {n_drawn} booleans, got {seen.dtype} of shape {seen.shape}")
+        classes = integers("bronze_class", self.bronze_class)
+        if classes.size != n_items:
+            raise ValueError(f"bronze_class must have length {n_items}, got {classes.size}")
+        pi = finite("audit_probability", self.audit_probability, (n_items,))
+        if ((pi < 0) | (pi > 1)).any():
+            raise ValueError(f"audit_probability must be in [0, 1], got {pi[(pi < 0) | (pi > 1)][0]}")
+        if (pi[seen] == 0).any():
+            raise ValueError("audit_probability of an audited item must be above 0, got 0")
+        if self.n_grades < 2:
+            raise ValueError(f"n_grades must be at least 2, got {self.n_grades}")
+        grade = integers("gold_grade", np.where(seen, self.gold_grade, 0), 0, self.n_grades - 1)
+        if self.member is None:
+            object.__setattr__(self, "n_judged", n_items)
+        member = np.arange(n_items) if self.member is None else self.member
+        member = integers("member", member, 0, self.n_judged - 1)
+        if member.size != n_items:
+            raise ValueError(f"member must have length {n_items}, got {member.size}")
+        arrays = {
+            "draw_probability": probabilities("draw_probability", self.draw_probability, n_items),
+            "bronze_class": classes,
+            "audited": seen,
+            "gold_grade": grade,
+            "audit_probability": pi,
+            "member": member,
+        }
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Return whether the items are all judged items, in their order."""
+        return np.array_equal(self.member, np.arange(self.n_judged))
+
+    @cached_property
+    def unauditable(self) -> Bools:
+        """Return which items had no chance of being audited: targets with weight there are refused."""
+        return np.asarray(self.audit_probability == 0)
+
+    @cached_property
+    def divisor(self) -> Floats:
+        """Return the audit probability, 1 where there was none: there, values are multiplied by a weight of 0."""
+        return np.where(self.unauditable, 1.0, self.audit_probability)
+
+    @cached_property
+    def classes(self) -> Ints:
+        """Return bronze classes 0, 1, ... such that each holds enough audited items: `merged_classes`."""
+        return merged_classes(self.bronze_class, self.audited)
+
+    def gains(self, gains: ArrayLike) -> tuple[Floats, Floats]:
+        """Return the gain of every grade, checked, and the gold gain of every item, 0 where it was not audited."""
+        scale = finite("gains", gains)
+        if scale.shape != (self.n_grades,):
+            raise ValueError(f"gains must be of {self.n_grades} grades, got shape {scale.shape}")
+        return scale, np.where(self.audited, scale[self.gold_grade], 0.0)
+
+    def class_moments(self, gain: Floats, span: float) -> Floats:
+        """Return (mu, s2) per item: weighted mean and variance of the audited gains of its bronze class.
+
+        Ten equal audited gains do not prove that a class has no errors. So s2 counts one more observation, drawn
+        from the gains of the whole audit (two grades: this is nearly Jeffreys' half a hit and half a miss), and is
+        at least what half an unseen observation at the far end of the gain scale, `span`, would make it.
+        """
+        if not self.audited.size:
+            return np.zeros((2, 0))
+        classes = self.classes
+        value, weight, member = gain[self.audited], 1 / self.divisor[self.audited], classes[self.audited]
+        n, n_classes = value.size, int(classes.max()) + 1
+        floor = span**2 * 0.5 * (n + 0.5) / (n + 1) ** 2
+        centre, overall = (float(value.mean()), float(value.var())) if n else (0.0, 0.0)
+
+        def weighted_means(values: Floats) -> Floats:
+            return np.asarray(
+                np.bincount(member, weight * values, n_classes) / np.where(count > 0, whole, 1.0)
+            )
+
+        count, whole = np.bincount(member, minlength=n_classes), np.bincount(member, weight, n_classes)
+        mean = weighted_means(value)
+        spread = weighted_means((value - mean[member]) ** 2) * count / np.maximum(1, count - 1)
+        with_one = (count * spread + overall) / (count + 1) + count * (mean - centre) ** 2 / (count + 1) ** 2
+        return np.stack([mean, np.maximum(floor, with_one)])[:, classes]
