@@ -174,7 +174,7 @@ class Estimate(models.Model):
                 ),
             ),
         ]
-        # What a page or a program asks for is found at once, however many computations there are.
+        # A page or an API client gets its rows at once, however many computations there are.
         indexes = [
             models.Index(name="analytics_estimate_listed", fields=["computation", "measure", "method", "id"])
         ]

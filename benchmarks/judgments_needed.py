@@ -108,7 +108,7 @@ def curves(pair: Pair, counts: Floats, draws: int, seed: list[int]) -> dict[str,
     """Return the mean variance at each count, by method."""
     found = {
         "Q*'s sizes, without replacement": np.array([pair.horvitz_thompson(count) for count in counts]),
-        "difference from the pair's guess": np.array([pair.raw_difference(count) for count in counts]),
+        "difference from the pair's prior": np.array([pair.raw_difference(count) for count in counts]),
     }
     for place, (name, plan) in enumerate(PLANS.items()):
         rng = np.random.default_rng([*seed, place])
@@ -206,7 +206,7 @@ def shares(pairs: list[Pair], draws: int, seed: int, count: float = 400.0) -> di
     table = {}
     for other_runs, uniform in SHARES:
         found: dict[str, list[float]] = {"own pair": [], "other runs": [], "other pairs": []}
-        plan = Plan(base.guess, other_runs, uniform)
+        plan = Plan(base.prior, other_runs, uniform)
         for pair, _ in product(pairs, range(draws)):
             draw = realised(plan, pair, count, rng)
             found["own pair"].append(relative(draw.variance(pair), pair))

@@ -26,7 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from judgments_needed import CLEF, pairs_of, pools_of
-from parts.budgets import Guess, Pair, Plan, realised, with_features
+from parts.budgets import Pair, Plan, PriorModel, realised, with_features
 
 from sampling.pooling import prior_utility
 from sampling.prediction import N_FOLDS
@@ -36,42 +36,42 @@ FEW = (10, 20, 30, 50)
 KINDS = ("diverse", "near-duplicates", CLEF)
 
 
-def unreturned_at(factor: int) -> Callable[[Pair], Guess]:
-    """Return the product's guess with what a run does not return at `factor` times the depth."""
+def unreturned_at(factor: int) -> Callable[[Pair], PriorModel]:
+    """Return the product's prior with what a run does not return at `factor` times the depth."""
 
-    def guess(pair: Pair) -> Guess:
+    def prior_model(pair: Pair) -> PriorModel:
         pool, usual = pair.known.pool, pair.known.all_runs
         prior = prior_utility(pool.ranks, pool.depth, unreturned_rank=factor * pool.depth)
         return with_features(prior, usual.features)
 
-    return guess
+    return prior_model
 
 
-def with_ridge(ridge: float) -> Callable[[Pair], Guess]:
-    """Return the product's guess with another precision of the features' coefficients."""
+def with_ridge(ridge: float) -> Callable[[Pair], PriorModel]:
+    """Return the product's prior with another precision of the features' coefficients."""
 
-    def guess(pair: Pair) -> Guess:
+    def prior_model(pair: Pair) -> PriorModel:
         usual = pair.known.all_runs
-        return Guess(usual.prior, usual.features, np.full(usual.ridge.size, ridge))
+        return PriorModel(usual.prior, usual.features, np.full(usual.ridge.size, ridge))
 
-    return guess
+    return prior_model
 
 
-def without_features(pair: Pair) -> Guess:
-    """Return the product's guess without features: the prior and the topics remain."""
+def without_features(pair: Pair) -> PriorModel:
+    """Return the product's prior without features: the prior and the topics remain."""
     usual = pair.known.all_runs
-    return Guess(usual.prior, usual.features[:, :0], usual.ridge[:0])
+    return PriorModel(usual.prior, usual.features[:, :0], usual.ridge[:0])
 
 
-def with_every_run(pair: Pair) -> Guess:
-    """Return the product's guess with a column besides for every run: 1/rank, 0 where it does not return the item."""
+def with_every_run(pair: Pair) -> PriorModel:
+    """Return the product's prior with a column besides for every run: 1/rank, 0 where it does not return the item."""
     ranks, usual = pair.known.pool.ranks, pair.known.all_runs
     columns = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=ranks > 0).T
     return with_features(usual.prior, np.column_stack([usual.features, columns]))
 
 
-def as_it_is(pair: Pair) -> Guess:
-    """Return the product's guess."""
+def as_it_is(pair: Pair) -> PriorModel:
+    """Return the product's prior."""
     return pair.known.all_runs
 
 

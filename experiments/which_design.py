@@ -184,23 +184,23 @@ def _means(rank_a: np.ndarray, rank_b: np.ndarray, pi: np.ndarray) -> list[tuple
 def curve(pooled: Pool) -> Chart:
     """Return expected half-widths of A minus B against the budget, as the design page shows them."""
     pair = ask(pooled, "pair", (NAMES[-1], NAMES[-2]))
-    guess = prior_of_runs(pooled.returned, DEPTH)
+    prior = prior_of_runs(pooled.returned, DEPTH)
     squares = pair.says.squared_contrast
     budgets = [200, 300, 400, 600, 800, 1200, BUDGET, 2400, 3200, 4800]
     utility = prior_utility(pooled.returned.rows(pair.rows), DEPTH)
-    total = mean_square_total("pair", run_totals(MEASURE, pooled.returned, pair.rows, N_TOPICS, guess))
+    total = mean_square_total("pair", run_totals(MEASURE, pooled.returned, pair.rows, N_TOPICS, prior))
     lines: dict[str, list[float | None]] = {}
-    sizes = default_sizes(pair.design, pair.says, guess)
-    for name, own in (("this design", sizes), ("even pool", np.ones(guess.size))):
+    sizes = default_sizes(pair.design, pair.says, prior)
+    for name, own in (("this design", sizes), ("even pool", np.ones(prior.size))):
         variances = [
-            poisson_variance(inclusion_probabilities(own, n), np.sqrt(squares), guess * (1 - guess))
+            poisson_variance(inclusion_probabilities(own, n), np.sqrt(squares), prior * (1 - prior))
             for n in budgets
         ]
         lines[name] = [float(NORMAL_97_5 * np.sqrt(variance)) for variance in variances]
     for name in ("paper", "naive"):
         q = single_draw_probability("pair", name, pair.says, utility)
         drawn = q > 0
-        single = float((squares[drawn] * guess[drawn] / q[drawn]).sum()) - total
+        single = float((squares[drawn] * prior[drawn] / q[drawn]).sum()) - total
         reach = int(np.count_nonzero(q))
         lines["the paper's Q*" if name == "paper" else "naive"] = [
             float(NORMAL_97_5 * np.sqrt(single / draws_for_distinct(q, n))) if n < reach else None

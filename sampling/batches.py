@@ -47,23 +47,23 @@ def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) 
 
 
 def learned_sizes(
-    design: Design, says: Importance, *, guess: ArrayLike, learned: ArrayLike, fold: ArrayLike
+    design: Design, says: Importance, *, prior: ArrayLike, learned: ArrayLike, fold: ArrayLike
 ) -> FloatArray:
     """Return the sizes of the default design under what judgments predict, summing to 1.
 
-    As `default_sizes`, but the question's part in every fold keeps the sum that it has there under the guess.
+    As `default_sizes`, but the question's part in every fold keeps the sum that it has there under the prior.
 
     Parameters
     ----------
-    guess : array, shape (n_items,)
-        Of relevance, known before anything is judged.
+    prior : array, shape (n_items,)
+        Probability of relevance, known before anything is judged.
     learned : array, shape (n_items,)
         The same after judgments: in a fold from the other folds' only (`sampling.prediction.cross_fitted`).
     fold : int array, shape (n_items,)
     """
     if design.question == "pool":
-        return default_sizes(design, says, guess)
-    before, after = probabilities("guess", guess), probabilities("learned", learned)
+        return default_sizes(design, says, prior)
+    before, after = probabilities("prior", prior), probabilities("learned", learned)
     contrast = np.sqrt(says.squared_contrast)
     question = rescaled_by_fold(
         contrast * np.sqrt(after * (1 - after)), fold, contrast * np.sqrt(before * (1 - before))

@@ -1,4 +1,4 @@
-"""The fields of a `Design` as managers, programs and the command `draw` give them: one table for all three."""
+"""The fields of a `Design` as managers, API clients and the command `draw` give them: one table for all three."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,11 +49,11 @@ class DesignField:
     label, help : str
         On the screen, and a phrase for the command.
     default
-        What a program's request means that leaves it out; None: it must be given.
+        Value of an API request that leaves it out; None: it must be given.
     initial
         What the form begins with where there is no default.
     least, most : float
-        Bounds of what a program may give: of a count or share, or the length of text.
+        Bounds of what an API client may send: of a count or share, or the length of text.
     form_bounds : tuple of float
         Narrower bounds of the form, where it has other ones.
     options : callable
@@ -119,7 +119,7 @@ DESIGN_FIELDS = (
         "method",
         FieldKind.CHOICE,
         "Method",
-        "what gives a document its chance",
+        "the rule for the probabilities",
         Design.method,
         options=lambda: METHODS,
     ),
@@ -127,15 +127,15 @@ DESIGN_FIELDS = (
         "selection",
         FieldKind.CHOICE,
         "Selection",
-        "how documents are drawn with these chances",
+        "how documents are drawn with these probabilities",
         Design.selection,
         options=lambda: selections.SELECTIONS,
     ),
     DesignField(
         "prior",
         FieldKind.CHOICE,
-        "What is guessed of relevance beforehand",
-        "whence the guess of relevance",
+        "Source of the prior",
+        "source of the prior probability of relevance",
         Design.prior,
         options=lambda: PRIORS,
     ),
@@ -143,8 +143,8 @@ DESIGN_FIELDS = (
     DesignField(
         "sensitivity",
         FieldKind.SHARE,
-        "Relevant found",
-        "share of relevant documents that the scores recognise, as assumed",
+        "Sensitivity of the scores",
+        "assumed share of relevant documents that the scores recognise",
         Design.sensitivity,
         most=1,
         form_bounds=(0.01, 0.99),
@@ -152,8 +152,8 @@ DESIGN_FIELDS = (
     DesignField(
         "specificity",
         FieldKind.SHARE,
-        "Not relevant rejected",
-        "share of other documents that the scores recognise, as assumed",
+        "Specificity of the scores",
+        "assumed share of other documents that the scores recognise",
         Design.specificity,
         most=1,
         form_bounds=(0.01, 0.99),
@@ -161,7 +161,7 @@ DESIGN_FIELDS = (
     DesignField(
         "other_runs_share",
         FieldKind.SHARE,
-        "For other runs",
+        "Share for other runs",
         "part of the draw that serves other known runs",
         Design.other_runs_share,
         most=1,
@@ -170,7 +170,7 @@ DESIGN_FIELDS = (
     DesignField(
         "uniform_share",
         FieldKind.SHARE,
-        "For all alike",
+        "Even share",
         "part of the draw that is spread evenly over the pool",
         Design.uniform_share,
         most=1,

@@ -14,40 +14,40 @@ class Option:
 
 # The first of each is the default.
 QUESTIONS = (
-    Option("pair", "Is run A better than run B?", "Documents that decide between the two are drawn most."),
-    Option("system", "How good is one run?", "Documents that the run ranks high."),
+    Option("pair", "Is run A better than run B?", "Prefers documents that decide between the two."),
+    Option("system", "How good is one run?", "Prefers documents that the run ranks high."),
     Option(
         "baseline",
         "Which candidates beat the baseline?",
-        "Documents that tell each candidate from the baseline.",
+        "Prefers documents that distinguish the candidates from the baseline.",
     ),
-    Option("ranking", "How do several runs rank?", "Documents on which the runs disagree."),
-    Option("pool", "How good is every run?", "Every pooled document with the same chance."),
+    Option("ranking", "How do several runs rank?", "Prefers documents on which the runs disagree."),
+    Option("pool", "How good is every run?", "Gives every pooled document the same probability."),
 )
 METHODS = (
     Option(
         "default",
         "The default",
-        "More chance for documents that say much about the question and are in doubt. Take it unless you need another.",
+        "Prefers documents that influence the answer and whose relevance is uncertain. The usual choice.",
     ),
     Option(
         "paper",
         "The paper's Q*",
-        "More chance for documents that say much and are probably relevant: to repeat Schnabel et al. (2016).",
+        "Prefers documents that influence the answer and are probably relevant: to reproduce Schnabel et al. (2016).",
     ),
-    Option(
-        "naive", "Naive", "More chance for high ranks, whatever the question: a yardstick for benchmarks."
-    ),
+    Option("naive", "Naive", "Prefers high ranks, whatever the question: a baseline for comparison."),
 )
 PRIORS = (
-    Option("runs", "The ranks of all runs", "What many runs rank high is probably relevant."),
+    Option("runs", "The ranks of all runs", "A document that many runs rank high is probably relevant."),
     Option(
         "scores",
         "Imported scores as well",
-        "A program's scores between 0 and 1, read with its error rates below.",
+        "Scores of a machine assessor between 0 and 1, with the error rates below.",
     ),
     Option(
-        "judgments", "Earlier judgments as well", "For a top-up: what is judged so far predicts the rest."
+        "judgments",
+        "Earlier judgments as well",
+        "For a top-up: the judgments so far predict the relevance of other documents.",
     ),
 )
 

@@ -311,9 +311,9 @@ def prior_utility(
     offset: float = 34.0,
     unreturned_rank: int | None = None,
 ) -> FloatArray:
-    """Return the utility guessed from ranks alone: numerator/(rank + offset), averaged over the runs given.
+    """Return the prior utility from ranks alone: numerator/(rank + offset), averaged over the runs given.
 
-    A guess changes how wide an interval is, never where it is centred, as long as it is positive
+    A prior changes how wide an interval is, never where it is centred, as long as it is positive
     everywhere: so an item that a run does not return (or returns below the pool) counts as rank depth + 1,
     not as worthless. With the defaults the values lie in (0, 16/35] and serve as probabilities of
     relevance.
@@ -329,7 +329,7 @@ def prior_utility(
         Depth of the pool.
     unreturned_rank : int, optional
         The rank that an item counts as where a run does not return it; every deeper rank counts as this one. The
-        paper's depth + 1 unless given. `far_rank` suits guesses from many runs: a run that returns 100
+        paper's depth + 1 unless given. `far_rank` suits priors from many runs: a run that returns 100
         documents of a large collection says much more against all others than that they are 101st.
 
     Raises
@@ -352,9 +352,9 @@ def prior_utility(
     last = depth + 1 if unreturned_rank is None else unreturned_rank
     if last <= depth:
         raise ValueError(f"unreturned_rank must be above the depth, {depth}, got {last}")
-    guesses = numerator / (np.minimum(entries.value.astype(np.int64), last) + offset)
+    values = numerator / (np.minimum(entries.value.astype(np.int64), last) + offset)
     unranked = numerator / (last + offset)
-    total = entries.item_sums(guesses) + (entries.n_runs - entries.counts()) * unranked
+    total = entries.item_sums(values) + (entries.n_runs - entries.counts()) * unranked
     return np.asarray(total / entries.n_runs, dtype=np.float64)
 
 

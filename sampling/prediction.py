@@ -6,7 +6,7 @@ anything is drawn, and f on a fold is fitted on the labels of the other folds (c
 interval narrow, a bad one makes it wide; neither moves its centre.
 
 The model is a logistic regression of gain / largest gain on what the ranks of all known runs say, with an
-intercept per topic, around the prior guess. Every coefficient is shrunk towards 0, where f is the prior: without
+intercept per topic, around the prior. Every coefficient is shrunk towards 0, where f is the prior: without
 labels f is the prior, few labels calibrate it, many labels replace it. Nothing here is random.
 """
 
@@ -166,14 +166,14 @@ def posterior_prior(
     >>> posterior_prior([0.5, 0.5], [1.0, 0.5], sensitivity=0.75, specificity=0.75).tolist()
     [0.75, 0.5]
     """
-    guess = _open_probabilities("prior", prior)
+    before = _open_probabilities("prior", prior)
     says = probabilities("score", score)
-    _require_length("score", says.shape[0], guess.size)
+    _require_length("score", says.shape[0], before.size)
     for name, value in (("sensitivity", sensitivity), ("specificity", specificity)):
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be within (0, 1), got {value}")
-    if_relevant = guess * (says * sensitivity + (1.0 - says) * (1.0 - sensitivity))
-    if_not = (1.0 - guess) * (says * (1.0 - specificity) + (1.0 - says) * specificity)
+    if_relevant = before * (says * sensitivity + (1.0 - says) * (1.0 - sensitivity))
+    if_not = (1.0 - before) * (says * (1.0 - specificity) + (1.0 - says) * specificity)
     return np.asarray(if_relevant / (if_relevant + if_not), dtype=np.float64)
 
 
@@ -220,18 +220,18 @@ def cross_fitted(
     ValueError
         Arrays that do not fit together, or values outside these bounds.
     """
-    guess, told = _open_probabilities("prior", prior), standardise(features)
-    n_items = guess.size
+    probability, scaled = _open_probabilities("prior", prior), standardise(features)
+    n_items = probability.size
     topic, part = _whole_numbers("topic_index", topic_index), _whole_numbers("fold", fold)
-    for name, length in (("features", told.shape[0]), ("topic_index", topic.size), ("fold", part.size)):
+    for name, length in (("features", scaled.shape[0]), ("topic_index", topic.size), ("fold", part.size)):
         _require_length(name, length, n_items)
     place, share = _labels(labelled, label, n_items)
-    ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (told.shape[1],))
+    ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (scaled.shape[1],))
     if not (np.all((ridge > 0.0) & (ridge < np.inf)) and 0.0 < topic_ridge < np.inf):
         raise ValueError(f"ridges must be positive and finite, got {ridge.tolist()} and {topic_ridge}")
 
-    before = logit(guess)
-    columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], told.T])
+    before = logit(probability)
+    columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], scaled.T])
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
     topics, group = np.unique(topic, return_inverse=True)
     parts, part = np.unique(part, return_inverse=True)

@@ -54,12 +54,12 @@ class Design:
     selection : str
         "poisson", "pareto" (an exact count in every topic) or "replacement" (the paper's).
     prior : str
-        Whence the guess of relevance: "runs" (all known runs), "scores" (imported scores as well) or "judgments" (those
-        of earlier batches as well).
+        Source of the prior probability of relevance: "runs" (all known runs), "scores" (imported scores as well) or
+        "judgments" (those of earlier batches as well).
     scores : str
         Name of the imported scores.
     sensitivity, specificity : float
-        What is assumed of the program that gave the scores. Assume less than you believe: too little costs nothing,
+        The assumed error rates of the source of the scores. Assume less than you believe: too little costs nothing,
         too much makes the interval wider than without scores (docs/benchmarks.md). Neither moves its centre.
     other_runs_share, uniform_share : float
         Parts of the draw that serve other known runs, and a floor under every pooled item: enough that everything can
@@ -259,7 +259,7 @@ def run_totals(
 
 
 def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
-    """Return the utility guessed from the ranks of all given runs, in (0, 1).
+    """Return the prior utility from the ranks of all given runs, in (0, 1).
 
     `prior_utility`, an item that a run does not return counting as far below all that it does.
     """
@@ -269,18 +269,18 @@ def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
 # ---- sizes of a design ---------------------------------------------------------------------------
 
 
-def default_sizes(design: Design, says: Importance, guess: ArrayLike) -> FloatArray:
+def default_sizes(design: Design, says: Importance, prior: ArrayLike) -> FloatArray:
     """Return the sizes of the default design, summing to 1: contrast times doubt, mixed with other runs and a floor.
 
-    The question's part is contrast * sqrt(p (1 - p)), p the guess of relevance: what the difference estimator cannot
-    foresee. `design.other_runs_share` goes to the average of all known runs, `design.uniform_share` evenly over the
-    pool. The question "pool" is even.
+    The question's part is contrast * sqrt(p (1 - p)), p the prior probability of relevance: what the difference
+    estimator cannot foresee. `design.other_runs_share` goes to the average of all known runs, `design.uniform_share`
+    evenly over the pool. The question "pool" is even.
 
     Source: docs/methods/derivations/sampling.md, sections 3.3 and 3.4.
     """
     if design.question == "pool":
         return uniform_design(says.squared_contrast.size)
-    p = probabilities("guess", guess)
+    p = probabilities("prior", prior)
     question = normalise(np.sqrt(says.squared_contrast * p * (1 - p)))
     others = [says.average_run, uniform_design(question.size)]
     return mixture(question, others, [design.other_runs_share, design.uniform_share])
@@ -291,10 +291,10 @@ def single_draw_probability(question: str, method: str, says: Importance, utilit
 
     Source: Schnabel et al. (2016), Eq 4, 9, 11, 13 ("paper"); section 7.3 and Table 6 ("naive").
     """
-    guess = numbers("utility", utility)
+    prior = numbers("utility", utility)
     if method == "paper" and question != "pool":
-        return normalise(guess * np.sqrt(says.squared_contrast))
-    return normalise(guess * says.summed_weights)
+        return normalise(prior * np.sqrt(says.squared_contrast))
+    return normalise(prior * says.summed_weights)
 
 
 # ---- later batches -------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class Crontab:
 
     @property
     def line(self) -> str:
-        """Return the line in one spelling, every value listed, that all programs read alike."""
+        """Return the line in one spelling, every value listed, that every implementation of cron reads alike."""
         days = "*" if len(self.days) == 31 else _comma_list(self.days)
         weekdays = "*" if len(self.weekdays) == 7 else _comma_list(self.weekdays)
         return " ".join(

@@ -34,7 +34,7 @@ class Selection:
 SELECTIONS = (
     Selection(
         "poisson",
-        "Each by its own chance (Poisson)",
+        "Each by its own probability (Poisson)",
         "The count varies a little. More can be drawn later.",
         may_learn=True,
     ),
@@ -47,7 +47,7 @@ SELECTIONS = (
     Selection(
         "replacement",
         "With replacement",
-        "As the paper draws: for the paper's Q* and naive only.",
+        "The paper's selection: for the paper's Q* and naive only.",
         with_replacement=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""What a program asks of a campaign's designs and draws, checked before a service sees it; and what it gets."""
+"""Requests of API clients about a campaign's designs and draws, checked before a service sees them; and the answers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +74,7 @@ def _runs(field: DesignField) -> Any:
     )
 
 
-# How a program gives a design's fields, and how it gets them back.
+# How an API client sends a design's fields, and how it gets them back.
 REQUEST_FIELDS: dict[FieldKind, Callable[[DesignField], Any]] = {
     FieldKind.CHOICE: lambda field: serializers.ChoiceField(field.keys, **_default(field)),
     FieldKind.RUNS: _runs,

@@ -84,31 +84,31 @@ STRATEGIES = (
     Strategy(
         "influence",
         "Influence",
-        "What moves the answer to the campaign's question most. Take it unless you need another.",
+        "Documents that influence the answer to the campaign's question most. The usual choice.",
         _influence,
     ),
     Strategy(
         "risk",
         "Influence times error",
-        "The same, and more where gold checks show that the grade given is often wrong.",
+        "The same, and more documents with grades that gold checks show to be often wrong.",
         _risk,
     ),
     Strategy(
         "neyman",
         "Neyman",
-        "More of the grades that tell little about the true one: good for every run alike.",
+        "More documents with grades that say little about the true grade: good for all runs.",
         _neyman,
     ),
     Strategy(
         "rare",
         "Lowest inclusion probability",
-        "Documents that few draws would have taken: each stands for many others.",
+        "Documents that were unlikely to be drawn: each represents many others.",
         _rare,
     ),
     Strategy(
         "simple",
         "Simple",
-        "Every judged document alike: good for confusion matrices and questions not asked yet.",
+        "All judged documents with equal probability: good for confusion matrices and later questions.",
         _simple,
     ),
     Strategy(
@@ -120,10 +120,10 @@ STRATEGIES = (
     Strategy(
         "effort",
         "By effort",
-        "High grades first, whatever the topic: good for finding what is wrongly taken for relevant.",
+        "High grades first, whatever the topic: good for finding documents wrongly judged relevant.",
         _effort,
     ),
-    Strategy("full", "Full", "By topic and by effort together, whichever gives more.", _full),
+    Strategy("full", "Full", "The larger of the probabilities by topic and by effort.", _full),
 )
 DEFAULT_STRATEGY = STRATEGIES[0].key
 

@@ -9,8 +9,8 @@ def simulated(seed, n_items=60, n_assessors=7, n_grades=3, share=0.7, accuracy=(
     truth = rng.choice(n_grades, size=n_items, p=rng.dirichlet(np.full(n_grades, 5.0)))
     item, assessor = np.nonzero(rng.random((n_items, n_assessors)) < share)
     right = rng.uniform(*accuracy, size=n_assessors)[assessor]
-    guess = rng.integers(0, n_grades, item.size)
-    grade = np.where(rng.random(item.size) < right, truth[item], guess)
+    random_grade = rng.integers(0, n_grades, item.size)
+    grade = np.where(rng.random(item.size) < right, truth[item], random_grade)
     sizes = {"n_items": n_items, "n_assessors": n_assessors, "n_grades": n_grades}
     return (item, assessor, grade), sizes, truth
 

@@ -85,12 +85,12 @@ def test_drawn_grades_have_the_probabilities_and_are_sorted(few_grades: synth.Gr
 
 def test_cells_are_the_pairs_added_up(few_grades: synth.GradeArray) -> None:
     cells = synth.synth_of_grades(few_grades)
-    weights, guess, utility = synth.every_pair(few_grades, [0, 1, 2, 3, 4])
+    weights, prior, utility = synth.every_pair(few_grades, [0, 1, 2, 3, 4])
     scores = synth.user_scores(few_grades)
     assert scores.mean(axis=1) == pytest.approx((weights * utility).sum(axis=1), rel=1e-12)
     assert synth.true_scores(cells) == pytest.approx((weights * utility).sum(axis=1), rel=1e-12)
 
-    first = single_design(weights[0], guess[0])
+    first = single_design(weights[0], prior[0])
     of_cells = single_designs(cells, 0)["Q*"]
     assert design_variance(of_cells, cells.grade, cells.weights[0]) == pytest.approx(
         design_variance(first, utility, weights[0]), rel=1e-10
@@ -102,7 +102,7 @@ def test_cells_are_the_pairs_added_up(few_grades: synth.GradeArray) -> None:
         design_variance(pair, utility, weights[0] - weights[1]), rel=1e-10
     )
     compared = baseline_comparison(cells)
-    others = baseline_design(weights[[0, 1, 2, 4]], weights[3], guess.mean(axis=0))
+    others = baseline_design(weights[[0, 1, 2, 4]], weights[3], prior.mean(axis=0))
     assert design_variance(compared.optimal[0], cells.grade, compared.targets[0]) == pytest.approx(
         design_variance(others, utility, weights[0] - weights[3]), rel=1e-10
     )
@@ -192,7 +192,7 @@ def test_the_deep_pool_sd_is_that_of_all_its_samples() -> None:
     assert tables.deep_pool_sd(scores) == pytest.approx([np.std(means)], rel=1e-9)
 
 
-def test_the_last_rank_guessed_0_is_forgiven_only_while_its_grade_is_0(expected: synth.Synth) -> None:
+def test_the_last_rank_with_prior_0_is_forgiven_only_while_its_grade_is_0(expected: synth.Synth) -> None:
     q = single_designs(expected, 0)["Q*"]
     last = expected.ranks[0] == 2000
     assert q[last].tolist() == [0.0]

@@ -38,7 +38,7 @@ class AuditedTarget:
     """One run, or one pair of runs, at the items that an audit can select; arrays have one entry an item.
 
     `weight` is w (or w_a - w_b), not divided; `prior` the prediction f; `bronze_class` what classes are made of and
-    `bronze_grade` the grade that gold grades are guessed from; `audit_probability` that of the complete audits
+    `bronze_grade` the grade that gold grades are predicted from; `audit_probability` that of the complete audits
     together, 0 where they could not select the item; `gold_grade` is read where audited.
     """
 
@@ -127,12 +127,12 @@ def _alphas(target: AuditedTarget, check_counts: Floats) -> Floats | Refusal:
     if not n_seen.any() and not n_checked.any():
         return Refusal("neither an audit nor a gold check has told yet how the grades err")
     if n_checked.any():
-        guess = gold_given_bronze(check_counts, target.bronze_grade)
+        expected = gold_given_bronze(check_counts, target.bronze_grade)
     else:
         overall = seen.sum(axis=0) + 0.5
-        guess = np.tile(overall / overall.sum(), (n_grades, 1))
+        expected = np.tile(overall / overall.sum(), (n_grades, 1))
     strength = np.where(n_seen > 0, BESIDE_AN_AUDIT, np.clip(n_checked, BESIDE_AN_AUDIT, MOST_FROM_CHECKS))
-    return np.asarray(seen + strength[:, None] * guess)
+    return np.asarray(seen + strength[:, None] * expected)
 
 
 # -- the forecast ---------------------------------------------------------------------------------------------

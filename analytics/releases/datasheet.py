@@ -8,8 +8,8 @@ from analytics.releases.citation import citation_text
 
 SIMULATED = "**The judgments come from a simulation of the demonstration. Draw no conclusion from them.**"
 STILL_OPEN = (
-    "**The campaign was still open at that moment.** This release says which items were gold checks: whoever still "
-    "judges there must not see it."
+    "**The campaign was still open at that moment.** This release reveals which items were gold checks: do not show "
+    "it to assessors who still judge there."
 )
 
 
@@ -25,8 +25,8 @@ def _readme(about: About) -> Iterator[str]:
     for warning in (SIMULATED if about.is_simulated else "", STILL_OPEN if about.campaign_is_open else ""):
         if warning:
             yield from (warning, "")
-    yield from _section("What is new", about.notes)
-    yield from _section("Why it was made", about.description)
+    yield from _section("Notes", about.notes)
+    yield from _section("Purpose", about.description)
     yield from _made_of(about)
     yield from _process(about)
     yield from ("## Files", "", "| file | holds |", "|---|---|")
@@ -52,9 +52,9 @@ estimates, whose intervals come from resampling. The Merkle root covers the line
 it: a leaf is SHA-256 of the byte 0 and the line, a node SHA-256 of the byte 1 and its two parts."""
 LIMITS = """A document that is not in qrels.txt was not judged; it is not known to be irrelevant. Only part of the pool
 may have been judged: use the probabilities in prels.txt and items.jsonl, or estimates.json, rather than counting
-unjudged documents as irrelevant. The grades of people and programs err; confusion.json says how much. Estimates marked
-naive take grades as given; corrected ones rest on a random audit by the gold tier, whose grades are taken as true. An
-adjudicated grade was not drawn at random: it stands in the qrels, and no estimate uses it."""
+unjudged documents as irrelevant. The grades of people and machine assessors contain errors; confusion.json has their
+rates. Estimates marked naive take grades as given; corrected ones rest on a random audit by the gold tier, whose grades
+are taken as true. An adjudicated grade was not drawn at random: it is in the qrels, and no estimate uses it."""
 
 
 def _section(title: str, text: str) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _section(title: str, text: str) -> Iterator[str]:
 
 
 def _made_of(about: About) -> Iterator[str]:
-    yield from ("## What it consists of", "", "| | |", "|---|---:|")
+    yield from ("## Contents", "", "| | |", "|---|---:|")
     for name in sorted(about.counts):
         yield f"| {name} | {about.counts[name]:,} |"
     yield ""
@@ -72,8 +72,8 @@ def _made_of(about: About) -> Iterator[str]:
 def _process(about: About) -> Iterator[str]:
     yield from ("## How it was made", "")
     grades = "; ".join(f"{value} {_line(label)} (gain {gain:g})" for value, label, gain in about.grades)
-    yield f"Every item was to get {about.judgments_per_item} judgments. Grades: {grades}."
-    yield from (f"From {about.relevant_grade} on an item counts as relevant.", "")
+    yield f"Judgments per item: {about.judgments_per_item}. Grades: {grades}."
+    yield from (f"An item counts as relevant from grade {about.relevant_grade}.", "")
     yield from (f"The grade of an item in qrels.txt is {about.qrels_rule}.", "")
     for draw in about.draws:
         yield f"- {draw}"
@@ -85,7 +85,7 @@ def _process(about: About) -> Iterator[str]:
         yield from (f"Estimated measures: {', '.join(about.measures)}.", "")
     if about.no_estimates:
         yield from (f"There are no estimates: {about.no_estimates}.", "")
-    yield from _section("Where the collection comes from", about.source)
+    yield from _section("Source of the collection", about.source)
 
 
 def _people(about: About) -> str:
@@ -95,9 +95,9 @@ def _people(about: About) -> str:
         else "The campaign had no consent page."
     )
     return (
-        f"{consent} They have pseudonyms, made with a key that belongs to this release alone: the same person has "
-        "another one in any other release. Names of accounts, addresses, comments, messages and times of day are not "
-        "in it; days and the seconds spent on an item are."
+        f"{consent} They have pseudonyms, made with a key of this release alone: the same person has another one in "
+        "any other release. The release contains days and the seconds spent on an item, but no names of accounts, "
+        "addresses, comments, messages or times of day."
     )
 
 
@@ -106,8 +106,8 @@ def _quote(text: str) -> str:
 
 
 def licence_text(about: About) -> str:
-    """Return LICENSE.txt: what the judgments and the documents may be used for."""
-    judgments = about.licence or "no licence was named: ask whoever published it before you use it"
+    """Return LICENSE.txt: the permitted uses of the judgments and the documents."""
+    judgments = about.licence or "no licence was named: ask the publisher before you use it"
     documents = about.documents_licence or "no licence was named"
     where = "in this release" if about.includes_documents else "not in this release; for the texts themselves"
     return f"Judgments and everything made from them: {_line(judgments)}.\nDocuments ({where}): {_line(documents)}.\n"
@@ -116,15 +116,15 @@ def licence_text(about: About) -> str:
 def changes_text(about: About) -> str:
     """Return CHANGES.md: how the grades differ from those of the release before."""
     head = f"# Changes of {_line(about.title)}, version {about.version}\n\n"
-    told = about.changes
-    if not told:
+    changes = about.changes
+    if not changes:
         return head + "The first release of this campaign.\n"
     notes = f"\n{about.notes.strip()}\n" if about.notes.strip() else ""
-    if "unknown" in told:
-        return f"{head}Against version {told['previous']}: {told['unknown']}.\n{notes}"
+    if "unknown" in changes:
+        return f"{head}Against version {changes['previous']}: {changes['unknown']}.\n{notes}"
     return (
-        f"{head}Against version {told['previous']}: {told['added']:,} grades added, {told['changed']:,} changed, "
-        f"{told['removed']:,} removed, {told['same']:,} the same.\n{notes}"
+        f"{head}Against version {changes['previous']}: {changes['added']:,} grades added, "
+        f"{changes['changed']:,} changed, {changes['removed']:,} removed, {changes['same']:,} the same.\n{notes}"
     )
 
 

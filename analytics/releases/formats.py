@@ -133,7 +133,7 @@ RELEASE_FILES = (
     ReleaseFile(
         ("manifest.json",), "every file with its size and SHA-256, and the Merkle root of all judgments"
     ),
-    ReleaseFile(("croissant.json",), "the tables as programs read them"),
+    ReleaseFile(("croissant.json",), "a description of the tables for software"),
     ReleaseFile(("CITATION.txt", "CITATION.bib"), "how to cite"),
     ReleaseFile(
         ("README.md", "CHANGES.md", "LICENSE.txt"),

@@ -10,7 +10,7 @@ from sampling.frames import FrameRefused
 from sampling.measures.families import weights_of_runs
 from sampling.questions import Design, QuestionRefused
 from sampling.services.forecasting import Preview, Progress, preview
-from sampling.services.population import Population, population, sizes
+from sampling.services.population import Population, population_of, sizes
 from sampling.sizes import IdenticalSystemsError
 from sampling.strata import stratified_probabilities
 from touchstone.models import Job, User
@@ -72,29 +72,30 @@ def compute(
 
     FrameRefused or QuestionRefused: the design cannot be carried out.
     """
-    found = population(campaign, design)
-    shown = preview(campaign=campaign, design=design, found=found, progress=progress)
+    population = population_of(campaign, design)
+    shown = preview(campaign=campaign, design=design, population=population, progress=progress)
     if design.selection_kind.has_exact_counts:
-        _require_exact_counts(found)
-    return shown, _complete_pool(found)
+        _require_exact_counts(population)
+    return shown, _complete_pool(population)
 
 
-def _require_exact_counts(found: Population) -> None:
+def _require_exact_counts(population: Population) -> None:
     """Refuse a budget that has too few items for the topics."""
-    wanted = sizes(found)
+    shares = sizes(population)
     try:
-        stratified_probabilities(wanted, found.pooled.topic_index, min(found.design.budget, found.n_items))
+        budget = min(population.design.budget, population.n_items)
+        stratified_probabilities(shares, population.pooled.topic_index, budget)
     except ValueError as error:
         raise FrameRefused(str(error)) from error
 
 
-def _complete_pool(found: Population) -> CompletePool | None:
-    weights = weights_of_runs(found.measure, found.pooled.returned, len(found.topics))
+def _complete_pool(population: Population) -> CompletePool | None:
+    weights = weights_of_runs(population.measure, population.pooled.returned, len(population.topics))
     try:
-        pool = depth_pool(found.pooled.returned, weights, budget=found.design.budget)
+        pool = depth_pool(population.pooled.returned, weights, budget=population.design.budget)
     except ValueError:  # the budget does not pay for the first rank of every run
         return None
-    return CompletePool(pool.depth, pool.n_items, float(pool.left_out[found.rows].max()))
+    return CompletePool(pool.depth, pool.n_items, float(pool.left_out[population.rows].max()))
 
 
 def reason(error: Exception) -> str:

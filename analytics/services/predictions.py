@@ -20,7 +20,7 @@ class Predictions:
     def of_gains(self, gains: Floats, relevant_grade: int) -> Floats:
         """Return f [frame]: the predicted gain of every item, cross-fitted.
 
-        Draws with replacement keep the guess that was there before anything was judged: their items are not selected
+        Draws with replacement keep the prior that was there before anything was judged: their items are not selected
         independently, so that labels of other folds would tell a little about an item's own selection.
         """
         key = tuple(gains.tolist())

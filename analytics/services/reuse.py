@@ -51,7 +51,7 @@ class ReuseQuestion:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the judgments say of what is asked, under the guess of relevance that the draw recorded.
+    """What the judgments say of what is asked, under the prior of relevance that the draw recorded.
 
     A half-width is that of the 95 % confidence interval, judgments taken as free of error; `half_width` once all
     that was drawn is judged, `half_width_now` with what is judged so far. None where `refusal` (or `refusal_now`)
@@ -144,7 +144,7 @@ def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Meas
 
 
 def relevant_gain(campaign: Campaign, measure: Measure[Linear]) -> float:
-    """Return the mean gain of a relevant document: what the guess of relevance is worth in the measure."""
+    """Return the mean gain of a relevant document: what a prior of 1 is worth in the measure."""
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     return float(grade_gains(measure, campaign.scale.gains(), relevant)[relevant:].mean())
 
@@ -170,15 +170,15 @@ def _n_topics(draw: Draw) -> int:
 
 
 def _spread(draw: Draw, frame: pl.DataFrame) -> Floats:
-    """Return sqrt(p (1 - p)) per pair of the frame, p the guess of relevance with which it was drawn."""
-    guess, parameters = frame["prior"].to_numpy(), draw.parameters
+    """Return sqrt(p (1 - p)) per pair of the frame, p the prior probability of relevance with which it was drawn."""
+    prior, parameters = frame["prior"].to_numpy(), draw.parameters
     if "score" in frame.columns and parameters["prior"] != "runs":
         score = frame["score"].fill_null(float("nan")).to_numpy()
         known = ~np.isnan(score)
-        guess = guess.copy()
+        prior = prior.copy()
         rates = {name: parameters[name] for name in ("sensitivity", "specificity")}
-        guess[known] = posterior_prior(guess[known], score[known], **rates)
-    return np.asarray(np.sqrt(guess * (1 - guess)))
+        prior[known] = posterior_prior(prior[known], score[known], **rates)
+    return np.asarray(np.sqrt(prior * (1 - prior)))
 
 
 def _with_documents_of(

@@ -19,7 +19,7 @@ from sampling.models import Draw
 from sampling.prediction import folds
 from sampling.questions import Design, QuestionRefused, nested_probabilities
 from sampling.services.drawing import Earlier, earlier_columns
-from sampling.services.population import Population, doubt, population, sizes
+from sampling.services.population import Population, population_of, prior_spread, sizes
 from touchstone.models import Job, User
 
 FEWEST_NEW = 5.0  # a draw of fewer expected items selects none too often
@@ -86,19 +86,19 @@ def lacking(*, campaign: Campaign, asked: ReuseQuestion, half_width: float) -> L
     draw = check_question(campaign, asked)[0]
     design = design_of(campaign, asked, 1)
     try:
-        found = population(campaign, design)
-        before = earlier_columns(draw, found)
+        population = population_of(campaign, design)
+        before = earlier_columns(draw, population)
     except (FrameRefused, QuestionRefused) as refusal:
         raise ReuseRefused(reason(refusal)) from refusal
-    target = np.sqrt(found.says.squared_contrast)
-    spread = found.relevant_gain * doubt(found.guess)
+    target = np.sqrt(population.says.squared_contrast)
+    spread = population.relevant_gain * prior_spread(population.design_prior)
     wanted = _expected_items(target, before, spread, half_width)
     if wanted is None:
         now = reusability(target[None], before.probability, spread)[0].half_width
         return Lacking(half_width, 0.0 if isinstance(now, Refusal) else now, 0.0, 0.0, None)
     already = float(before.probability.sum())
     budget = max(math.ceil(already + wanted - 1e-6), math.floor(already) + 1)
-    pi = _probabilities(found, before, draw, budget)
+    pi = _probabilities(population, before, draw, budget)
     after = reusability(target[None], pi, spread)[0].half_width
     if isinstance(after, Refusal):
         raise ReuseRefused(f"the top-up would not reach all documents: {after.reason}")
@@ -109,7 +109,7 @@ def lacking(*, campaign: Campaign, asked: ReuseQuestion, half_width: float) -> L
         n_new=n_new,
         judgments=n_new * campaign.judgments_per_item,
         design=replace(design, budget=budget),
-        note=_note(draw, found, after, half_width),
+        note=_note(draw, population, after, half_width),
     )
 
 
@@ -131,24 +131,26 @@ def _expected_items(target: Floats, before: Earlier, spread: Floats, half_width:
     return min(room, max(plan.expected_new_judgments, FEWEST_NEW, short))
 
 
-def _probabilities(found: Population, before: Earlier, draw: Draw, budget: int) -> Floats:
+def _probabilities(population: Population, before: Earlier, draw: Draw, budget: int) -> Floats:
     """Return the probabilities that a draw of the budget will have (sampling/services/drawing.py)."""
     learned = draw.campaign.draws.exclude(learned_from=None).order_by("batch").first()
     if learned is None or learned.learned_from is None:
-        return nested_probabilities(sizes(found), before.probability, float(min(budget, found.n_items)))
+        return nested_probabilities(
+            sizes(population), before.probability, float(min(budget, population.n_items))
+        )
     return probabilities_by_fold(
-        sizes(found),
-        folds(found.pairs["topic_id"], found.pairs["doc_id"], draw.seed),
-        frame_sizes=sizes(found),
+        sizes(population),
+        folds(population.pairs["topic_id"], population.pairs["doc_id"], draw.seed),
+        frame_sizes=sizes(population),
         unlearned=before.probability_of_first(learned.learned_from),
         earlier=before.probability,
-        expected_count=min(budget, found.n_items),
+        expected_count=min(budget, population.n_items),
     )
 
 
-def _note(draw: Draw, found: Population, after: float, half_width: float) -> str:
+def _note(draw: Draw, population: Population, after: float, half_width: float) -> str:
     notes = []
-    if more := len(set(found.topics) - set(draw.parameters["topics"])):
+    if more := len(set(population.topics) - set(draw.parameters["topics"])):
         notes.append(
             f"{more} topics came after the draw: the top-up counts them in, and all values change with them"
         )

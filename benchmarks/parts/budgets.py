@@ -25,7 +25,7 @@ JUDGE_RIDGE = 1.0
 
 
 @dataclass(frozen=True)
-class Guess:
+class PriorModel:
     """What is known of every item before any label."""
 
     prior: Floats
@@ -42,46 +42,46 @@ class KnownPool:
     poor_judge: Floats
 
     @cached_property
-    def all_runs(self) -> Guess:
-        """The product's guess and features."""
+    def all_runs(self) -> PriorModel:
+        """The product's prior and features."""
         ranks, depth = self.pool.ranks, self.pool.depth
         return with_features(prior_of_runs(ranks, depth), rank_features(ranks, depth))
 
     @cached_property
-    def all_runs_as_in_the_paper(self) -> Guess:
+    def all_runs_as_in_the_paper(self) -> PriorModel:
         """The same, but an item that a run does not return counts as rank depth + 1."""
         return with_features(prior_utility(self.pool.ranks, self.pool.depth), self.all_runs.features)
 
     @cached_property
-    def judged(self) -> Guess:
+    def judged(self) -> PriorModel:
         return self._with(self.judge, GOOD)
 
     @cached_property
-    def judged_cautiously(self) -> Guess:
+    def judged_cautiously(self) -> PriorModel:
         return self._with(self.judge, CAUTIOUS)
 
     @cached_property
-    def judged_poorly(self) -> Guess:
+    def judged_poorly(self) -> PriorModel:
         return self._with(self.poor_judge, GOOD)
 
     @cached_property
-    def judged_poorly_and_cautiously(self) -> Guess:
+    def judged_poorly_and_cautiously(self) -> PriorModel:
         return self._with(self.poor_judge, CAUTIOUS)
 
-    def _with(self, labels: Floats, assumed: tuple[float, float]) -> Guess:
+    def _with(self, labels: Floats, assumed: tuple[float, float]) -> PriorModel:
         ranks = self.all_runs
         posterior = posterior_prior(ranks.prior, labels, sensitivity=assumed[0], specificity=assumed[1])
         features = np.column_stack([ranks.features, labels])
-        return Guess(posterior, features, np.append(ranks.ridge, JUDGE_RIDGE))
+        return PriorModel(posterior, features, np.append(ranks.ridge, JUDGE_RIDGE))
 
     @cached_property
     def average_run(self) -> Floats:
         return average_run_design(self.pool.weights)
 
 
-def with_features(prior: Floats, features: Floats) -> Guess:
-    """Return a guess whose features all have the usual ridge."""
-    return Guess(prior, features, np.full(features.shape[1], FEATURE_RIDGE))
+def with_features(prior: Floats, features: Floats) -> PriorModel:
+    """Return a prior model whose features all have the usual ridge."""
+    return PriorModel(prior, features, np.full(features.shape[1], FEATURE_RIDGE))
 
 
 def known(pool: JudgedPool, rng: np.random.Generator) -> KnownPool:
@@ -113,8 +113,8 @@ class Pair:
         return self.known.pool.ranks[[self.first, self.second]]
 
     @cached_property
-    def own_guess(self) -> Guess:
-        """The paper's guess, from the two compared runs only, with features of these two."""
+    def own_prior(self) -> PriorModel:
+        """The paper's prior, from the two compared runs only, with features of these two."""
         depth = self.known.pool.depth
         return with_features(prior_utility(self.own_ranks, depth), rank_features(self.own_ranks, depth))
 
@@ -133,18 +133,18 @@ class Pair:
     def with_replacement(self, naive: bool, distinct: float) -> float:
         """Return the exact variance of the paper's Q* (or of the naive design) at a number of distinct judgments."""
         both = self.known.pool.weights[[self.first, self.second]]
-        prior = self.own_guess.prior
+        prior = self.own_prior.prior
         q = naive_design(both, prior) if naive else pair_design(both[0], both[1], prior)
         return design_variance(q, self.known.pool.relevant, self.g) / draws_for_distinct(q, distinct)
 
     def horvitz_thompson(self, count: float) -> float:
         """Return the exact Poisson variance with the sizes of Q*."""
-        pi = inclusion_probabilities(np.abs(self.g) * self.own_guess.prior, count)
+        pi = inclusion_probabilities(np.abs(self.g) * self.own_prior.prior, count)
         return float(poisson_variance(pi, self.g, self.known.pool.relevant**2))
 
     def raw_difference(self, count: float) -> float:
-        """Return the exact Poisson variance of the difference estimator whose prediction is the paper's guess."""
-        p = self.own_guess.prior
+        """Return the exact Poisson variance of the difference estimator whose prediction is the paper's prior."""
+        p = self.own_prior.prior
         pi = inclusion_probabilities(np.abs(self.g) * np.sqrt(p * (1 - p)), count)
         return float(poisson_variance(pi, self.g, (self.known.pool.relevant - p) ** 2))
 
@@ -155,7 +155,7 @@ class Plan:
 
     Attributes
     ----------
-    guess : callable
+    prior : callable
         What is known of the items, from the pair.
     other_runs, uniform : float
         Shares of the average of all runs and of the uniform design.
@@ -166,7 +166,7 @@ class Plan:
         Sizes and predictions from the truth of the whole pair: not attainable, a bound.
     """
 
-    guess: Callable[[Pair], Guess]
+    prior: Callable[[Pair], PriorModel]
     other_runs: float = 0.0
     uniform: float = 0.0
     two_batches: bool = False
@@ -216,19 +216,19 @@ def realised(
     plan: Plan, pair: Pair, count: float, rng: np.random.Generator, *, n_folds: int = N_FOLDS
 ) -> Realised:
     """Return one draw of about `count` judgments, with predictions from its labels."""
-    pool, guess, design = pair.known.pool, plan.guess(pair), plan.design
+    pool, model, design = pair.known.pool, plan.prior(pair), plan.design
     numbers = rng.random(pool.relevant.size)
     fold = rng.integers(0, n_folds, pool.relevant.size)
 
     def predicted(items: Ints) -> Floats:
         return cross_fitted(
-            features=guess.features,
+            features=model.features,
             topic_index=pool.topic_index,
             fold=fold,
-            prior=guess.prior,
+            prior=model.prior,
             labelled=items,
             label=pool.relevant[items],
-            feature_ridge=guess.ridge,
+            feature_ridge=model.ridge,
             topic_ridge=plan.topic_ridge,
         )
 
@@ -236,12 +236,12 @@ def realised(
         f = predicted(np.flatnonzero(pair.g))
         pi = inclusion_probabilities(default_sizes(design, pair.says, f), count)
         return Realised(pi, np.flatnonzero(numbers < pi), f)
-    sizes = default_sizes(design, pair.says, guess.prior)
+    sizes = default_sizes(design, pair.says, model.prior)
     pi = inclusion_probabilities(sizes, count / 2 if plan.two_batches else count)
     drawn = np.flatnonzero(numbers < pi)
     f = predicted(drawn)
     if plan.two_batches:
-        learned = learned_sizes(design, pair.says, guess=guess.prior, learned=f, fold=fold)
+        learned = learned_sizes(design, pair.says, prior=model.prior, learned=f, fold=fold)
         before = {"unlearned": pi, "earlier": pi, "frame_sizes": sizes}
         pi = probabilities_by_fold(learned, fold, **before, expected_count=count)
         drawn = np.flatnonzero(numbers < pi)
@@ -249,7 +249,7 @@ def realised(
 
 
 PLANS = {
-    "pair's ranks only": Plan(lambda pair: pair.own_guess),
+    "pair's ranks only": Plan(lambda pair: pair.own_prior),
     "all runs, unreturned = depth + 1": Plan(lambda pair: pair.known.all_runs_as_in_the_paper),
     "default without topic intercepts, no mixture": Plan(lambda pair: pair.known.all_runs, topic_ridge=1e9),
     "default, no mixture": Plan(lambda pair: pair.known.all_runs),

@@ -80,11 +80,11 @@ def grid() -> list[Cell]:
 def draw_probabilities(collection: Collection) -> Floats:
     """Return the default design for a ranking: contrast times doubt, 5 % for other runs and 1 % for all items.
 
-    The doubt is the same everywhere here: nothing was guessed about relevance before judging.
+    The doubt is the same everywhere here: nothing was known of relevance before judging.
     """
-    guess = np.full(collection.grade.size, 0.3)
-    own = ranking_design(collection.runs, np.sqrt(guess * (1 - guess)))
-    others = [average_run_design(collection.runs), uniform_design(guess.size)]
+    prior = np.full(collection.grade.size, 0.3)
+    own = ranking_design(collection.runs, np.sqrt(prior * (1 - prior)))
+    others = [average_run_design(collection.runs), uniform_design(prior.size)]
     return inclusion_probabilities(mixture(own, others, [0.05, 0.01]), DRAWN)
 
 

@@ -150,10 +150,10 @@ def estimate_all(
     """Return every method's estimate of one pair's difference, from one draw, its labels and one audit."""
     a, b = frame.weights[list(pair)]
     g = a - b
-    guess = np.full(g.size, 0.3 * gains[-1])
+    prior = np.full(g.size, 0.3 * gains[-1])
     everything = frame.weights
     design = mixture(
-        pair_design(a, b, guess), [average_run_design(everything), uniform_design(g.size)], [0.15, 0.05]
+        pair_design(a, b, prior), [average_run_design(everything), uniform_design(g.size)], [0.15, 0.05]
     )
     pi = inclusion_probabilities(design, DRAWN)
     drawn = poisson_draw(pi, rng.uniform(1e-12, 1, g.size))
@@ -166,8 +166,8 @@ def estimate_all(
     audit_pi = strategy_probabilities("influence", judged, expected_count=AUDITED)
     audited = np.zeros(drawn.size, dtype=bool)
     audited[poisson_draw(audit_pi, rng.uniform(1e-12, 1, drawn.size))] = True
-    by_topic = np.bincount(frame.topic, weights=g * guess, minlength=N_TOPICS)
-    shared = {"draw_probability": pi_drawn, "gains": gains, "prior": guess[drawn]}
+    by_topic = np.bincount(frame.topic, weights=g * prior, minlength=N_TOPICS)
+    shared = {"draw_probability": pi_drawn, "gains": gains, "prior": prior[drawn]}
     audit = AuditSample(
         draw_probability=pi_drawn,
         bronze_class=vote_classes(labels.item, labels.given, drawn.size),
@@ -182,7 +182,7 @@ def estimate_all(
     rows = counts.sum(axis=2, keepdims=True)
     return {
         "naive": naive(w, **arrays, **shared, prior_total=total)[0],
-        "greg_label": correct(w, audit, gains, prior=guess[drawn], prior_total=total).estimates[0],
+        "greg_label": correct(w, audit, gains, prior=prior[drawn], prior_total=total).estimates[0],
         "matrix_inverse": matrix_inverse(
             w,
             **arrays,
@@ -199,7 +199,7 @@ def estimate_all(
             gains,
             topic_index=frame.topic[drawn],
             n_topics=N_TOPICS,
-            prior=guess[drawn],
+            prior=prior[drawn],
             prior_total_by_topic=by_topic[None, :],
         )[0],
     }

@@ -113,13 +113,13 @@ def web(root: Path) -> Iterator[str]:
     call_command("collectstatic", interactive=False, verbosity=0)
     address = f"http://127.0.0.1:{embedded.free_port()}/"
     command = [sys.executable, "-m", *WEB, "--bind", address.split("/")[2]]
-    program = processes.Program("web", command, ready=embedded.answers(f"{address}livez"))
-    program.start(root / "log")
+    server = processes.Program("web", command, ready=embedded.answers(f"{address}livez"))
+    server.start(root / "log")
     try:
-        program.ready()
+        server.ready()
         yield address
     finally:
-        program.stop()
+        server.stop()
 
 
 def kill_tree(pid: int) -> None:
@@ -129,9 +129,9 @@ def kill_tree(pid: int) -> None:
             process.kill()
 
 
-def in_child(program: str, part: str, seconds: float, *options: str) -> dict[str, Any]:
+def in_child(script: str, part: str, seconds: float, *options: str) -> dict[str, Any]:
     """Measure a part in a process of its own: Django can be set up for one database only."""
-    command = [sys.executable, program, f"--part={part}", f"--seconds={seconds}", *options]
+    command = [sys.executable, script, f"--part={part}", f"--seconds={seconds}", *options]
     child = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 240)
     result: dict[str, Any] = json.loads(child.stdout)
     return result

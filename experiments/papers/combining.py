@@ -86,7 +86,7 @@ def majority_matrix(matrices: ArrayLike) -> Floats:
 def pattern_scores(matrices: ArrayLike, prevalence: ArrayLike, gains: ArrayLike) -> Floats:
     """Return the score of every pattern of labels: unbiased and of least variance if judges are independent.
 
-    `prevalence[true]` is a guess of the grades' shares; a wrong one costs precision and makes no bias.
+    `prevalence[true]` is a prior for the grades' shares; a wrong one costs precision and makes no bias.
     """
     j = pattern_matrix(matrices)
     share = finite("prevalence", prevalence, (j.shape[0],))

@@ -10,8 +10,8 @@ from sampling.measures.sparse import SparseRuns
 
 
 def _proportional_to(contrast: FloatArray, utility: ArrayLike) -> FloatArray:
-    guess = numbers("utility", utility, contrast.size)
-    return normalise(guess * contrast)
+    prior = numbers("utility", utility, contrast.size)
+    return normalise(prior * contrast)
 
 
 def naive_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatArray:
@@ -34,10 +34,10 @@ def naive_design(weights: ArrayLike | SparseRuns, utility: ArrayLike) -> FloatAr
 
 
 def single_design(weights: ArrayLike, utility: ArrayLike) -> FloatArray:
-    """Return Q proportional to utility * w: least variance for one run's score, if the utility guess is
+    """Return Q proportional to utility * w: least variance for one run's score, if the prior utility is
     right.
 
-    Source: Schnabel et al. (2016), Eq 4. For a guessed probability p of binary relevance the optimum takes
+    Source: Schnabel et al. (2016), Eq 4. For a prior probability p of binary relevance the optimum takes
     sqrt(p) as utility, in general the root of the second moment; the paper plugs in p.
 
     Raises

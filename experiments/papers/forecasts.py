@@ -66,7 +66,7 @@ def poisson_variance(
     under Poisson.
 
     Exact for fixed, known e: e = u for Horvitz-Thompson, e = u - prediction for the difference estimator.
-    Under a guess of E[e^2] it is a forecast.
+    Under a prior for E[e^2] it is a forecast.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def forecast_half_width(
     judged.
 
     Covers the error of judging a sample of these topics' pools, not the choice of topics; as good as the
-    guess of var.
+    prior for var.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def forecast_half_width(
     Raises
     ------
     UnsupportedWeightError
-        pi is 0 where the weight is not, whatever the variance: a guess of 0 makes no sample unbiased.
+        pi is 0 where the weight is not, whatever the variance: a prior of 0 makes no sample unbiased.
     """
     require_support(probabilities("inclusion_probability", inclusion_probability), weights)
     return np.asarray(NORMAL_97_5 * np.sqrt(poisson_variance(inclusion_probability, weights, variance)))

@@ -6,7 +6,7 @@ error_S(i) = |score_S(i) - gain(i)| or its square.
 
 Estimating it. One run: weights `error_weights`, utility `errors` of the items drawn. The difference of two runs is
 one number with weights of 1 and the utility ``w_a e_a - w_b e_b`` per item. Sizes before any judgment: the weight
-times the standard deviation of the error, from `errors_by_grade` and a guess of the grades' probabilities.
+times the standard deviation of the error, from `errors_by_grade` and prior values of the grades' probabilities.
 
 Source: Schnabel et al. (2016), Table 1, rows MAE and MSE, with |y| the number of documents returned.
 """
@@ -118,7 +118,7 @@ def errors(measure: ErrorMeasure, predicted: ArrayLike, gain: ArrayLike) -> Floa
 def errors_by_grade(measure: ErrorMeasure, predicted: ArrayLike, gains: ArrayLike) -> FloatArray:
     """Return [grade, item]: the error that each item would have if its grade were that.
 
-    With a guess of the grades' probabilities it gives an item's expected error (the prediction f of the difference
+    With prior values of the grades' probabilities it gives an item's expected error (the prediction f of the difference
     estimator) and its spread (for sizes).
 
     >>> errors_by_grade(parse_error_measure("MAE"), [0.5, 3.0], [0, 1, 3]).tolist()

@@ -109,7 +109,7 @@ def _refuse_identical(contrast: FloatArray, who: str) -> FloatArray:
 
 
 def binary_spread(probability: ArrayLike) -> FloatArray:
-    """Return sqrt(p (1 - p)), the standard deviation of binary relevance guessed with probability p in (0,
+    """Return sqrt(p (1 - p)), the standard deviation of binary relevance with prior probability p in (0,
     1).
 
     Raises
@@ -118,11 +118,11 @@ def binary_spread(probability: ArrayLike) -> FloatArray:
         p not strictly between 0 and 1: such an item would never be drawn, or is called known before it is
         judged.
     """
-    guess = numbers("probability", probability)
-    refused = guess[(guess <= 0.0) | (guess >= 1.0)]
+    prior = numbers("probability", probability)
+    refused = prior[(prior <= 0.0) | (prior >= 1.0)]
     if refused.size:
         raise ValueError(f"probability must be within (0, 1), got {refused[0]}")
-    return np.asarray(np.sqrt(guess * (1.0 - guess)), dtype=np.float64)
+    return np.asarray(np.sqrt(prior * (1.0 - prior)), dtype=np.float64)
 
 
 def design_sizes(contrast: ArrayLike, spread: ArrayLike) -> FloatArray:

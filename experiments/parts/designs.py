@@ -27,7 +27,7 @@ UNIFORM_SHARE = 0.04  # the widths of Table 4 need it; the paper does not say so
 class Comparison:
     """What a sample is to tell: one row of weights per number wanted, and the designs that are compared.
 
-    The designs are distributions over the cells: `naive` and `optimal`, each with the guessed utility (u~) and
+    The designs are distributions over the cells: `naive` and `optimal`, each with the prior utility (u~) and
     with the true one (u*).
     """
 
@@ -45,7 +45,7 @@ def uniform_pairs(synth: Synth) -> FloatArray:
 def single_designs(synth: Synth, system: int) -> dict[str, FloatArray]:
     """Return Table 3's designs for one system, and Table 4's mixture, without which its widths do not come out."""
     weights = synth.weights[system]
-    optimal = single_design(weights, synth.guess[system])
+    optimal = single_design(weights, synth.prior[system])
     uniform = uniform_pairs(synth)
     return {
         "Q*": optimal,
@@ -65,13 +65,15 @@ def pair_comparisons(synth: Synth, names: tuple[str, ...]) -> list[Comparison]:
     order = by_quality(synth)
     comparisons = []
     for a, b in itertools.pairwise(order):
-        guesses = (synth.guess[[a, b]].mean(axis=0), synth.grade)
+        utilities = (synth.prior[[a, b]].mean(axis=0), synth.grade)
         comparisons.append(
             Comparison(
                 name=f"{names[a]}/{names[b]}",
                 targets=synth.weights[[a]] - synth.weights[[b]],
-                naive=tuple(naive_design(synth.weights[[a, b]], guess) for guess in guesses),
-                optimal=tuple(pair_design(synth.weights[a], synth.weights[b], guess) for guess in guesses),
+                naive=tuple(naive_design(synth.weights[[a, b]], utility) for utility in utilities),
+                optimal=tuple(
+                    pair_design(synth.weights[a], synth.weights[b], utility) for utility in utilities
+                ),
             )
         )
     return comparisons
@@ -86,26 +88,26 @@ def baseline_comparison(synth: Synth, *, naive_with_baseline: bool = False) -> C
     order = by_quality(synth)
     baseline = order[len(order) // 2]
     others = [system for system in order if system != baseline]
-    guesses = (synth.guess.mean(axis=0), synth.grade)
+    utilities = (synth.prior.mean(axis=0), synth.grade)
     naive_rows = order if naive_with_baseline else others
     return Comparison(
         name="four systems against the middle one",
         targets=synth.weights[others] - synth.weights[baseline],
-        naive=tuple(naive_design(synth.weights[naive_rows], guess) for guess in guesses),
+        naive=tuple(naive_design(synth.weights[naive_rows], utility) for utility in utilities),
         optimal=tuple(
-            baseline_design(synth.weights[others], synth.weights[baseline], guess) for guess in guesses
+            baseline_design(synth.weights[others], synth.weights[baseline], utility) for utility in utilities
         ),
     )
 
 
 def ranking_comparison(synth: Synth) -> Comparison:
     """Return section 7.5's five systems, each against the mean of all (Eq 13)."""
-    guesses = (synth.guess.mean(axis=0), synth.grade)
+    utilities = (synth.prior.mean(axis=0), synth.grade)
     return Comparison(
         name="five systems ranked",
         targets=synth.weights - synth.weights.mean(axis=0),
-        naive=tuple(naive_design(synth.weights, guess) for guess in guesses),
-        optimal=tuple(ranking_design(synth.weights, guess) for guess in guesses),
+        naive=tuple(naive_design(synth.weights, utility) for utility in utilities),
+        optimal=tuple(ranking_design(synth.weights, utility) for utility in utilities),
     )
 
 

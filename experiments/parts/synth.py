@@ -32,7 +32,7 @@ class Synth:
     """SYNTH by cells; the five systems are rows, in the paper's order.
 
     `share` is the part of the users who have this grade at this place; `weights` are the summed w of the cell's
-    pairs, w = lambda(rank)/users; `guess` is the paper's guessed utility, by each system's own rank.
+    pairs, w = lambda(rank)/users; `prior` is the paper's prior utility, by each system's own rank.
     """
 
     place: IndexArray  # [cell], from 1
@@ -40,7 +40,7 @@ class Synth:
     share: FloatArray  # [cell]
     ranks: IndexArray  # [system, cell]
     weights: FloatArray  # [system, cell]
-    guess: FloatArray  # [system, cell]
+    prior: FloatArray  # [system, cell]
 
 
 def system_ranks() -> IndexArray:
@@ -55,8 +55,8 @@ def system_ranks() -> IndexArray:
     return np.stack([place, *reversed_, *shifted])
 
 
-def rank_guess(ranks: IndexArray) -> FloatArray:
-    """Return the paper's guess 4 (1 - rank/2000): 0 at the last rank, which only SYNTH forgives (erratum 11)."""
+def rank_prior(ranks: IndexArray) -> FloatArray:
+    """Return the paper's prior utility 4 (1 - rank/2000): 0 at the last rank, harmless only on SYNTH (erratum 11)."""
     return np.asarray(4.0 * (1.0 - ranks / ITEMS), dtype=np.float64)
 
 
@@ -73,7 +73,7 @@ def synth_of_shares(share: FloatArray) -> Synth:
         share=kept,
         ranks=ranks,
         weights=run_weights(DCG, ranks, n_topics=1) * kept,
-        guess=rank_guess(ranks),
+        prior=rank_prior(ranks),
     )
 
 
@@ -120,8 +120,8 @@ def true_scores(synth: Synth) -> FloatArray:
 
 
 def every_pair(grades: GradeArray, systems: list[int]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return weights and guess [system, pair] and the true utility [pair] of all pairs, nothing added up."""
+    """Return weights and prior [system, pair] and the true utility [pair] of all pairs, nothing added up."""
     n_users = grades.shape[0]
     ranks = system_ranks()[systems]
     weights = np.tile(run_weights(DCG, ranks, n_users), n_users)
-    return weights, np.tile(rank_guess(ranks), n_users), grades.ravel().astype(np.float64)
+    return weights, np.tile(rank_prior(ranks), n_users), grades.ravel().astype(np.float64)

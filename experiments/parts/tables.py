@@ -33,7 +33,7 @@ from sampling.measures.families import FloatArray, run_weights
 from sampling.measures.registry import parse_linear
 
 DRAWS_PER_USER = 5  # Tables 2 to 4: n = 5 |X|
-GUESSES = ("u~", "u*")
+UTILITIES = ("u~", "u*")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _sampling_rows(on: Data, s: int) -> list[Row]:
 
 
 def table3(on: Data) -> list[Row]:
-    """Return the exact sd of 5 |X| draws under three designs, and what the guess of 0 at the last rank does."""
+    """Return the exact sd of 5 |X| draws under three designs, and what the prior of 0 at the last rank does."""
     rows = []
     for s, name in enumerate(paper.SYSTEMS):
         designs = single_designs(on.expected, s)
@@ -216,24 +216,24 @@ def table3(on: Data) -> list[Row]:
 
 
 def _last_rank_rows(synth: Synth) -> list[Row]:
-    """Return erratum 11: the guess 4 (1 - rank/2000) is 0 at rank 2000, so OPT's design never draws it."""
+    """Return erratum 11: the prior utility 4 (1 - rank/2000) is 0 at rank 2000, so OPT's design never draws it."""
     weights = run_weights(parse_linear(f"DCG(dcg='ln')@{ITEMS}"), system_ranks()[0], n_topics=1)
-    guess = 4.0 * (1.0 - np.arange(1, ITEMS + 1) / ITEMS)
-    never = float(unsupported_share(weights, single_design(weights, guess))[0])
+    prior = 4.0 * (1.0 - np.arange(1, ITEMS + 1) / ITEMS)
+    never = float(unsupported_share(weights, single_design(weights, prior))[0])
     positive = single_design(synth.weights[0], 4.0 * (1.0 - (synth.ranks[0] - 1) / ITEMS))
     sd = _sd(positive, synth, 0, USERS)
     return [
         row(
-            "OPT: sd Q*, guess 4 (1 - (rank - 1)/2000)",
+            "OPT: sd Q*, prior 4 (1 - (rank - 1)/2000)",
             None,
             sd,
-            note="a guess that is 0 nowhere costs nothing",
+            note="a prior that is 0 nowhere costs nothing",
         ),
         row(
             "OPT: part of the weight that Q* never draws",
             None,
             never,
-            note="rank 2000, guessed 0; harmless only because its grade is 0",
+            note="rank 2000, prior 0; harmless only because its grade is 0",
         ),
     ]
 
@@ -283,7 +283,7 @@ def _variances(comparison: Comparison, synth: Synth) -> list[float]:
 
 
 def _variance_rows(table: str, values: list[float]) -> list[Row]:
-    names = [f"{design}, {guess}" for design in ("naive", "Q*") for guess in GUESSES]
+    names = [f"{design}, {utility}" for design in ("naive", "Q*") for utility in UTILITIES]
     printed, wanted = paper.VARIANCES[table], paper.EXPECTED_VARIANCES[table]
     rows = [
         row(name, printed[k], values[k], expected=wanted[k], tolerance=within(wanted, 0.015)[k])
@@ -292,7 +292,7 @@ def _variance_rows(table: str, values: list[float]) -> list[Row]:
     for k, ratio in enumerate(paper.EXPECTED_RATIOS[table]):
         rows.append(
             row(
-                f"naive/Q*, {GUESSES[k]}",
+                f"naive/Q*, {UTILITIES[k]}",
                 round(printed[k] / printed[2 + k], 2),
                 values[k] / values[2 + k],
                 expected=ratio,
@@ -311,7 +311,7 @@ def table5(on: Data, *, pairs_themselves: bool) -> list[Row]:
     for name, values in each.items():
         wanted = paper.EXPECTED_PAIRS[name]
         for k, value in enumerate(values):
-            label = f"{name}: {('naive', 'Q*')[k // 2]}, {GUESSES[k % 2]}"
+            label = f"{name}: {('naive', 'Q*')[k // 2]}, {UTILITIES[k % 2]}"
             rows.append(row(label, None, value, expected=wanted[k], tolerance=within(wanted, 0.015)[k]))
     if pairs_themselves:
         rows.append(_pairs_row(on))
@@ -321,8 +321,8 @@ def table5(on: Data, *, pairs_themselves: bool) -> list[Row]:
 def _pairs_row(on: Data) -> Row:
     """Return one variance from the 12 million pairs themselves: the cells must give the same."""
     cells = _variances(pair_comparisons(on.drawn, paper.SYSTEMS)[0], on.drawn)[2]
-    weights, guess, utility = every_pair(on.grades, [0, 1])
-    q = pair_design(weights[0], weights[1], guess.mean(axis=0))
+    weights, prior, utility = every_pair(on.grades, [0, 1])
+    q = pair_design(weights[0], weights[1], prior.mean(axis=0))
     pairs = design_variance(q, utility, weights[0] - weights[1]) / USERS
     return row(
         "OPT/REV-75: Q*, u~, all 12,000,000 pairs",
@@ -339,8 +339,8 @@ def table6(on: Data) -> list[Row]:
     rows = _variance_rows("table6", _variances(baseline_comparison(on.expected), on.expected))
     fair = _variances(baseline_comparison(on.expected, naive_with_baseline=True), on.expected)
     rows += [
-        row(f"naive with the baseline, {guess}", None, fair[k], note="the paper leaves the baseline out")
-        for k, guess in enumerate(GUESSES)
+        row(f"naive with the baseline, {utility}", None, fair[k], note="the paper leaves the baseline out")
+        for k, utility in enumerate(UTILITIES)
     ]
     return rows + unchecked(paper.TREC["table6"], paper.TREC_REASON)
 

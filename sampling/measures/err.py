@@ -28,7 +28,7 @@ def expected_reciprocal_rank(measure: Measure[Complete], gains: FloatArray) -> F
 ERR = Family(
     key="ERR",
     label="Expected reciprocal rank",
-    help="The mean of 1/rank at which a reader stops, who is content with a document by chance (2^grade - 1)/2^G.",
+    help="The mean of 1/rank where a reader stops who is satisfied by a document with probability (2^grade - 1)/2^G.",
     kind=Complete(expected_reciprocal_rank, stop_probabilities),
     suggested=("ERR@10",),
     reported=("ERR@10",),

@@ -54,7 +54,7 @@ def are_relevant(gain_above: FloatArray, gain_below: FloatArray) -> FloatArray:
 SWAPS = Family(
     key="Swaps",
     label="Swaps",
-    help="The share of pairs of returned documents that stand in the wrong order.",
+    help="The share of pairs of returned documents in the wrong order.",
     kind=Pairs(swap_weights, is_swapped),
 )
 WEIGHTED_SWAPS = Family(

@@ -24,7 +24,7 @@ from sampling.services.layout import lay_out, missing_topics
 from sampling.services.population import (
     DrawRefused,
     Population,
-    population,
+    population_of,
     single_draws,
     sizes,
 )
@@ -56,13 +56,13 @@ def record_draw(
         else:
             _refuse_later(earlier, design, seed)
             seed = earlier.seed
-        found = population(campaign, design)
-        before = earlier_columns(earlier, found)
+        population = population_of(campaign, design)
+        before = earlier_columns(earlier, population)
         _refuse_budget(design, before)
         batch = 1 if earlier is None else earlier.batch + 1
         learned_from = _learned_from(campaign, earlier, design)
-        columns, n_new = _columns(found, before, batch, seed, learned_from)
-        content = frame_file(found.pooled, columns)
+        columns, n_new = _columns(population, before, batch, seed, learned_from)
+        content = frame_file(population.pooled, columns)
         made = Draw.objects.create(
             campaign=campaign,
             batch=batch,
@@ -71,14 +71,14 @@ def record_draw(
             selection=design.selection,
             parameters={
                 **design.parameters(),
-                "topics": found.topics,
-                "pooled": [run.run_id for run in found.runs],
+                "topics": population.topics,
+                "pooled": [run.run_id for run in population.runs],
             },
             learned_from=learned_from if design.prior == "judgments" else None,
             seed=seed,
             frame=store("frames", ContentFile(content), ".parquet"),
             frame_sha256=hashlib.sha256(content).hexdigest(),
-            n_frame=found.n_items,
+            n_frame=population.n_items,
             n_drawn=n_new,
             drawn_by=user,
         )
@@ -154,13 +154,13 @@ class Earlier:
         return np.asarray(np.max(own, axis=0), dtype=np.float64)
 
 
-def earlier_columns(earlier: Draw | None, found: Population) -> Earlier:
+def earlier_columns(earlier: Draw | None, population: Population) -> Earlier:
     if earlier is None:
-        return Earlier({}, np.zeros(found.n_items), np.zeros(found.n_items, dtype=np.uint16))
+        return Earlier({}, np.zeros(population.n_items), np.zeros(population.n_items, dtype=np.uint16))
     frame = load_frame(earlier)
     names = [c for c in frame.columns if c.startswith(("batch_", "times_", "single_"))]
     kept = frame.select(*ITEM_COLUMNS, "inclusion_probability", "drawn_in", *names)
-    joined = found.pairs.join(kept, on=ITEM_COLUMNS, how="left", maintain_order="left")
+    joined = population.pairs.join(kept, on=ITEM_COLUMNS, how="left", maintain_order="left")
     if joined["inclusion_probability"].count() != frame.height:
         raise DrawRefused("runs that the earlier batch was pooled from are gone: its pairs are not all there")
     joined = joined.fill_null(0)
@@ -172,26 +172,26 @@ def earlier_columns(earlier: Draw | None, found: Population) -> Earlier:
 
 
 def _columns(
-    found: Population, before: Earlier, batch: int, seed: int, learned_from: int | None
+    population: Population, before: Earlier, batch: int, seed: int, learned_from: int | None
 ) -> tuple[dict[str, np.ndarray], int]:
     """Return the columns of the frame file, and how many items this batch draws that no earlier one has."""
-    topic_ids, doc_ids = found.pairs["topic_id"], found.pairs["doc_id"]
+    topic_ids, doc_ids = population.pairs["topic_id"], population.pairs["doc_id"]
     numbers = permanent_random_numbers(topic_ids, doc_ids, seed)
     fold = folds(topic_ids, doc_ids, seed)
     columns: dict[str, np.ndarray] = {
-        "prior": found.prior,
+        "prior": population.prior,
         "fold": fold.astype(np.uint8),
         "random_number": numbers,
     }
-    if found.score is not None:
-        columns["score"] = found.score
+    if population.score is not None:
+        columns["score"] = population.score
     columns |= before.columns
-    if found.design.selection_kind.with_replacement:
-        own, times, single = _with_replacement(found, before, batch, seed)
+    if population.design.selection_kind.with_replacement:
+        own, times, single = _with_replacement(population, before, batch, seed)
         columns[f"single_{batch}"] = single
         union = 1 - (1 - before.probability) * (1 - own)
     else:
-        own, times = _without_replacement(found, before, numbers, fold, learned_from)
+        own, times = _without_replacement(population, before, numbers, fold, learned_from)
         union = np.maximum(before.probability, own)
     new = (times > 0) & (before.drawn_in == 0)
     n_new = int(np.count_nonzero(new))
@@ -207,14 +207,14 @@ def _columns(
 
 
 def _without_replacement(
-    found: Population, before: Earlier, numbers: FloatArray, fold: np.ndarray, learned_from: int | None
+    population: Population, before: Earlier, numbers: FloatArray, fold: np.ndarray, learned_from: int | None
 ) -> tuple[FloatArray, np.ndarray]:
     """Return the probabilities of the batch, and 1 where its draw selects the item."""
-    budget = min(found.design.budget, found.n_items)
-    frame_sizes = sizes(found)
-    times = np.zeros(found.n_items, dtype=np.uint32)
-    if found.design.selection_kind.has_exact_counts:
-        topic = found.pooled.topic_index
+    budget = min(population.design.budget, population.n_items)
+    frame_sizes = sizes(population)
+    times = np.zeros(population.n_items, dtype=np.uint32)
+    if population.design.selection_kind.has_exact_counts:
+        topic = population.pooled.topic_index
         try:
             own = stratified_probabilities(frame_sizes, topic, budget)
         except ValueError as error:
@@ -227,9 +227,11 @@ def _without_replacement(
         # Also where this batch itself learns nothing: the earlier probabilities were learned, and a constant common to
         # all folds would carry what they say from fold to fold.
         own_sizes = frame_sizes
-        if found.design.prior == "judgments":
-            learned = learned_guess(found, before.drawn_in, fold, learned_from)
-            own_sizes = learned_sizes(found.design, found.says, guess=found.guess, learned=learned, fold=fold)
+        if population.design.prior == "judgments":
+            learned = learned_prior(population, before.drawn_in, fold, learned_from)
+            own_sizes = learned_sizes(
+                population.design, population.says, prior=population.design_prior, learned=learned, fold=fold
+            )
         own = probabilities_by_fold(
             own_sizes,
             fold,
@@ -243,17 +245,17 @@ def _without_replacement(
 
 
 def _with_replacement(
-    found: Population, before: Earlier, batch: int, seed: int
+    population: Population, before: Earlier, batch: int, seed: int
 ) -> tuple[FloatArray, np.ndarray, FloatArray]:
     """Return the chance of each item to be among the batch's draws, how often it was drawn, and Q of a single draw."""
-    q = single_draws(found, found.design.method)
+    q = single_draws(population, population.design.method)
     reached = float(np.where(q > 0, 1.0, before.probability).sum())
-    if found.design.budget >= reached:
+    if population.design.budget >= reached:
         raise DrawRefused(
             f"with replacement fewer than {reached:.0f} different items can be expected here; the budget asks for "
-            f"{found.design.budget}"
+            f"{population.design.budget}"
         )
-    n_draws = math.ceil(draws_to_reach(q, before.probability, found.design.budget))
+    n_draws = math.ceil(draws_to_reach(q, before.probability, population.design.budget))
     times = np.random.default_rng([seed, batch]).multinomial(n_draws, q / q.sum())
     own = -np.expm1(n_draws * np.log1p(-np.minimum(q, np.nextafter(1.0, 0.0))))
     return own, times, q
@@ -262,29 +264,31 @@ def _with_replacement(
 # -- what is learned ----------------------------------------------------------------------------------------
 
 
-def learned_guess(found: Population, drawn_in: np.ndarray, fold: np.ndarray, learned_from: int) -> FloatArray:
+def learned_prior(
+    population: Population, drawn_in: np.ndarray, fold: np.ndarray, learned_from: int
+) -> FloatArray:
     """Return the cross-fitted prediction of every item's gain, as a share of the largest gain."""
-    labels = mean_gains(found.campaign, found.gains)
-    joined = found.pairs.join(labels, on=ITEM_COLUMNS, how="left", maintain_order="left")
+    labels = mean_gains(population.campaign, population.gains)
+    joined = population.pairs.join(labels, on=ITEM_COLUMNS, how="left", maintain_order="left")
     label = joined["value"].fill_null(float("nan")).to_numpy()
     labelled = np.flatnonzero(~np.isnan(label) & (drawn_in > 0) & (drawn_in <= learned_from))
     if labelled.size < FEWEST_TO_LEARN_FROM:
         raise DrawRefused(
             f"{labelled.size} items are judged; sizes can be learned from {FEWEST_TO_LEARN_FROM} or more"
         )
-    waiting = n_waiting(found.campaign, learned_from)
+    waiting = n_waiting(population.campaign, learned_from)
     if waiting:
         raise DrawRefused(
             f"{waiting} items of the batches to learn from wait for judgments: which of them come first must not "
             "decide what is drawn next"
         )
     return cross_fitted(
-        features=rank_features(found.pooled.returned, found.design.depth),
-        topic_index=found.pooled.topic_index,
+        features=rank_features(population.pooled.returned, population.design.depth),
+        topic_index=population.pooled.topic_index,
         fold=fold,
-        prior=found.guess,
+        prior=population.design_prior,
         labelled=labelled,
-        label=label[labelled] / found.gains.max(),
+        label=label[labelled] / population.gains.max(),
     )
 
 

@@ -13,7 +13,7 @@ from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
 from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
 from sampling.services.drawing import earlier_columns
-from sampling.services.population import Population, doubt, population, single_draws, sizes
+from sampling.services.population import Population, population_of, prior_spread, single_draws, sizes
 
 N_BUDGETS = 12
 Progress = Callable[[int, int, str], None]
@@ -22,7 +22,7 @@ FEWEST_ITEMS = 10  # below, no interval is given
 
 @dataclass(frozen=True)
 class Preview:
-    """Expected half-widths of the 95 % confidence intervals at several budgets, under the guess of what is relevant.
+    """Expected half-widths of the 95 % confidence intervals at several budgets, under the prior of relevance.
 
     For a question with several comparisons the root of their mean square. `widths[design][budget]` is None where the
     design cannot reach the budget. "default" is the design as asked for; "paper" and "naive" are drawn with
@@ -47,21 +47,21 @@ def preview(
     *,
     campaign: Campaign,
     design: Design,
-    found: Population | None = None,
+    population: Population | None = None,
     progress: Progress = lambda *_: None,
 ) -> Preview:
     """Return what a budget buys; a campaign that was drawn already starts from its present probabilities.
 
-    `found` saves time where the caller has the design's population already; `progress` hears of each design compared.
+    Pass `population` if the design's population is in memory already; `progress` is told of each design compared.
     """
-    found = population(campaign, design) if found is None else found
+    population = population_of(campaign, design) if population is None else population
     earlier = newest_draw(campaign)
-    before = earlier_columns(earlier, found).probability
-    n_frame, already = found.n_items, float(before.sum())
-    n_question = int(np.count_nonzero(found.says.squared_contrast))
+    before = earlier_columns(earlier, population).probability
+    n_frame, already = population.n_items, float(before.sum())
+    n_question = int(np.count_nonzero(population.says.squared_contrast))
     budgets = _budgets(n_frame, n_question, already, min(design.budget, n_frame))
     curves = {
-        name: _Curve(found, name, before)
+        name: _Curve(population, name, before)
         for name in ("naive", "paper", "pool", "default")
         if not (name == "pool" and design.question == "pool")
     }
@@ -75,7 +75,7 @@ def preview(
     return Preview(
         n_frame=n_frame,
         n_question=n_question,
-        n_comparisons=_n_comparisons(design.question, len(found.rows)),
+        n_comparisons=_n_comparisons(design.question, len(population.rows)),
         already=already,
         budgets=budgets,
         widths=widths,
@@ -105,29 +105,33 @@ def _n_comparisons(question: str, n_runs: int) -> int:
 class _Curve:
     """Half-width against budget of one design; what does not depend on the budget is computed once."""
 
-    def __init__(self, found: Population, name: str, before: FloatArray) -> None:
-        self.found, self.name, self.before = found, name, before
-        says, guess, gain = found.says, found.guess, found.relevant_gain
+    def __init__(self, population: Population, name: str, before: FloatArray) -> None:
+        self.population, self.name, self.before = population, name, before
+        says, prior, gain = population.says, population.design_prior, population.relevant_gain
         self.squares = says.squared_contrast * gain**2
         if name in ("naive", "paper"):
-            self.q = single_draws(found, name)
+            self.q = single_draws(population, name)
             reached = self.q > 0
             self.is_unbiased = not np.any(self.squares[~reached] > 0)
-            self.second_moment = float((self.squares[reached] * guess[reached] / self.q[reached]).sum())
+            self.second_moment = float((self.squares[reached] * prior[reached] / self.q[reached]).sum())
             totals = run_totals(
-                found.measure, found.pooled.returned, found.rows, len(found.topics), guess * gain
+                population.measure,
+                population.pooled.returned,
+                population.rows,
+                len(population.topics),
+                prior * gain,
             )
-            self.squared_mean = mean_square_total(found.design.question, totals)
+            self.squared_mean = mean_square_total(population.design.question, totals)
         else:
-            design = found.design
+            design = population.design
             if name == "pool":
-                own = np.ones(found.n_items)
+                own = np.ones(population.n_items)
             elif design.selection_kind.with_replacement:  # beside it, what the default would give
-                own = default_sizes(design, found.says, guess)
+                own = default_sizes(design, population.says, prior)
             else:
-                own = sizes(found)
+                own = sizes(population)
             self.sizes = normalise(own)
-            self.variance = self.squares * doubt(guess) ** 2
+            self.variance = self.squares * prior_spread(prior) ** 2
 
     def half_width(self, budget: float) -> float | None:
         if self.name in ("naive", "paper"):
@@ -139,7 +143,7 @@ class _Curve:
         if self.before.any():
             pi = nested_probabilities(self.sizes, self.before, budget)
         else:
-            pi = inclusion_probabilities(self.sizes, min(budget, float(self.found.n_items)))
+            pi = inclusion_probabilities(self.sizes, min(budget, float(self.population.n_items)))
         told = self.variance > 0
         if np.any(pi[told] == 0):
             return None
@@ -149,7 +153,7 @@ class _Curve:
         """Return the judgments for the half-width, or None where the design never reaches it."""
         if half_width is None or half_width <= 0:
             return None
-        low, high = float(FEWEST_ITEMS), float(self.found.n_items)
+        low, high = float(FEWEST_ITEMS), float(self.population.n_items)
         for _ in range(30):
             middle = np.sqrt(low * high)
             reached = self.half_width(middle)

@@ -36,8 +36,8 @@ class DrawRefused(FrameRefused):
 class Population:
     """The pooled pairs with everything a design looks at; nothing here is random.
 
-    `prior` is the guess from the ranks of all runs, `guess` the same with imported scores where the design names some,
-    both in (0, 1); `score` is NaN where there is none.
+    `prior` is the prior probability of relevance from the ranks of all runs, `design_prior` the same with imported
+    scores where the design names some, both in (0, 1); `score` is NaN where there is none.
     """
 
     campaign: Campaign
@@ -50,11 +50,9 @@ class Population:
     says: Importance
     prior: FloatArray
     score: FloatArray | None
-    guess: FloatArray
+    design_prior: FloatArray
     gains: FloatArray  # of the measure, by grade
-    relevant_gain: (
-        float  # mean gain of a relevant document: what the guess of relevance is worth in the measure
-    )
+    relevant_gain: float  # mean gain of a relevant document: what a prior of 1 is worth in the measure
 
     @property
     def n_items(self) -> int:
@@ -65,7 +63,7 @@ class Population:
         return pooled_pairs(self.pooled)
 
 
-def population(campaign: Campaign, design: Design) -> Population:
+def population_of(campaign: Campaign, design: Design) -> Population:
     """Return the population of the design, or refuse it by name."""
     runs = list(campaign.collection.runs.all())
     if not runs:
@@ -95,11 +93,11 @@ def population(campaign: Campaign, design: Design) -> Population:
         raise DrawRefused(str(error)) from error
     prior = prior_of_runs(pooled.returned, design.depth)
     score = imported_scores(campaign, design, pooled)
-    guess = prior
+    design_prior = prior
     if score is not None and design.prior != "runs":
         known = ~np.isnan(score)
-        guess = prior.copy()
-        guess[known] = posterior_prior(
+        design_prior = prior.copy()
+        design_prior[known] = posterior_prior(
             prior[known], score[known], sensitivity=design.sensitivity, specificity=design.specificity
         )
     return Population(
@@ -113,7 +111,7 @@ def population(campaign: Campaign, design: Design) -> Population:
         says=says,
         prior=prior,
         score=score,
-        guess=guess,
+        design_prior=design_prior,
         gains=gains,
         relevant_gain=float(gains[relevant:].mean()),
     )
@@ -129,10 +127,10 @@ def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatAr
     """Return the scores that the design names, per pooled pair, NaN where there is none."""
     if not design.scores:
         return None
-    found = campaign.collection.score_lists.filter(name=design.scores).first()
-    if found is None:
+    score_list = campaign.collection.score_lists.filter(name=design.scores).first()
+    if score_list is None:
         raise DrawRefused(f"the collection has no scores named {design.scores!r}")
-    scores = rankings_frame(read_rankings(Path(found.scores.path))).select(*ITEM_COLUMNS, "score")
+    scores = rankings_frame(read_rankings(Path(score_list.scores.path))).select(*ITEM_COLUMNS, "score")
     joined = pooled_pairs(pooled).join(scores, on=ITEM_COLUMNS, how="left", maintain_order="left")
     column = joined["score"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     if np.isnan(column).all():
@@ -143,22 +141,22 @@ def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatAr
 # -- sizes --------------------------------------------------------------------------------------------------
 
 
-def doubt(guess: FloatArray) -> FloatArray:
+def prior_spread(prior: FloatArray) -> FloatArray:
     """Return sqrt(p (1 - p)): the standard deviation of what is not known about an item."""
-    return np.asarray(np.sqrt(guess * (1 - guess)))
+    return np.asarray(np.sqrt(prior * (1 - prior)))
 
 
 def sizes(population: Population) -> FloatArray:
     """Return the sizes of the design that follow from the frame alone; of the paper's methods Q itself."""
     if population.design.method != "default":
         return single_draws(population, population.design.method)
-    return default_sizes(population.design, population.says, population.guess)
+    return default_sizes(population.design, population.says, population.design_prior)
 
 
 def utility_of_the_questions_runs(population: Population) -> FloatArray:
-    """Return u~ as the paper has it: guessed from the ranks in the question's runs alone."""
+    """Return u~ as the paper has it: the prior utility from the ranks in the question's runs alone."""
     if population.design.prior == "scores":
-        return population.guess
+        return population.design_prior
     return prior_utility(population.pooled.returned.rows(population.rows), population.design.depth)
 
 

@@ -144,7 +144,7 @@ def test_scores_of_triples_are_unbiased_and_as_noisy_as_the_table_says(
         scores = {
             "majority": [own[int(sum(p) >= 2)] for p in patterns],
             "mean": [np.mean([c[k][label] for k, label in enumerate(p)]) for p in patterns],
-            # the table's noise is that of a guessed prevalence of one half
+            # the table's noise is that of a prior prevalence of one half
             "pattern": pattern_scores(triple, [0.5, 0.5], [0, 1]),
         }
         for name, values in scores.items():

@@ -80,9 +80,9 @@ def test_b1_the_forms_of_infndcg(form, dcg, ndcg):
 def test_b1_the_difference_form_by_hand():
     # strata's means: high 3/2, possible 3/3, not 0; run: high at 1, 3, 6, possible at 2, 4, not at 7
     d = 1 / np.log2(np.arange(2, 9))
-    guessed = 1.5 * (d[0] + d[2] + d[5]) + 1.0 * (d[1] + d[3])
+    expected = 1.5 * (d[0] + d[2] + d[5]) + 1.0 * (d[1] + d[3])
     errors = 2 * (2 - 1.5) * d[0] + 2 * (1 - 1.0) * d[3]
-    assert b1("difference").numerator[0] == pytest.approx(guessed + errors)
+    assert b1("difference").numerator[0] == pytest.approx(expected + errors)
 
 
 def test_a_score_above_one_is_warned_of_and_a_stratum_without_judged_returned_documents_too():
@@ -295,9 +295,9 @@ def test_the_difference_form_of_infap_is_its_pair_sum_written_out():
     for i, j in itertools.product(range(n), repeat=2):
         if rank[j] > rank[i]:
             continue
-        guess = mean[i] if i == j else mean[i] * mean[j]
+        prior = mean[i] if i == j else mean[i] * mean[j]
         true = x[i] * x[j]
-        total += (guess + (judged[i] & judged[j]) * (true - guess) / chance(i, j)) / rank[i]
+        total += (prior + (judged[i] & judged[j]) * (true - prior) / chance(i, j)) / rank[i]
     assert got.numerator[0] == pytest.approx(total, rel=1e-12)
     assert got.denominator == pytest.approx(mean.sum())
 

@@ -128,7 +128,7 @@ def test_every_assessor_is_left_out_once_under_the_pseudonym_of_the_exports(reve
 
 
 def partly(folder, *, with_ben):
-    """ann judges thirty documents; ben, if he is there, judges them all."""
+    """ann judges thirty documents; ben, if present, judges them all."""
     folder.mkdir()
     made = make_campaign(folder, budget=36)
     ann, ben = make_assessor(made, "ann"), make_assessor(made, "ben")

@@ -298,9 +298,9 @@ def test_the_forecast_of_the_papers_design_without_replacement_is_that_of_its_ow
         middle = (low + high) / 2
         low, high = (middle, high) if np.minimum(1, middle * size).sum() < 20 else (low, middle)
     pi = np.minimum(1, high * size)
-    guess = np.mean([16 / (np.where(row > 0, row, 10 * DEPTH) + 34) for row in ranks], axis=0)
+    prior = np.mean([16 / (np.where(row > 0, row, 10 * DEPTH) + 34) for row in ranks], axis=0)
     told = contrast > 0
-    variance = ((1 - pi) / pi * contrast**2 * guess * (1 - guess) * 2.0**2)[told].sum()  # gains 1, 2, 3
+    variance = ((1 - pi) / pi * contrast**2 * prior * (1 - prior) * 2.0**2)[told].sum()  # gains 1, 2, 3
     half_width = shown.widths["default"][shown.budgets.index(20)]
     assert half_width == pytest.approx(1.959963984540054 * math.sqrt(variance), rel=1e-9)
 

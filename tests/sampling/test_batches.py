@@ -39,7 +39,7 @@ def predicted(drawn):
 
 def learned(f, earlier, count):
     """Return the probabilities of a batch that learned, as the product makes them."""
-    sizes = learned_sizes(DESIGN, SAYS, guess=PRIOR, learned=f, fold=FOLD)
+    sizes = learned_sizes(DESIGN, SAYS, prior=PRIOR, learned=f, fold=FOLD)
     how = {"frame_sizes": FRAME_SIZES, "unlearned": FIRST, "earlier": earlier}
     return probabilities_by_fold(sizes, FOLD, **how, expected_count=count)
 
@@ -154,7 +154,7 @@ def test_sizes_that_vanish_in_a_fold_are_those_of_the_frame_there():
 
 def test_the_question_of_all_runs_learns_nothing():
     even = Design("pool", (), "P@1", 1, 4, prior="judgments")
-    assert learned_sizes(even, SAYS, guess=PRIOR, learned=PRIOR**2, fold=FOLD).tolist() == [1 / 6] * 6
+    assert learned_sizes(even, SAYS, prior=PRIOR, learned=PRIOR**2, fold=FOLD).tolist() == [1 / 6] * 6
 
 
 def test_draws_after_an_independent_batch_of_the_same_design_are_those_that_are_missing():

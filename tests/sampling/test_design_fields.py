@@ -60,7 +60,7 @@ def test_the_form_shows_every_field_but_the_runs_which_it_asks_for_by_question()
         next(field for field in ON_SCREEN if field.name == "sensitivity")
     )
     assert (share.label, share.initial, share.min_value, share.max_value) == (
-        "Relevant found, %",
+        "Sensitivity of the scores, %",
         "65",
         1,
         99,

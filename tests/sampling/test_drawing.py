@@ -153,7 +153,7 @@ def test_a_draw_with_replacement_records_q_the_chance_to_come_at_all_and_how_oft
     check_frame_and_entries(made, 1 - (1 - q) ** n_draws, times)
 
 
-def test_the_frame_holds_folds_numbers_and_the_guess_and_the_draw_its_design(tmp_path):
+def test_the_frame_holds_folds_numbers_and_the_prior_and_the_draw_its_design(tmp_path):
     asked = design(other_runs_share=0.1)
     made = draw(campaign=make_undrawn(tmp_path), design=asked, seed=SEED)
     frame = load_frame(made)
@@ -203,7 +203,7 @@ def scored(folder, campaign, lines):
     import_scores(collection=campaign.collection, source=folder / "judge.tsv", name="judge.tsv")
 
 
-def test_scores_move_the_guess_by_bayes_rule_where_they_are_and_nowhere_else(tmp_path):
+def test_scores_move_the_prior_by_bayes_rule_where_they_are_and_nowhere_else(tmp_path):
     campaign = make_undrawn(tmp_path)
     scored(tmp_path, campaign, [(*PAIRS[0], 1.0), (*PAIRS[3], 0.0), ("t9", "unknown", 0.5)])
     asked = design(prior="scores", scores="judge", sensitivity=0.8, specificity=0.9)

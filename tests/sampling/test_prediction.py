@@ -290,7 +290,7 @@ def test_the_bits_are_the_same_under_another_number_of_threads():
     assert len(digests.pop().strip()) == 64
 
 
-def test_the_guess_from_ranks_serves_as_prior():
+def test_the_prior_from_ranks_serves_in_cross_fitting():
     given, _ = problem()
     ranks = np.random.default_rng(2).integers(0, 101, (3, 400))
     given |= {"prior": prior_of_runs(ranks, 100), "features": rank_features(ranks, 100)}

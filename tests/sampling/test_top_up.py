@@ -30,7 +30,7 @@ from sampling.models import DrawEntry
 from sampling.questions import Design
 from sampling.services.drawing import draw, record_draw
 from sampling.services.layout import lay_out, missing_topics
-from sampling.services.population import DrawRefused, population
+from sampling.services.population import DrawRefused, population_of
 
 pytestmark = pytest.mark.django_db
 
@@ -300,11 +300,11 @@ def test_what_is_learned_starts_from_the_imported_scores_where_the_design_names_
     lines = "".join(f"{topic}\t{doc_id(number, 0)}\t1.0\n" for number, topic in enumerate(TOPICS))
     (tmp_path / "judge.tsv").write_text(lines)
     import_scores(collection=campaign.collection, source=tmp_path / "judge.tsv", name="judge.tsv")
-    plain = population(campaign, learned_design())
-    scored = population(campaign, learned_design(scores="judge"))
-    moved = plain.guess != scored.guess
+    plain = population_of(campaign, learned_design())
+    scored = population_of(campaign, learned_design(scores="judge"))
+    moved = plain.design_prior != scored.design_prior
     assert moved.sum() == len(TOPICS)
-    np.testing.assert_array_equal(plain.guess, plain.prior)
+    np.testing.assert_array_equal(plain.design_prior, plain.prior)
     assert "score" in load_frame(draw(campaign=campaign, design=learned_design(scores="judge"))).columns
 
 

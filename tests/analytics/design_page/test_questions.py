@@ -20,7 +20,7 @@ from judging.rankings import write_rankings
 from sampling.designs import inclusion_probabilities
 from sampling.models import Draw
 from sampling.questions import Design
-from sampling.services.population import population, single_draws
+from sampling.services.population import population_of, single_draws
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -321,9 +321,11 @@ def test_the_line_of_a_naive_draw_by_own_chance_is_not_the_defaults(page, campai
     design = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, method="naive")
     shown = forecasts.forecast(campaign=campaign, design=design).preview
     default = forecasts.forecast(campaign=campaign, design=replace(design, method="default")).preview
-    found = population(campaign, design)
+    found = population_of(campaign, design)
     pi = inclusion_probabilities(single_draws(found, "naive"), 20)
-    spread = found.says.squared_contrast * found.relevant_gain**2 * found.guess * (1 - found.guess)
+    spread = (
+        found.says.squared_contrast * found.relevant_gain**2 * found.design_prior * (1 - found.design_prior)
+    )
     told = spread > 0
     wanted = 1.959964 * math.sqrt(((1 - pi[told]) / pi[told] * spread[told]).sum())
     place = shown.budgets.index(20)

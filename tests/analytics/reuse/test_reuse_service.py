@@ -55,14 +55,14 @@ LATE_RANKS = {
 }
 
 
-def guesses(runs):
-    """Return (topic, document) -> the guess of relevance that is tested elsewhere, from what the runs return."""
+def priors(runs):
+    """Return (topic, document) -> the prior of relevance that is tested elsewhere, from what the runs return."""
     pairs = sorted({(TOPICS.index(topic_id), int(d[-2:])) for ranks in runs for topic_id, d in ranks})
     table = [[ranks.get((TOPICS[t], doc_id(t, d)), 0) for t, d in pairs] for ranks in runs]
     return dict(zip(pairs, prior_of_runs(table, DEPTH).tolist(), strict=True))
 
 
-BEFORE = guesses(KNOWN)
+BEFORE = priors(KNOWN)
 
 
 def even_half_width(documents, p):
@@ -207,7 +207,7 @@ def test_what_cannot_be_asked_is_refused_by_name(campaign, tmp_path, asked, word
 
 def by_hand(half_width):
     """Return the expected new items: pi = max(p, min(1, c w s)) with the least c that reaches the half-width."""
-    after = guesses([*KNOWN, LATE_RANKS])
+    after = priors([*KNOWN, LATE_RANKS])
     spread = [math.sqrt(g * (1 - g)) for t in range(3) for d in LATE for g in [after[t, d]]]
     old = [P if d < DOCUMENTS else 0.0 for _ in range(3) for d in LATE]
 
