@@ -1,4 +1,4 @@
-"""Requests of programs, for tests of the API: with a session, JSON in and JSON out."""
+"""Requests of API clients, for tests of the API: with a session, JSON in and JSON out."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from touchstone.models import User
 API = "/api/v1"
 
 
-class Program:
-    """Somebody's program; each call says which status it expects."""
+class ApiClient:
+    """The API client of one account; each call names the status that it expects."""
 
     def __init__(self, user: User) -> None:
         self.user, self.client = user, Client()
@@ -37,11 +37,11 @@ class Program:
 
     def rows(self, path: str, **query: Any) -> list[Any]:
         """Return all rows of a list, page by page."""
-        page, found = self.get(path, **query), []
+        page, rows = self.get(path, **query), []
         while True:
-            found += page["results"]
+            rows += page["results"]
             if page["next"] is None:
-                return found
+                return rows
             page = self._read(self.client.get(page["next"]), 200)
 
     @staticmethod
@@ -50,5 +50,5 @@ class Program:
         return json.loads(answer.content)
 
 
-def program(name: str, role: str = "manager") -> Program:
-    return Program(User.objects.get_or_create(username=name, defaults={"role": role})[0])
+def api_client(name: str, role: str = "manager") -> ApiClient:
+    return ApiClient(User.objects.get_or_create(username=name, defaults={"role": role})[0])

@@ -50,7 +50,7 @@ class Model:
         return [key for key, place in self.places.items() if (place.state, place.assessor) == ("leased", who)]
 
     def available(self, who):
-        """Return what the assessor could be given: free, and of an item he never had to do with."""
+        """Return what the assessor could be given: free, and of an item that they never held or judged."""
         mine = {item for item, assessor in [*self.newest, *self.void] if assessor == who}
         mine |= {item for (item, _, _), place in self.places.items() if place.assessor == who}
         return [
@@ -66,7 +66,7 @@ class Model:
             raise CampaignNotOpen
 
     def claim(self, who, n, claimed):
-        """Follow the choice of the product: what he held, then as many more as he wants and may have."""
+        """Follow the choice of the product: the assessor's leases first, then as many more as requested and allowed."""
         self.may_judge(who)
         n = n if self.quota[who] is None else min(n, self.quota[who] - self.n_judged[who])
         held = self.held(who) if n > 0 else []
@@ -119,7 +119,7 @@ class Model:
         return item
 
     def store(self, item, who, token, client_token, grade, obstacle):
-        """Fill the place he fills already, or holds, or any free one of the item."""
+        """Fill the slot that the assessor fills already, or holds, or any free one of the item."""
         self.sent[client_token] = (who, token, grade, obstacle)
         counted = self.newest.get((item, who), (None, "", None))[2]
         held = [key for key in self.held(who) if key[0] == item]

@@ -104,7 +104,7 @@ def is_gold(slot: Slot) -> bool:
 
 
 def visit(person: Person) -> None:
-    """Do all that an assessor can do about the item he holds, right and wrong."""
+    """Do all that an assessor can do about the leased item, right and wrong."""
     token = person.items[0]["token"]
     body = {"client_token": str(uuid.uuid4()), "token": token, "grade": 1, "active_milliseconds": 1500}
     person.post("claim again", "claim", n=1)

@@ -1,9 +1,9 @@
-"""Campaigns and their assessors for programs: made, changed, opened, deleted; added, ruled, paused, requeued, told."""
+"""Campaigns and their assessors for API clients: creation, changes, opening, deletion; rules, pauses and messages."""
 
 import uuid
 
 import pytest
-from api_tools import program
+from api_tools import api_client
 from django.contrib.auth import authenticate
 from small_campaign import give, lease, make_assessor, make_campaign, make_collection, make_undrawn, slots
 
@@ -16,17 +16,17 @@ GRADES = [{"value": 0, "label": "no", "gain": 0}, {"value": 1, "label": "yes", "
 
 @pytest.fixture
 def alice(db):
-    return program("alice")
+    return api_client("alice")
 
 
 @pytest.fixture
 def maria(db):
-    return program("maria")
+    return api_client("maria")
 
 
 @pytest.fixture
 def rita(db):
-    return program("rita", "researcher")
+    return api_client("rita", "researcher")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def there(campaign, part=""):
     return f"/campaigns/{campaign.pk}{part}"
 
 
-def his(assessor, part=""):
+def assessor_path(assessor, part=""):
     return f"/campaigns/{assessor.campaign_id}/assessors/{assessor.pk}{part}"
 
 
@@ -275,11 +275,11 @@ def test_assessors_are_listed_with_their_work(alice, campaign, bob):
 
 
 def test_rules_change_only_what_is_named(alice, bob):
-    first = alice.patch(his(bob), quota=5, team="red", first_topics=["t2", "t0"])
+    first = alice.patch(assessor_path(bob), quota=5, team="red", first_topics=["t2", "t0"])
     assert (first["quota"], first["team"], first["first_topics"]) == (5, "red", ["t0", "t2"])
-    second = alice.patch(his(bob), quota=None)
+    second = alice.patch(assessor_path(bob), quota=None)
     assert (second["quota"], second["team"], second["first_topics"]) == (None, "red", ["t0", "t2"])
-    assert alice.patch(his(bob), first_topics=[])["first_topics"] == []
+    assert alice.patch(assessor_path(bob), first_topics=[])["first_topics"] == []
     for wrong in (
         {"quota": 0},
         {"team": "x" * 61},
@@ -287,38 +287,38 @@ def test_rules_change_only_what_is_named(alice, bob):
         {"tier": "gold"},
         {"status": "x"},
     ):
-        alice.send("PATCH", his(bob), 400, wrong)
+        alice.send("PATCH", assessor_path(bob), 400, wrong)
     bob.refresh_from_db()
     assert (bob.tier, bob.quota, bob.team) == ("bronze", None, "red")
 
 
 def test_an_assessor_is_paused_and_what_he_holds_goes_back(alice, campaign, bob):
     lease(bob, slots(campaign)[0])
-    assert alice.post(his(bob, "/status"), status="suspended")["status"] == "suspended"
+    assert alice.post(assessor_path(bob, "/status"), status="suspended")["status"] == "suspended"
     assert not Slot.objects.filter(assessor=bob, state="leased").exists()
-    assert alice.post(his(bob, "/status"), status="active")["status"] == "active"
-    alice.post(his(bob, "/status"), 400, status="gone")
+    assert alice.post(assessor_path(bob, "/status"), status="active")["status"] == "active"
+    alice.post(assessor_path(bob, "/status"), 400, status="gone")
     log = [row["verb"] for row in alice.rows(there(campaign, "/events"), actor="alice")]
     assert log[:2] == ["set active", "set suspended"]
 
 
 def test_judgments_are_wanted_again_when_the_name_is_typed(alice, campaign, bob):
     give(bob, slots(campaign)[0], 1)
-    alice.post(his(bob, "/requeue"), 400, confirmation="Bob")
+    alice.post(assessor_path(bob, "/requeue"), 400, confirmation="Bob")
     assert Slot.objects.filter(purpose="void").count() == 0
-    assert alice.post(his(bob, "/requeue"), confirmation="bob") == {"n_requeued": 1}
+    assert alice.post(assessor_path(bob, "/requeue"), confirmation="bob") == {"n_requeued": 1}
     assert Slot.objects.filter(purpose="void").count() == 1
     assert Judgment.objects.filter(assessor=bob).count() == 1
 
 
 def test_messages_are_sent_and_listed(alice, rita, bob):
-    sent = alice.post(his(bob, "/messages"), 201, text=" Hello\r\nBob ")
+    sent = alice.post(assessor_path(bob, "/messages"), 201, text=" Hello\r\nBob ")
     assert (sent["text"], sent["sender"], sent["read_at"]) == ("Hello\nBob", "alice", None)
-    alice.post(his(bob, "/messages"), 201, text="again")
-    assert [row["text"] for row in alice.rows(his(bob, "/messages"))] == ["again", "Hello\nBob"]
+    alice.post(assessor_path(bob, "/messages"), 201, text="again")
+    assert [row["text"] for row in alice.rows(assessor_path(bob, "/messages"))] == ["again", "Hello\nBob"]
     for wrong in ({}, {"text": ""}, {"text": "  "}, {"text": "x" * 2001}, {"text": 1}):
-        alice.send("POST", his(bob, "/messages"), 400, wrong)
-    rita.post(his(bob, "/messages"), 404, text="x")
+        alice.send("POST", assessor_path(bob, "/messages"), 400, wrong)
+    rita.post(assessor_path(bob, "/messages"), 404, text="x")
     assert bob.messages.count() == 2
 
 
@@ -341,11 +341,11 @@ def test_an_assessor_of_another_campaign_is_not_there(alice, bob, tmp_path):
 
 
 def test_assessors_and_researchers_find_no_managers_things(campaign, bob, rita):
-    he = program("bob", "assessor")
-    nothing = he.get(f"/campaigns/{uuid.uuid4()}/assessors", 404)
+    bob_client = api_client("bob", "assessor")
+    nothing = bob_client.get(f"/campaigns/{uuid.uuid4()}/assessors", 404)
     for part in ("/assessors", "/topic-teams", "/events", "/progress", f"/assessors/{bob.pk}"):
-        assert he.get(there(campaign, part), 404) == nothing
+        assert bob_client.get(there(campaign, part), 404) == nothing
         assert rita.get(there(campaign, part), 404) == nothing
-    assert he.get(there(campaign), 404) == nothing
+    assert bob_client.get(there(campaign), 404) == nothing
     rita.post(there(campaign, "/assessors"), 404, username="eve")
     assert Assessor.objects.count() == 1

@@ -1,9 +1,9 @@
-"""Collections for programs: made, read, changed, shut to others, filled by uploads, deleted and brought back."""
+"""Collections for API clients: made, read, changed, shut to others, filled by uploads, deleted and brought back."""
 
 import uuid
 
 import pytest
-from api_tools import API, program
+from api_tools import API, api_client
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from small_campaign import RUNS, TOPICS, doc_id, make_campaign, make_collection, true_grade
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def alice(db):
-    return program("alice")
+    return api_client("alice")
 
 
 @pytest.fixture
 def maria(db):
-    return program("maria")
+    return api_client("maria")
 
 
 @pytest.fixture
 def rita(db):
-    return program("rita", "researcher")
+    return api_client("rita", "researcher")
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_members_are_set_by_name_and_whoever_sets_them_is_one(alice, maria, rita
     ],
 )
 def test_bad_members_are_refused(alice, collection, body):
-    program("bob", "assessor")
+    api_client("bob", "assessor")
     alice.send("PUT", f"{there(collection)}/members", 400, body)
     collection.refresh_from_db()
     assert not collection.is_restricted
@@ -338,7 +338,7 @@ def test_a_foreign_collection_is_neither_deleted_nor_restored(alice, maria, rita
 
 
 def test_assessors_find_nothing_here(alice, collection):
-    bob = program("bob", "assessor")
+    bob = api_client("bob", "assessor")
     nothing = bob.get("/collections", 404)
     for part in (
         "",

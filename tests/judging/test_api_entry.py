@@ -1,10 +1,10 @@
-"""How people come in, for programs: invitations, market, consent, training; and the assessor's own side of it."""
+"""How people come in, for API clients: invitations, market, consent, training; and the assessor's own side of it."""
 
 import uuid
 from datetime import timedelta
 
 import pytest
-from api_tools import program
+from api_tools import api_client
 from django.utils import timezone
 from small_campaign import give, lease, make_assessor, make_undrawn, slots, true_grade
 
@@ -24,12 +24,12 @@ MARKET = {"entry": "closed", "judgments_per_participant": 20}
 
 @pytest.fixture
 def alice(db):
-    return program("alice")
+    return api_client("alice")
 
 
 @pytest.fixture
 def rita(db):
-    return program("rita", "researcher")
+    return api_client("rita", "researcher")
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def bob(campaign):
 
 
 @pytest.fixture
-def he(bob):
-    """Bob's program."""
-    return program("bob", "assessor")
+def bob_client(bob):
+    """Bob's API client."""
+    return api_client("bob", "assessor")
 
 
 def there(campaign, part=""):
@@ -70,12 +70,12 @@ def test_an_invitation_is_made_followed_and_revoked(alice, campaign):
     assert made["link"].endswith(f"/join/{row.token}/")
     assert (made["state"], made["tier"], made["quota"], made["n_used"]) == ("open", "silver", 10, 0)
     assert timedelta(days=2.9) < row.expires_at - timezone.now() < timedelta(days=3.1)
-    dora = program("dora", "assessor")
+    dora = api_client("dora", "assessor")
     assert dora.client.post(f"/join/{row.token}/").status_code == 302
     assert campaign.assessors.get(user=dora.user).tier == "silver"
     assert alice.rows(path)[0]["n_used"] == 1
     assert alice.post(f"{path}/{made['id']}/revoke")["state"] == "revoked"
-    assert program("eve", "assessor").client.get(f"/join/{row.token}/").status_code == 404
+    assert api_client("eve", "assessor").client.get(f"/join/{row.token}/").status_code == 404
 
 
 def test_invitations_say_why_they_do_not_work_any_more(alice, campaign):
@@ -163,17 +163,17 @@ def test_codes_tell_whose_they_are_and_names_are_erased(alice, rita, campaign, b
 # -- consent --------------------------------------------------------------------------------------------------
 
 
-def test_consent_is_asked_for_and_given_once(alice, campaign, he, bob):
+def test_consent_is_asked_for_and_given_once(alice, campaign, bob_client, bob):
     assert alice.put(there(campaign, "/consent"), text="We keep\r\nit.") == {"text": "We keep\nit."}
     assert alice.get(there(campaign, "/consent")) == {"text": "We keep\nit."}
-    assert he.rows("/me/campaigns")[0]["comes_first"] == "consent"
-    assert he.get(mine(campaign, "/consent")) == {"text": "We keep\nit.", "consented_at": None}
-    he.post(mine(campaign, "/consent"), 400, agrees=False)
-    he.post(mine(campaign, "/consent"), 400)
-    first = he.post(mine(campaign, "/consent"), agrees=True)
+    assert bob_client.rows("/me/campaigns")[0]["comes_first"] == "consent"
+    assert bob_client.get(mine(campaign, "/consent")) == {"text": "We keep\nit.", "consented_at": None}
+    bob_client.post(mine(campaign, "/consent"), 400, agrees=False)
+    bob_client.post(mine(campaign, "/consent"), 400)
+    first = bob_client.post(mine(campaign, "/consent"), agrees=True)
     assert first["consented_at"] is not None
-    assert he.post(mine(campaign, "/consent"), agrees=True) == first
-    assert he.rows("/me/campaigns")[0]["comes_first"] is None
+    assert bob_client.post(mine(campaign, "/consent"), agrees=True) == first
+    assert bob_client.rows("/me/campaigns")[0]["comes_first"] is None
     alice.put(there(campaign, "/consent"), 400, text=5)
     alice.put(there(campaign, "/consent"), 400, text="x" * 20_001)
     alice.put(there(campaign, "/consent"), text="x" * 20_000)
@@ -212,23 +212,23 @@ def test_training_is_chosen_explained_and_ruled(alice, campaign):
     assert alice.get(path) == explained
 
 
-def test_an_assessor_trains_and_is_told_after_each_answer(alice, campaign, he):
+def test_an_assessor_trains_and_is_told_after_each_answer(alice, campaign, bob_client):
     choose_training_items(campaign=campaign, n=2, seed=1)
     alice.put(there(campaign, "/training/rules"), attempts=1, pass_share=1)
-    start = he.get(mine(campaign, "/training"))
+    start = bob_client.get(mine(campaign, "/training"))
     assert [(item["given"], item["reference"], item["explanation"]) for item in start["items"]] == [
         (None, None, "")
     ] * 2
-    assert he.rows("/me/campaigns")[0]["comes_first"] == "training"
+    assert bob_client.rows("/me/campaigns")[0]["comes_first"] == "training"
     right = {item.position: item.grade for item in campaign.training_items.all()}
     wrong = (right[1] + 1) % 4
-    told = he.post(mine(campaign, "/training"), position=1, attempt=1, grade=wrong)
-    assert (told["items"][0]["given"], told["items"][0]["reference"]) == (wrong, right[1])
-    assert told["items"][1]["reference"] is None
-    again = he.post(mine(campaign, "/training"), position=1, attempt=1, grade=right[1])
+    outcome = bob_client.post(mine(campaign, "/training"), position=1, attempt=1, grade=wrong)
+    assert (outcome["items"][0]["given"], outcome["items"][0]["reference"]) == (wrong, right[1])
+    assert outcome["items"][1]["reference"] is None
+    again = bob_client.post(mine(campaign, "/training"), position=1, attempt=1, grade=right[1])
     assert again["items"][0]["given"] == wrong
-    he.post(mine(campaign, "/training"), position=2, attempt=1, grade=right[2])
-    he.post(mine(campaign, "/training"), 409, position=1, attempt=2, grade=right[1])
+    bob_client.post(mine(campaign, "/training"), position=2, attempt=1, grade=right[2])
+    bob_client.post(mine(campaign, "/training"), 409, position=1, attempt=2, grade=right[1])
     (stuck,) = alice.get(there(campaign, "/training/trainees"))["trainees"]
     assert (stuck["username"], stuck["n_answered"], stuck["n_right"], stuck["is_stuck"]) == (
         "bob",
@@ -237,11 +237,13 @@ def test_an_assessor_trains_and_is_told_after_each_answer(alice, campaign, he):
         True,
     )
     alice.post(there(campaign, f"/assessors/{stuck['assessor']}/training-attempts"))
-    assert he.get(mine(campaign, "/training"))["attempt"] == 2
+    assert bob_client.get(mine(campaign, "/training"))["attempt"] == 2
     for position in (1, 2):
-        last = he.post(mine(campaign, "/training"), position=position, attempt=2, grade=right[position])
+        last = bob_client.post(
+            mine(campaign, "/training"), position=position, attempt=2, grade=right[position]
+        )
     assert (last["is_passed"], last["is_complete"]) == (True, True)
-    assert he.rows("/me/campaigns")[0]["comes_first"] is None
+    assert bob_client.rows("/me/campaigns")[0]["comes_first"] is None
     alice.post(there(campaign, "/training/items"), 409, n=1)
     assert alice.get(there(campaign, "/training"))["is_fixed"] is True
 
@@ -249,24 +251,24 @@ def test_an_assessor_trains_and_is_told_after_each_answer(alice, campaign, he):
 # -- what is an assessor's own --------------------------------------------------------------------------------
 
 
-def test_an_assessor_sees_his_campaigns_and_what_he_said(campaign, he, bob):
-    assert he.rows("/me/campaigns")[0]["n_judged"] == 0
+def test_an_assessor_sees_own_campaigns_and_judgments(campaign, bob_client, bob):
+    assert bob_client.rows("/me/campaigns")[0]["n_judged"] == 0
     token = lease(bob, slots(campaign)[0])
     dora = make_assessor(campaign, "dora")
     give(dora, slots(campaign)[1], 3)
     submit(assessor=bob, token=token, client_token=token, grade=2, comment="?", active_milliseconds=90_000)
-    (row,) = he.rows("/me/campaigns")
+    (row,) = bob_client.rows("/me/campaigns")
     assert (row["campaign"], row["name"], row["n_judged"], row["minutes"]) == (
         str(campaign.pk), campaign.name, 1, 1.5,
     )  # fmt: skip
-    (said,) = he.rows(mine(campaign, "/judgments"))
-    assert (said["topic"], said["grade"], said["comment"]) == ("Need t0", 2, "?")
-    end = he.get(mine(campaign, "/completion"))
+    (judgment,) = bob_client.rows(mine(campaign, "/judgments"))
+    assert (judgment["topic"], judgment["grade"], judgment["comment"]) == ("Need t0", 2, "?")
+    end = bob_client.get(mine(campaign, "/completion"))
     assert (end["n_judged"], end["is_done"], end["code"], end["is_participant"]) == (1, False, "", False)
 
 
-def test_nobody_elses_campaign_is_there_for_an_assessor(alice, campaign, he):
-    eve = program("eve", "assessor")
+def test_nobody_elses_campaign_is_there_for_an_assessor(alice, campaign, bob_client):
+    eve = api_client("eve", "assessor")
     for part in ("/judgments", "/consent", "/training", "/completion"):
         nowhere = eve.get(f"/me/campaigns/{uuid.uuid4()}{part}", 404)
         assert eve.get(mine(campaign, part), 404) == nowhere
@@ -274,32 +276,32 @@ def test_nobody_elses_campaign_is_there_for_an_assessor(alice, campaign, he):
     assert eve.rows("/me/campaigns") == eve.rows("/me/messages") == []
     eve.post(mine(campaign, "/consent"), 404, agrees=True)
     Campaign.objects.filter(pk=campaign.pk).update(state="closed")
-    assert he.rows("/me/campaigns") == []
+    assert bob_client.rows("/me/campaigns") == []
 
 
-def test_messages_are_read_by_whom_they_are_for(alice, campaign, he, bob):
+def test_messages_are_read_by_whom_they_are_for(alice, campaign, bob_client, bob):
     sent = send(assessor=bob, text="Hello", sender=alice.user)
-    (row,) = he.rows("/me/messages", is_unread="true")
+    (row,) = bob_client.rows("/me/messages", is_unread="true")
     assert (row["text"], row["campaign_name"], row["read_at"]) == ("Hello", campaign.name, None)
     assert "alice" not in str(row)
-    eve = program("eve", "assessor")
+    eve = api_client("eve", "assessor")
     nowhere = eve.post(f"/me/messages/{2**40}/read", 404)
     assert eve.post(f"/me/messages/{sent.pk}/read", 404) == nowhere
     assert Message.objects.get().read_at is None
-    first = he.post(f"/me/messages/{sent.pk}/read")
+    first = bob_client.post(f"/me/messages/{sent.pk}/read")
     assert first["read_at"] is not None
-    assert he.post(f"/me/messages/{sent.pk}/read") == first
-    assert he.rows("/me/messages", is_unread="true") == []
-    assert he.rows("/me/messages") == [first]
+    assert bob_client.post(f"/me/messages/{sent.pk}/read") == first
+    assert bob_client.rows("/me/messages", is_unread="true") == []
+    assert bob_client.rows("/me/messages") == [first]
     assert alice.rows(there(campaign, f"/assessors/{bob.pk}/messages"))[0]["read_at"] == first["read_at"]
     delete_campaign(campaign=campaign, confirmation=campaign.name, actor=alice.user)
-    assert he.rows("/me/messages") == []
+    assert bob_client.rows("/me/messages") == []
 
 
-def test_what_concerns_managers_is_not_there_for_others(campaign, he, rita):
-    nothing = he.get(f"/campaigns/{uuid.uuid4()}/market", 404)
+def test_what_concerns_managers_is_not_there_for_others(campaign, bob_client, rita):
+    nothing = bob_client.get(f"/campaigns/{uuid.uuid4()}/market", 404)
     parts = ("invitations", "market", "participants", "consent", "training", "training/trainees")
     for part in parts:
-        for who in (he, rita):
+        for who in (bob_client, rita):
             assert who.get(there(campaign, f"/{part}"), 404) == nothing
     assert Assessor.objects.count() == 1

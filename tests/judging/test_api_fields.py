@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from api_tools import program
+from api_tools import api_client
 from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -124,7 +124,7 @@ NAMES = names()
 @pytest.fixture
 def world(db, tmp_path):
     """Return the people, and what the addresses name."""
-    alice = program("alice")
+    alice = api_client("alice")
     campaign = make_campaign(tmp_path)
     bob = make_assessor(campaign, "bob")
     give(bob, slots(campaign)[0], 1)
@@ -144,7 +144,7 @@ def world(db, tmp_path):
         "message_id": Message.objects.create(assessor=bob, sender=alice.user, text="x").pk,
     }
     assert Invitation.objects.exists()
-    return {"alice": alice, "bob": program("bob", "assessor"), "named": named}
+    return {"alice": alice, "bob": api_client("bob", "assessor"), "named": named}
 
 
 def views() -> Iterator[tuple[str, type, list[str]]]:

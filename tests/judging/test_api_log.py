@@ -1,10 +1,10 @@
-"""What was said about items, for programs: the log of judgments, items, adjudications, leases; jobs and events."""
+"""What was said about items, for API clients: the log of judgments, items, adjudications, leases; jobs and events."""
 
 import uuid
 from datetime import timedelta
 
 import pytest
-from api_tools import program
+from api_tools import api_client
 from django.utils import timezone
 from small_campaign import doc_id, give, lease, make_assessor, make_campaign, slots, true_grade
 
@@ -20,17 +20,17 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def alice(db):
-    return program("alice")
+    return api_client("alice")
 
 
 @pytest.fixture
 def maria(db):
-    return program("maria")
+    return api_client("maria")
 
 
 @pytest.fixture
 def rita(db):
-    return program("rita", "researcher")
+    return api_client("rita", "researcher")
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ class Holder:
 
 @pytest.fixture
 def one_open_slot(child_environment) -> Iterator[tuple]:
-    """The assessor, and who holds the lock of the only slot he could have."""
+    """The assessor, and the holder of the lock on the only slot left for them."""
     campaign = make_campaign(1, 1, n_topics=1)
     campaign.slots.filter(number__gt=1).delete()
     holder = Holder(child_environment["DATABASE_URL"])

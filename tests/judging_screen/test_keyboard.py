@@ -239,7 +239,7 @@ def test_judging_faster_than_the_server_answers_keeps_the_order(open_screen):
 
 
 def test_the_document_on_the_screen_stays_when_the_server_names_others(open_screen):
-    """Its lease is gone; what somebody reads is not taken from under his eyes, and his judgment is kept."""
+    """Its lease is gone; the document stays on the screen of the assessor who reads it, and their judgment is kept."""
     page = open_screen(lease_seconds=6)
     reading = title(page)
     Slot.objects.update(state="open", assessor=None, token=None, leased_at=None, lease_until=None)

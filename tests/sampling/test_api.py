@@ -1,4 +1,4 @@
-"""Designs and draws for programs: who may ask, what is refused by name, and a draw from request to frame."""
+"""Designs and draws for API clients: who may ask, what is refused by name, and a draw from request to frame."""
 
 import hashlib
 import io
@@ -43,8 +43,8 @@ def user(role):
     return User.objects.get_or_create(username=role, defaults={"role": role})[0]
 
 
-class Program:
-    """A program of this person's, with a key and no cookies."""
+class ApiClient:
+    """An API client with this person's key and no cookies."""
 
     def __init__(self, person, campaign):
         _, key = make_token(user=person, name=str(uuid.uuid4()), days=1)
@@ -60,8 +60,8 @@ class Program:
 
 
 @pytest.fixture
-def program(campaign):
-    return Program(user("manager"), campaign)
+def api_client(campaign):
+    return ApiClient(user("manager"), campaign)
 
 
 def problem(answer):
@@ -94,21 +94,21 @@ REQUESTS = [
 ]
 
 
-def ask(program, method, path):
-    return program.get(path) if method == "get" else program.post(path, PAIR)
+def ask(api_client, method, path):
+    return api_client.get(path) if method == "get" else api_client.post(path, PAIR)
 
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 @pytest.mark.parametrize("role", ["assessor", "researcher"])
 def test_to_anybody_but_a_manager_nothing_of_it_exists(campaign, method, path, role):
-    answer = ask(Program(user(role), campaign), method, path)
+    answer = ask(ApiClient(user(role), campaign), method, path)
     assert (answer.status_code, problem(answer)) == (404, "NotFound")
     assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 def test_nobody_without_a_valid_key_gets_in(campaign, method, path):
-    stranger = Program(user("manager"), campaign)
+    stranger = ApiClient(user("manager"), campaign)
     stranger.client = Client(headers={"Authorization": "Bearer touchstone_wrong"})
     assert ask(stranger, method, path).status_code == 401
     stranger.client = Client()
@@ -117,9 +117,9 @@ def test_nobody_without_a_valid_key_gets_in(campaign, method, path):
 
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
-def test_a_campaign_that_is_not_there_is_a_404_to_managers_too(program, method, path):
-    program.base = f"/api/v1/campaigns/{uuid.uuid4()}"
-    answer = ask(program, method, path)
+def test_a_campaign_that_is_not_there_is_a_404_to_managers_too(api_client, method, path):
+    api_client.base = f"/api/v1/campaigns/{uuid.uuid4()}"
+    answer = ask(api_client, method, path)
     assert (answer.status_code, problem(answer)) == (404, "NotFound")
 
 
@@ -177,49 +177,49 @@ def test_a_session_needs_the_csrf_token_of_its_page(campaign):
         ({"seed": 2**63}, "seed", "less than or equal to"),
     ],
 )
-def test_every_field_is_checked_and_its_fault_named(program, change, field, words):
-    assert words in faults(program.post("/draws", {**PAIR, **change}))[field]
+def test_every_field_is_checked_and_its_fault_named(api_client, change, field, words):
+    assert words in faults(api_client.post("/draws", {**PAIR, **change}))[field]
     assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["question", "measure", "depth", "budget"])
-def test_what_is_missing_is_named(program, name):
+def test_what_is_missing_is_named(api_client, name):
     body = {key: value for key, value in PAIR.items() if key != name}
-    assert faults(program.post("/forecast", body)) == {name: "This field is required."}
+    assert faults(api_client.post("/forecast", body)) == {name: "This field is required."}
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "[]", '"pair"', "{", json.dumps(PAIR)[:-1] + ', "uniform_share": NaN}', "[" * 9000, "\xff"],
 )
-def test_a_body_that_is_no_object_is_refused(program, text):
-    answer = program.post("/draws", text)
+def test_a_body_that_is_no_object_is_refused(api_client, text):
+    answer = api_client.post("/draws", text)
     assert answer.status_code == 400
     assert problem(answer) in ("Invalid", "ParseError")
 
 
-def test_infinity_written_as_a_number_is_refused(program):
+def test_infinity_written_as_a_number_is_refused(api_client):
     text = json.dumps(PAIR)[:-1] + ', "uniform_share": 1e999}'
-    assert "valid number" in faults(program.post("/draws", text))["uniform_share"]
+    assert "valid number" in faults(api_client.post("/draws", text))["uniform_share"]
 
 
-def test_the_seed_belongs_to_draws_alone(program):
-    assert faults(program.post("/forecast", {**PAIR, "seed": 1})) == {"seed": "there is no such field"}
+def test_the_seed_belongs_to_draws_alone(api_client):
+    assert faults(api_client.post("/forecast", {**PAIR, "seed": 1})) == {"seed": "there is no such field"}
 
 
-def test_a_design_that_cannot_be_carried_out_says_why(program, campaign):
+def test_a_design_that_cannot_be_carried_out_says_why(api_client, campaign):
     campaign.collection.runs.all().delete()
-    answer = program.post("/forecast", {**PAIR, "question": "pool", "runs": []})
+    answer = api_client.post("/forecast", {**PAIR, "question": "pool", "runs": []})
     assert faults(answer) == {"runs": "the question 'pool' takes at least 1 run(s), got 0"}
     empty = create_campaign(
         collection=Collection.objects.create(name="empty"), name="e", user=None, grades=DEFAULT_GRADES
     )
-    assert "no run 'run0'" in faults(Program(user("manager"), empty).post("/forecast", PAIR))["runs"]
+    assert "no run 'run0'" in faults(ApiClient(user("manager"), empty).post("/forecast", PAIR))["runs"]
 
 
-def test_documents_that_are_missing_refuse_a_forecast_as_a_conflict(program, campaign):
+def test_documents_that_are_missing_refuse_a_forecast_as_a_conflict(api_client, campaign):
     campaign.collection.documents.filter(doc_id="t0d00").delete()
-    answer = program.post("/forecast", PAIR)
+    answer = api_client.post("/forecast", PAIR)
     assert (answer.status_code, problem(answer)) == (409, "DesignRefused")
     assert "not in the collection, for example 't0d00'" in answer.json()["detail"]
 
@@ -227,8 +227,8 @@ def test_documents_that_are_missing_refuse_a_forecast_as_a_conflict(program, cam
 # -- forecast -------------------------------------------------------------------------------------------------
 
 
-def test_a_forecast_says_what_the_page_says_and_changes_nothing(program, campaign):
-    answer = program.post("/forecast", PAIR)
+def test_a_forecast_says_what_the_page_says_and_changes_nothing(api_client, campaign):
+    answer = api_client.post("/forecast", PAIR)
     assert answer.status_code == 200
     said = answer.json()
     expected = preview(campaign=campaign, design=Design(**{**PAIR, "runs": ("run0", "run2")}))
@@ -248,17 +248,17 @@ def run(answer):
     return Job.objects.get(pk=answer.json()["job"])
 
 
-def test_a_draw_goes_from_the_request_to_the_frame(program, campaign):
-    queued = program.post("/draws", {**PAIR, "seed": 20})
+def test_a_draw_goes_from_the_request_to_the_frame(api_client, campaign):
+    queued = api_client.post("/draws", {**PAIR, "seed": 20})
     assert queued.status_code == 202
     assert queued["Location"] == queued.json()["url"]
     assert queued.json()["state"] == "queued"
     job = run(queued)
     assert (job.state, job.error, job.requested_by) == ("done", "", user("manager"))
-    polled = program.client.get(queued.json()["url"]).json()
+    polled = api_client.client.get(queued.json()["url"]).json()
     assert (polled["state"], polled["percent"], polled["result"]["batch"]) == ("done", 100, 1)
 
-    listed = program.get("/draws").json()
+    listed = api_client.get("/draws").json()
     assert listed["campaign"] == str(campaign.pk)
     (batch,) = listed["draws"]
     made = campaign.draws.get()
@@ -268,7 +268,7 @@ def test_a_draw_goes_from_the_request_to_the_frame(program, campaign):
     assert (batch["is_laid_out"], batch["n_topics_missing"]) == (True, 0)
     assert campaign.items.count() == batch["n_drawn"] == made.n_drawn
 
-    answer = program.client.get(batch["frame"])
+    answer = api_client.client.get(batch["frame"])
     content = b"".join(answer.streaming_content)
     answer.close()
     assert hashlib.sha256(content).hexdigest() == batch["frame_sha256"]
@@ -281,22 +281,22 @@ def test_a_draw_goes_from_the_request_to_the_frame(program, campaign):
 
 def test_a_frame_that_is_known_already_is_not_sent_again(tmp_path):
     campaign = make_drawn_campaign(tmp_path, budget=20)
-    program = Program(user("manager"), campaign)
+    api_client = ApiClient(user("manager"), campaign)
     etag = f'"{campaign.draws.get().frame_sha256}"'
-    again = program.get("/draws/1/frame", **{"If-None-Match": f'"other", {etag}'})
+    again = api_client.get("/draws/1/frame", **{"If-None-Match": f'"other", {etag}'})
     assert (again.status_code, again.content, again["ETag"]) == (304, b"", etag)
-    changed = program.get("/draws/1/frame", **{"If-None-Match": '"other"'})
+    changed = api_client.get("/draws/1/frame", **{"If-None-Match": '"other"'})
     assert changed.status_code == 200
     changed.close()
-    head = program.client.head(f"{program.base}/draws/1/frame")
+    head = api_client.client.head(f"{api_client.base}/draws/1/frame")
     assert (head.status_code, head["ETag"]) == (200, etag)
     head.close()
 
 
 @pytest.mark.parametrize("batch", ["0", "2", "99999999999999999999"])
 def test_a_batch_that_was_not_drawn_has_no_frame(tmp_path, batch):
-    program = Program(user("manager"), make_drawn_campaign(tmp_path, budget=20))
-    assert program.get(f"/draws/{batch}/frame").status_code == 404
+    api_client = ApiClient(user("manager"), make_drawn_campaign(tmp_path, budget=20))
+    assert api_client.get(f"/draws/{batch}/frame").status_code == 404
 
 
 @pytest.mark.parametrize("harm", ["changed", "gone"])
@@ -307,74 +307,74 @@ def test_a_damaged_frame_is_not_sent_as_if_it_were_the_one(tmp_path, harm):
         path.unlink()
     else:
         path.write_bytes(path.read_bytes() + b" ")
-    program = Program(user("manager"), campaign)
+    api_client = ApiClient(user("manager"), campaign)
     for asked in ("/draws/1/frame", "/draws"):
-        answer = program.get(asked)
+        answer = api_client.get(asked)
         assert (answer.status_code, problem(answer)) == (409, "FrameDamaged")
 
 
 # -- twice ----------------------------------------------------------------------------------------------------
 
 
-def test_a_repeated_request_finds_the_job_that_waits_and_the_one_that_is_done(program, campaign):
-    first, second = program.post("/draws", PAIR), program.post("/draws", PAIR)
+def test_a_repeated_request_finds_the_job_that_waits_and_the_one_that_is_done(api_client, campaign):
+    first, second = api_client.post("/draws", PAIR), api_client.post("/draws", PAIR)
     assert (first.status_code, second.status_code) == (202, 202)
     assert first.json()["job"] == second.json()["job"]
     run(first)
-    third = program.post("/draws", PAIR)
+    third = api_client.post("/draws", PAIR)
     assert third.status_code == 200
     assert (third.json()["job"], third.json()["state"]) == (first.json()["job"], "done")
     assert (Job.objects.count(), campaign.draws.count()) == (1, 1)
 
 
 @pytest.mark.parametrize("change", [{"budget": 21}, {"seed": 3}, {"uniform_share": 0.06}])
-def test_another_draw_beside_a_running_one_is_refused_with_its_job(program, change):
-    first = program.post("/draws", PAIR)
-    answer = program.post("/draws", {**PAIR, **change})
+def test_another_draw_beside_a_running_one_is_refused_with_its_job(api_client, change):
+    first = api_client.post("/draws", PAIR)
+    answer = api_client.post("/draws", {**PAIR, **change})
     assert (answer.status_code, problem(answer)) == (409, "DrawRunning")
     assert first.json()["job"] in answer.json()["detail"]
     assert Job.objects.count() == 1
 
 
-def test_a_failed_draw_can_be_asked_for_again(program, campaign):
+def test_a_failed_draw_can_be_asked_for_again(api_client, campaign):
     document = campaign.collection.documents.get(doc_id="t0d00")
     document.delete()
-    first = program.post("/draws", PAIR)
+    first = api_client.post("/draws", PAIR)
     job = run(first)
     assert job.state == "failed"
-    polled = program.client.get(first.json()["url"]).json()
+    polled = api_client.client.get(first.json()["url"]).json()
     assert "not in the collection" in polled["error"]
     document.save()
-    second = program.post("/draws", PAIR)
+    second = api_client.post("/draws", PAIR)
     assert (second.status_code, second.json()["job"] != first.json()["job"]) == (202, True)
     assert run(second).state == "done"
 
 
-def test_a_top_up_is_another_design_and_keeps_what_was_drawn(program, campaign):
-    run(program.post("/draws", {**PAIR, "seed": 5}))
-    job = run(program.post("/draws", {**PAIR, "budget": 36}))
+def test_a_top_up_is_another_design_and_keeps_what_was_drawn(api_client, campaign):
+    run(api_client.post("/draws", {**PAIR, "seed": 5}))
+    job = run(api_client.post("/draws", {**PAIR, "budget": 36}))
     assert (job.state, job.result["batch"]) == ("done", 2)
-    first, second = program.get("/draws").json()["draws"]
+    first, second = api_client.get("/draws").json()["draws"]
     assert (first["seed"], second["seed"], second["batch"]) == (5, 5, 2)
     assert campaign.items.count() == first["n_drawn"] + second["n_drawn"]
     assert first["is_laid_out"]
     assert second["is_laid_out"]
 
 
-def test_the_job_of_another_campaign_or_another_kind_is_not_there(program, tmp_path):
+def test_the_job_of_another_campaign_or_another_kind_is_not_there(api_client, tmp_path):
     (tmp_path / "other").mkdir()
     other = make_drawn_campaign(tmp_path / "other", budget=20)
     theirs = jobs.enqueue(kind="draw", payload={"campaign": str(other.pk), "design": {}})
-    import_job = jobs.enqueue(kind="import", payload={"campaign": program.base.rpartition("/")[2]})
+    import_job = jobs.enqueue(kind="import", payload={"campaign": api_client.base.rpartition("/")[2]})
     for job in (theirs, import_job):
-        assert program.get(f"/draws/jobs/{job.pk}").status_code == 404
+        assert api_client.get(f"/draws/jobs/{job.pk}").status_code == 404
 
 
-def test_imported_scores_can_be_drawn_by(program, campaign):
+def test_imported_scores_can_be_drawn_by(api_client, campaign):
     lines = "".join(f"t{t}\tt{t}d{d:02d}\t{d / 20}\n" for t in range(3) for d in range(14))
     import_scores(
         collection=campaign.collection, source=io.BytesIO(lines.encode()), name="f", list_name="llama"
     )
-    job = run(program.post("/draws", {**PAIR, "prior": "scores", "scores": "llama"}))
+    job = run(api_client.post("/draws", {**PAIR, "prior": "scores", "scores": "llama"}))
     assert (job.state, job.error) == ("done", "")
     assert Campaign.objects.get(pk=campaign.pk).draws.get().parameters["scores"] == "llama"

@@ -1,4 +1,4 @@
-"""Audits for programs and from a terminal: who may ask, what is refused by name, and a sample to draw again."""
+"""Audits for API clients and from a terminal: permissions, named refusals, and a sample to draw again."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ def campaign(tmp_path):
     return made
 
 
-class Program:
+class ApiClient:
     def __init__(self, role, campaign):
         person, _ = User.objects.get_or_create(username=role, defaults={"role": role})
         _, key = make_token(user=person, name=str(uuid.uuid4()), days=1)
@@ -47,7 +47,7 @@ class Program:
 
 @pytest.fixture
 def manager(campaign):
-    return Program("manager", campaign)
+    return ApiClient("manager", campaign)
 
 
 def text_of(response):
@@ -155,16 +155,16 @@ def test_only_managers_have_audits_and_strangers_are_told_nothing(campaign):
     audit(campaign=campaign, items_each_time=5, items_in_total=42, seed=5)
     paths = ("/audits", "/audits/schedule", "/audits/1/sample.csv")
     for role in ("assessor", "researcher"):
-        program = Program(role, campaign)
-        assert {program.get(path).status_code for path in paths} == {404}
-        assert program.send("post", "/audits", {"items": 3}).status_code == 404
-        assert program.send("patch", "/audits/schedule", {"is_active": False}).status_code == 404
+        api_client = ApiClient(role, campaign)
+        assert {api_client.get(path).status_code for path in paths} == {404}
+        assert api_client.send("post", "/audits", {"items": 3}).status_code == 404
+        assert api_client.send("patch", "/audits/schedule", {"is_active": False}).status_code == 404
     stranger = Client()
     assert {stranger.get(f"/api/v1/campaigns/{campaign.pk}{path}").status_code for path in paths} <= {
         401,
         403,
     }
-    assert Program("manager", campaign).get("/audits/2/sample.csv").status_code == 404
+    assert ApiClient("manager", campaign).get("/audits/2/sample.csv").status_code == 404
 
 
 # -- in a terminal --------------------------------------------------------------------------------------------

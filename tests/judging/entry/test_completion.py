@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def judge(assessor, n):
-    """Let the assessor judge n items, those he has not yet."""
+    """Let the assessor judge n items, those not judged yet."""
     seen = set(assessor.judgments.values_list("item_id", flat=True))
     waiting = [slot for slot in slots(assessor.campaign, state="open", number=1) if slot.item_id not in seen]
     for slot in waiting[:n]:

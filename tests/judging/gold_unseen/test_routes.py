@@ -95,7 +95,7 @@ def routes() -> dict[str, URLPattern]:
 
 
 def address(name: str, pattern: URLPattern, assessor: Assessor, token: uuid.UUID) -> str:
-    """Return the route's address for this assessor: his campaign, his lease, himself."""
+    """Return the route's address for this assessor: campaign, lease, account."""
     known = {
         "campaign_id": assessor.campaign_id,
         "token": token,
@@ -229,7 +229,7 @@ def judge_everything(assessor: Assessor, most: int = 200) -> list[Slot]:
 
 
 def test_looking_again_when_there_is_no_work_never_brings_a_check(campaign):
-    """If there are checks left that he has not seen, they come with ordinary work, never instead of it."""
+    """Checks that the assessor has not seen come with ordinary work, never instead of it."""
     bob = make_assessor(campaign, "bob10")
     assert len(judge_everything(bob)) > campaign.slots.filter(purpose="judge", number=1).count()
     client = Client()

@@ -47,7 +47,7 @@ def test_a_visit_runs_the_same_statements_for_a_gold_check_and_an_ordinary_item(
     for person in [*gold, *ordinary]:
         visit(person)
     # Submitting answers with what comes next. Once in a while that is in another topic, which has to be looked for:
-    # the shortest list is the one of an assessor who stays where he is.
+    # the shortest list is the one of an assessor who stays on one page.
     for place, (label, _) in enumerate(ordinary[0].statements):
         shortest = [
             min((person.statements[place][1] for person in group), key=len) for group in (gold, ordinary)

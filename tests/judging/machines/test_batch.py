@@ -156,8 +156,8 @@ def test_only_machines_send_calls_give_leases_back_and_read_the_prompt(robot):
 
 def test_a_machine_gives_back_its_own_leases_alone(robot):
     other = machines.add_machine(campaign=robot.campaign, username="other")
-    mine, his = bodies_for(robot, 2), bodies_for(other, 1)
-    body = {"release": [mine[0]["token"], his[0]["token"], str(uuid.uuid4())]}
+    own, others = bodies_for(robot, 2), bodies_for(other, 1)
+    body = {"release": [own[0]["token"], others[0]["token"], str(uuid.uuid4())]}
     assert post_batch(robot, body).json()["released"] == 1
     assert n_leased() == 2
 

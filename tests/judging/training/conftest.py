@@ -39,7 +39,7 @@ def manager(alice):
 
 @pytest.fixture
 def bob(campaign):
-    """An assessor who has four training items before him; three of four right pass, in two attempts."""
+    """An assessor with four training items ahead; three of four right pass, in two attempts."""
     choose(campaign)
     Campaign.objects.filter(pk=campaign.pk).update(training_pass_share=0.75, training_attempts=2)
     return make_assessor(campaign, "bob")
