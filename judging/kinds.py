@@ -76,6 +76,15 @@ class Texts:
         if self.second is not None:
             yield self.second
 
+    @property
+    def title(self) -> str:
+        """Return what stands above the texts: their titles.
+
+        >>> Texts(Passage("One", "1")).title, Texts(Passage("One", "1"), Passage("Two", "2")).title
+        ('One', 'One / Two')
+        """
+        return " / ".join(passage.title for passage in self if passage.title)
+
     def as_prompt(self) -> str:
         """Return the texts as a machine assessor reads them.
 
@@ -102,7 +111,8 @@ class Kind:
     template : str
         The page of the frame that shows an item's texts.
     texts : callable
-        From an item the texts to be judged.
+        From an item the texts to be judged. Their titles must not depend on the document's text, which is not read
+        where titles alone are shown.
     """
 
     key: str
@@ -110,6 +120,10 @@ class Kind:
     help: str
     template: str
     texts: Callable[[ShownItem], Texts]
+
+    def title(self, item: ShownItem) -> str:
+        """Return what stands above the item's texts; the document may come without its text."""
+        return self.texts(item).title
 
 
 # The first is the default.

@@ -79,7 +79,7 @@ class Direct:
                     "topic_title": held.topic_title,
                     "topic_description": held.topic_description,
                     "topic_narrative": held.topic_narrative,
-                    "document_title": held.document_title,
+                    "document_title": claimed.title_of(held),
                     "document_text": texts[held.item_id],
                 },
             )

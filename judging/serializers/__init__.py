@@ -7,9 +7,10 @@ from typing import Any
 from django.urls import reverse
 from rest_framework import serializers
 
-from judging.models import Document, Judgment, Topic
+from judging.models import Campaign, Judgment, Topic
 from judging.services.assign import AHEAD, MOST_AHEAD
 from judging.services.claims import Claim, LeasedItem
+from judging.services.item_frame import title_of
 
 HOUR = 3_600_000
 _NOBODY = str(uuid.UUID(int=0))
@@ -51,13 +52,13 @@ def _frame_pattern() -> str:
 
 def claim_json(claimed: Claim) -> dict[str, Any]:
     return {
-        "items": [item_json(held, claimed.lease_seconds) for held in claimed.items],
+        "items": [item_json(held, claimed) for held in claimed.items],
         "reason": claimed.reason,
         "progress": {"judged": claimed.n_judged, "goal": claimed.quota},
     }
 
 
-def item_json(held: LeasedItem, lease_seconds: int) -> dict[str, Any]:
+def item_json(held: LeasedItem, claimed: Claim) -> dict[str, Any]:
     return {
         "token": str(held.token),
         "topic": {
@@ -65,8 +66,8 @@ def item_json(held: LeasedItem, lease_seconds: int) -> dict[str, Any]:
             "description": held.topic_description,
             "narrative": held.topic_narrative,
         },
-        "document": {"title": held.document_title, "frame_url": frame_url(held.token)},
-        "lease_seconds": lease_seconds,
+        "document": {"title": claimed.title_of(held), "frame_url": frame_url(held.token)},
+        "lease_seconds": claimed.lease_seconds,
     }
 
 
@@ -74,14 +75,14 @@ def topic_json(topic: Topic) -> dict[str, str]:
     return {"title": topic.title, "description": topic.description, "narrative": topic.narrative}
 
 
-def judged_json(judgment: Judgment) -> dict[str, Any]:
+def judged_json(judgment: Judgment, campaign: Campaign) -> dict[str, Any]:
     """Return a judgment with what was judged. The document's own id stays here: it would help to look grades up."""
-    document: Document = judgment.item.document
+    title = title_of(judgment.item, campaign)
     return {
         **saved_json(judgment),
         "comment": judgment.comment,
         "topic": topic_json(judgment.item.topic),
-        "document": {"title": document.title, "frame_url": frame_url(judgment.lease_token)},
+        "document": {"title": title, "frame_url": frame_url(judgment.lease_token)},
     }
 
 

@@ -158,6 +158,7 @@ def history(*, assessor: Assessor, limit: int = 20) -> list[Judgment]:
     rows = (
         Judgment.objects.filter(assessor=assessor)
         .select_related("item__topic", "item__document")
+        .defer("item__document__text", "item__document__html")
         .order_by("-id")[: 2 * limit]
     )
     newest: dict[uuid.UUID, Judgment] = {}
@@ -295,7 +296,11 @@ def _store(sql: str, facts: AssessorContext, sent: SubmittedJudgment, **more: An
 
 
 def _empty_claim(facts: AssessorContext, reason: str) -> Claim:
-    return Claim([], reason, facts.n_judged, facts.quota, facts.lease_seconds)
+    return _claim_answer(facts, [], reason)
+
+
+def _claim_answer(facts: AssessorContext, held: list[LeasedItem], reason: str) -> Claim:
+    return Claim(held, reason, facts.n_judged, facts.quota, facts.lease_seconds, facts.kind_of_judging)
 
 
 def _claim(facts: AssessorContext, n: int, *, is_patient: bool) -> Claim:
@@ -309,7 +314,7 @@ def _claim(facts: AssessorContext, n: int, *, is_patient: bool) -> Claim:
         held = _claim_of(facts, n, purpose, is_patient)
         if len(held) >= n:
             break
-    return Claim(held, "" if held else NO_WORK, facts.n_judged, facts.quota, facts.lease_seconds)
+    return _claim_answer(facts, held, "" if held else NO_WORK)
 
 
 def _purposes(facts: AssessorContext) -> list[str]:

@@ -13,7 +13,7 @@ from django.shortcuts import render
 
 from judging.highlight import marked_html, marked_text, terms
 from judging.kinds import ItemKey, Need, Passage, ShownItem, kind_of
-from judging.models import Campaign, Document, Item, Topic, TrainingItem
+from judging.models import Campaign, Document, Item, TrainingItem
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
 FRAME_POLICY = (
@@ -33,13 +33,12 @@ def frame_response(request: HttpRequest, item: Item | TrainingItem, campaign: Ca
     shown as text, and that is cut.
     """
     kind = kind_of(campaign.kind)
-    need = need_of(item.topic)
-    document = document_passage(item.document, shows_html=campaign.collection.shows_html)
-    texts = kind.texts(ShownItem(ItemKey(item.topic.topic_id, item.document.doc_id), need, document))
+    shown = shown_item(item, document_passage(item.document, shows_html=campaign.collection.shows_html))
+    need, texts = shown.need, kind.texts(shown)
     marks = campaign.highlights_terms and request.GET.get("marks") != "0"
     wanted = terms(need.title, need.description) if marks else frozenset()
     context = {
-        "title": texts.first.title,
+        "title": texts.title,
         "parts": [
             {
                 "passage": passage,
@@ -63,8 +62,19 @@ def _n_steps(passage: Passage) -> int:
     return 20 + passage.n_characters // CHARACTERS_A_STEP + passage.text.count("\n")
 
 
-def need_of(topic: Topic) -> Need:
-    return Need(topic.title, topic.description, topic.narrative)
+def title_of(item: Item | TrainingItem, campaign: Campaign) -> str:
+    """Return what stands above the item's texts by the campaign's kind; the document's text is not read."""
+    return kind_of(campaign.kind).title(shown_item(item, Passage(item.document.title, "")))
+
+
+def shown_item(item: Item | TrainingItem, document: Passage) -> ShownItem:
+    """Return what the campaign's kind may show of an item, the document as it was read for it."""
+    topic = item.topic
+    return ShownItem(
+        ItemKey(topic.topic_id, item.document.doc_id),
+        Need(topic.title, topic.description, topic.narrative),
+        document,
+    )
 
 
 def document_passage(document: Document, *, shows_html: bool) -> Passage:

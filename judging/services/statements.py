@@ -13,7 +13,8 @@ LOCK = "SELECT pg_advisory_xact_lock(%(kind)s::int, %(user)s::int)"
 _FACTS = """
 SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
        a.consented_at IS NOT NULL AS has_consented, a.trained_at IS NOT NULL AS has_trained,
-       c.id AS campaign, c.state, c.lease_seconds, c.gold_check_rate, c.consent <> '' AS asks_consent,
+       c.id AS campaign, c.kind AS kind_of_judging, c.state, c.lease_seconds, c.gold_check_rate,
+       c.consent <> '' AS asks_consent,
        EXISTS (SELECT 1 FROM judging_trainingitem t WHERE t.campaign_id = c.id) AS asks_training,
        EXISTS (SELECT 1 FROM judging_assessor_first_topics f WHERE f.assessor_id = a.id) AS has_first_topics,
        last.topic_id AS topic, last.token AS last_lease, c.judgments_per_item,
@@ -41,6 +42,7 @@ class AssessorContext(NamedTuple):
     has_consented: bool
     has_trained: bool
     campaign: uuid.UUID
+    kind_of_judging: str
     state: str
     lease_seconds: int
     gold_check_rate: float
@@ -167,13 +169,14 @@ taken AS (
 recorded AS (
   INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
   SELECT token, id, %(me)s, leased_at FROM taken)
-SELECT h.id AS slot_id, h.item_id, h.token, h.lease_until, t.title AS topic_title,
-       t.description AS topic_description, t.narrative AS topic_narrative, d.title AS document_title, h.is_new
+SELECT h.id AS slot_id, item_id, token, lease_until, t.title AS topic_title,
+       description AS topic_description, narrative AS topic_narrative, d.title AS document_title,
+       t.topic_id, doc_id, is_new
   FROM (SELECT *, FALSE AS is_new FROM held UNION ALL SELECT *, TRUE FROM taken) h
   JOIN judging_item i ON i.id = h.item_id
   JOIN judging_topic t ON t.id = i.topic_id
   JOIN judging_document d ON d.id = i.document_id
- ORDER BY h.leased_at, h.id
+ ORDER BY leased_at, h.id
 """
 
 

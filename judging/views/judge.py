@@ -32,6 +32,7 @@ from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnsw
 from judging.services import assign, leases, machines
 from judging.services import messages as letters
 from judging.services.entry import next_gate
+from judging.services.item_frame import title_of
 from judging.spreadsheets import spreadsheet_text
 from judging.views.screen_texts import screen_texts
 from touchstone.models import user_of
@@ -107,14 +108,12 @@ def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     response["Content-Disposition"] = 'attachment; filename="my-judgments.csv"'
     writer = csv.writer(response)
     writer.writerow(["when", "topic", "document", "grade", "cannot judge", "comment", "active seconds"])
-    rows = assessor.judgments.order_by("id").values_list(
-        "created_at", "item__topic__title", "item__document__title", "grade", "obstacle", "comment",
-        "active_milliseconds",
-    )  # fmt: skip
-    for when, topic, document, grade, obstacle, comment, milliseconds in rows.iterator():
-        seconds = round(milliseconds / 1000, 1)
-        words = map(spreadsheet_text, (topic, document))
-        writer.writerow([when.isoformat(timespec="seconds"), *words, grade, obstacle, comment, seconds])
+    rows = assessor.judgments.order_by("id").select_related("item__topic", "item__document")
+    for row in rows.defer("item__document__text", "item__document__html").iterator():
+        when = row.created_at.isoformat(timespec="seconds")
+        words = map(spreadsheet_text, (row.item.topic.title, title_of(row.item, assessor.campaign)))
+        seconds = round(row.active_milliseconds / 1000, 1)
+        writer.writerow([when, *words, row.grade, row.obstacle, row.comment, seconds])
     return response
 
 
@@ -162,8 +161,9 @@ def heartbeat(request: Request, campaign_id: uuid.UUID) -> Response:
 @api_view(["GET"])
 def history(request: Request, campaign_id: uuid.UUID) -> Response:
     """My last judgments, the newest first."""
-    rows = assign.history(assessor=_assessor(request, campaign_id))
-    return Response({"judgments": [judged_json(judgment) for judgment in rows]})
+    assessor = _assessor(request, campaign_id)
+    rows = assign.history(assessor=assessor)
+    return Response({"judgments": [judged_json(judgment, assessor.campaign) for judgment in rows]})
 
 
 def _assessor(request: HttpRequest | Request, campaign_id: uuid.UUID) -> Assessor:

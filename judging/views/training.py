@@ -15,7 +15,7 @@ from judging.guidelines import guidelines_html
 from judging.models import Assessor, TrainingItem
 from judging.services import assign, training
 from judging.services.entry import needs_training, next_gate
-from judging.services.item_frame import frame_response
+from judging.services.item_frame import frame_response, title_of
 from touchstone.models import user_of
 
 
@@ -59,6 +59,7 @@ def _screen(
         "campaign": campaign,
         "training": now,
         "item": item,
+        "document_title": title_of(item, campaign),
         "number": now.items.index(item) + 1,
         "n_items": len(now.items),
         "grades": grades,
@@ -83,6 +84,7 @@ def _result(assessor: Assessor, now: training.Training) -> dict[str, Any]:
         "rows": [
             {
                 "item": item,
+                "document_title": title_of(item, assessor.campaign),
                 "given": labels[now.answers[item.pk].grade],
                 "reference": labels[item.grade],
                 "is_right": now.answers[item.pk].grade == item.grade,

@@ -1,9 +1,12 @@
 """Kinds of judging: one planted here shows two texts, and is claimed, judged, checked, audited and exported."""
 
+import csv
 import re
 import uuid
+from io import StringIO
 
 import pytest
+from audit_plans import client_of
 from django.test import Client
 from django.urls import reverse
 from made_releases import opened, released
@@ -13,7 +16,8 @@ from analytics.services.exports import prels_lines, qrels_jg_lines, qrels_lines
 from analytics.services.recomputation import recompute
 from judging import kinds
 from judging.kinds import DEFAULT_KIND, ItemKey, Kind, Need, Passage, ShownItem, Texts, kind_of
-from judging.models import Campaign, Judgment
+from judging.management.machine_clients import Direct
+from judging.models import Campaign, Judgment, TrainingItem
 from judging.services import assign
 from judging.services.campaigns import open_campaign
 from judging.services.errors import GradeOffScale, KindUnknown
@@ -23,6 +27,7 @@ from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 
 PLANTED = "planted"
+BOTH_TITLES = "First answer / Second answer"
 
 
 def two_answers(item: ShownItem) -> Texts:
@@ -55,7 +60,7 @@ def campaign(tmp_path, planted):
 def test_graded_relevance_shows_the_document_alone():
     document = Passage("Title", "beginn", "", 9)
     texts = kind_of("graded").texts(ShownItem(ItemKey("t", "d"), Need("need"), document))
-    assert (list(texts), texts.as_prompt()) == ([document], "beginn")
+    assert (list(texts), texts.as_prompt(), texts.title) == ([document], "beginn", "Title")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_both_texts_of_a_claimed_item_are_shown_marked_and_prompted(campaign):
     client = Client()
     client.force_login(ann.user)
     page = client.get(reverse("judging:frame", args=[held.token])).content.decode()
-    assert "<title>First answer</title>" in page
+    assert f"<title>{BOTH_TITLES}</title>" in page
     shown = re.findall(r"(\w+) answer to the <mark>need</mark>, from Text of (\w+)", page)
     assert [name for name, _ in shown] == ["First", "Second"]
     assert shown[0][1] == shown[1][1]
@@ -104,6 +109,57 @@ def test_both_texts_of_a_claimed_item_are_shown_marked_and_prompted(campaign):
         r"First text:\nFirst answer to the need, from Text of (\w+)\n\nSecond text:\nSecond answer .* of \1"
     )
     assert re.fullmatch(pattern, text)
+
+
+@pytest.mark.django_db
+def test_every_screen_and_the_prompt_take_the_title_from_the_kind(campaign):
+    ann = make_assessor(campaign, "ann")
+    client = Client()
+    client.force_login(ann.user)
+
+    def asked(name, **sent):
+        address = reverse(f"judging:{name}", args=[campaign.pk])
+        return client.post(address, sent, "application/json").json() if sent else client.get(address).json()
+
+    item = asked("claim", n=1)["items"][0]
+    assert item["document"]["title"] == BOTH_TITLES
+    saved = asked("submit", client_token=str(uuid.uuid4()), token=item["token"], grade=1)
+    assert saved["items"][0]["document"]["title"] == BOTH_TITLES
+    assert [row["document"]["title"] for row in asked("history")["judgments"]] == [BOTH_TITLES]
+    own = list(
+        csv.DictReader(StringIO(client.get(reverse("judging:my-data", args=[campaign.pk])).content.decode()))
+    )
+    assert [row["document"] for row in own] == [BOTH_TITLES]
+    listed = client.get(f"/api/v1/me/campaigns/{campaign.pk}/judgments").json()
+    assert [row["document"] for row in listed["results"]] == [BOTH_TITLES]
+
+    machine = add_machine(campaign=campaign, username="model")
+    works, _ = Direct(machine).claim(1)
+    assert works[0].fields["document_title"] == BOTH_TITLES
+
+
+@pytest.mark.django_db
+def test_training_and_adjudication_show_what_assessors_see(campaign):
+    item = campaign.items.select_related("topic", "document").first()
+    items = campaign.items.filter(topic=item.topic).values("document")
+    unjudged = campaign.collection.documents.exclude(pk__in=items).first()
+    TrainingItem.objects.create(campaign=campaign, topic=item.topic, document=unjudged, position=1, grade=1)
+    ann = make_assessor(campaign, "ann")
+    client = Client()
+    client.force_login(ann.user)
+    assert (
+        f">{BOTH_TITLES}</h2>" in client.get(reverse("judging:training", args=[campaign.pk])).content.decode()
+    )
+    frame = client.get(reverse("judging:training-frame", args=[campaign.pk, 1])).content.decode()
+    assert re.findall(r"(\w+) answer to the", frame) == ["First", "Second"]
+
+    boss = client_of("manager")
+    sent = {"item": str(item.pk), "grade": 1}
+    page = boss.post(reverse("console:decide", args=[campaign.pk]), sent, follow=True).content.decode()
+    assert f"stands for “{BOTH_TITLES}” in the qrels" in page
+    assert f'<th scope="row" class="wrapped">{BOTH_TITLES}</th>' in page
+    frame = boss.get(reverse("console:adjudication-document", args=[campaign.pk, item.pk])).content.decode()
+    assert re.findall(r"(\w+) answer to the", frame) == ["First", "Second"]
 
 
 @pytest.mark.django_db

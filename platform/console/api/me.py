@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from judging.models import Assessor, Judgment, Message
 from judging.serializers.strict import Flag, Strict, WholeNumber
 from judging.services import assign, crowd, entry, messages, training
+from judging.services.item_frame import title_of
 from touchstone.models import user_of
 
 TAGS = ["me"]
@@ -61,9 +62,16 @@ class MyCampaigns(generics.ListAPIView[Assessor]):
         return self.list(request)
 
 
+class _ShownTitle(serializers.CharField):
+    """What stands above the item's texts by the campaign's kind."""
+
+    def get_attribute(self, judgment: Judgment) -> str:
+        return title_of(judgment.item, judgment.item.campaign)
+
+
 class MyJudgmentAnswer(serializers.ModelSerializer[Judgment]):
     topic = serializers.CharField(source="item.topic.title")
-    document = serializers.CharField(source="item.document.title")
+    document = _ShownTitle()
 
     class Meta:
         model = Judgment
@@ -82,7 +90,7 @@ class MyJudgments(generics.ListAPIView[Judgment]):
 
     def get_queryset(self) -> QuerySet[Judgment]:
         mine = Judgment.objects.filter(assessor=_assessor(self.request, self.kwargs["campaign_id"]))
-        joined = mine.select_related("item__topic", "item__document")
+        joined = mine.select_related("item__topic", "item__document", "item__campaign")
         return joined.defer("item__document__text", "item__document__html")
 
     @extend_schema(operation_id="my_judgments_list", tags=TAGS)
@@ -208,7 +216,7 @@ def _step_json(row: Assessor, now: training.Training, item: Any) -> dict[str, An
     return {
         "position": item.position,
         "topic": item.topic.title,
-        "document": item.document.title,
+        "document": title_of(item, row.campaign),
         "frame_url": reverse("judging:training-frame", args=[row.campaign_id, item.position]),
         "given": answer.grade if answer else None,
         "reference": item.grade if answer else None,

@@ -17,7 +17,7 @@ from analytics.services.recomputation import latest_computation
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
-from judging.services.item_frame import frame_response
+from judging.services.item_frame import frame_response, title_of
 from touchstone.models import user_of
 
 SHOWN_DECISIONS = 20
@@ -54,7 +54,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "shown": _item_context(queue[place], labels, row) if place is not None else None,
         "is_past_end": bool(queue) and place is None,
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
-        "decisions": [_decision(made, labels) for made in _decisions(row)],
+        "decisions": [_decision(made, labels, row) for made in _decisions(row)],
         "reason": request.GET.get("reason", "")[:2000],
     }
     return render(request, "console/manager/adjudication.html", context)
@@ -71,10 +71,10 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return redirect(here)
     sent = form.cleaned_data
     item = get_object_or_404(
-        Item.objects.select_related("document"), pk=sent["item"], campaign_id=campaign_id
+        Item.objects.select_related("document", "topic", "campaign"), pk=sent["item"], campaign_id=campaign_id
     )
     made = adjudicate(item=item, grade=sent["grade"], reason=sent["reason"].strip(), actor=user_of(request))
-    title = (item.document.title or item.document.doc_id)[:80]
+    title = _title(item, item.campaign)[:80]
     messages.success(
         request, f"Grade {made.grade} stands for “{title}” in the qrels. The estimates stay as they are."
     )
@@ -128,6 +128,7 @@ def _item_context(one: DisputedItem, labels: dict[int, str], row: Campaign) -> d
     return {
         "place": one,
         "item": one.item,
+        "title": _title(one.item, row),
         "joint": labels.get(one.joint_grade, str(one.joint_grade)),
         "percent": round(100 * one.error_probability),
         "given": given,
@@ -141,5 +142,11 @@ def _decisions(row: Campaign) -> Any:
     return made.defer("item__document__text", "item__document__html")[:SHOWN_DECISIONS]
 
 
-def _decision(made: Adjudication, labels: dict[int, str]) -> dict[str, Any]:
-    return {"row": made, "label": labels.get(made.grade, str(made.grade))}
+def _decision(made: Adjudication, labels: dict[int, str], row: Campaign) -> dict[str, Any]:
+    title = _title(made.item, row)
+    return {"row": made, "title": title, "label": labels.get(made.grade, str(made.grade))}
+
+
+def _title(item: Item, row: Campaign) -> str:
+    """Return the title that assessors see, or the document's name where there is none."""
+    return title_of(item, row) or item.document.doc_id

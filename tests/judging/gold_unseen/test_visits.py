@@ -79,14 +79,14 @@ def test_a_body_that_tells_is_caught(people, leak, monkeypatch):
 
     honest = serializers.item_json
 
-    def telling(held, lease_seconds):
-        made = honest(held, lease_seconds)
+    def telling(held, claimed):
+        made = honest(held, claimed)
         if telling_purpose(held.token) == "check":
             return {
                 "order of keys": dict(reversed(made.items())),
                 "one key more": {**made, "kind": ""},
                 "a number": {**made, "topic": {**made["topic"], "narrative": str(held.slot_id)}},
-                "other lease time": {**made, "lease_seconds": lease_seconds - 1},
+                "other lease time": {**made, "lease_seconds": claimed.lease_seconds - 1},
             }[leak]
         return made
 
