@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from judging.kinds import ITEM_COLUMNS
 from judging.runs import (
     RUN_LIMITS,
     Hashes,
@@ -219,7 +220,7 @@ def top(rankings: Rankings, depth: int) -> pl.DataFrame:
     sizes = np.minimum(np.diff(rankings.topic_offsets), depth)
     rank = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = np.repeat(rankings.topic_offsets[:-1], sizes) + rank
-    columns: pl.DataFrame = rankings.columns("topic_id", "doc_id", "score")[rows]
+    columns: pl.DataFrame = rankings.columns(*ITEM_COLUMNS, "score")[rows]
     return columns.insert_column(2, pl.Series("rank", rank + 1, dtype=pl.UInt32))
 
 

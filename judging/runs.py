@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from judging.kinds import ItemKey
 from judging.textfiles import (
     BLOCK_SIZE,
     CONTROL,
@@ -314,17 +315,19 @@ def _fast(source: Source, limits: Limits) -> RunColumns:
 
 def _find_error(source: Source, name: str, limits: Limits) -> NoReturn:
     """Raise the first error of the file, in reading order, with its place."""
-    first: dict[tuple[str, str], int] = {}
+    first: dict[ItemKey, int] = {}
     tag: str | None = None
     for fields in read_fields(source, name, WIDTH, LAYOUT, limits):
-        pair = fields.id(0, "topic id"), fields.id(2, "document id")
+        key = ItemKey(fields.id(0, "topic id"), fields.id(2, "document id"))
         fields.number_at(4, "score")
         tag = tag or fields.id(5, "run tag")
         if fields.values[5] != tag:
             fields.fail(5, f"one run tag a file: {fields.values[5][:80]!r} after {tag[:80]!r}")
-        before = first.setdefault(pair, fields.number)
+        before = first.setdefault(key, fields.number)
         if before != fields.number:
-            fields.fail(2, f"document {pair[1]} of topic {pair[0]} is there twice (first on line {before})")
+            fields.fail(
+                2, f"document {key.document} of topic {key.topic} is there twice (first on line {before})"
+            )
     if tag is None:
         raise TrecFormatError(name, 1, 1, "no lines in the run")
     raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import polars as pl
 
+from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.runs import LAYOUT, RUN_LIMITS, hash_pairs, read_run
 from judging.runs import WIDTH as RUN_WIDTH
 from judging.textfiles import Limits, Source, TrecFormatError, open_text
@@ -35,7 +36,7 @@ def read_scores(source: Source, name: str, limits: Limits = RUN_LIMITS) -> pl.Da
     width = _width(source, name, limits)
     rewind(source, start)
     if width == RUN_WIDTH:
-        frame = read_run(source, name, limits).select("topic_id", "doc_id", "score")
+        frame = read_run(source, name, limits).select(*ITEM_COLUMNS, "score")
         if not frame["score"].is_between(0.0, 1.0).all():
             rewind(source, start)
             _find_error(source, name, width, limits)
@@ -85,13 +86,14 @@ def _score(fields: Fields, index: int) -> float:
 def _find_error(source: Source, name: str, width: int, limits: Limits) -> NoReturn:
     """Raise the first error of the file, in reading order, with its place."""
     topic, document, score = COLUMNS[width]
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[ItemKey, int] = {}
     for fields in read_fields(source, name, width, LAYOUTS[width], limits):
-        pair = fields.id(topic, "topic id"), fields.id(document, "document id")
+        key = ItemKey(fields.id(topic, "topic id"), fields.id(document, "document id"))
         _score(fields, score)
-        before = seen.setdefault(pair, fields.number)
+        before = seen.setdefault(key, fields.number)
         if before != fields.number:
             fields.fail(
-                document, f"document {pair[1]} of topic {pair[0]} is there twice (first on line {before})"
+                document,
+                f"document {key.document} of topic {key.topic} is there twice (first on line {before})",
             )
     raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")

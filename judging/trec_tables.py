@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import polars as pl
 
+from judging.kinds import ITEM_COLUMNS
 from judging.textfiles import CONTROL
 from judging.trec import MAX_GRADE, MIN_GRADE
 
@@ -38,7 +39,7 @@ def write_qrels_jg(judgments: pl.DataFrame, stream: BinaryIO) -> None:
 def write_prels(items: pl.DataFrame, stream: BinaryIO) -> None:
     """Write ``topic document grade method probability`` of the items that have a grade: all of them were drawn."""
     graded = items.filter(pl.col("grade").is_not_null())
-    columns = ("topic_id", "doc_id", "grade", pl.lit(DRAWN_METHOD), "inclusion_probability")
+    columns = (*ITEM_COLUMNS, "grade", pl.lit(DRAWN_METHOD), "inclusion_probability")
     _write(graded.select(*columns), stream)
 
 
@@ -60,7 +61,7 @@ def write_crowd_labels(judgments: pl.DataFrame, stream: BinaryIO) -> None:
     >>> stream.getvalue()
     b'"301 =1,2",ann,1\\n'
     """
-    check_columns(judgments.select("topic_id", "doc_id", "assessor", "grade"))
+    check_columns(judgments.select(*ITEM_COLUMNS, "assessor", "grade"))
     task = pl.concat_str("topic_id", pl.lit(" "), "doc_id")
     rows = judgments.select(task, "assessor", "grade")
     rows.write_csv(stream, include_header=False, quote_style="necessary")

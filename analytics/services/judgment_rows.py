@@ -89,7 +89,7 @@ def is_last_of_assessor(rows: pl.DataFrame, among: pl.Series) -> NDArray[np.bool
     [False, True, False]
     """
     chosen = np.flatnonzero(among.to_numpy())
-    own = rows.select("topic_id", "doc_id", "assessor")[chosen]
+    own = rows.select(*ITEM_COLUMNS, "assessor")[chosen]
     changes = own.select(pl.all().ne_missing(pl.all().shift(-1))).select(pl.any_horizontal(pl.all()))
     last = np.zeros(rows.height, dtype=bool)
     last[chosen[changes.to_series().to_numpy()]] = True

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext_noop
 
 from analytics.services.recomputation import recompute
+from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
 from judging.rankings import read_rankings, top
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
@@ -149,7 +150,7 @@ class Command(BaseCommand):
             self._compute_runs(made, Path(folder))
             known = self._known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
             # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
-            known |= {pair: 0 for pair in self._pooled_pairs(made) if pair not in known}
+            known |= {key: 0 for key in self._pooled_pairs(made) if key not in known}
             self._import_gold(made, known, Path(folder), "the topics' author")
         return made
 
@@ -183,30 +184,30 @@ class Command(BaseCommand):
         made.runs.update(may_publish=True)  # the demo's own systems made them
         self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
 
-    def _known_grades(self, records: Iterable[QrelRecord], made: Collection) -> dict[tuple[str, str], int]:
+    def _known_grades(self, records: Iterable[QrelRecord], made: Collection) -> dict[ItemKey, int]:
         """Return the grades of the topics and documents that the collection has."""
         topics = set(made.topics.values_list("topic_id", flat=True))
         documents = set(made.documents.values_list("doc_id", flat=True))
         return {
-            (record.topic_id, record.doc_id): record.grade
+            ItemKey(record.topic_id, record.doc_id): record.grade
             for record in records
             if record.topic_id in topics and record.doc_id in documents
         }
 
-    def _pooled_pairs(self, made: Collection) -> set[tuple[str, str]]:
-        pairs: set[tuple[str, str]] = set()
+    def _pooled_pairs(self, made: Collection) -> set[ItemKey]:
+        pairs: set[ItemKey] = set()
         for run in made.runs.all():
             rows = top(read_rankings(run.rankings.path), DEPTH)
-            pairs.update(rows.select("topic_id", "doc_id").iter_rows())
+            pairs.update(ItemKey(*names) for names in rows.select(ITEM_COLUMNS).iter_rows())
         return pairs
 
     def _import_gold(
-        self, made: Collection, grades: dict[tuple[str, str], int], folder: Path, source_name: str
+        self, made: Collection, grades: dict[ItemKey, int], folder: Path, source_name: str
     ) -> None:
         path = folder / "gold.qrels"
-        rows = [(*pair, grade) for pair, grade in sorted(grades.items())]
+        rows = [(key.topic, key.document, grade) for key, grade in sorted(grades.items())]
         with path.open("wb") as stream:
-            write_qrels(pl.DataFrame(rows, schema=["topic_id", "doc_id", "grade"], orient="row"), stream)
+            write_qrels(pl.DataFrame(rows, schema=[*ITEM_COLUMNS, "grade"], orient="row"), stream)
         n = import_judgments(
             collection=made, source=path, name=path.name, as_gold=True, source_name=source_name
         )
@@ -223,7 +224,7 @@ class Command(BaseCommand):
         )
         topics = list(made.topics.order_by("topic_id")[:OWN_TOPICS])
         wanted = {topic.topic_id for topic in topics}
-        pooled = {doc_id for topic_id, doc_id in self._pooled_pairs(made) if topic_id in wanted}
+        pooled = {key.document for key in self._pooled_pairs(made) if key.topic in wanted}
         Topic.objects.bulk_create(
             Topic(
                 collection=small,
@@ -252,7 +253,7 @@ class Command(BaseCommand):
             small.runs.filter(run_id__in=list(allowed)).update(may_publish=True)
             answers = GoldAnswer.objects.filter(topic__in=topics, document__doc_id__in=pooled)
             known = {
-                (topic_id, doc_id): grade
+                ItemKey(topic_id, doc_id): grade
                 for topic_id, doc_id, grade in answers.values_list(
                     "topic__topic_id", "document__doc_id", "grade"
                 )
