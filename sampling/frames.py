@@ -13,6 +13,7 @@ from django.db import connection
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Collection, Run
 from judging.rankings import Rankings, read_rankings
+from judging.refusal import Refused
 from sampling.measures.families import FloatArray
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw, DrawEntry
@@ -22,8 +23,10 @@ from sampling.selections import SELECTIONS
 ASKED_AT_ONCE = 20_000  # documents in one query
 
 
-class FrameRefused(ValueError):
+class FrameRefused(Refused):
     """The pool cannot be judged, for a reason the user can act on."""
+
+    title = "The pool cannot be judged"
 
 
 def collection_pool(collection: Collection, runs: Sequence[Run], depth: int) -> Pool:

@@ -19,7 +19,7 @@ from analytics.frames.rows import fetch_row, fetch_rows, lines, seconds, text_ta
 from judging.kinds import ITEM_COLUMNS
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings
-from sampling.frames import load_frame, newest_draw
+from sampling.frames import FrameRefused, load_frame, newest_draw
 from sampling.measures.sparse import SparseRuns
 from sampling.models import AuditTier, Draw
 from sampling.pooling import ranks_in_pairs
@@ -175,7 +175,7 @@ def read_facts(campaign: Campaign) -> Facts:
     entries = _entries(keys)
     draw = newest_draw(campaign)
     if draw is None:
-        raise ValueError(f"campaign {campaign} has no draw: there is nothing to estimate from")
+        raise FrameRefused(f"campaign {campaign} has no draw: there is nothing to estimate from")
     frame = load_frame(draw)
     topic_ids = draw.parameters["topics"]  # topics that came later are another question
     topic_index = frame["topic_id"].cast(pl.Enum(topic_ids)).to_physical().to_numpy().astype(np.int64)

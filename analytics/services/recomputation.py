@@ -23,7 +23,7 @@ from analytics.services.label_classes import used_score
 from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions
 from judging.models import Assessor, Campaign, Judgment
-from sampling.frames import newest_draw
+from sampling.frames import FrameRefused, newest_draw
 from sampling.measures.registry import reported_measures
 from sampling.models import Draw
 from touchstone import jobs
@@ -38,7 +38,7 @@ def measures_of(campaign: Campaign) -> list[str]:
     """Return the measures that fit the campaign's pool: none may look deeper than was pooled."""
     draw = newest_draw(campaign)
     if draw is None:
-        raise ValueError(f"campaign {campaign.pk} was never drawn")
+        raise FrameRefused(f"campaign {campaign.pk} was never drawn")
     parameters = draw.parameters
     return reported_measures(parameters["measure"], parameters["depth"])
 

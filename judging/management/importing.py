@@ -48,8 +48,6 @@ def one_line() -> Iterator[None]:
         raise CommandError(str(refusal) or refusal.title) from refusal
     except OSError as error:
         raise CommandError(f"{error.filename or 'file'}: {error.strerror or error}") from error
-    except ValueError as error:  # a grade map or a format that is none
-        raise CommandError(str(error)) from error
 
 
 def source_of(path: str, stack: ExitStack) -> tuple[Source, str]:

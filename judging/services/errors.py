@@ -1,11 +1,6 @@
 """Why a request is refused. One handler (touchstone/views.py) turns these into HTTP."""
 
-
-class Refused(Exception):
-    """Base of all refusals; `status` is the HTTP status, the class name the machine-readable type."""
-
-    status = 400
-    title = "The request cannot be carried out"
+from judging.refusal import Refused as Refused
 
 
 class GradeOffScale(Refused):

@@ -356,10 +356,10 @@ def queue_import(
     """Keep uploaded files and queue their import; `options` go to the service of that kind."""
     options = options or {}
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+        raise ImportRefused(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
     unknown = set(options) - KINDS[kind]
     if unknown:
-        raise ValueError(f"options of {kind} are {sorted(KINDS[kind])}, not {sorted(unknown)}")
+        raise ImportRefused(f"options of {kind} are {sorted(KINDS[kind])}, not {sorted(unknown)}")
     if not files:
         raise ImportRefused("no file was sent")
     with transaction.atomic():

@@ -16,6 +16,7 @@ from judging.models import (
     Lease,
     Slot,
 )
+from judging.services.errors import ImportRefused
 from judging.services.judgment_formats import (
     DEFAULT_FORMAT,
     DIGITS,
@@ -64,13 +65,13 @@ def import_judgments(
     "last" keep that one.
     """
     if repeats not in REPEATS:
-        raise ValueError(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
+        raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
     if as_gold and kind == Assessor.Kind.MACHINE:
-        raise ValueError("what a machine judged is never a gold answer")
+        raise ImportRefused("what a machine judged is never a gold answer")
     form = _checked_format(file_format, as_gold, campaign, name)
     if collection is None:
         if campaign is None:
-            raise ValueError("name a collection or a campaign to import judgments into")
+            raise ImportRefused("name a collection or a campaign to import judgments into")
         collection = campaign.collection
     mapping = parse_grade_map(grade_map) if isinstance(grade_map, str) else grade_map
     source_name = (source_name or name)[: longest(GoldAnswer, "source")]
@@ -104,7 +105,7 @@ def import_judgments(
 def _checked_format(file_format: str, as_gold: bool, campaign: Campaign | None, name: str) -> JudgmentFormat:
     form = judgment_format(file_format)
     if not as_gold and campaign is None:
-        raise ValueError("judgments that are not gold answers belong to a campaign: name it")
+        raise ImportRefused("judgments that are not gold answers belong to a campaign: name it")
     if not as_gold and not form.names_assessors:
         refuse(name, (1, 1), f"{file_format} names no assessors: import it as gold answers")
     return form

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from judging.services.errors import ImportRefused
 from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
 from judging.textfiles import Source
 from judging.trec import (
@@ -99,11 +100,11 @@ DEFAULT_FORMAT = FORMATS[0].key
 
 
 def judgment_format(key: str) -> JudgmentFormat:
-    """Return the format of that key; ValueError for any other."""
+    """Return the format of that key; ImportRefused for any other."""
     for one in FORMATS:
         if one.key == key:
             return one
-    raise ValueError(f"file_format must be one of {', '.join(judgment_format_keys())}, not {key!r}")
+    raise ImportRefused(f"file_format must be one of {', '.join(judgment_format_keys())}, not {key!r}")
 
 
 def judgment_format_keys() -> list[str]:
@@ -132,7 +133,7 @@ class JudgmentFile:
 def parse_grade_map(text: str) -> dict[int, int]:
     """Return what grades of a file become: "1=3,2=3,3=2,4=1,5=0,-1=0" for Cranfield, whose best code is 1.
 
-    Raises ValueError.
+    Raises ImportRefused.
     """
     grades: dict[int, int] = {}
     for part in text.split(","):
@@ -140,8 +141,8 @@ def parse_grade_map(text: str) -> dict[int, int]:
         try:
             pair = int(given), int(wanted)
         except ValueError:
-            raise ValueError(f"a grade map is like '1=3,2=0', not {text[:100]!r}") from None
+            raise ImportRefused(f"a grade map is like '1=3,2=0', not {text[:100]!r}") from None
         if pair[0] in grades:
-            raise ValueError(f"grade {pair[0]} is there twice in the grade map")
+            raise ImportRefused(f"grade {pair[0]} is there twice in the grade map")
         grades[pair[0]] = pair[1]
     return grades

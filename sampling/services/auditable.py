@@ -8,6 +8,7 @@ from django.db import connection
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
+from judging.services.errors import Refused
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.frames import item_probabilities, returned_in_frame
 from sampling.judged import judged_items
@@ -18,8 +19,10 @@ from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, Draw
 
 
-class AuditRefused(ValueError):
+class AuditRefused(Refused):
     """The audit cannot be made, for a reason the user can act on."""
+
+    title = "The audit cannot be made"
 
 
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"

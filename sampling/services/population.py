@@ -31,6 +31,8 @@ from sampling.sizes import IdenticalSystemsError
 class DrawRefused(FrameRefused):
     """The design cannot be carried out."""
 
+    title = "The design cannot be carried out"
+
 
 @dataclass(frozen=True)
 class Population:
@@ -87,8 +89,6 @@ def population_of(campaign: Campaign, design: Design) -> Population:
         says = importance(design.question, measure, pooled.returned, rows, len(topics))
     except IdenticalSystemsError as error:
         raise DrawRefused(str(error)) from error
-    except FrameRefused:
-        raise
     except ValueError as error:
         raise DrawRefused(str(error)) from error
     prior = prior_of_runs(pooled.returned, design.depth)

@@ -108,9 +108,9 @@ def test_a_job_whose_upload_is_gone_says_so():
 @pytest.mark.django_db
 def test_only_known_kinds_and_options_are_queued():
     collection = make_collection()
-    with pytest.raises(ValueError, match="kind must be one of"):
+    with pytest.raises(ImportRefused, match="kind must be one of"):
         queue_import(kind="users", files=[], collection=collection)
-    with pytest.raises(ValueError, match="options of runs"):
+    with pytest.raises(ImportRefused, match="options of runs"):
         queue_import(kind="runs", files=[], collection=collection, options={"actor": 1})
     with pytest.raises(ImportRefused, match="no file was sent"):
         queue_import(kind="runs", files=[], collection=collection)

@@ -17,6 +17,7 @@ from judging.models import (
     Run,
 )
 from judging.rankings import read_rankings
+from judging.services.errors import ImportRefused
 from judging.services.files import (
     import_documents,
     import_judgments,
@@ -303,5 +304,5 @@ def test_a_file_with_one_bad_gold_answer_changes_nothing(data, options, message)
 
 @pytest.mark.parametrize("text", ["", "1", "1=", "a=1", "1=2,1=3", "1=2,"])
 def test_a_grade_map_is_pairs_each_grade_once(text):
-    with pytest.raises(ValueError, match="grade"):
+    with pytest.raises(ImportRefused, match="grade"):
         parse_grade_map(text)

@@ -70,7 +70,7 @@ def test_a_fault_after_a_repeat_is_still_found_at_its_own_line():
 
 
 def test_an_unknown_wish_is_refused_by_name():
-    with pytest.raises(ValueError, match="repeats must be one of reject, first, last, not 'both'"):
+    with pytest.raises(ImportRefused, match="repeats must be one of reject, first, last, not 'both'"):
         add(make_campaign(), repeats="both")
 
 

@@ -69,7 +69,7 @@ def test_while_no_judged_item_tells_the_runs_apart_the_audit_is_even(tmp_path):
 
 def test_a_seed_that_is_the_draws_is_refused(campaign, people):
     judge_all(campaign, people)
-    with pytest.raises(ValueError, match="must differ from the draw's"):
+    with pytest.raises(AuditRefused, match="must differ from the draw's"):
         audit(campaign=campaign, items_each_time=5, items_in_total=5, seed=campaign.draws.get().seed)
 
 

@@ -16,7 +16,7 @@ import sampling.tasks  # noqa: F401 (registers the jobs)
 from judging.models import Item, Slot
 from judging.services.assign import claim, submit
 from judging.services.campaigns import open_campaign
-from sampling.frames import load_frame
+from sampling.frames import FrameRefused, load_frame
 from sampling.models import DrawEntry
 from sampling.questions import Design
 from sampling.services import layout
@@ -377,6 +377,6 @@ def test_a_frame_that_was_changed_is_not_laid_out(campaign):
     with open(made.frame.path, "r+b") as file:
         file.seek(os.path.getsize(made.frame.path) // 2)
         file.write(b"x")
-    with pytest.raises(ValueError, match="is not the one that was drawn from"):
+    with pytest.raises(FrameRefused, match="is not the one that was drawn from"):
         lay_out(draw=made, topic_ids=TOPICS)
     assert not Item.objects.filter(campaign=campaign).exists()

@@ -19,6 +19,7 @@ from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer,
 from judging.serializers.strict import Choice, Flag, LongWord, Strict, StrictModel, Word
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.collections import change_run
+from judging.services.errors import ImportRefused
 from judging.services.files import KINDS, parse_grade_map, queue_import
 from judging.services.judgment_formats import judgment_format_keys
 from touchstone.models import Job, user_of
@@ -263,7 +264,7 @@ class ImportRequest(Strict):
     def validate_grade_map(self, text: str) -> str:
         try:
             parse_grade_map(text)
-        except ValueError as error:
+        except ImportRefused as error:
             raise serializers.ValidationError(str(error)) from error
         return text
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.models import Campaign
+from judging.services.errors import Refused
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear, suggested_measures
@@ -63,7 +64,7 @@ class Command(BaseCommand):
 def one_error() -> Iterator[None]:
     try:
         yield
-    except ValueError as refusal:  # also FrameRefused and QuestionRefused
+    except (Refused, ValueError) as refusal:  # also QuestionRefused
         raise CommandError(" ".join(str(refusal).split())) from refusal
 
 
