@@ -24,7 +24,7 @@ class LeasedItem(NamedTuple):
     is_new: bool  # leased by this claim
 
     @property
-    def shown(self) -> ShownItem:
+    def shown_item(self) -> ShownItem:
         """Return what the campaign's kind gives titles from: all but the document's text."""
         need = Need(self.topic_title, self.topic_description, self.topic_narrative)
         return ShownItem(ItemKey(self.topic_id, self.doc_id), need, Passage(self.document_title, ""))
@@ -43,7 +43,7 @@ class Claim:
 
     def title_of(self, held: LeasedItem) -> str:
         """Return what stands above the item's texts."""
-        return kind_of(self.kind).title(held.shown)
+        return kind_of(self.kind).title(held.shown_item)
 
     @property
     def item(self) -> LeasedItem | None:
