@@ -97,7 +97,7 @@ EXTENSIONS = (
         files=(
             "analytics/estimation/replacement.py",
             "analytics/methods.py",
-            "analytics/releases/verify_estimates.py",
+            "analytics/releases/verify_methods.py",
         ),
     ),
     Extension("export format", "7 files", 2, subject="Export judgments as crowd labels"),

@@ -1,7 +1,9 @@
 """Formats of files are tables too: a planted one is met on the page, in the API, the command and the manual."""
 
 import json
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -155,6 +157,18 @@ def test_every_file_that_is_written_has_an_entry() -> None:
     for one in writing.WRITERS:
         assert all(formats.file_of(name.replace("*", "x.jsonl")) for name in one.names if "." not in name)
         assert all(formats.file_of(name.replace("*", "jsonl")) for name in one.names if "." in name)
+
+
+@pytest.mark.django_db
+def test_every_file_of_a_release_is_written_by_one_entry(tmp_path) -> None:
+    with zipfile.ZipFile(released(audited(tmp_path)).file.path) as archive:
+        names = [name.partition("/")[2] for name in archive.namelist()]
+    for name in names:
+        writers = [one for one in writing.WRITERS if any(fnmatchcase(name, pattern) for pattern in one.names)]
+        assert len(writers) == 1, name
+    written = [name for one in writing.WRITERS for name in one.names]
+    for pattern in (pattern for one in formats.RELEASE_FILES for pattern in one.names):
+        assert any(fnmatchcase(pattern, name) or fnmatchcase(name, pattern) for name in written), pattern
 
 
 @pytest.mark.django_db

@@ -41,6 +41,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._entries: dict[str, Entry] = {}
 
     def path(self, name: str) -> Path:
         """Return where the file of that name belongs; its folder is made."""
@@ -80,7 +81,11 @@ class Folder:
         return sorted((path.relative_to(self.root).as_posix() for path in found), key=os.fsencode)
 
     def entries(self) -> list[Entry]:
-        return [self.entry(name) for name in self.names()]
+        """Return all files, which are whole, in the order of their names; a later call hashes only newer ones."""
+        for name in self.names():
+            if name not in self._entries:
+                self._entries[name] = self.entry(name)
+        return [self._entries[name] for name in self.names()]
 
     def entry(self, name: str) -> Entry:
         with self.path(name).open("rb") as stream:

@@ -1,9 +1,9 @@
 """Is this release what it says? ``python verify.py`` checks every file, and computes the numbers again from the facts.
 
 It needs Python 3.11 and NumPy, and lies in every release beside the modules that it uses: verify_facts.py reads;
-verify_estimates.py, verify_confusions.py and verify_quantiles.py compute, and say by which formulas. It tells what
-agrees, what differs, and what could not be computed again; its exit code is 0 only if nothing differs. Numbers agree
-within one part in a thousand million.
+verify_methods.py lists the methods, the others compute and say by which formulas. It tells what agrees, what differs,
+and what could not be computed again; its exit code is 0 only if nothing differs. Numbers agree within one part in a
+thousand million.
 """
 
 import argparse
@@ -23,22 +23,22 @@ import numpy as np
 if __package__:
     from analytics.releases.verify_complete import CompleteMethod
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
-    from analytics.releases.verify_estimates import METHODS, WeightTable, p_value
+    from analytics.releases.verify_estimates import REFUSED, WeightTable, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
     from analytics.releases.verify_measures import MEASURES, parts_of
+    from analytics.releases.verify_methods import METHODS
     from analytics.releases.verify_ratios import RatioMethod
-    from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
     from verify_complete import CompleteMethod  # type: ignore
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
-    from verify_estimates import METHODS, WeightTable, p_value  # type: ignore
+    from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_measures import MEASURES, parts_of  # type: ignore
+    from verify_methods import METHODS  # type: ignore
     from verify_ratios import RatioMethod  # type: ignore
-    from verify_replacement import distinct, importance  # type: ignore
 
 CLOSE = 1e-9  # relative
 NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
@@ -252,27 +252,33 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
         one["prediction"] for one in known if one["gains"] == about["gains"] and one.get("prediction")
     )
     prediction = about.get("prediction") or next(same_gains, None)
-    linear, complete = (about["kind"] == kind for kind in ("linear", "complete"))
-    by_name = METHODS
-    if linear and estimates["draw"]["selection"] == "replacement":
-        by_name = METHODS | {"importance": importance}
-        by_name |= {"naive": distinct} if estimates["draw"]["complete"] else {}
-    if method not in by_name:
+    if method not in METHODS:
         return f"estimates by {method}"
-    if method == "true" and (facts.gold_answer < 0).any():
+    forms = METHODS[method]
+    if forms.needs_gold and (facts.gold_answer < 0).any():
         return "true values: gold answers are not in the release"
-    if complete:
-        return CompleteMethod(facts, method, measure)
-    if linear:
+    if about["kind"] == "complete":
+        if forms.gains is None:
+            return not_served
+        return CompleteMethod(facts, forms.gains, measure, over_topics=forms.over_topics)
+    if about["kind"] == "linear":
         weighed = WeightTable.of(facts, measure, about["prediction"])
-        of_targets = by_name[method](weighed)
-        return lambda run, run_b: of_targets(weighed.target(run, run_b))
-    if method != "true" and (
+        linear = forms.linear_of(estimates["draw"])
+        of_targets = linear and linear(weighed)
+        return (lambda run, run_b: of_targets(weighed.target(run, run_b))) if of_targets else not_served
+    if forms.labels is None:
+        return not_served
+    if not forms.needs_gold and (
         prediction is None or estimates.get("seed") is None or measure.startswith("micro")
     ):
         return f"estimates of {measure}, a bootstrap that needs its seed and predictions"
     f = facts.predictions[prediction] if prediction else np.zeros(facts.topic.size)
-    return RatioMethod(facts, method, about, f, estimates.get("seed") or 0)
+    return RatioMethod(facts, forms.labels, about, f, estimates.get("seed") or 0)
+
+
+def not_served(run: int, run_b: int | None) -> Row:
+    """Return the answer of a method that does not serve the measure."""
+    return REFUSED
 
 
 def compare_estimate(row: Row, again: Row, report: Report) -> None:

@@ -4,6 +4,7 @@ Part of every release, beside verify.py, which calls it; NumPy is all it needs.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,37 +18,38 @@ else:  # in a release, the files lie beside each other
     from verify_measures import COMPLETE, parts_of  # type: ignore
 
 
+def judged_gains(facts: Facts, of_grade: Floats) -> Floats:
+    """Return the gain of every pair of the frame by its grades as given; NaN where it is not judged."""
+    gain = np.full(facts.topic.size, np.nan)
+    number = np.bincount(facts.label_item, minlength=facts.item.size)
+    gain[facts.item] = np.bincount(facts.label_item, of_grade[facts.label_grade], facts.item.size) / number
+    return gain
+
+
+def gold_gains(facts: Facts, of_grade: Floats) -> Floats:
+    """Return the gain of every pair of the frame by its right grade."""
+    return np.asarray(of_grade[facts.gold_answer])
+
+
 class CompleteMethod:
     """One such measure by one method: the numbers of any run or pair of runs."""
 
-    def __init__(self, facts: Facts, method: str, measure: str) -> None:
+    def __init__(
+        self, facts: Facts, gains: Callable[[Facts, Floats], Floats], measure: str, *, over_topics: bool
+    ) -> None:
         name = parts_of(measure)
         self.facts, self.cutoff, self.form = facts, name.cutoff, COMPLETE[name.family]
-        self.gain, self.is_true = self._gains(method), method == "true"
+        self.gain = gains(facts, self.form.gains(facts.gains.size - 1))
+        self.over_topics = over_topics
         self.first = [
             (place[rank <= name.cutoff], rank[rank <= name.cutoff]) for place, rank in facts.returned
         ]
-
-    def _gains(self, method: str) -> Floats | None:
-        """Return the gain of every pair of the frame, NaN where nobody knows it: grades as given, or right ones."""
-        facts = self.facts
-        of_grade = self.form.gains(facts.gains.size - 1)
-        if method == "true":
-            return np.asarray(of_grade[facts.gold_answer])
-        if method != "naive":
-            return None  # no other method serves these measures
-        gain = np.full(facts.topic.size, np.nan)
-        number = np.bincount(facts.label_item, minlength=facts.item.size)
-        gain[facts.item] = (
-            np.bincount(facts.label_item, of_grade[facts.label_grade], facts.item.size) / number
-        )
-        return gain
 
     def __call__(self, run: int, run_b: int | None) -> Row:
         """Return the mean over topics, or a difference of two: exact for these topics, with an interval over them."""
         runs = [run] if run_b is None else [run, run_b]
         gain = self.gain
-        if gain is None or any((self.facts.outside[one] <= self.cutoff).any() for one in runs):
+        if any((self.facts.outside[one] <= self.cutoff).any() for one in runs):
             return REFUSED
         ranks = np.zeros((2, self.facts.topic.size), dtype=np.int64)
         for of_run, one in zip(ranks, runs, strict=False):
@@ -60,7 +62,7 @@ class CompleteMethod:
         values = [self._of_topics(gain, of_run) for of_run in ranks[: len(runs)]]
         parts = (values[0] - values[-1] if run_b is not None else values[0]) / len(self.facts.topics)
         row = interval(float(parts.sum()), {}, math.inf, n)
-        return row if self.is_true else with_topics(row, parts)
+        return with_topics(row, parts) if self.over_topics else row
 
     def _of_topics(self, gain: Floats, ranks: Ints) -> Floats:
         values = np.zeros(len(self.facts.topics))

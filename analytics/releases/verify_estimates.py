@@ -363,10 +363,3 @@ def true(w: WeightTable) -> Method:
         target.settled
         or interval(float(target.weights @ gain), {}, math.inf, int(np.count_nonzero(target.weights)))
     )
-
-
-METHODS: dict[str, Callable[[WeightTable], Method]] = {
-    "naive": naive,
-    "corrected": corrected_estimates,
-    "true": true,
-}

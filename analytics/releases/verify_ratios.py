@@ -9,6 +9,7 @@ and variance 1, from the seed in estimates.json. NumPy promises the same random 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -180,9 +181,6 @@ def true_labels(facts: Facts, gains: Floats, _: Floats) -> Labels:
     )  # fmt: skip
 
 
-LABELS = {"naive": naive_labels, "corrected": corrected_labels, "true": true_labels}
-
-
 # -- ratios ------------------------------------------------------------------------------------------------------
 
 
@@ -273,10 +271,17 @@ def few_known(labels: Labels) -> bool:
 class RatioMethod:
     """One ratio measure by one method: the numbers of any run or pair of runs."""
 
-    def __init__(self, facts: Facts, method: str, measure: Row, f: Floats, seed: int) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        labels: Callable[[Facts, Floats, Floats], Labels | None],
+        measure: Row,
+        f: Floats,
+        seed: int,
+    ) -> None:
         gains = np.array(measure["gains"])
         self.facts, self.cutoff = facts, measure["cutoff"] or np.iinfo(np.int64).max
-        self.labels = LABELS[method](facts, gains, f) if gains.any() else None
+        self.labels = labels(facts, gains, f) if gains.any() else None
         self.never = bool((facts.first_probability == 0).all(axis=0).any())
         self.listed = []
         for place, rank in facts.returned:

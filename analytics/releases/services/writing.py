@@ -6,6 +6,8 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import IntEnum
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -74,35 +76,32 @@ class Writer:
         self.counts: dict[str, int] = {}
         self.draws: list[str] = []
         self.audits: list[str] = []
-        self.changes: dict[str, Any] = {}
         # what the writers below leave for those after them
         self.inputs: Inputs
         self.assessors: list[NamedAssessor]
         self.judged: JudgmentSummary
         self.items: pl.DataFrame
+        self.manifest: dict[str, Any]
 
     def say(self, step: int, note: str) -> None:
         self._progress(step, STEPS, note)
 
     def write(self, target: Path, as_of: datetime | None) -> BuiltRelease:
         """Write the file; the same facts make the same bytes."""
-        at = as_of or self.moment.time()
+        self.at = as_of or self.moment.time()
         self.say(0, "reading judgments")
         self.inputs = self._inputs()
         _give_memory_back()
         with self.moment.reading():
             rests_on = made_of(self.campaign)
             self.assessors = named_assessors(self.campaign, self.release.pseudonym_key)
-        for one in WRITERS:
+        for one in sorted(WRITERS, key=lambda one: one.stage):
             with self.moment.reading() if one.of_the_moment else contextlib.nullcontext():
                 one.write(self)
-        self.changes = changes_since(self.release.previous, self.folder.path("qrels.txt"))
-        told = self._describe(self._about(at))
-        about_folder = f"{told['slug']}-{told['version']}"
-        self.folder.pack(target, about_folder, self._packing)
+        self.folder.pack(target, self.about.folder, self._packing)
         digest, n_bytes = _hash(target)
         self.say(STEPS, "done")
-        kept = {**told, "made_of": rests_on}
+        kept = {**self.manifest, "made_of": rests_on}
         return BuiltRelease(
             n_bytes,
             digest,
@@ -237,7 +236,13 @@ class Writer:
 
     # -- words ------------------------------------------------------------------------------------------
 
-    def _about(self, at: datetime) -> About:
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        return changes_since(self.release.previous, self.folder.path("qrels.txt"))
+
+    @cached_property
+    def about(self) -> About:
+        """Return what the files for reading say; the tables are written."""
         release, campaign = self.release, self.campaign
         collection = campaign.collection
         allowed = "its collection does not allow it"
@@ -247,7 +252,7 @@ class Writer:
             collection=collection.name,
             version=release.version,
             title=release.title,
-            as_of=at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            as_of=self.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             published=published_on(release),
             slug=slug_of(campaign),
             authors=authors_of(release),
@@ -277,43 +282,62 @@ class Writer:
             merkle_root=self.judged.merkle_root,
         )
 
-    def _describe(self, about: About) -> dict[str, Any]:
-        """Write what is for reading, the scripts, the Croissant file and the manifest; return the manifest."""
+    def write_prose(self) -> None:
         self.say(78, "writing the data sheet")
-        folder = self.folder
-        folder.write("README.md", readme(about))
-        folder.write("CHANGES.md", changes_text(about))
-        folder.write("LICENSE.txt", licence_text(about))
-        folder.write("CITATION.txt", citation_text(about))
-        folder.write("CITATION.bib", bibtex(about))
+        files = {"README.md": readme, "CHANGES.md": changes_text, "LICENSE.txt": licence_text}
+        for name, text in files.items():
+            self.folder.write(name, text(self.about))
+
+    def write_citations(self) -> None:
+        self.folder.write("CITATION.txt", citation_text(self.about))
+        self.folder.write("CITATION.bib", bibtex(self.about))
+
+    def write_scripts(self) -> None:
         for script in scripts():
-            folder.write(script.name, script.read_bytes())
-        entries = folder.entries()
+            self.folder.write(script.name, script.read_bytes())
+
+    # -- what lists the other files ---------------------------------------------------------------------
+
+    def write_croissant(self) -> None:
+        entries = self.folder.entries()
         described = (formats.file_of(entry.path).croissant for entry in entries)
         tables = {
-            name: pl.read_parquet_schema(folder.path(name)) for name in dict.fromkeys(filter(None, described))
+            name: pl.read_parquet_schema(self.folder.path(name))
+            for name in dict.fromkeys(filter(None, described))
         }
-        folder.write_json("croissant.json", croissant(about, entries, tables, about.licence))
-        entries.append(folder.entry("croissant.json"))
-        entries.sort(key=lambda entry: entry.path.encode())
-        told = manifest(about.facts(), entries, about.merkle_root)
-        folder.write_json(MANIFEST, told)
-        return told
+        self.folder.write_json("croissant.json", croissant(self.about, entries, tables, self.about.licence))
+
+    def write_manifest(self) -> None:
+        self.manifest = manifest(self.about.facts(), self.folder.entries(), self.about.merkle_root)
+        self.folder.write_json(MANIFEST, self.manifest)
 
     def _packing(self, done: int, total: int) -> None:
         self.say(80 + 19 * done // max(total, 1), f"packing {total / 1e6:,.0f} MB")
 
 
+class Stage(IntEnum):
+    """When a file is written: after all those that it tells of."""
+
+    TABLES = 1
+    PROSE = 2
+    CROISSANT = 3
+    MANIFEST = 4
+
+
 @dataclass(frozen=True)
 class FileWriter:
-    """What writes some of RELEASE_FILES, in the order of the table; `of_the_moment`: it reads the database's moment."""
+    """What writes some of RELEASE_FILES, stage by stage in the order of the table.
+
+    `of_the_moment`: it reads the database's moment.
+    """
 
     names: tuple[str, ...]
     write: Callable[[Writer], None]
+    stage: Stage = Stage.TABLES
     of_the_moment: bool = True
 
 
-# The rest is written last, as it says what these hold: data sheet, licence, citation, scripts, Croissant, manifest.
+# Every file of a release is written by an entry.
 WRITERS = (
     FileWriter(("assessors.jsonl",), Writer.write_assessors),
     FileWriter(
@@ -324,6 +348,13 @@ WRITERS = (
     FileWriter(("items.*", "qrels.txt", "prels.txt", "beir/qrels/test.tsv"), Writer.write_items),
     # A computation may have been made by this job: the moment does not see it.
     FileWriter(("confusion.json", "estimates.json"), Writer.write_numbers, of_the_moment=False),
+    FileWriter(
+        ("README.md", "CHANGES.md", "LICENSE.txt"), Writer.write_prose, Stage.PROSE, of_the_moment=False
+    ),
+    FileWriter(("CITATION.txt", "CITATION.bib"), Writer.write_citations, Stage.PROSE, of_the_moment=False),
+    FileWriter(("verify.py", "verify_*.py"), Writer.write_scripts, Stage.PROSE, of_the_moment=False),
+    FileWriter(("croissant.json",), Writer.write_croissant, Stage.CROISSANT, of_the_moment=False),
+    FileWriter((MANIFEST,), Writer.write_manifest, Stage.MANIFEST, of_the_moment=False),
 )
 
 

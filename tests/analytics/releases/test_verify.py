@@ -87,14 +87,11 @@ def test_every_number_of_a_release_is_found_again(kind, tmp_path):
     assert report.same["chances"] >= 24
     assert report.same["lines of qrels.txt"] >= 24
     told = json.loads((folder / "estimates.json").read_text())
-    of_sums = {name for name, about in told["measures"].items() if about["kind"] == "linear"}
     left_out = {("matrix-inverse", name) for name in told["measures"]}
-    left_out |= {("importance", name) for name in told["measures"].keys() - of_sums}  # refused by its kind
     refused = [row for row in told["estimates"] if row["value"] is None]
     checked = [row for row in refused if (row["method"], row["measure"]) not in left_out]
     assert report.same["refusals"] == len(checked)
-    unchecked = {"estimates by matrix-inverse", "estimates by importance", "matrices by period"}
-    assert set(report.not_recomputed) <= unchecked
+    assert set(report.not_recomputed) <= {"estimates by matrix-inverse", "matrices by period"}
 
 
 @pytest.mark.django_db
@@ -180,7 +177,7 @@ def test_the_scripts_need_numpy_and_the_standard_library_alone(path):
         "analytics"
     }  # the package, when it is not run as a script
     assert names - beside - set(sys.stdlib_module_names) <= {"numpy"}
-    assert len(SCRIPTS) == 10
+    assert len(SCRIPTS) == 11
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------
