@@ -34,7 +34,7 @@ def client_of(role):
     return client
 
 
-def page_of(campaign, name="methods", role="researcher", status=200, **asked):
+def page_of(campaign, name="papers", role="researcher", status=200, **asked):
     query = asked or {"measure": "P@10", "run": "run0", "against": "run2"}
     answered = client_of(role).get(reverse(f"console:{name}", args=[campaign.pk]), query)
     assert answered.status_code == status, answered.content.decode()[:2000]

@@ -31,7 +31,7 @@ SHOTS = os.environ.get("LOOK_SHOTS")
 # What a page must be asked, to have something to show.
 QUERIES: dict[str, dict[str, str]] = {
     "console:pair": {"a": "run0", "b": "run2"},
-    "console:methods": {"measure": "DCG@10", "run": "run0", "against": "run2"},
+    "console:papers": {"measure": "DCG@10", "run": "run0", "against": "run2"},
     "console:reuse": {"run": "run0"},
     "console:planner": {"run": "run0", "against": "run2"},
 }

@@ -129,7 +129,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:ranking",
             "console:topics",
             "console:sensitivity",
-            "console:methods",
+            "console:papers",
             "console:agreement",
             "console:analyse",
             "console:planner",

@@ -24,6 +24,7 @@ from django.views.decorators.http import require_POST
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from analytics.services.analyses import job_title
 from judging.models import Assessor
 from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
@@ -86,7 +87,8 @@ def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Progress of a background job, its result or its reason; `?part=1` gives the part that changes."""
     job = get_object_or_404(_visible_jobs(request), pk=job_id)
     template = "job_part.html" if "part" in request.GET else "job.html"
-    return render(request, template, {"job": job, "back": _local_path(request.GET.get("back", ""))})
+    context = {"job": job, "analysis": job_title(job), "back": _local_path(request.GET.get("back", ""))}
+    return render(request, template, context)
 
 
 @require_POST

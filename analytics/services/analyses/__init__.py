@@ -29,6 +29,7 @@ __all__ = [
     "analysis_of",
     "ask",
     "find",
+    "job_title",
 ]
 
 KIND = "analysis"
@@ -36,29 +37,47 @@ KIND = "analysis"
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis: who makes it, and what it is asked about.
+    """An analysis: who makes it, and what it is asked about. Its page bears its key.
 
-    `no_runs` says why no runs are named; where it is empty, the analysis is of two runs. With `has_usual_measure` a
-    request that names no measure is about the one that was drawn for.
+    `title` names what a job computes; it takes the fields of the subject. `no_runs` says why no runs are named; where
+    it is empty, the analysis is of two runs. With `has_usual_measure` a request that names no measure is about the one
+    that was drawn for.
     """
 
     key: str
+    title: str
     analyst: Callable[[Campaign, CampaignArrays, AnalysisSubject, Progress], dict[str, Any]]
     no_runs: str = ""
     has_usual_measure: bool = False
 
 
 ANALYSES: tuple[Analysis, ...] = (
-    Analysis("papers", papers),
-    Analysis("agreement", agreement, "the tiers are compared over all runs, by scores of their own"),
-    Analysis("sensitivity", sensitivity, "all runs are looked at", has_usual_measure=True),
-    Analysis("topics", topics, has_usual_measure=True),
+    Analysis("papers", "What the papers' methods say of {run} and {against}, in {measure}", papers),
+    Analysis(
+        "agreement",
+        "How far the tiers agree",
+        agreement,
+        "the tiers are compared over all runs, by scores of their own",
+    ),
+    Analysis(
+        "sensitivity",
+        "Which verdicts other evidence would change, in {measure}",
+        sensitivity,
+        "all runs are looked at",
+        has_usual_measure=True,
+    ),
+    Analysis("topics", "{run} and {against} topic by topic, in {measure}", topics, has_usual_measure=True),
 )
 
 
 def analysis_of(key: str) -> Analysis:
     """Return the analysis of a key, or raise KeyError."""
     return {one.key: one for one in ANALYSES}[key]
+
+
+def job_title(job: Job) -> str:
+    """Return what an analysis job computes; nothing for jobs of other kinds."""
+    return analysis_of(job.payload["what"]).title.format(**job.payload["asked"]) if job.kind == KIND else ""
 
 
 @dataclass(frozen=True)

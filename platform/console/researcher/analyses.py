@@ -28,18 +28,12 @@ from judging.services.access import managers_only, researchers_only
 from sampling.measures.registry import sums_among
 from touchstone.models import user_of
 
-PAGES = {
-    "papers": "console:methods",
-    "agreement": "console:agreement",
-    "sensitivity": "console:sensitivity",
-    "topics": "console:topics",
-}
 FIELDS = ("measure", "run", "against")
 
 
 @require_GET
 @researchers_only
-def methods(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+def papers(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the papers' methods say of a pair of runs, and which of them may be believed."""
     row = drawn_campaign(campaign_id)
     measures = sums_among(measures_of(row))
@@ -174,6 +168,8 @@ def _kappa_plot(pair: dict[str, Any]) -> Chart | None:
 
 
 def _page_of(row: Campaign, wanted: AnalysisSubject) -> str:
+    """Return the page of an analysis: it bears the analysis's key."""
     given = {"measure": wanted.measure, "run": wanted.run, "against": wanted.against}
     query = urlencode({name: value for name, value in given.items() if value})
-    return f"{reverse(PAGES[wanted.what], args=[row.pk])}?{query}"
+    page = reverse(f"console:{wanted.what}", args=[row.pk])
+    return f"{page}?{query}"

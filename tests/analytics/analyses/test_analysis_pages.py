@@ -1,6 +1,7 @@
 """Analyses that are made when asked: every state of their pages, and the API."""
 
 import json
+import uuid
 
 import pytest
 from asked_analyses import PAIR, client_of, lines, made, page_of, run_job
@@ -17,7 +18,7 @@ from small_campaign import (
 )
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
-from analytics.services.analyses import AnalysisSubject, ask, find
+from analytics.services.analyses import ANALYSES, AnalysisSubject, ask, find, job_title
 from analytics.services.recomputation import recompute
 from sampling.services.auditing import audit
 from touchstone import jobs
@@ -56,6 +57,16 @@ def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and
     assert "However often" not in page_of(audited, "pair", measure="P@10", a="run0", b="run2")
 
 
+def test_every_analysis_has_a_page_of_its_key_and_a_title_for_its_jobs():
+    fields = {"what": "what", "measure": "P@10", "run": "run0", "against": "run2"}
+    for one in ANALYSES:
+        assert reverse(f"console:{one.key}", args=[uuid.uuid4()])
+        title = job_title(Job(kind="analysis", payload={"what": one.key, "asked": fields}))
+        assert title
+        assert "{" not in title
+    assert job_title(Job(kind="estimate", payload={})) == ""
+
+
 # -- pages and states ---------------------------------------------------------------------------------------
 
 
@@ -66,7 +77,8 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
     sent = client_of("researcher").post(url, asked)
     job = Job.objects.get(kind="analysis")
     assert str(job.pk) in sent["Location"]
-    assert client_of("researcher").get(sent["Location"]).status_code == 200
+    page = client_of("researcher").get(sent["Location"]).content.decode()
+    assert "What the papers&#x27; methods say of run0 and run2, in P@10." in page
     waiting = page_of(audited)
     assert "Being computed." in waiting
     assert 'http-equiv="refresh"' in waiting
@@ -138,7 +150,7 @@ def test_a_wrong_question_is_named(judged, asked, words):
     assert words in page_of(judged, status=400, **asked)
 
 
-@pytest.mark.parametrize("name", ["methods", "agreement", "planner", "api-analyses", "api-planner"])
+@pytest.mark.parametrize("name", ["papers", "agreement", "planner", "api-analyses", "api-planner"])
 def test_others_see_no_such_page(judged, name):
     assert client_of("assessor").get(reverse(f"console:{name}", args=[judged.pk])).status_code == 404
     assert Client().get(reverse(f"console:{name}", args=[judged.pk])).status_code in (302, 401, 403)
