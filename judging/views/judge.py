@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from judging.guidelines import guidelines_html
 from judging.models import Assessor, Campaign, Judgment
@@ -117,53 +117,65 @@ def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return response
 
 
-@extend_schema(operation_id="items_claim", request=ClaimRequest, responses=ClaimAnswer)
-@api_view(["POST"])
-def claim(request: Request, campaign_id: uuid.UUID) -> Response:
-    """Lease what to judge next: up to n items, the one to judge now first."""
-    wanted = _valid(ClaimRequest, request)
-    claimed = assign.claim_as(user_id=user_of(request).pk, campaign_id=campaign_id, n=wanted["n"])
-    answer = claim_json(claimed)
-    if wanted["with_text"]:
-        campaign = Campaign.objects.only("kind").get(pk=campaign_id)
-        texts = machines.texts_of(claim=claimed, campaign=campaign, longest=LONGEST_TEXT)
-        for item, held in zip(answer["items"], claimed.items, strict=True):
-            item["document"]["text"] = texts[held.item_id]
-    return Response(answer)
+class ItemClaim(APIView):
+    scope = "judge"
+
+    @extend_schema(operation_id="items_claim", request=ClaimRequest, responses=ClaimAnswer)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Lease what to judge next: up to n items, the one to judge now first."""
+        wanted = _valid(ClaimRequest, request)
+        claimed = assign.claim_as(user_id=user_of(request).pk, campaign_id=campaign_id, n=wanted["n"])
+        answer = claim_json(claimed)
+        if wanted["with_text"]:
+            campaign = Campaign.objects.only("kind").get(pk=campaign_id)
+            texts = machines.texts_of(claim=claimed, campaign=campaign, longest=LONGEST_TEXT)
+            for item, held in zip(answer["items"], claimed.items, strict=True):
+                item["document"]["text"] = texts[held.item_id]
+        return Response(answer)
 
 
-@extend_schema(operation_id="judgments_create", request=SubmissionAndClaim, responses=SubmitAnswer)
-@api_view(["POST"])
-def submit(request: Request, campaign_id: uuid.UUID) -> Response:
-    """Store a judgment and answer with what comes next: one request a judgment."""
-    sent = _valid(SubmissionAndClaim, request)
-    judgment, claimed = assign.submit_and_claim(user_id=user_of(request).pk, campaign_id=campaign_id, **sent)
-    return Response({"saved": saved_json(judgment), **claim_json(claimed)})
+class JudgmentSubmission(APIView):
+    scope = "judge"
+
+    @extend_schema(operation_id="judgments_create", request=SubmissionAndClaim, responses=SubmitAnswer)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Store a judgment and answer with what comes next: one request a judgment."""
+        sent = _valid(SubmissionAndClaim, request)
+        judgment, claimed = assign.submit_and_claim(
+            user_id=user_of(request).pk, campaign_id=campaign_id, **sent
+        )
+        return Response({"saved": saved_json(judgment), **claim_json(claimed)})
 
 
-@extend_schema(operation_id="revisions_create", request=Submission, responses=ReviseAnswer)
-@api_view(["POST"])
-def revise(request: Request, campaign_id: uuid.UUID) -> Response:
-    """Change a judgment of mine; the old one stays in the record."""
-    judgment = assign.revise(assessor=_assessor(request, campaign_id), **_valid(Submission, request))
-    return Response({"saved": saved_json(judgment)})
+class JudgmentRevision(APIView):
+    scope = "judge"
+
+    @extend_schema(operation_id="revisions_create", request=Submission, responses=ReviseAnswer)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Change a judgment of mine; the old one stays in the record."""
+        judgment = assign.revise(assessor=_assessor(request, campaign_id), **_valid(Submission, request))
+        return Response({"saved": saved_json(judgment)})
 
 
-@extend_schema(operation_id="leases_extend", request=Heartbeat, responses=HeartbeatAnswer)
-@api_view(["POST"])
-def heartbeat(request: Request, campaign_id: uuid.UUID) -> Response:
-    """Keep the leases of a screen at which somebody still sits."""
-    tokens = _valid(Heartbeat, request)["tokens"]
-    return Response({"held": leases.extend(assessor=_assessor(request, campaign_id), tokens=tokens)})
+class LeaseExtension(APIView):
+    scope = "judge"
+
+    @extend_schema(operation_id="leases_extend", request=Heartbeat, responses=HeartbeatAnswer)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Keep the leases of a screen at which somebody still sits."""
+        tokens = _valid(Heartbeat, request)["tokens"]
+        return Response({"held": leases.extend(assessor=_assessor(request, campaign_id), tokens=tokens)})
 
 
-@extend_schema(operation_id="history_retrieve", responses=HistoryAnswer)
-@api_view(["GET"])
-def history(request: Request, campaign_id: uuid.UUID) -> Response:
-    """My last judgments, the newest first."""
-    assessor = _assessor(request, campaign_id)
-    rows = assign.history(assessor=assessor)
-    return Response({"judgments": [judged_json(judgment, assessor.campaign) for judgment in rows]})
+class JudgmentHistory(APIView):
+    scope = "judge"
+
+    @extend_schema(operation_id="history_retrieve", responses=HistoryAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """My last judgments, the newest first."""
+        assessor = _assessor(request, campaign_id)
+        rows = assign.history(assessor=assessor)
+        return Response({"judgments": [judged_json(judgment, assessor.campaign) for judgment in rows]})
 
 
 def _assessor(request: HttpRequest | Request, campaign_id: uuid.UUID) -> Assessor:
@@ -178,7 +190,3 @@ def _validator(serializer: type[serializers.Serializer[Any]]) -> serializers.Ser
 
 def _valid(serializer: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
     return dict(_validator(serializer).run_validation(request.data))
-
-
-for _view in (claim, submit, revise, heartbeat, history):
-    _view.cls.scope = "judge"  # type: ignore[attr-defined]  # the permissions of our API read it

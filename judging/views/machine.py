@@ -7,9 +7,9 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from judging.models import Judgment, MachineCall
 from judging.serializers import Submission, saved_json
@@ -47,41 +47,45 @@ class Batch(serializers.Serializer[Any]):
     release = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AT_ONCE, default=list)
 
 
-@extend_schema(operation_id="instructions_retrieve", responses=InstructionsAnswer)
-@api_view(["GET"])
-def instructions(request: Request, campaign_id: uuid.UUID) -> Response:
-    """What a machine judges by: the scale, the guidelines, the prompt."""
-    assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
-    return Response(machines.instructions(assessor=assessor))
+class MachineInstructions(APIView):
+    scope = "judge"
+
+    @extend_schema(operation_id="instructions_retrieve", responses=InstructionsAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """What a machine judges by: the scale, the guidelines, the prompt."""
+        assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
+        return Response(machines.instructions(assessor=assessor))
 
 
-@extend_schema(operation_id="batch_create", request=Batch, responses=BatchAnswer)
-@api_view(["POST"])
-def batch(request: Request, campaign_id: uuid.UUID) -> Response:
-    """Store judgments and calls, and give leases back; one answer for each, in their order.
+class MachineBatch(APIView):
+    scope = "judge"
 
-    One that cannot be stored does not keep the others from being stored. The request may be repeated.
-    """
-    assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
-    sent = Batch(data=request.data)
-    sent.is_valid(raise_exception=True)
-    if sent.validated_data["calls"] or sent.validated_data["release"]:
-        machines.check_is_machine(assessor)
-    judgments = [_validated_serializer(Submission, body) for body in sent.validated_data["judgments"]]
-    calls = [_validated_serializer(CallRow, body) for body in sent.validated_data["calls"]]
-    outcomes, stored = machines.save_batch(
-        assessor=assessor,
-        submissions=[checked.validated_data for checked in judgments if checked.is_valid()],
-        calls=[checked.validated_data for checked in calls if checked.is_valid()],
-    )
-    tokens = sent.validated_data["release"]
-    answer: dict[str, Any] = {
-        "saved": _in_order(judgments, [_outcome_json(outcome) for outcome in outcomes]),
-        "calls": _in_order(calls, [{"status": 200 if done else 404} for done in stored]),
-    }
-    if tokens:
-        answer["released"] = machines.give_back(assessor=assessor, tokens=tokens)
-    return Response(answer)
+    @extend_schema(operation_id="batch_create", request=Batch, responses=BatchAnswer)
+    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """Store judgments and calls, and give leases back; one answer for each, in their order.
+
+        One that cannot be stored does not keep the others from being stored. The request may be repeated.
+        """
+        assessor = assign.assessor_of(user=request.user, campaign_id=campaign_id)
+        sent = Batch(data=request.data)
+        sent.is_valid(raise_exception=True)
+        if sent.validated_data["calls"] or sent.validated_data["release"]:
+            machines.check_is_machine(assessor)
+        judgments = [_validated_serializer(Submission, body) for body in sent.validated_data["judgments"]]
+        calls = [_validated_serializer(CallRow, body) for body in sent.validated_data["calls"]]
+        outcomes, stored = machines.save_batch(
+            assessor=assessor,
+            submissions=[checked.validated_data for checked in judgments if checked.is_valid()],
+            calls=[checked.validated_data for checked in calls if checked.is_valid()],
+        )
+        tokens = sent.validated_data["release"]
+        answer: dict[str, Any] = {
+            "saved": _in_order(judgments, [_outcome_json(outcome) for outcome in outcomes]),
+            "calls": _in_order(calls, [{"status": 200 if done else 404} for done in stored]),
+        }
+        if tokens:
+            answer["released"] = machines.give_back(assessor=assessor, tokens=tokens)
+        return Response(answer)
 
 
 def _validated_serializer(
@@ -121,7 +125,3 @@ def _outcome_json(outcome: Judgment | Refused) -> dict[str, Any]:
         return {**saved_json(outcome), "status": 200}
     name = type(outcome).__name__
     return {"status": outcome.status, "type": f"/problems/{name}", "title": outcome.title}
-
-
-for _view in (instructions, batch):
-    _view.cls.scope = "judge"  # type: ignore[attr-defined]  # the permissions of our API read it
