@@ -92,11 +92,8 @@ def plan_checks(
     ordinary = min(judgments_per_item, max_exposures)
     n_checks = min(n_gold, math.ceil(needed / ordinary))
     exposures = max(ordinary, min(max_exposures, math.ceil(needed / n_checks)))
-    odds = min(
-        odds,
-        n_checks * exposures / (SPARE * n_items * judgments_per_item),
-        n_checks / min(n_items, SITTING),
-    )
+    allowed = n_checks * exposures / (SPARE * n_items * judgments_per_item)
+    odds = min(odds, allowed, n_checks / min(n_items, SITTING))
     n_decoys = min(n_undrawn, n_checks * decoys_per_check) if exposures > judgments_per_item else 0
     rate = odds / (1 + odds) * (1 + n_decoys / n_checks)
     return CheckPlan(n_checks, n_decoys, exposures, min(rate, HIGHEST_RATE))

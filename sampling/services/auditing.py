@@ -7,12 +7,14 @@ import numpy as np
 from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
+from numpy.typing import NDArray
 
 from judging.models import Campaign, Item, Slot
 from judging.services.campaigns import open_slots
 from sampling.audit_plan import items_of_next_audit
 from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
+from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
 from sampling.services.audit_schedules import has_ended, last_due_time
 from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable
@@ -69,6 +71,7 @@ def audit(
         numbers = permanent_random_numbers(
             [item.key.topic for item in items], [item.key.document for item in items], seed
         )
+        selected = numbers < pi
         made = Audit.objects.create(
             campaign=campaign,
             sequence=campaign.audits.count() + 1,
@@ -77,28 +80,27 @@ def audit(
             seed=seed,
             expected_in_total=already + n_more,
             n_eligible=len(items),
-            n_selected=int(np.count_nonzero(numbers < pi)),
+            n_selected=int(np.count_nonzero(selected)),
         )
-        AuditEntry.objects.bulk_create(
-            (
-                AuditEntry(
-                    audit=made,
-                    item=item,
-                    inclusion_probability=float(probability),
-                    selected=bool(number < probability),
-                )
-                for item, probability, number in zip(items, pi, numbers, strict=True)
-            ),
-            batch_size=BATCH,
-        )
-        selected = [
-            item for item, number, probability in zip(items, numbers, pi, strict=True) if number < probability
-        ]
-        selected.sort(key=lambda item: item.pk)
-        open_slots(items=selected, purpose=PURPOSES[tier], n_each=1, seed=made.seed + made.sequence)
+        _add_entries(made, items, pi, selected)
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}
         record("audited", campaign, actor=user, **about)
     return made
+
+
+def _add_entries(made: Audit, items: list[Item], pi: FloatArray, selected: NDArray[np.bool_]) -> None:
+    """Record each item's probability, and open a slot for each that was selected."""
+    rows = zip(items, pi.tolist(), selected.tolist(), strict=True)
+    AuditEntry.objects.bulk_create(
+        (
+            AuditEntry(audit=made, item=item, inclusion_probability=probability, selected=is_selected)
+            for item, probability, is_selected in rows
+        ),
+        batch_size=BATCH,
+    )
+    wanted = [item for item, is_selected in zip(items, selected, strict=True) if is_selected]
+    wanted.sort(key=lambda item: item.pk)
+    open_slots(items=wanted, purpose=PURPOSES[made.tier], n_each=1, seed=made.seed + made.sequence)
 
 
 def _complete_items(campaign: Campaign) -> list[Item]:
