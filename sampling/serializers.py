@@ -1,7 +1,6 @@
 """Requests of API clients about a campaign's designs and draws, checked before a service sees them; and the answers."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from judging.models import Campaign
-from judging.serializers.strict import TableChoice
+from judging.serializers.strict import Finite, Strict, TableChoice, Word
 from sampling.design_fields import DESIGN_FIELDS, MOST_ITEMS, MOST_RUNS, DesignField, FieldKind
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
@@ -24,40 +23,6 @@ from touchstone.models import Job
 
 LARGEST_SEED = 2**63 - 1
 MOST_SECONDS = 2_000_000_000
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """A name that nobody knows is an error: a misspelled one would else be passed over in silence."""
-
-    is_strict = True  # the description of the API says so
-
-    def to_internal_value(self, data: Any) -> Any:
-        unknown = [name for name in data if name not in self.fields] if isinstance(data, Mapping) else []
-        if unknown:
-            raise serializers.ValidationError({str(name): ["there is no such field"] for name in unknown})
-        return super().to_internal_value(data)
-
-
-class Word(serializers.CharField):
-    """Text that a database can store: JSON can write half a character."""
-
-    def to_internal_value(self, data: Any) -> str:
-        text: str = super().to_internal_value(data)
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise serializers.ValidationError("contains half a character") from None
-        return text
-
-
-class Finite(serializers.FloatField):
-    """A number: neither NaN nor infinite (1e400 is), and neither true nor false."""
-
-    def to_internal_value(self, data: Any) -> float:
-        number: float = super().to_internal_value(data)
-        if isinstance(data, bool) or not math.isfinite(number):
-            raise serializers.ValidationError("must be a finite number")
-        return number
 
 
 def _default(field: DesignField) -> dict[str, Any]:
@@ -95,7 +60,7 @@ ANSWER_FIELDS: dict[FieldKind, Callable[[], Any]] = {
 }
 
 
-class DesignRequest(StrictSerializer):
+class DesignRequest(Strict):
     """A `sampling.questions.Design` for the campaign in the context; its names must be known there."""
 
     def get_fields(self) -> dict[str, Any]:
@@ -140,7 +105,7 @@ class DrawRequest(DesignRequest):
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
 
-class AuditRequest(StrictSerializer):
+class AuditRequest(Strict):
     """One audit at once: how many items, by which strategy, for which tier."""
 
     items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
@@ -156,7 +121,7 @@ class AuditRequest(StrictSerializer):
         return {name: sent[names.get(name, name)] for name in (*names, "strategy", "tier", "seed")}
 
 
-class ScheduleRequest(StrictSerializer):
+class ScheduleRequest(Strict):
     """The audit schedule; what is left out stays as it is, or begins with the model's default."""
 
     every_seconds = serializers.IntegerField(min_value=1, max_value=MOST_SECONDS, required=False)

@@ -1,6 +1,6 @@
 """What every request body has in common: no unknown names, and values of just the kind that the schema says.
 
-Forms of several parts (uploads) can only send text; there numbers and truth values may be written as text.
+Forms of several parts (uploads) and queries can only send text; there numbers and truth values may be written as text.
 """
 
 import math
@@ -29,8 +29,10 @@ class StrictMixin:
         return super().to_internal_value(data)  # type: ignore[misc]
 
 
-def _is_form(field: serializers.Field[Any, Any, Any, Any]) -> bool:
-    return isinstance(getattr(field.root, "initial_data", None), QueryDict)
+def _is_sent_as_text(field: serializers.Field[Any, Any, Any, Any]) -> bool:
+    return isinstance(field.root, StrictQuery) or isinstance(
+        getattr(field.root, "initial_data", None), QueryDict
+    )
 
 
 class Word(serializers.CharField):
@@ -61,7 +63,7 @@ class WholeNumber(serializers.IntegerField):
         super().__init__(**named)
 
     def to_internal_value(self, data: Any) -> int:
-        if not (isinstance(data, int) and not isinstance(data, bool)) and not _is_form(self):
+        if not (isinstance(data, int) and not isinstance(data, bool)) and not _is_sent_as_text(self):
             raise serializers.ValidationError("must be a whole number")
         number: int = super().to_internal_value(data)
         return number
@@ -71,7 +73,7 @@ class Finite(serializers.FloatField):
     """A number: neither NaN nor infinite (1e400 is), and neither true nor false."""
 
     def to_internal_value(self, data: Any) -> float:
-        if (isinstance(data, bool) or not isinstance(data, int | float)) and not _is_form(self):
+        if (isinstance(data, bool) or not isinstance(data, int | float)) and not _is_sent_as_text(self):
             raise serializers.ValidationError("must be a number")
         number: float = super().to_internal_value(data)
         if not math.isfinite(number):
@@ -83,7 +85,7 @@ class Flag(serializers.BooleanField):
     default_empty_html = empty  # what a form does not name was not said; it is not false
 
     def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool) and not _is_form(self):
+        if not isinstance(data, bool) and not _is_sent_as_text(self):
             raise serializers.ValidationError("must be true or false")
         truth: bool = super().to_internal_value(data)
         return truth
@@ -108,6 +110,10 @@ class TableChoice(Choice):
 
 class Strict(StrictMixin, serializers.Serializer[Any]):
     """The base of request bodies that are no model's."""
+
+
+class StrictQuery(Strict):
+    """The base of what an address asks after its question mark, and of the forms of the same fields."""
 
 
 class StrictModel(StrictMixin, serializers.ModelSerializer[Any]):

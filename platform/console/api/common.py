@@ -15,9 +15,9 @@ from analytics.services.recomputation import latest_computation, measures_of
 from console.api.jobs import JobAnswer
 from console.campaigns import campaign_of
 from judging.models import Campaign, Run
+from judging.serializers.strict import StrictQuery, Word
 from judging.services.access import ResearchersOnly
 from sampling.design_fields import LONGEST_MEASURE
-from sampling.serializers import StrictSerializer, Word
 from touchstone.models import Job
 
 LARGEST_KEY = 2**63 - 1
@@ -57,10 +57,9 @@ class OfComputation(ListAPIView[Any]):
         return rows.none() if computation is None else rows.filter(computation=computation)
 
 
-class MeasureRequest(StrictSerializer):
+class MeasureRequest(StrictQuery):
     """In which of the campaign's measures."""
 
-    is_strict = True
     measure = Word(
         max_length=LONGEST_MEASURE, default="", help_text="Unnamed, the measure that was drawn for"
     )

@@ -17,9 +17,8 @@ from console.api.jobs import JobAnswer
 from console.api.serializers.results import RunEstimateAnswer
 from console.campaigns import drawn_campaign
 from judging.models import Run
-from judging.serializers.strict import Flag, LongWord, Strict
+from judging.serializers.strict import Flag, LongWord, Strict, Word
 from judging.services.access import ResearchersOnly
-from sampling.serializers import Word
 from touchstone.models import user_of
 
 LONGEST_DESCRIPTION = 2000

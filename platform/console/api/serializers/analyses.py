@@ -14,13 +14,13 @@ from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, ReuseQuestion
 from analytics.services.top_up import TopUpAnswer
 from judging.models import Campaign
+from judging.serializers.strict import Finite, Strict, StrictQuery, Word
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
 from sampling.frames import newest_draw
 from sampling.measures.registry import WrongKind, parse_linear, parse_measure, sums_among
-from sampling.serializers import Finite, StrictSerializer, Word
 
 
-class ReuseRequest(StrictSerializer):
+class ReuseRequest(StrictQuery):
     """About which run, in which linear measure, against which other run if any, and how surely."""
 
     run = Word(max_length=200)
@@ -83,7 +83,7 @@ def reuse_json(
     }
 
 
-class AnalysisRequest(StrictSerializer):
+class AnalysisRequest(Strict):
     """Which analysis, of which measure, of which two runs."""
 
     what = serializers.ChoiceField([one.key for one in ANALYSES])
@@ -117,7 +117,7 @@ class AnalysisRequest(StrictSerializer):
         return {"wanted": AnalysisSubject(**sent)}
 
 
-class ConditionsRequest(StrictSerializer):
+class ConditionsRequest(Strict):
     """The answers to the three questions (`analytics.services.assumptions.QUESTIONS`)."""
 
     same_judges = serializers.BooleanField()
@@ -138,7 +138,7 @@ def conditions_json(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-class PlannerRequest(StrictSerializer):
+class PlannerRequest(StrictQuery):
     """What is to be known, and what it may cost; power in percent. What is not said is as usual."""
 
     measure = Word(max_length=LONGEST_MEASURE, default="")
