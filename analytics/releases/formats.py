@@ -119,7 +119,7 @@ RELEASE_FILES = (
     ),
     ReleaseFile(
         ("confusion.json",),
-        "how assessors err, by assessor and by group: `counts[true grade][given grade]`",
+        "assessor accuracy, by assessor and by group: `counts[true grade][given grade]`",
     ),
     ReleaseFile(
         ("estimates.json",),
