@@ -1,4 +1,7 @@
-"""Reciprocal rank: a measure of completely judged ranks that the product does not have, to be planted in its tables."""
+"""A measure of completely judged ranks to be planted in the product's tables: reciprocal rank under a name of its own.
+
+Its key is nobody else's, so that the product may have reciprocal rank itself one day.
+"""
 
 import numpy as np
 
@@ -15,14 +18,14 @@ def of_topic(measure, gains):
 
 
 RR = Family(
-    key="RR",
+    key="PlantedRR",
     label="Reciprocal rank",
     help="1/rank of the first relevant document.",
     kind=Complete(of_topic),
     parameters=(RELEVANT,),
     binary=True,
-    suggested=("RR@10",),
-    reported=("RR@10",),
+    suggested=("PlantedRR@10",),
+    reported=("PlantedRR@10",),
 )
 
 
@@ -35,7 +38,9 @@ def verified(gains):
 
 
 def plant(monkeypatch):
-    """Add it to the product's measures, and to those of the verifier (on a scale whose grade 1 is relevant)."""
+    """Add it to the product's measures, and to those of the verifier."""
+    assert RR.key not in [family.key for family in registry.FAMILIES]
     monkeypatch.setattr(registry, "FAMILIES", (*registry.FAMILIES, RR))
-    form = verify_measures.FirstRanks(lambda highest: np.arange(highest + 1.0) >= 1, verified)
-    monkeypatch.setitem(verify_measures.COMPLETE, "RR", form)
+    monkeypatch.setitem(
+        verify_measures.COMPLETE, RR.key, verify_measures.FirstRanks(None, verified, binary=True)
+    )

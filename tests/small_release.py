@@ -45,9 +45,12 @@ def judged_campaign(
     complete=True,
     gold=True,
     top_up=0,
+    relevant_grade=1,
 ):
     """Return a campaign with estimates: drawn, judged by two, some of it checked and audited."""
-    made = make_undrawn(folder, gold=gold, gold_check_rate=checks, gold_check_exposures=4)
+    made = make_undrawn(
+        folder, gold=gold, gold_check_rate=checks, gold_check_exposures=4, relevant_grade=relevant_grade
+    )
     about = {"measure": "DCG@10", "depth": DEPTH, "selection": selection}
     about["method"] = "paper" if selection == "replacement" else "default"
     runs = ("run0", "run2") if kind == "pair" else ()

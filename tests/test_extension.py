@@ -50,6 +50,7 @@ PLANTED = "planted"
 
 def plant(monkeypatch: pytest.MonkeyPatch, module: ModuleType, table: str, entry: object) -> None:
     """Add an entry to the table of a module; that alone makes no migration."""
+    assert PLANTED not in [one.key for one in getattr(module, table)]
     monkeypatch.setattr(module, table, (*getattr(module, table), entry))
     assert missing_migrations(ProjectState.from_apps(django_apps)) == {}
 
@@ -103,20 +104,20 @@ def test_a_planted_measure_is_met_everywhere(tmp_path, monkeypatch, capsys) -> N
     schemas = description.__wrapped__()["components"]["schemas"]
     kind = schemas["MeasureAnswer"]["properties"]["kind"]
     assert "complete" in str(schemas[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else kind)
-    assert " RR@10 " in help_of("evaluate", capsys)
+    assert " PlantedRR@10 " in help_of("evaluate", capsys)
 
     campaign = judged_campaign(tmp_path, budget=42)
     computation = recompute(campaign=campaign)
     manager = client_of("manager")
     for page in ("?", "pairs/?", "ranking/?", "topics/?", "sensitivity/?", "pair/?a=run0&b=run1&"):
-        response = manager.get(f"/results/{campaign.pk}/{page}measure=RR@10")
+        response = manager.get(f"/results/{campaign.pk}/{page}measure=PlantedRR@10")
         assert response.status_code == 200, page
-        assert "RR@10" in text_of(response), page
+        assert "PlantedRR@10" in text_of(response), page
     measures = manager.get(f"/api/v1/campaigns/{campaign.pk}/measures").json()["measures"]
-    assert measures[-1] == {"name": "RR@10", "kind": "complete", "is_usual": False}
+    assert measures[-1] == {"name": "PlantedRR@10", "kind": "complete", "is_usual": False}
     rows = {
         (row.method, row.run.run_id): row
-        for row in computation.estimates.filter(measure="RR@10", run_b=None).select_related("run")
+        for row in computation.estimates.filter(measure="PlantedRR@10", run_b=None).select_related("run")
     }
     naive, corrected = rows["naive", "run2"], rows["corrected", "run2"]
     assert naive.low == naive.value == naive.high
@@ -126,14 +127,16 @@ def test_a_planted_measure_is_met_everywhere(tmp_path, monkeypatch, capsys) -> N
     folder = unpacked(release_of(campaign), tmp_path / "release")
     report = verify(folder)
     assert report.different == []
-    assert not any("RR@10" in words for words in report.not_recomputed)
+    assert not any("PlantedRR@10" in words for words in report.not_recomputed)
     told = json.loads((folder / "estimates.json").read_text())
-    assert told["measures"]["RR@10"]["kind"] == "complete"
-    row = next(row for row in told["estimates"] if (row["measure"], row["method"]) == ("RR@10", "naive"))
+    assert told["measures"]["PlantedRR@10"]["kind"] == "complete"
+    row = next(
+        row for row in told["estimates"] if (row["measure"], row["method"]) == ("PlantedRR@10", "naive")
+    )
     row["value"] *= 1 + 1e-6
     (folder / "estimates.json").write_text(json.dumps(told))
     assert any(
-        words.startswith("estimates.json RR@10 naive run0 value") for words in verify(folder).different
+        words.startswith("estimates.json PlantedRR@10 naive run0 value") for words in verify(folder).different
     )
 
 

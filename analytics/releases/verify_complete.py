@@ -39,7 +39,7 @@ class CompleteMethod:
     ) -> None:
         name = parts_of(measure)
         self.facts, self.cutoff, self.form = facts, name.cutoff, COMPLETE[name.family]
-        self.gain = gains(facts, self.form.gains(facts.gains.size - 1))
+        self.gain = gains(facts, self.form.of_grades(name, facts.gains, facts.relevant_grade))
         self.over_topics = over_topics
         self.first = [
             (place[rank <= name.cutoff], rank[rank <= name.cutoff]) for place, rank in facts.returned

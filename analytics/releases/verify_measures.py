@@ -73,8 +73,11 @@ def rank_weights(measure: str) -> Floats:
 def grade_gains(measure: str, scale_gains: Floats, relevant_grade: int) -> Floats:
     """Return the gain of every grade: P and RBP count relevant documents, the others the scale's own gains."""
     name = parts_of(measure)
-    if not SUMS[name.family].binary:
-        return scale_gains
+    return binary_gains(name, scale_gains, relevant_grade) if SUMS[name.family].binary else scale_gains
+
+
+def binary_gains(name: Name, scale_gains: Floats, relevant_grade: int) -> Floats:
+    """Return 1 for every relevant grade: of the measure's own threshold, or else of the scale's."""
     relevant = int(name.parameters.get("rel", relevant_grade))
     return np.asarray(np.arange(scale_gains.size) >= relevant, dtype=np.float64)
 
@@ -113,10 +116,21 @@ RATIOS = {
 
 @dataclass(frozen=True)
 class FirstRanks:
-    """What every grade gives, by the highest grade; and a topic's value, from what stands at rank 1, 2 and so on."""
+    """What every grade gives; and a topic's value, from what stands at rank 1, 2 and so on.
 
-    gains: Callable[[int], Floats]
+    A grade gives what `gains` says by the highest grade; without it the scale's gain or, where the measure is `binary`,
+    1 from the relevant grade on.
+    """
+
+    gains: Callable[[int], Floats] | None
     of_topic: Callable[[Floats], float]
+    binary: bool = False
+
+    def of_grades(self, name: Name, scale_gains: Floats, relevant_grade: int) -> Floats:
+        """Return what every grade of the scale gives."""
+        if self.gains is not None:
+            return self.gains(scale_gains.size - 1)
+        return binary_gains(name, scale_gains, relevant_grade) if self.binary else scale_gains
 
 
 def stop_probabilities(highest: int) -> Floats:

@@ -4,14 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from reciprocal_rank import RR
+from reciprocal_rank import RR, verified
 
 from analytics.estimation.complete import complete_estimates, first_documents
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.releases.verify_measures import COMPLETE, FirstRanks
 from sampling.measures.families import Measure
+from sampling.measures.kinds import Complete
+from sampling.measures.registry import FAMILIES
 from sampling.measures.sparse import from_dense
 
-RR_AT_3 = Measure("RR@3", RR, RR.kind, 3, {"rel": None})
+RR_AT_3 = Measure("PlantedRR@3", RR, RR.kind, 3, {"rel": None})
 #                 t0 a  b  c  d   t1 e  f  g
 TOPIC = np.array([0, 0, 0, 0, 1, 1, 1])
 RANKS = np.array([[1, 2, 3, 4, 1, 2, 0], [2, 1, 0, 3, 0, 1, 2]])
@@ -44,9 +47,7 @@ def test_a_document_beyond_the_cutoff_need_not_be_judged_and_one_within_must():
     judged = ALL.copy()
     judged[2] = False  # c: rank 3 of run 0; run 1 does not return it
     these, topics = numbers(judged=judged)
-    reason = (
-        "RR@3 needs a judgment of every document of the first 3 ranks: 1 of 5 have none, in 1 of 2 topics"
-    )
+    reason = "PlantedRR@3 needs a judgment of every document of the first 3 ranks: 1 of 5 have none, in 1 of 2 topics"
     for found in (these, topics):
         assert found[0] == found[2] == Refusal(reason, 1)
         assert isinstance(found[1], Estimate)
@@ -78,6 +79,27 @@ def test_a_mean_gain_gives_the_mean_over_which_judgment_is_taken():
     values = np.array([[one.value for one in numbers(gain=gain)[0]] for gain in chosen])
     ours = [one.value for one in numbers(gain=(first + second) / 2)[0]]
     assert values.mean(axis=0) == pytest.approx(ours, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [family for family in (*FAMILIES, RR) if isinstance(family.kind, Complete)],
+    ids=lambda one: one.key,
+)
+def test_every_such_measure_is_linear_in_each_gain_in_the_product_and_in_the_verifier(family, monkeypatch):
+    """A mean gain of several judgments then stands for any one of them."""
+    monkeypatch.setitem(COMPLETE, RR.key, FirstRanks(None, verified, binary=True))
+    measure = Measure(f"{family.key}@4", family, family.kind, 4, {"rel": None})
+    again = COMPLETE[family.key].of_topic
+    gains = np.random.default_rng(1).random(4)
+    for place, share in itertools.product(range(4), (0.25, 0.5)):
+        low, high = gains.copy(), gains.copy()
+        low[place], high[place] = 0.0, 1.0
+        between = (1 - share) * low + share * high
+        for of_topic in (lambda one: family.kind.of_topic(measure, one), again):
+            expected = (1 - share) * of_topic(low) + share * of_topic(high)
+            assert of_topic(between) == pytest.approx(expected, rel=1e-12)
+        assert again(between) == pytest.approx(family.kind.of_topic(measure, between), rel=1e-12)
 
 
 def test_a_run_that_returns_nothing_has_the_value_0():

@@ -32,12 +32,19 @@ from analytics.services.recomputation import (
 )
 from judging.models import Judgment
 from judging.services.assign import revise
+from sampling.measures.kinds import Complete, Linear, Ratio
+from sampling.measures.registry import parse_measure, reported_measures
 from sampling.services.auditing import audit
 from touchstone.jobs import JobCancelled
 
 pytestmark = pytest.mark.django_db
 
-MEASURES, RATIOS, COMPLETE = ["DCG@10", "P@10"], ["nDCG@10", "AP@10"], ["ERR@10"]
+# What a campaign drawn for DCG@10 has numbers in, and the definitions of those of completely judged ranks, see below.
+REPORTED = reported_measures("DCG@10", 10)
+MEASURES, RATIOS, COMPLETE = (
+    [name for name in REPORTED if isinstance(parse_measure(name).kind, kind)]
+    for kind in (Linear, Ratio, Complete)
+)
 STORED = [method.key for method in METHODS if method is not IMPORTANCE]  # which is of draws with replacement
 TARGETS = [*((run, None) for run in RUNS), *combinations(RUNS, 2)]
 
@@ -73,10 +80,14 @@ def true_err(run, topic):
     return value
 
 
+# A further measure of completely judged ranks needs its definition here, independent of the product's.
+DEFINITIONS = {"ERR@10": true_err}
+
+
 def true_value(measure, run):
     """Return the mean over topics, from the definition of the measure."""
     if measure in COMPLETE:
-        return sum(true_err(run, topic) for topic in TOPICS) / len(TOPICS)
+        return sum(DEFINITIONS[measure](run, topic) for topic in TOPICS) / len(TOPICS)
     if measure in RATIOS:
         return sum(true_ratio(measure, run, topic) for topic in TOPICS) / len(TOPICS)
     total = 0.0

@@ -27,7 +27,7 @@ def release_of(tmp_path, monkeypatch, **options):
     return folder
 
 
-def of_release(folder, ranking, name="RR@10"):
+def of_release(folder, ranking, name="PlantedRR@10"):
     about = json.loads((folder / "estimates.json").read_text())
     sampled = SampledRelease.of(read_facts(folder, about, with_runs=False), about["seed"])
     with open_release(folder) as opened:
@@ -81,7 +81,10 @@ def test_a_release_of_a_sample_refuses_it_and_says_what_is_missing(tmp_path, mon
     found = of_release(folder, new_run())
     assert isinstance(found.estimate, Refusal)
     words = f"{found.estimate.needed} of 30 have none, in "
-    assert f"RR@10 needs a judgment of every document of the first 10 ranks: {words}" in found.estimate.reason
+    assert (
+        f"PlantedRR@10 needs a judgment of every document of the first 10 ranks: {words}"
+        in found.estimate.reason
+    )
     assert found.qrels > 0  # an unjudged document counts as not relevant, as in every tool
 
 
@@ -89,7 +92,7 @@ def test_a_document_outside_the_pool_is_named_where_the_measure_looks_at_it(tmp_
     folder = release_of(tmp_path, monkeypatch, budget=42, audited=42)
     ranking = new_run(5)
     ranking["t1"].append("unheard-of")
-    assert isinstance(of_release(folder, ranking, "RR@5").estimate, Estimate)
+    assert isinstance(of_release(folder, ranking, "PlantedRR@5").estimate, Estimate)
     refused = of_release(folder, ranking).estimate
     assert (
         refused.reason == "6.2% of the documents that the run returns within the cutoff could not be judged"
