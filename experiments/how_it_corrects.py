@@ -21,7 +21,7 @@ from analytics.charts import Chart, ForestRow, confusion_heat, forest
 from analytics.estimation.confusion import audit_counts, confusion_from_counts
 from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Labels
 from analytics.papers.inverse import matrix_inverse
 
 N_TOPICS, DEPTH, N_AUDITED = 60, 20, 400
@@ -68,10 +68,10 @@ def estimates(documents: Judged, rng: np.random.Generator) -> dict[str, tuple[fl
     corrected = correct(documents.weight, audit, gains).estimates[0]
     inverse = matrix_inverse(
         documents.weight,
+        Labels(
+            np.arange(n), np.zeros(n, dtype=np.int64), documents.given, n_items=n, n_assessors=1, n_grades=2
+        ),
         draw_probability=np.ones(n),
-        label_item=np.arange(n),
-        label_assessor=np.zeros(n, dtype=np.int64),
-        label_grade=documents.given,
         matrices=np.array([confusion_from_counts(counts).as_array()]),
         gold_per_grade=counts.sum(axis=1)[None],
         gains=gains,

@@ -32,7 +32,7 @@ from analytics.aggregation.dawid_skene import Aggregation, dawid_skene, majority
 from analytics.estimation.confusion import assessor_counts, confusion_from_counts, shrink
 from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Labels
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.aggregation import aggregate_confusion
 from judging.trec import read_crowd_labels
@@ -233,12 +233,14 @@ def by_inverse(people: Population, audited: NDArray[np.bool_], gain: Floats, see
     gold = counts.sum(axis=1)
     if (gold == 0).any():
         return Refusal(f"no gold label of true grade {int(np.argmin(gold))}")
+    nobody = np.zeros(people.label_item.size, dtype=np.int64)
+    labels = Labels(
+        people.label_item, nobody, people.label_grade, n_items=n_items, n_assessors=1, n_grades=n_grades
+    )
     return matrix_inverse(
         np.full(n_items, 1 / n_items),
+        labels,
         draw_probability=np.ones(n_items),
-        label_item=people.label_item,
-        label_assessor=np.zeros(people.label_item.size, dtype=np.int64),
-        label_grade=people.label_grade,
         matrices=(counts / gold[:, None])[None],
         gold_per_grade=gold[None],
         gains=gain,

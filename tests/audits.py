@@ -1,4 +1,4 @@
-"""Numbers corrected by an audit that is given as plain columns: what many tests start from."""
+"""Numbers corrected by an audit, or by matrices, that are given as plain columns: what many tests start from."""
 
 from typing import Any
 
@@ -7,7 +7,9 @@ import numpy as np
 from analytics.estimation.correction import CorrectedEstimates, correct
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Labels
+from analytics.estimation.targets import TargetWeights
+from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 
 COLUMNS = ("draw_probability", "bronze_class", "audited", "gold_grade", "audit_probability")
@@ -37,3 +39,18 @@ def corrected_by_topic(weights: Any, **given: Any) -> Estimates:
 def corrected_labels(**given: Any) -> PseudoLabels:
     audit, gains, others = _split(given)
     return corrected_pseudo_labels(audit, gains, **others)
+
+
+def inverse(
+    weights: Any, *, label_item: Any, label_assessor: Any, label_grade: Any, **given: Any
+) -> Estimates:
+    """Return the matrix inverse; items, assessors and grades are as many as weights, matrices and gains say."""
+    labels = Labels(
+        label_item,
+        label_assessor,
+        label_grade,
+        n_items=weights.n_items if isinstance(weights, TargetWeights) else np.shape(weights)[-1],
+        n_assessors=len(given["matrices"]),
+        n_grades=len(given["gains"]),
+    )
+    return matrix_inverse(weights, labels, **given)

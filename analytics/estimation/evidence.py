@@ -24,7 +24,7 @@ from analytics.estimation.estimate import (
 )
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import ratio_estimates
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Labels
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
@@ -59,9 +59,7 @@ class Evidence:
     n_waiting: int
     has_fixed_sizes: bool
     single_draws: SingleDraws | None
-    label_item: Ints  # [label], places in judged
-    label_assessor: Ints  # [label]
-    label_grade: Ints  # [label]
+    labels: Labels  # of the judged items
     confusion_counts: Floats  # [assessor, true grade, given grade]
     not_judged: Refusal | None
     audit: AuditSample | Refusal

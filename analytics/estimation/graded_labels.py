@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.samples import Labels
 
 
 @dataclass(frozen=True)
@@ -48,20 +49,14 @@ def on_stairs(gains: ArrayLike, grades: ArrayLike) -> Floats:
     return np.asarray(scale[grade][None, :] >= levels[:, None], dtype=np.float64)
 
 
-def mean_on_stairs(gains: ArrayLike, label_item: ArrayLike, label_grade: ArrayLike, n_items: int) -> Floats:
+def mean_on_stairs(gains: ArrayLike, labels: Labels) -> Floats:
     """Return [stair, item]: the share of the item's labels that reach the stair. Every item needs a label.
 
-    >>> mean_on_stairs([0, 1, 3], [0, 0, 1], [2, 1, 0], 2).tolist()
+    >>> labels = Labels([0, 0, 1], [0, 1, 0], [2, 1, 0], n_items=2, n_assessors=2, n_grades=3)
+    >>> mean_on_stairs([0, 1, 3], labels).tolist()
     [[1.0, 0.0], [0.5, 0.0]]
     """
-    item = integers("label_item", label_item, 0, n_items - 1)
-    rows = on_stairs(gains, label_grade)
-    if rows.shape[1] != item.size:
-        raise ValueError(f"label_grade must have length {item.size}, got {rows.shape[1]}")
-    count = np.bincount(item, minlength=n_items)
-    if (count == 0).any():
-        raise ValueError(f"every item needs a label, got none for item {int(np.flatnonzero(count == 0)[0])}")
-    return topic_sums(item, rows, n_items) / count
+    return topic_sums(labels.item, on_stairs(gains, labels.grade), labels.n_items) / labels.counts
 
 
 def topic_sums(topic: Ints, rows: Floats, n_topics: int) -> Floats:

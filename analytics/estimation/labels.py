@@ -1,13 +1,9 @@
-"""Bronze labels as they are: an item's raw score, its class, and the measure computed from raw labels.
-
-Label-indexed arrays have one entry per label; `label_item` holds positions in the item-indexed arrays.
-"""
+"""Bronze classes of items, and what is said where labels are taken as they are."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from analytics.estimation.checks import finite, integers
-from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.estimate import Ints
 
 AUDITED_FOR_A_CLASS = 10  # bronze classes with less are merged with their neighbours
 JUDGE_BIAS = "no error bar for the judges: their bias is unknown"
@@ -25,33 +21,6 @@ def compress(values: Ints) -> tuple[Ints, Ints]:
         return different, place
     present = np.bincount(values - least) > 0
     return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[values - least]
-
-
-def item_means(label_item: ArrayLike, label_value: ArrayLike, n_items: int) -> Floats:
-    """Return the mean of the labels' values per item. Raise ValueError for an item without a label.
-
-    >>> item_means([0, 0, 1], [1, 0, 1], 2).tolist()
-    [0.5, 1.0]
-    """
-    item = integers("label_item", label_item, 0, n_items - 1)
-    value = finite("label_value", label_value, item.shape)
-    count = np.bincount(item, minlength=n_items)
-    if (count == 0).any():
-        raise ValueError(f"every item must have at least 1 label, got 0 for item {int(np.argmin(count))}")
-    return np.asarray(np.bincount(item, weights=value, minlength=n_items) / count)
-
-
-def vote_classes(label_item: ArrayLike, label_grade: ArrayLike, n_items: int, *, steps: int = 12) -> Ints:
-    """Return a bronze class per item from its votes: the mean grade in `steps` steps a grade.
-
-    12 keeps apart the means of 1, 2, 3, 4 and 6 votes. Classes with little audit are merged later.
-
-    >>> vote_classes([0, 0, 1], [1, 0, 1], 2).tolist()
-    [6, 12]
-    """
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1, got {steps}")
-    return np.rint(item_means(label_item, label_grade, n_items) * steps).astype(np.int64)
 
 
 def merged_classes(bronze_class: Ints, audited: NDArray[np.bool_]) -> Ints:

@@ -95,7 +95,7 @@ def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:
         n_topics=evidence.n_topics,
         judged=evidence.judged,
         draw_probability=evidence.draw_probability,
-        label=mean_on_stairs(targets.gains, evidence.label_item, evidence.label_grade, evidence.judged.size),
+        label=mean_on_stairs(targets.gains, evidence.labels),
         steps=stairs(targets.gains).steps,
     )
     return targets.estimates(labels, evidence.seed)

@@ -1,6 +1,6 @@
 """What the functions of estimation take. Arrays are checked in the constructors here; what takes these trusts them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,9 +8,100 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.checks import finite, integers, probabilities
 from analytics.estimation.estimate import Floats, Ints
-from analytics.estimation.labels import merged_classes
+from analytics.estimation.labels import compress, merged_classes
 
 Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The grades that assessors gave to items, an entry a label, in any order; all count from 0.
+
+    Two labels of one assessor for one item count as two.
+
+    Attributes
+    ----------
+    item, assessor, grade : int arrays
+    n_items, n_assessors, n_grades : int
+        Grades are those on the scale, at least 2.
+
+    Raises
+    ------
+    ValueError
+        A number off its range, arrays of different lengths.
+    """
+
+    item: Ints
+    assessor: Ints
+    grade: Ints
+    n_items: int
+    n_assessors: int
+    n_grades: int
+
+    def __post_init__(self) -> None:
+        if self.n_grades < 2:
+            raise ValueError(f"n_grades must be at least 2, got {self.n_grades}")
+        arrays = {
+            "item": integers("label_item", self.item, 0, self.n_items - 1),
+            "assessor": integers("label_assessor", self.assessor, 0, self.n_assessors - 1),
+            "grade": integers("label_grade", self.grade, 0, self.n_grades - 1),
+        }
+        sizes = [array.size for array in arrays.values()]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"label arrays must be equally long, got {', '.join(map(str, sizes))}")
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Return the labels of each item, of which every item needs one."""
+        count = np.bincount(self.item, minlength=self.n_items)
+        if (count == 0).any():
+            raise ValueError(f"every item must have at least 1 label, got 0 for item {int(np.argmin(count))}")
+        return count
+
+    @cached_property
+    def share(self) -> Floats:
+        """Return by label 1 / the labels of its item."""
+        return np.asarray(1 / self.counts[self.item])
+
+    def means(self, values: Floats | Ints) -> Floats:
+        """Return the mean per item of the values of its labels.
+
+        >>> Labels([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2).means([1, 0, 1]).tolist()
+        [0.5, 1.0]
+        """
+        return np.asarray(np.bincount(self.item, weights=values, minlength=self.n_items) / self.counts)
+
+    def classes(self, *, steps: int = 12) -> Ints:
+        """Return a bronze class per item from its votes: the mean grade in `steps` steps a grade.
+
+        12 keeps apart the means of 1, 2, 3, 4 and 6 votes. Classes with little audit are merged later.
+
+        >>> Labels([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2).classes().tolist()
+        [6, 12]
+        """
+        if steps < 1:
+            raise ValueError(f"steps must be at least 1, got {steps}")
+        return np.rint(self.means(self.grade) * steps).astype(np.int64)
+
+    def of_items(self, items: Ints) -> "Labels":
+        """Return the labels of some items, which are then counted from 0."""
+        place = np.full(self.n_items, -1)
+        place[items] = np.arange(items.size)
+        kept = np.flatnonzero(place[self.item] >= 0)
+        return replace(
+            self,
+            item=place[self.item[kept]],
+            assessor=self.assessor[kept],
+            grade=self.grade[kept],
+            n_items=items.size,
+        )
+
+    def of_assessors(self) -> tuple[Ints, "Labels"]:
+        """Return the assessors who gave a label, and the labels with each by the place among these."""
+        present, place = compress(self.assessor)
+        return present, replace(self, assessor=place, n_assessors=present.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +114,7 @@ class AuditSample:
         The chance that the (Poisson) draw selected the item and that it is open to an audit, within (0, 1]; 1 for a
         whole pool.
     bronze_class : int array
-        Ordered: the label, or `vote_classes`, or a binned machine score.
+        Ordered: the label, or `Labels.classes`, or a binned machine score.
     audited : bool array
     gold_grade : int array
         Read where audited; elsewhere it becomes 0.

@@ -1,11 +1,13 @@
 """A campaign as arrays, and what its draws and judgments so far say of the chances of its items."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analytics.estimation.samples import Labels
 from judging.models import Assessor, Run
 from sampling.draws import permanent_random_numbers
 from sampling.measures.sparse import SparseRuns
@@ -62,6 +64,18 @@ class CampaignArrays:
     order_is_random: bool  # False once judgments were imported: which items a file holds is not random
     last_judgment_id: int
     n_judgments: int
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Return the ordinary judgments of the judged items."""
+        return Labels(
+            self.label_item,
+            self.label_assessor,
+            self.label_grade,
+            n_items=self.judged.size,
+            n_assessors=len(self.assessors),
+            n_grades=self.n_grades,
+        )
 
     @property
     def inclusion_probability(self) -> Floats:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from analytics.estimation.confusion import shrink
 from analytics.estimation.estimate import Estimates, Floats, Refusal
 from analytics.estimation.evidence import Evidence, LinearTargets, MethodEstimates, none_of
+from analytics.estimation.samples import Labels
 from analytics.papers.inverse import matrix_inverse
 
 MATRICES_UNUSABLE = "matrices cannot be used"  # of the refusal of `matrix_inverse`
@@ -19,11 +20,11 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
 
     Assumption: an assessor errs alike on all documents of a grade. Source: Goldberg et al. (2017), Eq 5 and 18.
     """
-    table, grades, gains = evidence.confusion_counts, evidence.label_grade, targets.gains
+    table, labels, gains = evidence.confusion_counts, evidence.labels, targets.gains
     if targets.measure.binary:  # the papers' binary form: relevant or not
         relevant = targets.relevant_grade
         table, gains = _binary(table, relevant), np.array([0.0, 1.0])
-        grades = (grades >= relevant).astype(np.int64)
+        labels = replace(labels, grade=(labels.grade >= relevant).astype(np.int64), n_grades=2)
     shrunk = shrink(table) if table.size else Refusal("nobody has judged yet")
     if evidence.not_judged is not None:
         return none_of(targets, evidence.not_judged)
@@ -31,8 +32,6 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
         return none_of(targets, shrunk)
     shared: dict[str, Any] = {
         "draw_probability": evidence.draw_probability,
-        "label_item": evidence.label_item,
-        "label_grade": grades,
         "gains": gains,
         "prior": targets.prediction[evidence.judged],
         "prior_total": targets.prior_total,
@@ -40,26 +39,26 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     }
     own = matrix_inverse(
         targets.judged,
+        labels,
         **shared,
-        label_assessor=evidence.label_assessor,
         matrices=shrunk.matrices,
         gold_per_grade=shrunk.n_per_grade,
     )
     first = own[0]
     if not isinstance(first, Refusal) or MATRICES_UNUSABLE not in first.reason:
         return MethodEstimates(own)
-    return MethodEstimates(_with_pooled_matrix(targets, table, shared, first.reason))
+    return MethodEstimates(_with_pooled_matrix(targets, labels, table, shared, first.reason))
 
 
 def _with_pooled_matrix(
-    targets: LinearTargets, table: Floats, shared: dict[str, Any], reason: str
+    targets: LinearTargets, labels: Labels, table: Floats, shared: dict[str, Any], reason: str
 ) -> Estimates:
     """Return the targets by one matrix for all assessors, which says why it was taken."""
     joined = table.sum(axis=0)
     pooled = matrix_inverse(
         targets.judged,
+        replace(labels, assessor=np.zeros_like(labels.assessor), n_assessors=1),
         **shared,
-        label_assessor=np.zeros_like(shared["label_item"]),
         matrices=((joined + 0.5) / (joined + 0.5).sum(axis=1, keepdims=True))[None],
         gold_per_grade=joined.sum(axis=1)[None],
     )

@@ -6,30 +6,20 @@ result; `analytics.papers.assumption` tests it.
 `matrices[assessor, true, given]`, rows sum to 1; the other arrays are described in `analytics.estimation.correction`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.checks import finite, probabilities
 from analytics.estimation.estimate import Estimates, Floats, Ints, Refusal, all_refused, estimates, too_few_of
 from analytics.estimation.estimators import known_prior, poisson_degrees_of_freedom
-from analytics.estimation.labels import compress
+from analytics.estimation.samples import Labels
 from analytics.estimation.targets import TargetWeights, Weights, as_targets, fourth_powers, not_zero
 from analytics.papers.separation import SINGULAR, matrices_refusal
 
 INVERSE_SOURCES = ("drawing", "label noise", "confusion matrices")
 AT_ONCE = 500  # targets whose feasibility is looked at together
-
-
-@dataclass(frozen=True)
-class _Labels:
-    """Validated labels of an inverse correction."""
-
-    item: Ints
-    assessor: Ints
-    grade: Ints
-    share: Floats  # 1 / labels of the label's item
 
 
 # -- one matrix ---------------------------------------------------------------------------------------------
@@ -94,37 +84,13 @@ def smoothed_matrices(matrix: Floats, n: Floats, added: float = 0.5) -> Floats:
 # -- the estimator ------------------------------------------------------------------------------------------
 
 
-def label_arrays(
-    label_item: ArrayLike, label_assessor: ArrayLike, label_grade: ArrayLike, sizes: tuple[int, int, int]
-) -> _Labels:
-    n_items, n_assessors, n_grades = sizes
-    item = integers("label_item", label_item, 0, n_items - 1)
-    assessor = integers("label_assessor", label_assessor, 0, n_assessors - 1)
-    grade = integers("label_grade", label_grade, 0, n_grades - 1)
-    if not item.size == assessor.size == grade.size:
-        raise ValueError(f"label arrays must be equally long, got {item.size}, {assessor.size}, {grade.size}")
-    count = np.bincount(item, minlength=n_items)
-    if (count == 0).any():
-        raise ValueError(f"every item must have at least 1 label, got 0 for item {int(np.argmin(count))}")
-    return _Labels(item, assessor, grade, 1 / count[item])
-
-
-def _of_items(labels: _Labels, items: Ints) -> _Labels:
-    """Return the labels of some items, which are then counted from 0."""
-    place = np.full(int(labels.item.max(initial=-1)) + 1, -1)
-    place[items] = np.arange(items.size)
-    kept = np.flatnonzero(place[labels.item] >= 0)
-    return _Labels(place[labels.item[kept]], labels.assessor[kept], labels.grade[kept], labels.share[kept])
-
-
 def checked_matrices(
-    matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike
+    matrices: ArrayLike, gold_per_grade: ArrayLike, gains: ArrayLike, labels: Labels
 ) -> tuple[Floats, Floats, Floats]:
-    j, v = finite("matrices", matrices), finite("gains", gains)
-    if v.ndim != 1 or v.size < 2:
-        raise ValueError(f"gains must be flat with at least 2 grades, got shape {v.shape}")
-    if j.ndim != 3 or j.shape[1:] != (v.size, v.size):
-        raise ValueError(f"matrices must have shape (assessors, {v.size}, {v.size}), got {j.shape}")
+    """Return matrices, gold and gains; ValueError unless they are of the assessors and grades of the labels."""
+    n_grades = labels.n_grades
+    v = finite("gains", gains, (n_grades,))
+    j = finite("matrices", matrices, (labels.n_assessors, n_grades, n_grades))
     gold = finite("gold_per_grade", gold_per_grade, j.shape[:2])
     used = gold > 0  # rows without gold are refused later, whatever stands in them
     if (j[used] < 0).any() or not np.allclose(j[used].sum(axis=-1), 1, atol=1e-6):
@@ -138,8 +104,7 @@ class Matrices:
 
     matrices: Floats  # [assessor, true, given]
     gold: Floats  # [assessor, true]
-    labels: _Labels
-    n_items: int
+    labels: Labels
 
     def scores(self, gains: Floats) -> Floats:
         """Return c = J^-1 v [assessor, given]."""
@@ -155,7 +120,7 @@ class Matrices:
     def item_sum(self, table: Floats, share: Floats) -> Floats:
         """Return per item the sum over its labels of share * table[assessor, given]."""
         value = share * table[self.labels.assessor, self.labels.grade]
-        return np.bincount(self.labels.item, weights=value, minlength=self.n_items).astype(np.float64)
+        return np.bincount(self.labels.item, weights=value, minlength=self.labels.n_items).astype(np.float64)
 
     def mixes(self, targets: TargetWeights) -> Floats:
         """Return pi_a = J_a^-T h_a [run, assessor, true]: the weighted true-grade mix of what each one labelled."""
@@ -223,11 +188,9 @@ def _matrix_variances(
 
 def matrix_inverse(
     weights: Weights,
+    labels: Labels,
     *,
     draw_probability: ArrayLike,
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
     matrices: ArrayLike,
     gold_per_grade: ArrayLike,
     gains: ArrayLike,
@@ -241,7 +204,7 @@ def matrix_inverse(
     who returned it), and the labels of one item are independent. False for real judges: the interval then
     misses the truth most of the time, and no amount of gold helps. Poisson draw.
     `gold_per_grade[assessor, grade]` is what each row rests on (n + k for shrunk rows). One pooled matrix:
-    all `label_assessor` 0. Variance: drawing + label noise + V_J (cells + 1/2); t by Satterthwaite.
+    labels of one assessor. Variance: drawing + label noise + V_J (cells + 1/2); t by Satterthwaite.
     Refused where a matrix cannot be inverted safely, and, for targets without negative weights, where the
     implied share of a grade is negative by more than 1.96 standard errors. `rng`: only for 3 or more grades.
 
@@ -250,19 +213,18 @@ def matrix_inverse(
     targets = as_targets(weights)
     n_targets, n_items = len(targets), targets.n_items
     pi = probabilities("draw_probability", draw_probability, n_items)
-    j, gold, v = checked_matrices(matrices, gold_per_grade, gains)
-    labels = label_arrays(label_item, label_assessor, label_grade, (n_items, j.shape[0], v.size))
+    if labels.n_items != n_items:
+        raise ValueError(f"weights must be of the {labels.n_items} items of the labels, got {n_items}")
+    j, gold, v = checked_matrices(matrices, gold_per_grade, gains, labels)
     f, totals = known_prior(prior, prior_total, n_items, (n_targets,))
 
-    present, place = compress(labels.assessor)
+    present, own = labels.of_assessors()
     refused = matrices_refusal(j[present], gold[present], rng)
     if refused is not None:
         return all_refused(n_targets, refused)
     weighed = np.flatnonzero(targets.runs.counts())  # no other item plays a part
     targets, pi, f = targets.over(weighed), pi[weighed], f[weighed]
-    given = Matrices(
-        j[present], gold[present], _of_items(replace(labels, assessor=place), weighed), weighed.size
-    )
+    given = Matrices(j[present], gold[present], own.of_items(weighed))
     mixes = given.mixes(targets.times(1 / pi))
     found = _inverse(targets, pi, given, mixes, v, f)
     return estimates(

@@ -19,10 +19,10 @@ from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
-from analytics.estimation.labels import JUDGE_BIAS, item_means
+from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Labels
 from analytics.estimation.topics import over_topics
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
@@ -180,7 +180,7 @@ def _as_given(
     facts, refused = sampled.facts, sampled.refused
     if refused is not None:
         return "", refused, np.zeros(len(facts.topics))
-    utility = item_means(facts.label_item, measure.gains[facts.label_grade], facts.item.size)
+    utility = _labels(facts, measure.gains.size).means(measure.gains[facts.label_grade])
     pi, rows = sampled.chance_judged, weights[facts.item]
     prior, total = prediction[facts.item], np.array([float(weights @ prediction)])
     surprise = (utility - prior) / pi
@@ -227,6 +227,19 @@ def _audit_corrected(
     added = np.zeros(facts.item.size)
     added[is_open] = found.item_corrections
     return found.estimates[0], _topic_parts(facts, weights, prediction, added)
+
+
+def _labels(facts: Facts, n_grades: int) -> Labels:
+    """Return the judgments that count."""
+    n_assessors = int(facts.label_assessor.max(initial=-1)) + 1
+    return Labels(
+        facts.label_item,
+        facts.label_assessor,
+        facts.label_grade,
+        n_items=facts.item.size,
+        n_assessors=n_assessors,
+        n_grades=n_grades,
+    )
 
 
 def _audit(sampled: SampledRelease, n_grades: int) -> AuditSample:
@@ -308,7 +321,7 @@ def _ratio_as_given(
         **shared,
         judged=facts.item,
         draw_probability=sampled.chance_judged,
-        label=mean_on_stairs(measure.gains, facts.label_item, facts.label_grade, facts.item.size),
+        label=mean_on_stairs(measure.gains, _labels(facts, measure.gains.size)),
         steps=stairs(measure.gains).steps,
     )
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
@@ -342,7 +355,7 @@ def _complete(
         words = f"{share:.1%} of the documents that the run returns within the cutoff could not be judged"
         return _all_refused(replace(plain, outside=UnjudgedPart(share, None, None)), Refusal(words))
     gain, is_judged = np.zeros(facts.topic.size), np.zeros(facts.topic.size, dtype=bool)
-    gain[facts.item] = item_means(facts.label_item, measure.gains[facts.label_grade], facts.item.size)
+    gain[facts.item] = _labels(facts, measure.gains.size).means(measure.gains[facts.label_grade])
     is_judged[facts.item] = True
     documents = first_documents(parsed, from_dense(placed.ranks(facts.topic.size)[None]))
     these, topics = complete_estimates(parsed, documents, gain, is_judged, facts.topic, len(facts.topics))

@@ -18,7 +18,6 @@ from analytics.estimation.evidence import (
     SingleDraws,
     Targets,
 )
-from analytics.estimation.labels import item_means
 from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
@@ -63,9 +62,7 @@ class Basis:
             n_waiting=int(arrays.n_drawn.sum()) - arrays.judged.size,
             has_fixed_sizes=arrays.draw.selection_kind.has_exact_counts,
             single_draws=self._single_draws(),
-            label_item=arrays.label_item,
-            label_assessor=arrays.label_assessor,
-            label_grade=arrays.label_grade,
+            labels=arrays.labels,
             confusion_counts=self.counts.total,
             not_judged=self._missing(everything, "judgment"),
             audit=self._audit(),
@@ -132,7 +129,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
         relevant_grade=relevant,
         weights=weights,
         judged=weights.over(arrays.judged),
-        utility=item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size),
+        utility=arrays.labels.means(gains[arrays.label_grade]),
         prediction=prediction,
         predicted=weights.run_totals(prediction, arrays.topic_index, arrays.n_topics),
         settled=_settled_answers(
@@ -171,7 +168,7 @@ def _complete_targets(basis: Basis, measure: Measure[Complete]) -> CompleteTarge
         measure=measure,
         gains=gains,
         documents=documents,
-        utility=item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size),
+        utility=arrays.labels.means(gains[arrays.label_grade]),
         settled=_settled_answers(arrays, measure.name, np.array(outside), documents.pairs, is_zero, never),
     )
 

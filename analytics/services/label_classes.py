@@ -15,7 +15,6 @@ from analytics.aggregation.dawid_skene import (
 )
 from analytics.estimation.confusion import assessor_counts, shrink
 from analytics.estimation.estimate import Refusal
-from analytics.estimation.labels import vote_classes
 from analytics.frames import CampaignArrays, Floats, Ints
 from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_of
 from judging.models import Campaign
@@ -73,7 +72,7 @@ def _result(arrays: CampaignArrays, score: str) -> Result:
 
 
 def vote_share(arrays: CampaignArrays) -> Ints:
-    return vote_classes(arrays.label_item, arrays.label_grade, arrays.judged.size, steps=STEPS)
+    return arrays.labels.classes(steps=STEPS)
 
 
 def first_label(arrays: CampaignArrays) -> Ints:

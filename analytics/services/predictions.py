@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from analytics.estimation.labels import item_means
 from analytics.frames import CampaignArrays, Floats
 from sampling.prediction import FEATURE_RIDGE, cross_fitted, rank_features
 
@@ -34,7 +33,7 @@ class Predictions:
         usable = arrays.batch < arrays.n_learned
         if arrays.draw.selection_kind.with_replacement or not usable.any() or not gains.any():
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
-        label = item_means(arrays.label_item, gains[arrays.label_grade], arrays.judged.size) / gains.max()
+        label = arrays.labels.means(gains[arrays.label_grade]) / gains.max()
         features, ridge = self._evidence()
         share = cross_fitted(
             features=features,

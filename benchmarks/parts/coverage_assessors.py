@@ -16,6 +16,7 @@ from parts.coverage_papers import around, checked, covers
 
 from analytics.estimation.confusion import assessor_counts
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.samples import Labels
 from analytics.papers.goldberg import corrected_value
 from analytics.papers.inverse import label_scores, matrix_inverse
 from experiments.papers.combining import majority_matrix, pattern_matrix, pattern_scores
@@ -201,10 +202,15 @@ def run_majority_audited(repetitions: int, seed: int) -> dict[str, Any]:
         sizes = table.sum(axis=2, keepdims=True)
         by_scores = matrix_inverse(
             np.full(3000, 1e-6 / 3),  # 3,000,000 items, drawn with probability .001
+            Labels(
+                np.repeat(np.arange(3000), 3),
+                who.ravel(),
+                votes.ravel(),
+                n_items=3000,
+                n_assessors=10,
+                n_grades=2,
+            ),
             draw_probability=np.full(3000, 1e-3),
-            label_item=np.repeat(np.arange(3000), 3),
-            label_assessor=who.ravel(),
-            label_grade=votes.ravel(),
             matrices=table / np.maximum(sizes, 1),
             gold_per_grade=sizes[:, :, 0],
             gains=[0.0, 1.0],

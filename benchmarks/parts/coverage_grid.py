@@ -26,10 +26,10 @@ from parts.coverage_collection import (
     make_ranks,
 )
 
+from analytics.estimation import samples
 from analytics.estimation.confusion import assessor_counts
 from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
-from analytics.estimation.labels import vote_classes
 from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
@@ -110,7 +110,7 @@ def campaign(
     """Judge, draw, audit and estimate once; return the reported number of every system and pair."""
     labels = judge(collection, cell.noise, cell.votes, random_assignment=cell.assignment == "random", rng=rng)
     n = collection.grade.size
-    bronze = vote_classes(labels.item, labels.given, n)
+    bronze = labels_of(labels, n).classes()
     kept = np.arange(n) if pi is None else np.flatnonzero(chosen(pi, rng))
     drawn = np.ones(n) if pi is None else pi[kept]
     if audit_pi is None:
@@ -264,14 +264,24 @@ def inverse_of(
     rows = counts.sum(axis=2, keepdims=True)
     return matrix_inverse(
         collection.targets,
+        labels_of(labels, n),
         draw_probability=np.ones(n),
-        label_item=labels.item,
-        label_assessor=np.zeros(labels.item.size, dtype=np.int64),
-        label_grade=labels.given,
         matrices=counts / np.where(rows > 0, rows, 1),
         gold_per_grade=rows[:, :, 0],
         gains=GAINS,
         rng=rng,
+    )
+
+
+def labels_of(labels: Labels, n_items: int) -> samples.Labels:
+    """Return the labels as if one assessor had given all of them."""
+    return samples.Labels(
+        labels.item,
+        np.zeros(labels.item.size, dtype=np.int64),
+        labels.given,
+        n_items=n_items,
+        n_assessors=1,
+        n_grades=N_GRADES,
     )
 
 
@@ -310,7 +320,7 @@ def run_topics(design: str, n_audits: int, repetitions: int, seed: int) -> dict[
         audit_pi = audit_design(cell, sample.runs, np.ones(n))
         audit = AuditSample(
             draw_probability=np.ones(n),
-            bronze_class=vote_classes(labels.item, labels.given, n),
+            bronze_class=labels_of(labels, n).classes(),
             audited=chosen(audit_pi, rng),
             gold_grade=sample.grade,
             audit_probability=audit_pi,

@@ -17,10 +17,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.estimation import samples
 from analytics.estimation.confusion import assessor_counts, audit_counts
 from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.estimation.labels import vote_classes
 from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
@@ -167,10 +167,18 @@ def estimate_all(
     audited = np.zeros(drawn.size, dtype=bool)
     audited[poisson_draw(audit_pi, rng.uniform(1e-12, 1, drawn.size))] = True
     by_topic = np.bincount(frame.topic, weights=g * prior, minlength=N_TOPICS)
+    given = samples.Labels(
+        labels.item,
+        labels.assessor,
+        labels.given,
+        n_items=drawn.size,
+        n_assessors=N_ASSESSORS,
+        n_grades=gains.size,
+    )
     shared = {"draw_probability": pi_drawn, "gains": gains, "prior": prior[drawn]}
     audit = AuditSample(
         draw_probability=pi_drawn,
-        bronze_class=vote_classes(labels.item, labels.given, drawn.size),
+        bronze_class=given.classes(),
         audited=audited,
         gold_grade=frame.grade[drawn],
         audit_probability=audit_pi,
@@ -185,10 +193,9 @@ def estimate_all(
         "greg_label": correct(w, audit, gains, prior=prior[drawn], prior_total=total).estimates[0],
         "matrix_inverse": matrix_inverse(
             w,
-            **arrays,
+            given,
             **shared,
             prior_total=total,
-            label_assessor=labels.assessor,
             matrices=counts / np.where(rows > 0, rows, 1),
             gold_per_grade=rows[:, :, 0],
             rng=rng,

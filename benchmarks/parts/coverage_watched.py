@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from parts.coverage_collection import GAINS, Collection, Floats, Ints, judge, make_collection
-from parts.coverage_grid import Cell, audit_design, chosen
+from parts.coverage_grid import Cell, audit_design, chosen, labels_of
 from scipy import stats
 
 from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
-from analytics.estimation.labels import vote_classes
 from analytics.estimation.samples import AuditSample
 from analytics.estimation.sequences import FEWEST_WATCHED, always_valid_factor
 from analytics.papers.assumption import AssumptionTest, AuditedLabels, assumption_test
@@ -97,7 +96,7 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
     widths: list[float] = []
     for repetition in range(repetitions):
         labels = judge(collection, "popularity", 1, random_assignment=True, rng=rng)
-        bronze = vote_classes(labels.item, labels.given, n)
+        bronze = labels_of(labels, n).classes()
         number = rng.random(n)
         for audit_pi in probability:
             audit = AuditSample(

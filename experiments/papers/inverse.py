@@ -1,7 +1,5 @@
 """The inverse of the confusion matrix with draws with replacement (`analytics.papers.inverse`)."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,13 +13,12 @@ from analytics.estimation.estimate import (
     few_items_warning,
     too_few,
 )
-from analytics.estimation.labels import compress
+from analytics.estimation.samples import Labels
 from analytics.estimation.targets import as_targets
 from analytics.papers.inverse import (
     INVERSE_SOURCES,
     Matrices,
     checked_matrices,
-    label_arrays,
     label_scores,
     score_variance,
     score_variances,
@@ -58,22 +55,23 @@ def matrix_inverse_with_replacement(
 
     Source: docs/methods/derivations/noise-correction.md, sections 3.1 and 3.3; Goldberg et al. (2017), Eq 18.
     """
-    j, gold, v = checked_matrices(matrices, gold_per_grade, gains)
     w = finite("weights", weights)
     n = w.size
-    labels = label_arrays(np.arange(n), label_assessor, label_grade, (n, j.shape[0], v.size))
+    sizes = {"n_items": n, "n_assessors": len(np.asarray(matrices)), "n_grades": np.size(gains)}
+    labels = Labels(np.arange(n), np.asarray(label_assessor), np.asarray(label_grade), **sizes)
+    j, gold, v = checked_matrices(matrices, gold_per_grade, gains, labels)
     used = int(np.count_nonzero(w))
     if used < max(2, fewest):
         return too_few(used, max(2, fewest))
-    present, place = compress(labels.assessor)
+    present, own = labels.of_assessors()
     if (gold[present] <= 0).any():
         return Refusal("an assessor has no gold label of some grade", FEWEST_ITEMS)
     if (np.abs(np.linalg.det(j[present])) < SINGULAR).any():
         return Refusal("a confusion matrix cannot be inverted: its determinant is 0")
 
-    given = Matrices(j[present], gold[present], replace(labels, assessor=place), n)
+    given = Matrices(j[present], gold[present], own)
     c = given.scores(v)
-    z = w * c[place, labels.grade]
+    z = w * c[own.assessor, own.grade]
     tau = score_variances(smoothed_matrices(given.matrices, given.gold, pseudo_count), c)
     cells = given.mixes(as_targets(w / n))[0] ** 2 * tau / given.gold
     sampling, audit = float(z.var(ddof=1)) / n, float(cells.sum())

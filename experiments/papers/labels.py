@@ -1,11 +1,13 @@
 """The measure computed from raw labels, as if they had no error."""
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.checks import finite, integers
+from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.estimators import difference_estimator
-from analytics.estimation.labels import JUDGE_BIAS, item_means
+from analytics.estimation.labels import JUDGE_BIAS
+from analytics.estimation.samples import Labels
 from analytics.estimation.targets import Weights, as_targets
 
 
@@ -26,8 +28,11 @@ def naive(
     `analytics.estimation.correction`.
     """
     gain = finite("gains", gains)
-    grade = integers("label_grade", label_grade, 0, gain.size - 1)
     targets = as_targets(weights)
-    utility = item_means(label_item, gain[grade], targets.n_items)
+    item, grade = np.asarray(label_item), np.asarray(label_grade)
+    labels = Labels(
+        item, np.zeros_like(item), grade, n_items=targets.n_items, n_assessors=1, n_grades=gain.size
+    )
+    utility = labels.means(gain[labels.grade])
     found = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
     return found.with_warning(JUDGE_BIAS)

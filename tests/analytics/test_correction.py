@@ -14,9 +14,9 @@ from analytics.estimation.correction import (
 )
 from analytics.estimation.estimate import Estimate, Refusal, estimate, in_columns
 from analytics.estimation.estimators import difference_estimator
-from analytics.estimation.labels import item_means, merged_classes, vote_classes
+from analytics.estimation.labels import merged_classes
 from analytics.estimation.more_gold import advice, gold_labels_for
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Labels
 from analytics.estimation.targets import as_targets
 from experiments.papers.labels import naive
 
@@ -325,10 +325,13 @@ def test_too_little_audit_for_two_classes_leaves_one():
 
 
 def test_vote_classes_keep_the_shares_of_different_redundancy_apart():
-    item = np.array([0, 0, 0, 1, 1, 2])
-    assert vote_classes(item, [1, 0, 0, 1, 0, 1], 3).tolist() == [4, 6, 12]
+    nobody, sizes = np.zeros(6, dtype=int), {"n_assessors": 1, "n_grades": 2}
+    labels = Labels([0, 0, 0, 1, 1, 2], nobody, [1, 0, 0, 1, 0, 1], n_items=3, **sizes)
+    assert labels.classes().tolist() == [4, 6, 12]
+    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
+        labels.classes(steps=0)
     with pytest.raises(ValueError, match="0 for item 1"):
-        item_means([0], [1.0], 2)
+        Labels([0], [0], [1], n_items=2, **sizes).means([1.0])
 
 
 def test_naive_takes_the_mean_gain_of_the_labels_and_says_what_it_leaves_out():

@@ -4,13 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from audits import inverse
 
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.samples import Labels
 from analytics.estimation.targets import as_targets
 from analytics.papers.assumption import AuditedLabels, assumption_test
 from analytics.papers.goldberg import corrected_value
 from analytics.papers.intervals import corrected_interval, dirichlet_interval, fieller
-from analytics.papers.inverse import Matrices, _inverse, _Labels, label_scores, matrix_inverse
+from analytics.papers.inverse import Matrices, _inverse, label_scores
 from analytics.papers.separation import separation_refusal
 from experiments.papers.inverse import matrix_inverse_with_replacement
 
@@ -43,13 +45,21 @@ def test_with_known_matrices_the_poisson_form_and_its_variance_are_unbiased():
             continue
         mine = drawn[item]
         position = (np.cumsum(drawn) - 1)[item[mine]]
-        share = 1 / np.bincount(position)[position]
         for labels in product([0, 1], repeat=int(mine.sum())):
             given = np.array(labels)
             q = chance * chance_of(assessor[mine], grade[item[mine]], given)
             targets = as_targets(w[drawn])
             matrices = Matrices(
-                MATRICES, GOLD, _Labels(position, assessor[mine], given, share), int(drawn.sum())
+                MATRICES,
+                GOLD,
+                Labels(
+                    position,
+                    assessor[mine],
+                    given,
+                    n_items=int(drawn.sum()),
+                    n_assessors=2,
+                    n_grades=2,
+                ),
             )
             mixes = matrices.mixes(targets.times(1 / pi[drawn]))
             found = _inverse(targets, pi[drawn], matrices, mixes, GAINS, prior[drawn])
@@ -95,7 +105,7 @@ def test_the_variance_of_the_matrix_follows_from_resampling_its_gold():
     for _ in range(4000):
         rows = np.stack([rng.multinomial(400, row) for row in MATRICES[0]]) / 400
         values.append(float(label_scores(rows, GAINS)[given].mean()))
-    found = matrix_inverse(
+    found = inverse(
         np.full(300, 1 / 300),
         draw_probability=np.ones(300),
         label_item=np.arange(300),
@@ -123,7 +133,7 @@ def call(n=40, grade=None, **changes):
         "gold_per_grade": [[50, 50]],
         "gains": GAINS,
     }
-    return matrix_inverse(np.full(n, 1 / n), **(arguments | changes))[0]
+    return inverse(np.full(n, 1 / n), **(arguments | changes))[0]
 
 
 def test_one_assessor_on_a_whole_pool_is_goldbergs_equation_5():
@@ -328,7 +338,7 @@ def test_a_single_difference_can_be_corrected_alone():
     """A pair has weights of both signs: no share to check, and nothing to fail on."""
     rng = np.random.default_rng(3)
     matrix = [[0.9, 0.1], [0.2, 0.8]]
-    found = matrix_inverse(
+    found = inverse(
         np.where(np.arange(40) % 2, 0.1, -0.1),
         draw_probability=np.ones(40),
         label_item=np.arange(40),

@@ -14,6 +14,7 @@ from analytics.estimation.pseudolabels import (
     census,
     pseudo_labels,
 )
+from analytics.estimation.samples import Labels
 
 GAINS = [0, 1, 3]
 FIXTURE = {
@@ -51,12 +52,15 @@ def test_a_gain_is_the_sum_of_the_steps_its_grade_reaches():
 
 
 def test_of_several_labels_the_share_that_reaches_a_stair_counts():
-    rows = mean_on_stairs(GAINS, [1, 0, 1, 1], [2, 1, 0, 1], 2)
+    def labels(item, grade):
+        return Labels(item, np.zeros(len(item), dtype=int), grade, n_items=2, n_assessors=1, n_grades=3)
+
+    rows = mean_on_stairs(GAINS, labels([1, 0, 1, 1], [2, 1, 0, 1]))
     assert rows == pytest.approx(np.array([[1, 2 / 3], [0, 1 / 3]]))
-    with pytest.raises(ValueError, match="got none for item 1"):
-        mean_on_stairs(GAINS, [0], [1], 2)
-    with pytest.raises(ValueError, match="label_grade must have length 2, got 1"):
-        mean_on_stairs(GAINS, [0, 0], [1], 1)
+    with pytest.raises(ValueError, match="got 0 for item 1"):
+        mean_on_stairs(GAINS, labels([0], [1]))
+    with pytest.raises(ValueError, match="label arrays must be equally long, got 2, 2, 1"):
+        labels([0, 0], [1])
 
 
 def test_every_items_pseudo_label_and_every_stairs_total_is_unbiased_whatever_the_prediction():

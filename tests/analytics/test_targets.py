@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from audits import corrected, corrected_by_topic, greg_label
+from audits import corrected, corrected_by_topic, greg_label, inverse
 
 import analytics.estimation.targets
 from analytics.estimation.correction import GREG_SOURCES
@@ -13,7 +13,6 @@ from analytics.estimation.importance import distinct_items, importance_sampling
 from analytics.estimation.more_gold import advice
 from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
 from analytics.estimation.topics import over_topics_of
-from analytics.papers.inverse import matrix_inverse
 from experiments.papers.estimators import unsupported_share
 from sampling.measures.sparse import from_dense
 
@@ -323,6 +322,6 @@ def test_the_matrix_inverse_agrees(gains):
         "prior_total": table @ d["prior"],
     }
     alike(
-        matrix_inverse(sparse, **given, rng=np.random.default_rng(1)),
-        matrix_inverse(table, **given, rng=np.random.default_rng(1)),
+        inverse(sparse, **given, rng=np.random.default_rng(1)),
+        inverse(table, **given, rng=np.random.default_rng(1)),
     )

@@ -249,6 +249,9 @@ def test_an_item_without_a_score_is_predicted_like_its_neighbours():
         n_learned=1,
         label_item=np.arange(judged.size),
         label_grade=(rng.random(judged.size) < 0.4).astype(np.int64),
+        label_assessor=np.zeros(judged.size, dtype=np.int64),
+        assessors=[object()],
+        n_grades=2,
     )
     predicted = Predictions(arrays).of_gains(np.array([0.0, 3.0]), 1)
     assert np.isfinite(predicted).all()
