@@ -39,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.aggregation.dawid_skene import Aggregation, dawid_skene
 from analytics.aggregation.fits import TOLERANCE
+from analytics.estimation import samples
 
 LABELS_PER_ITEM, LABELS_PER_ASSESSOR, N_GRADES, ITERATIONS = 4, 500, 4, 50
 PREVALENCE = (0.55, 0.2, 0.15, 0.1)
@@ -57,15 +58,15 @@ class Labels:
     n_assessors: int
 
     def fit(self, **options: Any) -> Aggregation:
-        found = dawid_skene(
+        labels = samples.Labels(
             self.item,
             self.assessor,
             self.grade,
             n_items=self.true_grade.size,
             n_assessors=self.n_assessors,
             n_grades=N_GRADES,
-            **options,
         )
+        found = dawid_skene(labels, **options)
         assert isinstance(found, Aggregation)
         return found
 

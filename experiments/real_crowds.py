@@ -65,7 +65,7 @@ class Crowd:
 
     def fit(self, model: Callable[..., Any], **options: Any) -> Aggregation:
         sizes = {"n_items": self.n_items, "n_assessors": self.n_assessors, "n_grades": self.n_grades}
-        found = model(self.item, self.assessor, self.grade, **sizes, **options)
+        found = model(Labels(self.item, self.assessor, self.grade, **sizes), **options)
         if isinstance(found, Refusal):
             raise SystemExit(f"{self.name}: {found.reason}")
         return found  # type: ignore[no-any-return]

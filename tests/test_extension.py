@@ -27,6 +27,7 @@ from analytics.aggregation.grade_tables import NO_GRADE
 from analytics.aggregation.rules import AggregationRule
 from analytics.estimation.estimate import estimates
 from analytics.estimation.evidence import Evidence, LinearTargets, MethodEstimates
+from analytics.estimation.samples import Labels
 from analytics.methods import Method
 from analytics.models import AuditForecast, Release
 from analytics.releases.verify import verify
@@ -232,7 +233,7 @@ def test_a_planted_aggregated_label_is_met_everywhere(tmp_path, monkeypatch) -> 
 
 @pytest.mark.django_db
 def test_a_planted_aggregation_rule_is_met_everywhere(tmp_path, monkeypatch, capsys) -> None:
-    def highest(labels: rules.Labels) -> np.ndarray:
+    def highest(labels: Labels) -> np.ndarray:
         table = labels.table()
         return np.where(table.any(axis=1), table.shape[1] - 1 - table[:, ::-1].argmax(axis=1), NO_GRADE)
 

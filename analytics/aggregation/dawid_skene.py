@@ -3,10 +3,9 @@
 Which to use, and what none of them can do, is in docs/methods/aggregation.md: an aggregated label is a good score for
 `analytics.estimation.correction`, and no estimate of prevalence by itself.
 
-All take the same arguments: `label_item`, `label_assessor`, `label_grade`, one entry a label; `known_item` and
-`known_grade`, items whose grade is known (gold): their posterior is that grade from beginning to end. `prior` is the
-number of labels that every cell of a confusion matrix counts beforehand, and every grade's prevalence (there, the
-mean of the cells); 0 is maximum likelihood.
+All take the same arguments: the labels; `known_item` and `known_grade`, items whose grade is known (gold): their
+posterior is that grade from beginning to end. `prior` is the number of labels that every cell of a confusion matrix
+counts beforehand, and every grade's prevalence (there, the mean of the cells); 0 is maximum likelihood.
 """
 
 from dataclasses import replace
@@ -31,6 +30,7 @@ from analytics.aggregation.spammers import SpammerAggregation, spammers
 from analytics.aggregation.votes import LEAST, pseudo_labels, shares, votes
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.samples import Labels
 
 __all__ = [
     "Aggregation", "SpammerAggregation", "dawid_skene", "majority", "one_coin", "spammers",
@@ -40,13 +40,8 @@ __all__ = [
 
 
 def majority(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
+    labels: Labels,
     *,
-    n_items: int,
-    n_assessors: int,
-    n_grades: int,
     known_item: ArrayLike | None = None,
     known_grade: ArrayLike | None = None,
     prior: ArrayLike = PRIOR,
@@ -55,21 +50,12 @@ def majority(
 
     Its confusion matrices compare each assessor with a vote that includes their own, and are too kind for that.
 
-    >>> found = majority([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2)
+    >>> found = majority(Labels([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2))
     >>> found.grade.tolist(), found.is_tied.tolist()
     ([0, 1], [True, False])
     """
-    held = votes(
-        label_item,
-        label_assessor,
-        label_grade,
-        n_items=n_items,
-        n_assessors=n_assessors,
-        n_grades=n_grades,
-        known_item=known_item,
-        known_grade=known_grade,
-    )
-    added = pseudo_labels(prior, n_assessors, n_grades)
+    held = votes(labels, known_item, known_grade)
+    added = pseudo_labels(prior, labels.n_assessors, labels.n_grades)
     if not held.counted.any():
         return Refusal("majority: there are no labels", 1)
 
@@ -81,13 +67,8 @@ def majority(
 
 
 def dawid_skene(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
+    labels: Labels,
     *,
-    n_items: int,
-    n_assessors: int,
-    n_grades: int,
     known_item: ArrayLike | None = None,
     known_grade: ArrayLike | None = None,
     prior: ArrayLike = PRIOR,
@@ -107,17 +88,8 @@ def dawid_skene(
     `tolerance`. Source: A. P. Dawid and A. M. Skene (1979), with clamped gold as in semi-supervised EM.
     """
     check_stop(tolerance, most_iterations)
-    held = votes(
-        label_item,
-        label_assessor,
-        label_grade,
-        n_items=n_items,
-        n_assessors=n_assessors,
-        n_grades=n_grades,
-        known_item=known_item,
-        known_grade=known_grade,
-    )
-    added = pseudo_labels(prior, n_assessors, n_grades)
+    held = votes(labels, known_item, known_grade)
+    added = pseudo_labels(prior, labels.n_assessors, labels.n_grades)
     refused = cannot_fit(held, "Dawid-Skene")
     if refused is not None:
         return refused
@@ -163,13 +135,8 @@ def _log_prior(added: Floats, rows: Floats) -> float:
 
 
 def one_coin(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
+    labels: Labels,
     *,
-    n_items: int,
-    n_assessors: int,
-    n_grades: int,
     known_item: ArrayLike | None = None,
     known_grade: ArrayLike | None = None,
     prior: ArrayLike = PRIOR,
@@ -183,16 +150,7 @@ def one_coin(
     Sources: A. P. Dawid and A. M. Skene (1979) with tied cells; Y. Zhang, X. Chen, D. Zhou, M. Jordan (2016), 4.
     """
     check_stop(tolerance, most_iterations)
-    held = votes(
-        label_item,
-        label_assessor,
-        label_grade,
-        n_items=n_items,
-        n_assessors=n_assessors,
-        n_grades=n_grades,
-        known_item=known_item,
-        known_grade=known_grade,
-    )
+    held = votes(labels, known_item, known_grade)
     added = float(finite("prior", prior, ()))
     if added < 0:
         raise ValueError(f"prior must be >= 0, got {added}")
@@ -209,7 +167,7 @@ def one_coin(
 
     def parameters(counts: Floats, of_grades: Floats) -> Pair:
         of_grades = np.maximum(of_grades + added, LEAST)
-        return Pair(coin_rows(accuracies(counts), n_grades), of_grades / of_grades.sum())
+        return Pair(coin_rows(accuracies(counts), labels.n_grades), of_grades / of_grades.sum())
 
     def evaluate(at: Pair) -> Point:
         found = held.expect(at.rows, at.prevalence)
@@ -244,11 +202,8 @@ def coin_rows(accuracy: Floats, n_grades: int) -> Floats:
 
 
 def posterior_from_matrices(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
+    labels: Labels,
     *,
-    n_items: int,
     confusion: ArrayLike,
     tolerance: float = TOLERANCE,
     most_iterations: int = MOST_ITERATIONS,
@@ -260,25 +215,26 @@ def posterior_from_matrices(
     these items (docs/methods/derivations/real-judges.md, section 4.2: a good score, a bad calibrator).
 
     >>> good = [[0.9, 0.1], [0.1, 0.9]]
-    >>> found = posterior_from_matrices([0, 0, 1], [0, 1, 0], [1, 1, 0], n_items=2, confusion=[good, good])
+    >>> labels = Labels([0, 0, 1], [0, 1, 0], [1, 1, 0], n_items=2, n_assessors=2, n_grades=2)
+    >>> found = posterior_from_matrices(labels, confusion=[good, good])
     >>> found.grade.tolist()
     [1, 0]
     """
     check_stop(tolerance, most_iterations)
     matrices = finite("confusion", confusion)
-    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
-        raise ValueError(f"confusion must be [assessor, true, given], got shape {matrices.shape}")
-    n_assessors, n_grades = matrices.shape[:2]
-    held = votes(
-        label_item, label_assessor, label_grade, n_items=n_items, n_assessors=n_assessors, n_grades=n_grades
-    )
+    n_grades = labels.n_grades
+    if matrices.shape != (labels.n_assessors, n_grades, n_grades):
+        raise ValueError(
+            f"confusion must be [assessor, true, given] of the labels, got shape {matrices.shape}"
+        )
+    held = votes(labels)
     rows = np.ascontiguousarray(matrices.transpose(2, 0, 1))
     if (rows[held.cells > 0] <= 0).any():
         raise ValueError("confusion must be above 0 for every grade that was given")
     if not held.counted.any():
         return Refusal("empirical Bayes: there are no labels", 1)
 
-    held.put(np.full((n_items, n_grades), 1 / n_grades))
+    held.put(np.full((labels.n_items, n_grades), 1 / n_grades))
     prevalence, passes = np.full(n_grades, 1 / n_grades), 0
     while True:
         found = held.expect(rows, prevalence)

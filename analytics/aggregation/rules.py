@@ -6,25 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.aggregation.dawid_skene import dawid_skene
-from analytics.aggregation.grade_tables import NO_GRADE, Ints, grade_table, lower_medians, majorities
+from analytics.aggregation.grade_tables import NO_GRADE, Ints, lower_medians, majorities
 from analytics.estimation.estimate import Refusal
+from analytics.estimation.samples import Labels
 from judging.label_aggregation import LOWER_MEDIAN
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The latest grades of all assessors, one entry a grade; items, assessors and grades count from 0."""
-
-    item: Ints
-    assessor: Ints
-    grade: Ints
-    n_items: int
-    n_assessors: int
-    n_grades: int
-
-    def table(self) -> np.ndarray:
-        """Return counts[item, grade]."""
-        return grade_table(self.item, self.grade, self.n_items, self.n_grades)
 
 
 @dataclass(frozen=True)
@@ -64,14 +49,7 @@ def _dawid_skene(labels: Labels) -> Ints | Refusal:
     labelled = np.unique(labels.item)
     if not labelled.size:
         return grades
-    fit = dawid_skene(
-        np.searchsorted(labelled, labels.item),
-        labels.assessor,
-        labels.grade,
-        n_items=labelled.size,
-        n_assessors=labels.n_assessors,
-        n_grades=labels.n_grades,
-    )
+    fit = dawid_skene(labels.of_items(labelled))
     if isinstance(fit, Refusal):
         return fit
     grades[labelled] = fit.posterior.argmax(axis=1)

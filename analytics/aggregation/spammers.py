@@ -27,6 +27,7 @@ from analytics.aggregation.fits import (
 from analytics.aggregation.votes import LEAST, votes
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.samples import Labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +68,8 @@ def _m_step(counts: Floats, old: _Parameters, added: float) -> _Parameters:
 
 
 def spammers(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
+    labels: Labels,
     *,
-    n_items: int,
-    n_assessors: int,
-    n_grades: int,
     known_item: ArrayLike | None = None,
     known_grade: ArrayLike | None = None,
     prior: ArrayLike = PRIOR,
@@ -87,16 +83,7 @@ def spammers(
     beforehand. Plain EM; the start is the vote share, half of everybody's labels honest.
     """
     check_stop(tolerance, most_iterations)
-    held = votes(
-        label_item,
-        label_assessor,
-        label_grade,
-        n_items=n_items,
-        n_assessors=n_assessors,
-        n_grades=n_grades,
-        known_item=known_item,
-        known_grade=known_grade,
-    )
+    held = votes(labels, known_item, known_grade)
     added = float(finite("prior", prior, ()))
     if added < 0:
         raise ValueError(f"prior must be >= 0, got {added}")
@@ -105,7 +92,9 @@ def spammers(
         return refused
 
     floor = max(added, LEAST)
-    state = _Parameters(np.full(n_assessors, 0.5), np.full((n_assessors, n_grades), 1 / n_grades))
+    state = _Parameters(
+        np.full(labels.n_assessors, 0.5), np.full((labels.n_assessors, labels.n_grades), 1 / labels.n_grades)
+    )
 
     def parameters(counts: Floats, of_grades: Floats) -> Pair:
         nonlocal state

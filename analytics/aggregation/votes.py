@@ -15,6 +15,7 @@ from scipy import sparse
 
 from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.samples import Labels
 
 BLOCK = 262_144  # items at a time, times the square of the grades: such a product stays on one processor
 LEAST = 1e-10  # what an empty cell counts when there is no prior: the other labels then decide, never 0/0
@@ -256,33 +257,12 @@ class Votes:
         return counts.reshape(rows.shape), of_grades
 
 
-def votes(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
-    *,
-    n_items: int,
-    n_assessors: int,
-    n_grades: int,
-    known_item: ArrayLike | None = None,
-    known_grade: ArrayLike | None = None,
-) -> Votes:
-    """Return the labels as a table, checked. The order of the labels does not matter, not even to the last bit.
-
-    Two labels of one assessor for one item count as two. Raise ValueError for a grade off the scale and the like.
-    """
-    if n_items < 1 or n_assessors < 1:
-        raise ValueError(f"n_items and n_assessors must be at least 1, got {n_items} and {n_assessors}")
-    if n_grades < 2:
-        raise ValueError(f"n_grades must be at least 2, got {n_grades}")
-    item = integers("label_item", label_item, 0, n_items - 1)
-    assessor = integers("label_assessor", label_assessor, 0, n_assessors - 1)
-    grade = integers("label_grade", label_grade, 0, n_grades - 1)
-    if not item.size == assessor.size == grade.size:
-        raise ValueError(f"label arrays must be equally long, got {item.size}, {assessor.size}, {grade.size}")
-    known = known_items(known_item, known_grade, n_items, n_grades)
-
-    shape = (n_items, n_assessors * n_grades)
-    places = (item.astype(np.int32), (grade * n_assessors + assessor).astype(np.int32))
-    table = sparse.coo_array((np.ones(item.size), places), shape=shape).tocsr()
-    return Votes(table, n_assessors, n_grades, known)
+def votes(labels: Labels, known_item: ArrayLike | None = None, known_grade: ArrayLike | None = None) -> Votes:
+    """Return the labels as a table. The order of the labels does not matter, not even to the last bit."""
+    n_assessors = labels.n_assessors
+    known = known_items(known_item, known_grade, labels.n_items, labels.n_grades)
+    shape = (labels.n_items, n_assessors * labels.n_grades)
+    column = labels.grade * n_assessors + labels.assessor
+    places = (labels.item.astype(np.int32), column.astype(np.int32))
+    table = sparse.coo_array((np.ones(labels.item.size), places), shape=shape).tocsr()
+    return Votes(table, n_assessors, labels.n_grades, known)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from analytics.estimation.samples import Labels
 from sampling.measures.sparse import SparseRuns
 
 Floats = NDArray[np.float64]
@@ -35,15 +36,7 @@ class Disputes:
     error_probability: Floats
 
 
-def grade_shares(
-    label_item: ArrayLike,
-    label_assessor: ArrayLike,
-    label_grade: ArrayLike,
-    *,
-    n_items: int,
-    n_grades: int,
-    confusion: Floats | None = None,
-) -> Floats:
+def grade_shares(labels: Labels, confusion: Floats | None = None) -> Floats:
     """Return how likely each grade is the true one, [item, grade].
 
     With `confusion[assessor, true, given]`, all above 0, by Bayes' rule from the frequency of the grades given and how
@@ -51,12 +44,12 @@ def grade_shares(
 
     Examples
     --------
-    >>> grade_shares([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_grades=2).round(3).tolist()
+    >>> labels = Labels([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2)
+    >>> grade_shares(labels).round(3).tolist()
     [[0.444, 0.556], [0.167, 0.833]]
     """
-    item = np.asarray(label_item, dtype=np.int64)
-    who = np.asarray(label_assessor, dtype=np.int64)
-    grade = np.asarray(label_grade, dtype=np.int64)
+    item, who, grade = labels.item, labels.assessor, labels.grade
+    n_items, n_grades = labels.n_items, labels.n_grades
     frequency = np.bincount(grade, minlength=n_grades).astype(np.float64)
     frequency /= max(frequency.sum(), 1.0)
     if confusion is None:

@@ -65,6 +65,15 @@ class Labels:
         """Return by label 1 / the labels of its item."""
         return np.asarray(1 / self.counts[self.item])
 
+    def table(self) -> NDArray[np.int32]:
+        """Return counts[item, grade].
+
+        >>> Labels([0, 0, 1], [0, 1, 0], [2, 2, 0], n_items=2, n_assessors=2, n_grades=3).table().tolist()
+        [[0, 0, 2], [1, 0, 0]]
+        """
+        counts = np.bincount(self.item * self.n_grades + self.grade, minlength=self.n_items * self.n_grades)
+        return counts.reshape(self.n_items, self.n_grades).astype(np.int32)
+
     def means(self, values: Floats | Ints) -> Floats:
         """Return the mean per item of the values of its labels.
 

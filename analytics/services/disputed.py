@@ -29,15 +29,9 @@ def store_disputed(
     parsed = parse_linear(arrays.draw.parameters["measure"])
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     shrunk = shrink(counts.total) if counts.total.size else Refusal("nobody has judged yet")
-    labels = (arrays.label_item, arrays.label_assessor, arrays.label_grade)
     n_judged = arrays.judged.size
     joint = middle_grades(arrays.label_item, arrays.label_grade, n_judged)  # the grade of the qrels
-    shares = grade_shares(
-        *labels,
-        n_items=n_judged,
-        n_grades=arrays.n_grades,
-        confusion=None if isinstance(shrunk, Refusal) else shrunk.matrices,
-    )
+    shares = grade_shares(arrays.labels, None if isinstance(shrunk, Refusal) else shrunk.matrices)
     runs = weights_of_runs(parsed, arrays.returned, arrays.n_topics)
     weights = TargetWeights(runs, paired=False).over(arrays.judged).runs
     decided = _decided_items(campaign)

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import numpy as np
 import polars as pl
 from django.conf import settings
 
-from analytics.aggregation.grade_tables import grade_table, lower_medians
+from analytics.aggregation.grade_tables import lower_medians
 from analytics.aggregation.qrels import qrels_grades
+from analytics.estimation.samples import Labels
 from analytics.services.judgment_rows import (
     COLUMNS,
     adjudicated_grades,
@@ -165,12 +167,18 @@ def _graded_items(campaign: Campaign, prefer_gold: bool) -> Iterator[pl.DataFram
     yield _grades_of(pl.DataFrame(schema=COLUMNS), decided, prefer_gold)
 
 
+def _labels(place: np.ndarray, grade: np.ndarray, n_items: int) -> Labels:
+    """Return grades as labels of one assessor: who gave them plays no part in a median."""
+    grade = grade.astype(np.int64)
+    return Labels(place, np.zeros_like(grade), grade, n_items=n_items, n_assessors=1, n_grades=N_GRADES)
+
+
 def _grades_of(rows: pl.DataFrame, decided: pl.DataFrame, prefer_gold: bool) -> pl.DataFrame:
     """Return the qrels' grades of items from their judgments that count, and from what a manager decided."""
     starts = starts_of_items(rows)
     place, grade = (starts.cum_sum().cast(pl.Int64) - 1).to_numpy(), rows["grade"].to_numpy()
     joint, gold = (
-        lower_medians(grade_table(place[chosen], grade[chosen], int(starts.sum()), N_GRADES))
+        lower_medians(_labels(place[chosen], grade[chosen], int(starts.sum())).table())
         for chosen in (
             (rows["purpose"] == purpose).to_numpy() for purpose in (Slot.Purpose.JUDGE, Slot.Purpose.AUDIT)
         )

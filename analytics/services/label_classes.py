@@ -1,6 +1,7 @@
 """What the judgments of an item say together: the bronze score whose classes the audit corrects."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -96,10 +97,10 @@ def gold_check_posterior(arrays: CampaignArrays) -> Aggregation | Refusal:
     if not arrays.check_true.size:
         return Refusal("there are no gold checks", 1)
     answers = (arrays.check_assessor, arrays.check_true, arrays.check_given)
-    shrunk = shrink(assessor_counts(*answers, **_sizes(arrays)))
+    shrunk = shrink(assessor_counts(*answers, len(arrays.assessors), arrays.n_grades))
     if isinstance(shrunk, Refusal):
         return shrunk
-    return posterior_from_matrices(*_labels(arrays), n_items=arrays.judged.size, confusion=shrunk.matrices)
+    return posterior_from_matrices(arrays.labels, confusion=shrunk.matrices)
 
 
 def posterior_of(
@@ -112,14 +113,14 @@ def posterior_of(
         if not n_judged:
             return NOTHING_JUDGED
         checks = np.arange(n_judged, n_judged + n_checks)
-        given = (checks, arrays.check_assessor, arrays.check_given)
-        return model(
-            *(np.concatenate([own, check]) for own, check in zip(_labels(arrays), given, strict=True)),
+        labels = replace(
+            arrays.labels,
+            item=np.concatenate([arrays.label_item, checks]),
+            assessor=np.concatenate([arrays.label_assessor, arrays.check_assessor]),
+            grade=np.concatenate([arrays.label_grade, arrays.check_given]),
             n_items=n_judged + n_checks,
-            known_item=checks,
-            known_grade=arrays.check_true,
-            **_sizes(arrays),
         )
+        return model(labels, known_item=checks, known_grade=arrays.check_true)
 
     return fit
 
@@ -127,15 +128,7 @@ def posterior_of(
 def _majority(arrays: CampaignArrays) -> Aggregation | Refusal:
     if not arrays.judged.size:
         return NOTHING_JUDGED
-    return majority(*_labels(arrays), n_items=arrays.judged.size, **_sizes(arrays))
-
-
-def _labels(arrays: CampaignArrays) -> tuple[Ints, Ints, Ints]:
-    return arrays.label_item, arrays.label_assessor, arrays.label_grade
-
-
-def _sizes(arrays: CampaignArrays) -> dict[str, int]:
-    return {"n_assessors": len(arrays.assessors), "n_grades": arrays.n_grades}
+    return majority(arrays.labels)
 
 
 NOTHING_JUDGED = Refusal("nobody has judged yet", 1)

@@ -11,6 +11,7 @@ from analytics.aggregation.ascent import Pair, TrustRegion, apply_move, level_gr
 from analytics.aggregation.dawid_skene import dawid_skene, majority
 from analytics.aggregation.fits import Point, climb
 from analytics.aggregation.votes import block_size, votes
+from analytics.estimation.samples import Labels
 
 
 def slow_dawid_skene(labels, sizes, prior, steps, known=None):
@@ -58,7 +59,7 @@ def test_dawid_skene_is_what_slow_loops_give_step_by_step(seed, prior):
     labels, sizes, _ = simulated(seed)
     for steps in (1, 2, 7):
         found = dawid_skene(
-            *labels, **sizes, prior=prior, tolerance=0.0, most_iterations=steps, accelerate=False
+            Labels(*labels, **sizes), prior=prior, tolerance=0.0, most_iterations=steps, accelerate=False
         )
         posterior, confusion, prevalence, _ = slow_dawid_skene(labels, sizes, prior, steps)
         assert found.iterations == steps
@@ -69,7 +70,7 @@ def test_dawid_skene_is_what_slow_loops_give_step_by_step(seed, prior):
 
 def test_without_a_prior_the_steps_are_maximum_likelihood():
     labels, sizes, _ = simulated(4, n_items=200, share=0.9)
-    found = dawid_skene(*labels, **sizes, prior=0, tolerance=0.0, most_iterations=5, accelerate=False)
+    found = dawid_skene(Labels(*labels, **sizes), prior=0, tolerance=0.0, most_iterations=5, accelerate=False)
     posterior, confusion, _, objectives = slow_dawid_skene(labels, sizes, 0.0, 5)
     assert found.posterior == pytest.approx(posterior, abs=1e-8)
     assert found.confusion == pytest.approx(confusion, abs=1e-8)
@@ -80,9 +81,14 @@ def test_known_grades_are_clamped_in_every_step():
     labels, sizes, truth = simulated(5)
     known = {3: int(truth[3]), 10: 2, 11: 0}
     found = dawid_skene(
-        *labels, **sizes, known_item=[11, 3, 10], known_grade=[0, known[3], 2], prior=0.2, tolerance=0.0,
-        most_iterations=6, accelerate=False,
-    )  # fmt: skip
+        Labels(*labels, **sizes),
+        known_item=[11, 3, 10],
+        known_grade=[0, known[3], 2],
+        prior=0.2,
+        tolerance=0.0,
+        most_iterations=6,
+        accelerate=False,
+    )
     posterior, confusion, _, objectives = slow_dawid_skene(labels, sizes, 0.2, 6, known)
     assert found.posterior == pytest.approx(posterior, abs=1e-10)
     assert found.confusion == pytest.approx(confusion, abs=1e-10)
@@ -100,8 +106,8 @@ def test_blocks_of_items_give_what_one_block_gives():
     places = np.concatenate([item, item + block, item + 2 * block + 5])
     triple = (places, np.tile(assessor, 3), np.tile(grade, 3))
     options = {"tolerance": 0.0, "most_iterations": 4, "accelerate": False}
-    once = dawid_skene(item, assessor, grade, **sizes, **options, prior=0.1)
-    found = dawid_skene(*triple, **sizes | {"n_items": 2 * block + 40}, **options, prior=0.3)
+    once = dawid_skene(Labels(item, assessor, grade, **sizes), **options, prior=0.1)
+    found = dawid_skene(Labels(*triple, **sizes | {"n_items": 2 * block + 40}), **options, prior=0.3)
     assert found.confusion == pytest.approx(once.confusion, abs=1e-9)
     assert found.posterior[block : block + 20] == pytest.approx(once.posterior, abs=1e-9)
     assert found.posterior[2 * block + 5 : 2 * block + 25] == pytest.approx(once.posterior, abs=1e-9)
@@ -111,17 +117,23 @@ def test_blocks_of_items_give_what_one_block_gives():
 def test_an_item_without_a_label_has_the_prevalence():
     labels, sizes, _ = simulated(7)
     bigger = sizes | {"n_items": sizes["n_items"] + 2}
-    found, without = dawid_skene(*labels, **bigger), dawid_skene(*labels, **sizes)
+    found, without = dawid_skene(Labels(*labels, **bigger)), dawid_skene(Labels(*labels, **sizes))
     assert found.posterior[-1] == pytest.approx(found.prevalence)
     assert found.prevalence == pytest.approx(without.prevalence, abs=1e-6)  # it says nothing about others
-    assert majority(*labels, **bigger).posterior[-1] == pytest.approx(majority(*labels, **sizes).prevalence)
+    assert majority(Labels(*labels, **bigger)).posterior[-1] == pytest.approx(
+        majority(Labels(*labels, **sizes)).prevalence
+    )
 
 
 def test_an_assessor_without_labels_has_the_prior():
     labels, sizes, _ = simulated(8)
-    found = dawid_skene(*labels, **sizes | {"n_assessors": 8}, prior=[[3, 1, 1], [1, 3, 1], [1, 1, 3]])
+    found = dawid_skene(
+        Labels(*labels, **sizes | {"n_assessors": 8}), prior=[[3, 1, 1], [1, 3, 1], [1, 1, 3]]
+    )
     assert found.confusion[7] == pytest.approx(np.array([[3, 1, 1], [1, 3, 1], [1, 1, 3]]) / 5)
-    assert dawid_skene(*labels, **sizes | {"n_assessors": 8}, prior=0).confusion[7] == pytest.approx(1 / 3)
+    assert dawid_skene(Labels(*labels, **sizes | {"n_assessors": 8}), prior=0).confusion[7] == pytest.approx(
+        1 / 3
+    )
 
 
 # -- the climb ----------------------------------------------------------------------------------------------
@@ -130,9 +142,9 @@ def test_an_assessor_without_labels_has_the_prior():
 @pytest.mark.parametrize("prior", [0, 0.1])
 def test_accelerated_and_plain_reach_the_same_maximum(prior):
     labels, sizes, _ = simulated(11, n_items=400, n_assessors=20, n_grades=4, share=0.2)
-    fast = dawid_skene(*labels, **sizes, prior=prior, tolerance=1e-10, most_iterations=50_000)
+    fast = dawid_skene(Labels(*labels, **sizes), prior=prior, tolerance=1e-10, most_iterations=50_000)
     plain = dawid_skene(
-        *labels, **sizes, prior=prior, tolerance=1e-10, most_iterations=50_000, accelerate=False
+        Labels(*labels, **sizes), prior=prior, tolerance=1e-10, most_iterations=50_000, accelerate=False
     )
     assert fast.converged
     assert plain.converged
@@ -146,8 +158,8 @@ def test_accelerated_and_plain_agree_with_clamped_items_and_a_prior_that_knows_m
     options = {
         "known_item": np.arange(0, 300, 7), "known_grade": truth[::7], "prior": np.eye(3) + 0.2, "tolerance": 1e-10,
     }  # fmt: skip
-    fast = dawid_skene(*labels, **sizes, **options)
-    plain = dawid_skene(*labels, **sizes, **options, accelerate=False)
+    fast = dawid_skene(Labels(*labels, **sizes), **options)
+    plain = dawid_skene(Labels(*labels, **sizes), **options, accelerate=False)
     assert (fast.posterior[::7] == np.eye(3)[truth[::7]]).all()
     assert fast.posterior == pytest.approx(plain.posterior, abs=1e-6)
 
@@ -158,7 +170,7 @@ def test_the_objective_never_falls(accelerate):
     seen = []
     for steps in range(1, 40):
         found = dawid_skene(
-            *labels, **sizes, prior=0.05, tolerance=0.0, most_iterations=steps, accelerate=accelerate
+            Labels(*labels, **sizes), prior=0.05, tolerance=0.0, most_iterations=steps, accelerate=accelerate
         )
         # objective of the M-step after the last E-step, by one more E-step of the slow kind
         seen.append(objective_of(labels, sizes, found, 0.05))
@@ -176,9 +188,9 @@ class Careless(TrustRegion):
 
 def test_a_step_that_would_lower_the_objective_is_dropped(monkeypatch):
     labels, sizes, _ = simulated(13, n_items=200, n_assessors=10, share=0.3)
-    right = dawid_skene(*labels, **sizes, tolerance=1e-9)
+    right = dawid_skene(Labels(*labels, **sizes), tolerance=1e-9)
     monkeypatch.setattr("analytics.aggregation.dawid_skene.TrustRegion", Careless)
-    found = dawid_skene(*labels, **sizes, tolerance=1e-9, most_iterations=50_000)
+    found = dawid_skene(Labels(*labels, **sizes), tolerance=1e-9, most_iterations=50_000)
     assert found.converged
     assert found.posterior == pytest.approx(right.posterior, abs=1e-6)
     assert found.iterations > right.iterations  # control: the bad proposals were made, and cost passes
@@ -186,7 +198,7 @@ def test_a_step_that_would_lower_the_objective_is_dropped(monkeypatch):
 
 def test_the_gradient_and_the_curvature_are_those_of_the_log_likelihood():
     labels, sizes, _ = simulated(14, n_items=40, share=0.9)
-    held = votes(*labels, **sizes)
+    held = votes(Labels(*labels, **sizes))
     rng = np.random.default_rng(0)
     rows = np.moveaxis(rng.dirichlet(np.full(3, 4.0), size=(7, 3)), 2, 0)
     prevalence = np.array([0.5, 0.3, 0.2])
@@ -209,8 +221,8 @@ def test_the_gradient_and_the_curvature_are_those_of_the_log_likelihood():
 
 def test_proposed_steps_stay_probabilities():
     labels, sizes, _ = simulated(15)
-    held = votes(*labels, **sizes)
-    found = dawid_skene(*labels, **sizes, most_iterations=3, tolerance=0.0)
+    held = votes(Labels(*labels, **sizes))
+    found = dawid_skene(Labels(*labels, **sizes), most_iterations=3, tolerance=0.0)
     at = Pair(np.ascontiguousarray(found.confusion.transpose(2, 0, 1)), found.prevalence)
     expected = held.expect(at.rows, at.prevalence)
     held.take()
@@ -226,10 +238,10 @@ def test_proposed_steps_stay_probabilities():
 
 def test_the_climb_says_when_it_was_stopped_early():
     labels, sizes, _ = simulated(16)
-    found = dawid_skene(*labels, **sizes, most_iterations=2)
+    found = dawid_skene(Labels(*labels, **sizes), most_iterations=2)
     assert not found.converged
     assert "last step still changed" in found.warning
-    whole = dawid_skene(*labels, **sizes)
+    whole = dawid_skene(Labels(*labels, **sizes))
     assert whole.converged
     assert whole.warning == ""
 

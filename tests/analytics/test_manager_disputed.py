@@ -9,6 +9,7 @@ import pytest
 from small_campaign import give, judge_all, judge_audit, make_assessor, make_campaign, slots, true_grade
 
 from analytics.estimation.disputes import disputes, grade_shares, spreads
+from analytics.estimation.samples import Labels
 from analytics.models import DisputedItem
 from analytics.services.disputed import MOST, open_disputes
 from analytics.services.recomputation import recompute
@@ -43,13 +44,13 @@ def test_shares_follow_bayes_rule_with_each_judges_measured_errors():
             [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]],
         ]
     )
-    found = grade_shares(*flat(labels), n_items=4, n_grades=3, confusion=confusion)
+    found = grade_shares(Labels(*flat(labels), n_items=4, n_assessors=2, n_grades=3), confusion=confusion)
     assert found == pytest.approx(np.array(by_bayes(labels, confusion, 3)))
 
 
 def test_without_measured_errors_more_agreeing_judges_make_a_grade_surer():
     labels = [[(0, 1)], [(0, 1), (1, 1)], [(0, 1), (1, 0)], [(0, 0)]]
-    found = grade_shares(*flat(labels), n_items=4, n_grades=2)
+    found = grade_shares(Labels(*flat(labels), n_items=4, n_assessors=2, n_grades=2))
     assert found.sum(axis=1) == pytest.approx(np.ones(4))
     assert found[1, 1] > found[0, 1] > found[2, 1] > found[3, 1] > 0
 

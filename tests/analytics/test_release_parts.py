@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analytics.aggregation.grade_tables import grade_table, lower_medians, majorities
+from analytics.aggregation.grade_tables import lower_medians, majorities
+from analytics.estimation.samples import Labels
 from analytics.releases.about import About, slug
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import three_numbers
@@ -170,17 +171,21 @@ def test_no_file_of_a_release_lies_outside_it(tmp_path, name):
         Folder(tmp_path).write(name, "x")
 
 
+def labels(item, grade, n_items):
+    return Labels(item, np.zeros(len(item), dtype=int), grade, n_items=n_items, n_assessors=1, n_grades=4)
+
+
 def test_one_grade_of_several_is_what_the_rules_say():
     item, grade = [0, 0, 0, 1, 1, 2, 2, 2, 2], [2, 0, 2, 3, 1, 1, 2, 3, 3]
-    table = grade_table(item, grade, 4, 4)
+    table = labels(item, grade, 4).table()
     assert lower_medians(table).tolist() == [2, 1, 2, -1]
     assert majorities(table).tolist() == [2, 1, 3, -1]
     rng = np.random.default_rng(1)
     item, grade = rng.integers(0, 50, 300), rng.integers(0, 4, 300)
     expected = [sorted(grade[item == one])[(np.sum(item == one) - 1) // 2] for one in range(50)]
-    assert lower_medians(grade_table(item, grade, 50, 4)).tolist() == expected
-    with pytest.raises(ValueError, match="grades must be in"):
-        grade_table([0], [4], 1, 4)
+    assert lower_medians(labels(item, grade, 50).table()).tolist() == expected
+    with pytest.raises(ValueError, match="label_grade must be at most 3, got 4"):
+        labels([0], [4], 1)
 
 
 def test_changes_of_grades_are_counted_line_by_line():

@@ -7,8 +7,9 @@ import polars as pl
 
 from analytics.aggregation.grade_tables import lower_medians
 from analytics.aggregation.qrels import qrels_grades
-from analytics.aggregation.rules import AggregationRule, Labels
+from analytics.aggregation.rules import AggregationRule
 from analytics.estimation.estimate import Refusal
+from analytics.estimation.samples import Labels
 from analytics.releases.services.judgments import JudgmentSummary
 from analytics.releases.tables import ITEMS
 from analytics.services.judgment_rows import adjudicated_grades

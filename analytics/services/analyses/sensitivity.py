@@ -149,15 +149,7 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
 
 def _grades_by_rule(arrays: CampaignArrays) -> dict[str, Ints | Refusal]:
     """Return by rule the joined grade of every judged item."""
-    labels = rules.Labels(
-        arrays.label_item,
-        arrays.label_assessor,
-        arrays.label_grade,
-        n_items=arrays.judged.size,
-        n_assessors=len(arrays.assessors),
-        n_grades=arrays.n_grades,
-    )
-    return {rule.label: rule.grades(labels) for rule in rules.AGGREGATION_RULES}
+    return {rule.label: rule.grades(arrays.labels) for rule in rules.AGGREGATION_RULES}
 
 
 def _refusing(basis: Basis, refusal: Refusal) -> Callable[[], Numbers]:
