@@ -126,8 +126,8 @@ def _qrels(irds: Any, release: OpenRelease, part: str | None) -> Any:
                         line.topic_id, line.doc_id, line.grade, line.method, line.inclusion_probability
                     )
             elif self._part == "qrels_jg":
-                for said in release.qrels_jg():
-                    yield trec.TrecQrel(said.topic_id, said.doc_id, said.grade, said.assessor)
+                for record in release.qrels_jg():
+                    yield trec.TrecQrel(record.topic_id, record.doc_id, record.grade, record.assessor)
             else:
                 for row in release.qrels():
                     yield trec.TrecQrel(row.topic_id, row.doc_id, row.grade, "0")
@@ -156,7 +156,7 @@ class Provider:
         return dataset(slug, version, part[0] if part else None)
 
     def discover_edges(self) -> Iterator[Any]:
-        """Yield nothing: releases are files of whoever asks, not a catalogue."""
+        """Yield nothing: releases are the user's own files, not a catalogue."""
         return iter(())
 
 

@@ -45,7 +45,8 @@ class Method:
     is_exact : bool
         Its numbers have no error.
     assumes_equal_errors : bool
-        It is right only if an assessor errs alike on all documents of a grade: beside it stands the test of that.
+        It is right only if an assessor has the same error rates on all documents of a grade; the test of this
+        assumption is shown beside it.
     applies : callable
         Whether it has anything to say of this evidence; elsewhere it is left out.
     """

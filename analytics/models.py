@@ -58,7 +58,7 @@ class ConfusionEstimate(models.Model):
     """How an assessor or a group errs: confusion[true_grade][given_grade], rows sum to 1, null where there is no gold.
 
     `key` names the member of the scope: an assessor's id, a tier, a third, a period, a topic, an aggregation;
-    `label` says it in words. `drift_p_value`: whether an assessor errs alike in all periods.
+    `label` says it in words. `drift_p_value`: whether an assessor's error rates change with time.
     """
 
     class Scope(models.TextChoices):
@@ -110,7 +110,7 @@ class ConfusionEstimate(models.Model):
 
 
 def method_choices() -> list[tuple[str, str]]:
-    """Return key and label of the methods, whose libraries load only where somebody asks."""
+    """Return key and label of the methods, whose libraries load only when needed."""
     from analytics.methods import choices
 
     return choices()
@@ -137,7 +137,7 @@ class Estimate(models.Model):
     topics_low = models.FloatField(null=True)
     topics_high = models.FloatField(null=True)
     topics_refusal = models.TextField(blank=True)
-    # The third: it holds at every look at once, for whoever watches while judging goes on.
+    # The third, a confidence sequence: valid at every look while judging continues.
     always_low = models.FloatField(null=True)
     always_high = models.FloatField(null=True)
     components = models.JSONField(default=dict)  # variance by source
@@ -191,7 +191,7 @@ class Estimate(models.Model):
 
 
 class Flag(models.Model):
-    """Evidence against an assessor, for the manager to look at. It suspends nobody by itself."""
+    """Evidence against an assessor, for the manager to look at. It does not suspend the assessor."""
 
     assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="flags")
     computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="flags")
@@ -319,7 +319,7 @@ class Release(models.Model):
     last_judgment_id = models.BigIntegerField(null=True)
     pseudonym_key = models.CharField(
         max_length=64, blank=True
-    )  # forgotten: nobody can tell who was who any more
+    )  # deleted: assessors can no longer be identified
     file = models.FileField(upload_to="releases/", max_length=300, blank=True)
     n_bytes = models.BigIntegerField(null=True)
     sha256 = models.CharField(max_length=64, blank=True)

@@ -45,8 +45,8 @@ def reuse(context: Context) -> None:
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
     context.progress(0, 1, "looking at what every run returns")
     try:
-        asked = ReuseQuestion(**context.payload["asked"])
-        made = lacking(campaign=campaign, asked=asked, half_width=context.payload["half_width"])
+        question = ReuseQuestion(**context.payload["asked"])
+        made = lacking(campaign=campaign, asked=question, half_width=context.payload["half_width"])
     except ReuseRefused as refusal:
         raise JobRefused(str(refusal)) from refusal
     context.progress(1, 1, f"{made.n_new:.0f} more items")
@@ -55,7 +55,7 @@ def reuse(context: Context) -> None:
 
 @handler("analysis")
 def analysis(context: Context) -> None:
-    """Analyse a campaign's judgments in a way that somebody asked for."""
+    """Run a requested analysis of a campaign's judgments."""
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
     try:
         made = analyse(
@@ -70,11 +70,11 @@ def analysis(context: Context) -> None:
 @handler("run-upload")
 def run_upload(context: Context) -> None:
     """Import a run and estimate it. The upload goes when its fate is decided, and stays while it may be retried."""
-    asked = dict(context.payload)
-    campaign = Campaign.objects.select_related("collection", "scale").get(pk=asked.pop("campaign"))
-    asked.pop("collection")
+    request = dict(context.payload)
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=request.pop("campaign"))
+    request.pop("collection")
     try:
-        made = take(campaign=campaign, progress=context.progress, actor=context.job.requested_by, **asked)
+        made = take(campaign=campaign, progress=context.progress, actor=context.job.requested_by, **request)
     except (ImportRefused, FrameRefused) as refusal:
         delete_upload(context.payload)
         raise JobRefused(str(refusal)) from refusal

@@ -66,9 +66,9 @@ class Labels:
             n_assessors=self.n_assessors,
             n_grades=N_GRADES,
         )
-        found = dawid_skene(labels, **options)
-        assert isinstance(found, Aggregation)
-        return found
+        aggregation = dawid_skene(labels, **options)
+        assert isinstance(aggregation, Aggregation)
+        return aggregation
 
 
 def synthetic(n_labels: int, accuracy: tuple[float, float], seed: int) -> Labels:
@@ -108,7 +108,7 @@ def against_crowd_kit(labels: Labels) -> dict[str, Any]:
     def ours(n: int) -> Aggregation:
         return labels.fit(prior=0, tolerance=0.0, most_iterations=n, accelerate=False)
 
-    found, our_time = of_iterations(ours)
+    aggregation, our_time = of_iterations(ours)
     report: dict[str, Any] = {"iterations": ITERATIONS, "ours": our_time}
     if importlib.util.find_spec("crowdkit") is None:
         return report | {"crowd_kit": "not installed", "how": HOW}
@@ -124,7 +124,7 @@ def against_crowd_kit(labels: Labels) -> dict[str, Any]:
     return report | {
         "crowd_kit": their_time | {"iterations": len(fitted.loss_history_)},
         **ratios,
-        "largest_difference_of_posteriors": float(np.abs(posterior - found.posterior).max()),
+        "largest_difference_of_posteriors": float(np.abs(posterior - aggregation.posterior).max()),
     }
 
 
@@ -135,13 +135,13 @@ def accelerated(labels: Labels, prior: float, skip_plain: bool) -> dict[str, Any
     report: dict[str, Any] = {"prior": prior, "tolerance": TOLERANCE}
     fits = {}
     for name in ("accelerated",) if skip_plain else ("plain", "accelerated"):
-        found, seconds = timed(partial(labels.fit, prior=prior, accelerate=name == "accelerated"))
-        fits[name] = found
+        aggregation, seconds = timed(partial(labels.fit, prior=prior, accelerate=name == "accelerated"))
+        fits[name] = aggregation
         report[name] = seconds | {
-            "passes": found.iterations,
-            "converged": found.converged,
-            "log_likelihood": found.log_likelihood,
-            "accuracy": float((found.grade == labels.true_grade).mean()),
+            "passes": aggregation.iterations,
+            "converged": aggregation.converged,
+            "log_likelihood": aggregation.log_likelihood,
+            "accuracy": float((aggregation.grade == labels.true_grade).mean()),
         }
     if not skip_plain:
         report["times_fewer_seconds"] = round(

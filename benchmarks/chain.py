@@ -143,8 +143,8 @@ def draw_and_judge(
     from sampling.services.auditing import audit
     from sampling.services.drawing import draw
 
-    asked = {"question": "pair", "runs": tuple(pair), "measure": "DCG@10", "depth": POOL_DEPTH}
-    first = Design(**asked, budget=BUDGET // plan.batches)
+    design = {"question": "pair", "runs": tuple(pair), "measure": "DCG@10", "depth": POOL_DEPTH}
+    first = Design(**design, budget=BUDGET // plan.batches)
     draw(campaign=campaign, design=first, seed=int(rng.integers(2**62)))
     open_campaign(campaign=campaign, actor=None)
     topics = sorted(set(judges.population.topic_ids))
@@ -153,7 +153,7 @@ def draw_and_judge(
     for number, (part, share) in enumerate(steps):
         if number == 1 and plan.batches == 2:
             prior = "judgments" if plan.learn else "runs"
-            draw(campaign=campaign, design=Design(**asked, budget=BUDGET, prior=prior))
+            draw(campaign=campaign, design=Design(**design, budget=BUDGET, prior=prior))
         judges.judge(part, share)
         audit(
             campaign=campaign,
@@ -267,7 +267,7 @@ def simulate(noises: list[str], repetitions: int, seed: int, processes: int, pla
         "pool": int(np.count_nonzero(population.share)),
         "seconds": round(seconds, 1),
         "seconds_each": round(seconds * processes / len(tasks), 3),
-    } | {noise: summary(found, truth) for noise, found in by_noise.items()}
+    } | {noise: summary(estimates, truth) for noise, estimates in by_noise.items()}
 
 
 # -- what came out ------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def tally(rows: list[Row], truth: dict[tuple[str, str, str], float]) -> dict[str
     }
 
 
-def summary(found: list[list[Row]], truth: dict[tuple[str, str, str], float]) -> dict[str, Any]:
+def summary(estimates: list[list[Row]], truth: dict[tuple[str, str, str], float]) -> dict[str, Any]:
     """Return per measure and method the tallies of the pair at hand, all pairs and single runs.
 
     All pairs: the tally over all pairs and repetitions (one repetition's are not independent, so no standard error),
@@ -304,7 +304,7 @@ def summary(found: list[list[Row]], truth: dict[tuple[str, str, str], float]) ->
     """
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     known = {measure for measure, *_ in truth}
-    for rows in found:
+    for rows in estimates:
         for row in rows:
             if row[0] in known:
                 groups[row[0], row[1]].append(row)

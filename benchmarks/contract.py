@@ -74,7 +74,7 @@ def naive(database_url: str, *, is_unique: bool) -> dict[str, int]:
 
 
 def too_many_ahead(storms: list[dict[str, Any]]) -> int:
-    """Return in how many storms somebody held more leases at once than they had asked for."""
+    """Return in how many storms an assessor held more leases at once than requested."""
     allowed = [MODES[number % len(MODES)][0] for number in range(len(storms))]
     return sum(
         one["too_many_ahead"] > 0 or one["leases_at_once"] > n for one, n in zip(storms, allowed, strict=True)

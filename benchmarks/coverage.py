@@ -100,12 +100,12 @@ def run(task: Task) -> tuple[str, str, Any, float]:
     return part, place, function(*arguments), time.process_time() - started
 
 
-def not_reached(found: Any, place: str = "") -> list[str]:
+def not_reached(results: Any, place: str = "") -> list[str]:
     """Return the places where a target was missed."""
-    if not isinstance(found, dict):
+    if not isinstance(results, dict):
         return []
     missed = []
-    for name, value in found.items():
+    for name, value in results.items():
         here = f"{place}: {name}" if place else name
         if name == "holds" and value is False:
             missed.append(place)
@@ -120,7 +120,7 @@ def over_the_grid(cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the range of each figure over all cells, and over those of one audit size."""
     result: dict[str, Any] = {}
     for size in ("", *map(str, grid.AUDIT_SIZES)):
-        own = [found for name, found in cells.items() if not size or name.split("/")[2] == size]
+        own = [results for name, results in cells.items() if not size or name.split("/")[2] == size]
         result[size or "all"] = {
             key: [min(values), round(float(np.median(values)), 4), max(values)]
             for key in (
@@ -131,24 +131,24 @@ def over_the_grid(cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
                 "wrong_sign_significant",
                 "refused",
             )
-            if (values := [found[key] for found in own])
+            if (values := [results[key] for results in own])
         }
     return result
 
 
-def measure(wanted: list[str], repetitions: int, seed: int, processes: int) -> dict[str, Any]:
+def measure(chosen_parts: list[str], repetitions: int, seed: int, processes: int) -> dict[str, Any]:
     """Return all results by part and place."""
-    chosen = [task for task in tasks(repetitions, seed) if not wanted or task[0] in wanted]
+    chosen = [task for task in tasks(repetitions, seed) if not chosen_parts or task[0] in chosen_parts]
     results: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     with ProcessPoolExecutor(processes) as pool:
-        for number, (part, place, found, used) in enumerate(pool.map(run, chosen), start=1):
+        for number, (part, place, part_results, used) in enumerate(pool.map(run, chosen), start=1):
             seconds[part] = seconds.get(part, 0.0) + used
             print(f"{number}/{len(chosen)} {part} {place} {used:.1f} s", file=sys.stderr)
             if place:
-                results.setdefault(part, {})[place] = found
+                results.setdefault(part, {})[place] = part_results
             else:
-                results[part] = found
+                results[part] = part_results
     if "grid" in results:
         results["over_the_grid"] = over_the_grid(results["grid"])
     cost = {part: round(used, 1) for part, used in seconds.items()}
@@ -171,9 +171,9 @@ def main() -> None:
     if min(options.repetitions, options.processes) < 1:
         parser.error("--repetitions and --processes must be at least 1")
     started = time.perf_counter()
-    found = measure(options.part, options.repetitions, options.seed, options.processes)
+    results = measure(options.part, options.repetitions, options.seed, options.processes)
     head = {"repetitions": options.repetitions, "seed": options.seed}
-    print(json.dumps({**head, "seconds": round(time.perf_counter() - started, 1), **found}, indent=1))
+    print(json.dumps({**head, "seconds": round(time.perf_counter() - started, 1), **results}, indent=1))
 
 
 if __name__ == "__main__":

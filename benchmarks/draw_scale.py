@@ -9,7 +9,7 @@
    10 million below 3 s, and a cost per pair that is flat within 20 %.
 
 The peers do the same as a textbook has it, in the same run: a dictionary of pairs, ranks and weights as dense
-[run, item] arrays, rescaling until nobody exceeds 1, and one call of hashlib's BLAKE2b a pair. Every task has a
+[run, item] arrays, rescaling until no probability exceeds 1, and one call of hashlib's BLAKE2b a pair. Every task has a
 process of its own; its peak of resident memory is what the kernel says (VmHWM). Wall-clock and processor seconds are
 both given: processor seconds compare better when something else is running. The least of three repetitions counts in
 part 2.
@@ -201,7 +201,7 @@ def _sizes_to_draw(n_pairs: int) -> dict[str, Any]:
 
 
 def _rescaled(sizes: np.ndarray, count: float) -> np.ndarray:
-    """Return probabilities by rescaling what is not certain until nobody exceeds 1."""
+    """Return probabilities by rescaling what is not certain until none exceeds 1."""
     pi = count * sizes / sizes.sum()
     while (pi > 1).any():
         certain = pi >= 1

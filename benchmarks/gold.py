@@ -48,7 +48,7 @@ SIZES = (2, 5, 10)  # colluders
 
 
 def classify(seen: list[presentations.Seen], n_each: int, n_shuffled: int) -> dict[str, Any]:
-    """Return how well a classifier tells gold, and what it reaches where there is nothing to tell."""
+    """Return how well a classifier recognises gold, and what it reaches by chance."""
     presentations.add_context(seen)
     features, is_gold, names = presentations.matrix(seen)
     chosen = telling.matched(is_gold, n_each, np.random.default_rng(SEED))
@@ -115,28 +115,28 @@ def measure_services(seconds: float) -> dict[str, Any]:
 
 
 def measure_controls(seconds: float) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    controls: dict[str, Any] = {}
     world = presentations.make_world("sleep in services", N_SESSIONS)
     with presentations.sleep_on_gold(world):
         seen = presentations.through_services(world, 0.6 * seconds, SEED, N_SESSIONS)
-        found["sleep_in_services"] = {**control(seen), "pairs": pairs(seen)}
+        controls["sleep_in_services"] = {**control(seen), "pairs": pairs(seen)}
     world = presentations.make_world("sleep over http", 120, n_topics=60)
     with presentations.sleep_on_gold(world):
         seen = presentations.over_http(world, 0.25 * seconds, SEED, 120)
-        found["sleep_over_http"] = {**control(seen), "pairs": pairs(seen)}
+        controls["sleep_over_http"] = {**control(seen), "pairs": pairs(seen)}
     world = presentations.make_world("gold first", 120, n_topics=60)
     with presentations.gold_first():
         seen = presentations.over_http(world, 0.15 * seconds, SEED, 120)
-        found["gold_first"] = {**control(seen), **places(seen)}
-    return found
+        controls["gold_first"] = {**control(seen), **places(seen)}
+    return controls
 
 
 def control(seen: list[presentations.Seen]) -> dict[str, Any]:
-    found = classify(seen, N_EACH, 0)
+    classified = classify(seen, N_EACH, 0)
     return {
         "presentations": len(seen),
-        "auc": found["auc"],
-        "null_quantile_995": found["null_quantile_995"],
+        "auc": classified["auc"],
+        "null_quantile_995": classified["null_quantile_995"],
     }
 
 
@@ -210,12 +210,12 @@ def compare_simulation() -> dict[str, Any]:
 
 
 def summary(campaign: colluders.Campaign) -> tuple[float, float, float, float]:
-    everybody = colluders.pool(campaign, set(range(campaign.setting.n_assessors)))
+    all_seen = colluders.pool(campaign, set(range(campaign.setting.n_assessors)))
     three = colluders.pool(campaign, {0, 1, 2})
     return (
         len(campaign.sightings),
-        float(everybody.times_seen[everybody.is_checked].sum() / everybody.times_seen.sum()),
-        float(everybody.times_seen[everybody.is_gold].mean()),
+        float(all_seen.times_seen[all_seen.is_checked].sum() / all_seen.times_seen.sum()),
+        float(all_seen.times_seen[all_seen.is_gold].mean()),
         float(colluders.roc_auc_score(three.is_gold, three.times_seen)),
     )
 
@@ -249,8 +249,8 @@ def verdict(result: dict[str, Any]) -> dict[str, bool]:
     }
 
 
-def caught(found: dict[str, Any]) -> bool:
-    return bool(found["auc"] > found["null_quantile_995"])
+def caught(controls: dict[str, Any]) -> bool:
+    return bool(controls["auc"] > controls["null_quantile_995"])
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -65,8 +65,8 @@ def assessor(campaign: str, headers: str) -> Script:
 def first_token(answer: Answer) -> str | None:
     if answer.status != 200:
         return None
-    told = json.loads(answer.body)
-    items = told["items"] if "items" in told else [told["item"]]
+    body = json.loads(answer.body)
+    items = body["items"] if "items" in body else [body["item"]]
     return items[0]["token"] if items and items[0] else None
 
 
@@ -104,19 +104,19 @@ def take_turn(place: Place, name: str, n_clients: int, seconds: float, total: Ro
                 fill_up(place, database)
         players = scripts(place, name, n_clients)
         left = end - total.seconds
-        found = load.play(place.port(name), players, warm_up=WARM_UP, seconds=left, limit=place.n_slots // 4)
-        place.n_used += found.answered
-        total.add(found)
+        turn = load.play(place.port(name), players, warm_up=WARM_UP, seconds=left, limit=place.n_slots // 4)
+        place.n_used += turn.answered
+        total.add(turn)
 
 
 def report(places: list[Place], clients: list[int], seconds: float) -> dict[str, Any]:
-    found: dict[str, Any] = {"web": " ".join(web_options()), "judgments_per_item": JUDGMENTS_PER_ITEM}
-    found["statements"] = statements(places[0])
+    figures: dict[str, Any] = {"web": " ".join(web_options()), "judgments_per_item": JUDGMENTS_PER_ITEM}
+    figures["statements"] = statements(places[0])
     for n_clients in clients:
         say(f"{n_clients} assessors")
         rounds = measure(places, n_clients, seconds)
-        found[f"{n_clients} assessors"] = compare(rounds)
-    return found
+        figures[f"{n_clients} assessors"] = compare(rounds)
+    return figures
 
 
 def compare(rounds: dict[int, dict[str, Round]]) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def watched(place: Place, marks: list[int]) -> Script:
 
 def logged(log: bytes) -> list[str]:
     """Return the beginnings of the logged statements."""
-    found = re.findall(r"LOG:  (?:statement|execute [^:]*):\s+(.{1,100})", log.decode(errors="replace"))
-    return [" ".join(statement.split()) for statement in found]
+    statements = re.findall(r"LOG:  (?:statement|execute [^:]*):\s+(.{1,100})", log.decode(errors="replace"))
+    return [" ".join(statement.split()) for statement in statements]
 
 
 def main() -> None:
@@ -197,8 +197,8 @@ def main() -> None:
         return
     sizes, clients = ([int(n) for n in text.split(",")] for text in (arguments.slots, arguments.clients))
     with open_places(sizes, max(clients)) as places:
-        found = report(places, clients, arguments.seconds)
-    print(json.dumps(found, indent=2))
+        figures = report(places, clients, arguments.seconds)
+    print(json.dumps(figures, indent=2))
 
 
 if __name__ == "__main__":

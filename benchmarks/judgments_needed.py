@@ -106,16 +106,16 @@ def needed_on_curve(counts: Floats, variances: Floats, target: float) -> float:
 
 def curves(pair: Pair, counts: Floats, draws: int, seed: list[int]) -> dict[str, Floats]:
     """Return the mean variance at each count, by method."""
-    found = {
+    variances = {
         "Q*'s sizes, without replacement": np.array([pair.horvitz_thompson(count) for count in counts]),
         "difference from the pair's prior": np.array([pair.raw_difference(count) for count in counts]),
     }
     for place, (name, plan) in enumerate(PLANS.items()):
         rng = np.random.default_rng([*seed, place])
-        found[name] = np.array(
+        variances[name] = np.array(
             [np.mean([realised(plan, pair, n, rng).variance(pair) for _ in range(draws)]) for n in counts]
         )
-    return found
+    return variances
 
 
 def needed(pairs: list[Pair], draws: int, seed: int) -> dict[str, dict[str, dict[str, float]]]:
@@ -165,7 +165,7 @@ def likeness(pairs: list[Pair]) -> dict[str, list[float]]:
 
 def simulated(pairs: list[Pair], repetitions: int, seed: int) -> dict[str, dict[str, dict[str, float]]]:
     """Return by plan and count: coverage, bias in standard deviations, squared error over variance."""
-    found: dict[str, dict[str, dict[str, float]]] = {name: {} for name in SIMULATED}
+    by_method: dict[str, dict[str, dict[str, float]]] = {name: {} for name in SIMULATED}
     for (place, name), count in product(enumerate(SIMULATED), SIZES):
         rng = np.random.default_rng([seed, 99, place, count])
         inside, scaled = [], []
@@ -176,14 +176,14 @@ def simulated(pairs: list[Pair], repetitions: int, seed: int) -> dict[str, dict[
                 inside.append(result.low <= pair.truth <= result.high)
                 scaled.append((result.value - pair.truth) / np.sqrt(draw.variance(pair)))
         coverage, errors = float(np.mean(inside)), np.array(scaled)
-        found[name][str(count)] = {
+        by_method[name][str(count)] = {
             "coverage": round(coverage, 4),
             "coverage_se": round(float(np.sqrt(coverage * (1 - coverage) / errors.size)), 4),
             "bias_in_sd": round(float(errors.mean()), 3),
             "squared_error_over_variance": round(float((errors**2).mean()), 3),
             "n": int(errors.size),
         }
-    return found
+    return by_method
 
 
 def shares(pairs: list[Pair], draws: int, seed: int, count: float = 400.0) -> dict[str, dict[str, float]]:
@@ -205,23 +205,23 @@ def shares(pairs: list[Pair], draws: int, seed: int, count: float = 400.0) -> di
 
     table = {}
     for other_runs, uniform in SHARES:
-        found: dict[str, list[float]] = {"own pair": [], "other runs": [], "other pairs": []}
+        ratios: dict[str, list[float]] = {"own pair": [], "other runs": [], "other pairs": []}
         plan = Plan(base.prior, other_runs, uniform)
         for pair, _ in product(pairs, range(draws)):
             draw = realised(plan, pair, count, rng)
-            found["own pair"].append(relative(draw.variance(pair), pair))
+            ratios["own pair"].append(relative(draw.variance(pair), pair))
             n_runs = pair.known.pool.ranks.shape[0]
             for run in ((pair.first + n_runs // 2) % (n_runs - 1), (pair.first + n_runs // 4) % (n_runs - 1)):
                 run_alone, other_pair = Pair(pair.known, run, None), Pair(pair.known, run, run + 1)
                 if uniform > 0:
-                    found["other runs"].append(relative(draw.variance(run_alone), run_alone))
+                    ratios["other runs"].append(relative(draw.variance(run_alone), run_alone))
                     if other_pair.support:
-                        found["other pairs"].append(relative(draw.variance(other_pair), other_pair))
-        row = {"own pair": round(float(np.mean(found["own pair"])), 3)}
+                        ratios["other pairs"].append(relative(draw.variance(other_pair), other_pair))
+        row = {"own pair": round(float(np.mean(ratios["own pair"])), 3)}
         row |= {
-            name: round(float(np.median(found[name])), 1)
+            name: round(float(np.median(ratios[name])), 1)
             for name in ("other runs", "other pairs")
-            if found[name]
+            if ratios[name]
         }
         table[f"{other_runs:.0%} other runs, {uniform:.0%} uniform"] = row
     return table
@@ -259,15 +259,15 @@ def table(title: str, rows: list[tuple[str, ...]]) -> None:
         print("  " + "  ".join(cells))
 
 
-def printed(kind: str, found: dict[str, Any]) -> None:
+def printed(kind: str, results: dict[str, Any]) -> None:
     """Print one kind's results."""
-    print(f"\n== {kind}, {found['pairs']} pairs: {found['pools']}")
-    lines: list[tuple[str, Iterable[object]]] = list(found["variance_over_q_star"].items())
+    print(f"\n== {kind}, {results['pairs']} pairs: {results['pools']}")
+    lines: list[tuple[str, Iterable[object]]] = list(results["variance_over_q_star"].items())
     head = ("", *(f"{share:.1%}" for share in FRACTIONS))
     table(
         "variance over Q*'s, at fractions of a pair's items", [head, *((n, *map(str, v)) for n, v in lines)]
     )
-    need = found["needed"]
+    need = results["needed"]
     rows = [("", *need)]
     for name in need["100"]:
         cells = (need[start][name] for start in need)
@@ -277,13 +277,13 @@ def printed(kind: str, found: dict[str, Any]) -> None:
     print(f"  pairs that count: {counted}")
     rows = [("", *map(str, SIZES))]
     form = "{coverage:.3f} {squared_error_over_variance:.2f} {bias_in_sd:+.2f}"
-    for name, by_count in found["simulated"].items():
+    for name, by_count in results["simulated"].items():
         rows.append((name, *(form.format(**cell) for cell in by_count.values())))
     n_draws = by_count["50"]["n"]
     table(f"coverage, squared error over variance, bias in sd; {n_draws} draws a cell at 50", rows)
     columns = ("own pair", "other runs", "other pairs")
     rows = [("", *columns)]
-    rows += [(name, *(str(row.get(what, "")) for what in columns)) for name, row in found["shares"].items()]
+    rows += [(name, *(str(row.get(what, "")) for what in columns)) for name, row in results["shares"].items()]
     table("variance over that of an own design without mixture, 400 judgments", rows)
 
 
@@ -315,14 +315,14 @@ def main() -> None:
     tasks = [(kind, part, options) for part, kind in product(("simulated", "needed", "shares"), kinds)]
     results: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     with ProcessPoolExecutor(options.processes) as executor:
-        for (kind, _, _), found in zip(tasks, executor.map(measured, tasks), strict=True):
-            results[kind] |= found
+        for (kind, _, _), of_kind in zip(tasks, executor.map(measured, tasks), strict=True):
+            results[kind] |= of_kind
     seconds = round(time.perf_counter() - started, 1)
     if options.json:
         print(json.dumps({"seed": options.seed, "seconds": seconds, **results}, indent=1))
         return
-    for kind, found in results.items():
-        printed(kind, found)
+    for kind, of_kind in results.items():
+        printed(kind, of_kind)
     print(f"\nseed {options.seed}, {seconds} s")
 
 

@@ -27,7 +27,7 @@ from parts import throwaway
 EACH, ASSESSORS, RUNS, SEED, SMALLER = 4, 500, 100, 1, 100
 MEASURES = ["P@10", "DCG@10"]
 GOAL_MILLISECONDS, GOAL_STATEMENTS = 300.0, 12
-PAGES = {"text/html", "application/json"}  # what somebody waits for; the rest is files to download
+PAGES = {"text/html", "application/json"}  # pages and answers; the rest is files to download
 ROLES = ["manager", "researcher", "assessor"]
 QUERIES = {"console:pair": {"a": "system000", "b": "system099"}}
 

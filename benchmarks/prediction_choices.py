@@ -105,7 +105,7 @@ CHOICES = {
 def choice_variances(pairs: list[Pair], name: str, draws: int, seed: int) -> dict[str, float]:
     """Return by count the mean over pairs of the variance over Q*'s. Rows of one pair have the same random numbers."""
     choice = CHOICES[name]
-    found: dict[int, list[float]] = {count: [] for count in COUNTS}
+    variances: dict[int, list[float]] = {count: [] for count in COUNTS}
     for (number, pair), count in product(enumerate(pairs), COUNTS):
         if count > 0.8 * pair.support:
             continue
@@ -114,14 +114,14 @@ def choice_variances(pairs: list[Pair], name: str, draws: int, seed: int) -> dic
             realised(choice.plan, pair, count, rng, n_folds=choice.n_folds).variance(pair)
             for _ in range(draws)
         ]
-        found[count].append(float(np.mean(each)) / pair.with_replacement(False, count))
-    return {str(count): round(float(np.mean(values)), 3) for count, values in found.items()}
+        variances[count].append(float(np.mean(each)) / pair.with_replacement(False, count))
+    return {str(count): round(float(np.mean(values)), 3) for count, values in variances.items()}
 
 
 def few_judgments(pairs: list[Pair], repetitions: int, seed: int) -> dict[str, dict[str, float]]:
     """Return by count the coverage of intervals for single runs, drawn for that run without mixture."""
     plan = CHOICES["10 times (the product)"].plan
-    found = {}
+    coverage = {}
     for count in FEW:
         rng = np.random.default_rng([seed, 77, count])
         inside = []
@@ -134,12 +134,12 @@ def few_judgments(pairs: list[Pair], repetitions: int, seed: int) -> dict[str, d
                 result = draw.estimate(run)
                 inside.append(result.low <= run.truth <= result.high)
         share = float(np.mean(inside))
-        found[str(count)] = {
+        coverage[str(count)] = {
             "coverage": round(share, 4),
             "standard_error": round(float(np.sqrt(share * (1 - share) / len(inside))), 4),
             "n": len(inside),
         }
-    return found
+    return coverage
 
 
 Task = tuple[str, str, str, argparse.Namespace]  # kind of pool, part, row, options
@@ -193,9 +193,9 @@ def main() -> None:
     tasks = tasks_of(options, kinds)
     results: dict[str, dict[str, Any]] = {}
     with ProcessPoolExecutor(options.processes) as executor:
-        for (kind, part, name, _), found in zip(tasks, executor.map(measured, tasks), strict=True):
+        for (kind, part, name, _), figures in zip(tasks, executor.map(measured, tasks), strict=True):
             place = results.setdefault(part, {}).setdefault(name or kind, {})
-            place.update({kind: found} if name else found)
+            place.update({kind: figures} if name else figures)
             print(f"{part} {kind} {name}", file=sys.stderr)
     seconds = round(time.perf_counter() - started, 1)
     print(json.dumps({"seed": options.seed, "seconds": seconds, **results}, indent=1))

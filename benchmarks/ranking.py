@@ -80,8 +80,8 @@ def covariance(n: int, error: float, own: float, rng: np.random.Generator) -> np
     shared = directions @ directions.T
     scale = np.sqrt(np.diag(shared))
     together = shared / np.outer(scale, scale)
-    found: np.ndarray = error**2 * (own * np.eye(n) + (1 - own) * together)
-    return found
+    matrix: np.ndarray = error**2 * (own * np.eye(n) + (1 - own) * together)
+    return matrix
 
 
 def campaign(world: World, seed: int) -> tuple[bool, float, bool, float, float, float, float, bool]:
@@ -119,9 +119,9 @@ def campaign(world: World, seed: int) -> tuple[bool, float, bool, float, float, 
 
 def measured(world: World, campaigns: int) -> Row:
     """Return the means over the campaigns of a world."""
-    told = np.array([campaign(world, seed) for seed in range(campaigns)], dtype=np.float64)
+    outcomes = np.array([campaign(world, seed) for seed in range(campaigns)], dtype=np.float64)
     n = world.truth(np.random.default_rng(0)).size
-    return Row(world.name, n, world.error, campaigns, *told.mean(axis=0).round(4).tolist())
+    return Row(world.name, n, world.error, campaigns, *outcomes.mean(axis=0).round(4).tolist())
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ AUDITS = ((0.2, 0.1), (0.5, 0.1), (0.5, 0.4), (1.0, 0.2))
 
 @dataclass(frozen=True)
 class Task:
-    """A measure on a scale, with everybody's true values: runs, then pairs of neighbours."""
+    """A measure on a scale, with the true values of all runs, then of pairs of neighbours."""
 
     title: str
     measure: Measure[Ratio]
@@ -105,9 +105,9 @@ def make_tasks(setting: Setting, cutoff: int, rng: np.random.Generator) -> list[
     pool = setting.pool
     binary = pool.relevant.astype(np.int64)
     graded = binary * (1 + (rng.random(binary.size) < 0.3))
-    wanted = [("AP", (0.0, 1.0), binary), ("nDCG", (0.0, 1.0), binary), ("graded nDCG", GRADED, graded)]
+    choices = [("AP", (0.0, 1.0), binary), ("nDCG", (0.0, 1.0), binary), ("graded nDCG", GRADED, graded)]
     tasks = []
-    for title, gains, grade in wanted:
+    for title, gains, grade in choices:
         measure = parse_ratio(f"{title.split()[-1]}@{cutoff}")
         known = census(topic_index=pool.topic_index, n_topics=setting.n_topics, grades=grade, gains=gains)
         made = replicated(measure, known, setting, 1, 0)
@@ -204,9 +204,9 @@ Found = dict[tuple[str, str], list[dict]]
 
 
 def measure_draw(
-    setting: Setting, task: Task, labels: PseudoLabels, replicates: int, seed: int, found: Found
+    setting: Setting, task: Task, labels: PseudoLabels, replicates: int, seed: int, records: Found
 ):
-    """Add one draw's estimates of runs and pairs to `found`, by average."""
+    """Add one draw's estimates of runs and pairs to `records`, by average."""
     made = replicated(task.measure, labels, setting, replicates, seed)
     for average in ("macro", "micro"):
         value = with_pairs(getattr(made.seen, average), setting.pairs)
@@ -215,7 +215,7 @@ def measure_draw(
             for one in (made.seen, made.cautious)
         )
         seen_error = drawn.std(axis=1, ddof=1)
-        found[task.title, average].append(
+        records[task.title, average].append(
             {
                 "plain": value,
                 "published": 2 * value - drawn.mean(axis=1),
@@ -270,9 +270,9 @@ def measure_pool(pool: JudgedPool, cutoff: int, draws: int, replicates: int, see
         *(("corrected", fraction, share) for fraction, share in AUDITS),
     ]
     for estimator, fraction, share in plans:
-        wanted = fraction * setting.prior.size
-        pi = np.ones(setting.prior.size) if fraction == 1 else inclusion_probabilities(setting.sizes, wanted)
-        found: Found = defaultdict(list)
+        count = fraction * setting.prior.size
+        pi = np.ones(setting.prior.size) if fraction == 1 else inclusion_probabilities(setting.sizes, count)
+        records: Found = defaultdict(list)
         for draw in range(draws):
             drawn = np.flatnonzero(rng.random(pi.size) < pi)
             audit = make_audit(setting, drawn, pi, share, rng) if share else None
@@ -282,7 +282,7 @@ def measure_pool(pool: JudgedPool, cutoff: int, draws: int, replicates: int, see
                     if audit
                     else sampled_labels(setting, task, estimator, drawn, pi)
                 )
-                measure_draw(setting, task, labels, replicates, draw, found)
+                measure_draw(setting, task, labels, replicates, draw, records)
         for task in tasks:
             for average in ("macro", "micro"):
                 about = {
@@ -291,7 +291,7 @@ def measure_pool(pool: JudgedPool, cutoff: int, draws: int, replicates: int, see
                     "judged_share": fraction,
                     "audited_share": share,
                 }
-                rows += rows_of(setting, task, average, found[task.title, average], **about)
+                rows += rows_of(setting, task, average, records[task.title, average], **about)
     return rows
 
 

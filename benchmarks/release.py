@@ -101,12 +101,12 @@ def _again(key: str) -> dict[str, Any]:
 
     started = time.perf_counter()
     with transaction.atomic():
-        found = build_again(release=Release.objects.get(pk=key))
+        rebuilt = build_again(release=Release.objects.get(pk=key))
     return {
         "seconds": time.perf_counter() - started,
-        "same_bytes": found.is_same,
-        "files": list(found.files),
-        "facts": list(found.facts),
+        "same_bytes": rebuilt.is_same,
+        "files": list(rebuilt.files),
+        "facts": list(rebuilt.facts),
     }
 
 
@@ -126,8 +126,8 @@ def _check(path: str) -> dict[str, Any]:
                 while block := stream.read(1 << 20):
                     yield block
 
-        found = differences(read, [name.partition("/")[2] for name in archive.namelist()], known)
-    return {"seconds": time.perf_counter() - started, "differences": found}
+        faults = differences(read, [name.partition("/")[2] for name in archive.namelist()], known)
+    return {"seconds": time.perf_counter() - started, "differences": faults}
 
 
 def _peer(folder: str) -> dict[str, Any]:
@@ -138,12 +138,12 @@ def _peer(folder: str) -> dict[str, Any]:
     from judging.models import Judgment
 
     started = time.perf_counter()
-    found = Judgment.objects.filter(item__campaign=_campaign()).select_related(
+    judgments = Judgment.objects.filter(item__campaign=_campaign()).select_related(
         "item__topic", "item__document", "assessor", "slot"
     )
-    n_all = found.count()
+    n_all = judgments.count()
     rows, grades = [], defaultdict(list)
-    for judgment in found[: n_all // PEER_PART].iterator():
+    for judgment in judgments[: n_all // PEER_PART].iterator():
         pair = judgment.item.topic.topic_id, judgment.item.document.doc_id
         rows.append(
             {
@@ -170,8 +170,8 @@ def _peer(folder: str) -> dict[str, Any]:
 
 
 def _status(name: str) -> float:
-    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found[1]) / 1000 if found else float("nan")
+    match = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(match[1]) / 1000 if match else float("nan")
 
 
 def _resident() -> float:

@@ -101,7 +101,7 @@ def main() -> None:
     ranking, grades = as_documents(run, records)
     ranked, judged = ranked_run(read_columns(io.BytesIO(run), "run")), index_qrels(records)
     measures = {name: measure_on_scale(name, GAINS, 1) for name in MEASURES}
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "n_rows": given.topics * given.documents,
         "n_qrels": len(records),
         "measures": {},
@@ -136,13 +136,13 @@ def main() -> None:
     rows["all of them, from the run file and the qrels"] = (from_files, former_from_files)
     for name, candidates in rows.items():
         ours_s, theirs_s = fastest(given.repetitions, *candidates)
-        found["measures"][name] = {
+        figures["measures"][name] = {
             "seconds": ours_s,
             "by_topic_seconds": theirs_s,
             "ratio": theirs_s / ours_s,
         }
-    found["largest_difference"] = largest
-    json.dump(found, sys.stdout, indent=2)
+    figures["largest_difference"] = largest
+    json.dump(figures, sys.stdout, indent=2)
     print()
 
 

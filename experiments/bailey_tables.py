@@ -217,9 +217,9 @@ def table4() -> list[Row]:
             label = ("gold", "silver")[place] if name == "overall" else LABELS[place]
             made.append(row(f"sum of the row {name} {label}", 1, table[place].sum(), paper_tolerance=EXACT))
     shares = implied_shares()
-    for grade, wanted in ((2, 0.487), (1, 0.280), (0, 0.233)):
+    for grade, expected in ((2, 0.487), (1, 0.280), (0, 0.233)):
         made.append(row(f"implied share of bronze {LABELS[grade]} in the sample", None, shares[grade],
-                        expected=wanted, tolerance=5e-4, note="not .6, .3, .1"))  # fmt: skip
+                        expected=expected, tolerance=5e-4, note="not .6, .3, .1"))  # fmt: skip
     for name, given, printed in (
         ("gold", GOLD_GIVEN_BRONZE, GOLD_OVERALL),
         ("silver", SILVER_GIVEN_BRONZE, SILVER_OVERALL),
@@ -227,12 +227,12 @@ def table4() -> list[Row]:
         for grade in (2, 1, 0):
             made.append(row(f"implied overall {name} {LABELS[grade]}", printed[grade], (shares @ given)[grade],
                             paper_tolerance=0.0105))  # fmt: skip
-    for name, overall, given, wanted in (
+    for name, overall, given, expected in (
         ("gold, silver", GOLD_OVERALL, SILVER_GIVEN_GOLD, 0.333),
         ("bronze, gold", shares, GOLD_GIVEN_BRONZE, 0.293),
     ):
         kappa = _kappa(scott_pi(overall[:, None] * given, n=DOCUMENTS))
-        made.append(row(f"pooled kappa {name}", None, kappa.value, expected=wanted, tolerance=5e-4,
+        made.append(row(f"pooled kappa {name}", None, kappa.value, expected=expected, tolerance=5e-4,
                         note="the paper has kappas of topics only"))  # fmt: skip
     return made + _relevant_in_the_pool(shares)
 
@@ -242,12 +242,12 @@ def _relevant_in_the_pool(sampled: np.ndarray) -> list[Row]:
     pool = np.array([1 - sum(MOST_IN_THE_POOL), *MOST_IN_THE_POOL])
     made = []
     for words, share, bronze, gold in (("sample", sampled, 0.767, 0.580), ("pool", pool, 0.288, 0.326)):
-        for tier, value, wanted in (
+        for tier, value, expected in (
             ("bronze", 1 - share[0], bronze),
             ("gold", float((share @ GOLD_GIVEN_BRONZE)[1:].sum()), gold),
         ):
             made.append(
-                row(f"{tier} relevant in the {words}", None, value, expected=wanted, tolerance=1.5e-3)
+                row(f"{tier} relevant in the {words}", None, value, expected=expected, tolerance=1.5e-3)
             )
     return made
 

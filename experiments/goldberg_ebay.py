@@ -88,13 +88,13 @@ def report(draws: int, seed: int) -> Report:
 
 def _naive() -> list[Row]:
     a, b = (spread**2 for spread in EBAY_SPREADS)
-    found = welch(EBAY_MEANS[0], a, EBAY_TOPICS[0], EBAY_MEANS[1], b, EBAY_TOPICS[1])
-    assert isinstance(found, Comparison)
-    assert found.statistic is not None
-    df = found.difference.degrees_of_freedom or 0.0
+    test = welch(EBAY_MEANS[0], a, EBAY_TOPICS[0], EBAY_MEANS[1], b, EBAY_TOPICS[1])
+    assert isinstance(test, Comparison)
+    assert test.statistic is not None
+    df = test.difference.degrees_of_freedom or 0.0
     misprinted = printed_welch_degrees_of_freedom(a, EBAY_TOPICS[0], b, EBAY_TOPICS[1])
     return [
-        six("t", None, found.statistic, -2.524385),
+        six("t", None, test.statistic, -2.524385),
         row("df", None, df, expected=20009.754021, tolerance=1e-5),
         row(
             "df as printed",
@@ -104,16 +104,16 @@ def _naive() -> list[Row]:
             tolerance=0.005,
             note="n_b - 1 printed twice",
         ),
-        six("p", 0.011, found.p_value, 0.011598, "the printed inputs allow .0108 to .0124"),
+        six("p", 0.011, test.p_value, 0.011598, "the printed inputs allow .0108 to .0124"),
     ]
 
 
 def _eq10(values: list[float], variances: list[float]) -> list[Row]:
-    found = separate_audits_difference(values[0], variances[0], values[1], variances[1])
+    difference = separate_audits_difference(values[0], variances[0], values[1], variances[1])
     return [
-        six("SE", None, found.standard_error, 0.129153),
-        six("z", None, found.z, -0.183850),
-        six("p", 0.841, found.p_value, 0.854131, ".841 is what z rounded to 0.2 gives"),
+        six("SE", None, difference.standard_error, 0.129153),
+        six("z", None, difference.z, -0.183850),
+        six("p", 0.841, difference.p_value, 0.854131, ".841 is what z rounded to 0.2 gives"),
         six(
             "max |t| with any number of queries",
             None,
@@ -121,32 +121,32 @@ def _eq10(values: list[float], variances: list[float]) -> list[Row]:
             0.184340,
             "the paper: grows with the root of n",
         ),
-        six("95 % low", None, found.value - Z95 * found.standard_error, -0.276879),
-        six("95 % high", None, found.value + Z95 * found.standard_error, 0.229390),
+        six("95 % low", None, difference.value - Z95 * difference.standard_error, -0.276879),
+        six("95 % high", None, difference.value + Z95 * difference.standard_error, 0.229390),
     ]
 
 
-def _shared(found: SharedAuditDifference) -> list[Row]:
-    assert isinstance(found.fieller, Interval)
+def _shared(difference: SharedAuditDifference) -> list[Row]:
+    assert isinstance(difference.fieller, Interval)
     return [
-        six("covariance", None, found.covariance, 0.008291, "the paper: 0"),
-        six("correlation", None, found.correlation, 0.994306, "the paper: 0"),
-        six("SE", None, found.standard_error, 0.009960),
-        six("z", None, found.z, -2.384023),
-        six("p Wald", 0.841, found.p_value, 0.017125),
-        six("p score, Fieller", 0.841, found.score_p_value, 0.011590),
-        six("95 % low, Fieller", None, found.fieller.low, -0.045979),
-        six("95 % high, Fieller", None, found.fieller.high, -0.005254),
-        six("95 % low, Wald", None, found.value - Z95 * found.standard_error, -0.043266),
-        six("95 % high, Wald", None, found.value + Z95 * found.standard_error, -0.004224),
+        six("covariance", None, difference.covariance, 0.008291, "the paper: 0"),
+        six("correlation", None, difference.correlation, 0.994306, "the paper: 0"),
+        six("SE", None, difference.standard_error, 0.009960),
+        six("z", None, difference.z, -2.384023),
+        six("p Wald", 0.841, difference.p_value, 0.017125),
+        six("p score, Fieller", 0.841, difference.score_p_value, 0.011590),
+        six("95 % low, Fieller", None, difference.fieller.low, -0.045979),
+        six("95 % high, Fieller", None, difference.fieller.high, -0.005254),
+        six("95 % low, Wald", None, difference.value - Z95 * difference.standard_error, -0.043266),
+        six("95 % high, Wald", None, difference.value + Z95 * difference.standard_error, -0.004224),
     ]
 
 
 def _algorithm1(draws: int, seed: int) -> list[Row]:
     rows = []
-    wanted = ((0.0903, 0.0971), (0.0923, 0.0995))
-    for system, (paper, expected) in enumerate(wanted):
-        found = parametric_bootstrap(
+    by_system = ((0.0903, 0.0971), (0.0923, 0.0995))
+    for system, (paper, expected) in enumerate(by_system):
+        bootstrap = parametric_bootstrap(
             EBAY_MEANS[system],
             j_variance=EBAY_VARIANCES[system],
             relevant=EBAY.relevant,
@@ -154,14 +154,14 @@ def _algorithm1(draws: int, seed: int) -> list[Row]:
             rng=np.random.default_rng([seed, system]),
             draws=draws,
         )
-        if isinstance(found, Refusal):
-            raise ValueError(f"Algorithm 1 was refused: {found.reason}")
+        if isinstance(bootstrap, Refusal):
+            raise ValueError(f"Algorithm 1 was refused: {bootstrap.reason}")
         name = "ab"[system]
         rows.append(
             simulated(
                 f"SE {name}",
                 paper,
-                found.standard_deviation,
+                bootstrap.standard_deviation,
                 expected,
                 0.0005,
                 (draws, 400_000),
@@ -170,7 +170,9 @@ def _algorithm1(draws: int, seed: int) -> list[Row]:
         )
         if system == 0:
             rows.append(
-                simulated("mean a", None, found.mean, 0.8137, 0.0005, (draws, 400_000), "ratio bias +.009")
+                simulated(
+                    "mean a", None, bootstrap.mean, 0.8137, 0.0005, (draws, 400_000), "ratio bias +.009"
+                )
             )
     return rows
 
@@ -189,28 +191,28 @@ def _audit() -> list[Row]:
         ),
     ]
     counts = [[67, 17], [16, 43]]
-    wanted = ((0.861547, 0.629924, 0.520730), (0.867837, 0.617305, 0.527278))
-    for system, (sensitivity, specificity, value) in enumerate(wanted):
+    expected = ((0.861547, 0.629924, 0.520730), (0.867837, 0.617305, 0.527278))
+    for system, (sensitivity, specificity, value) in enumerate(expected):
         totals = np.array([1 - EBAY_MEANS[system], EBAY_MEANS[system]]) * EBAY_TOPICS[system]
-        matrix, found = hajek_matrix(counts, totals), calibration(counts, totals, [0, 1])
+        matrix, calibrated = hajek_matrix(counts, totals), calibration(counts, totals, [0, 1])
         assert isinstance(matrix, np.ndarray)
-        assert isinstance(found, Estimate)
+        assert isinstance(calibrated, Estimate)
         name = "ab"[system]
         rows += [
             six(f"mR {name}, if stratified on the label", None, float(matrix[1, 1]), sensitivity),
             six(f"mN {name}, if stratified on the label", None, float(matrix[0, 0]), specificity),
             six(f"G_{name} by Eq 5, if stratified", (0.805, 0.828)[system],
                 corrected_value(EBAY_MEANS[system], float(matrix[1, 1]), float(matrix[0, 0])), value),
-            six(f"G_{name} by calibration", None, found.value, value, "the same number: an identity"),
+            six(f"G_{name} by calibration", None, calibrated.value, value, "the same number: an identity"),
         ]  # fmt: skip
     return rows
 
 
 def _drift(variance: float, relevant_share: float) -> list[Row]:
     difference = EBAY_MEANS[0] - EBAY_MEANS[1]
-    found = drift_that_changes(difference, variance, relevant_share, sensitivity=43 / 59, specificity=67 / 84)
-    assert found.explaining_sensitivity is not None
-    assert found.changing_sd is not None
+    drift = drift_that_changes(difference, variance, relevant_share, sensitivity=43 / 59, specificity=67 / 84)
+    assert drift.explaining_sensitivity is not None
+    assert drift.changing_sd is not None
     rows = [
         row(f"p if mR, mN drift with SD {sd}", None, p_value_with_drift(difference, variance, relevant_share, sd),
             expected=expected, tolerance=5e-4)
@@ -220,13 +222,13 @@ def _drift(variance: float, relevant_share: float) -> list[Row]:
         row(
             "change of mR that explains all",
             None,
-            found.explaining_sensitivity,
+            drift.explaining_sensitivity,
             expected=0.0153,
             tolerance=5e-5,
         )
     )
-    at = p_value_with_drift(difference, variance, relevant_share, found.changing_sd)
-    rows.append(row("drift SD that changes the verdict", None, found.changing_sd, note=found.words))
+    at = p_value_with_drift(difference, variance, relevant_share, drift.changing_sd)
+    rows.append(row("drift SD that changes the verdict", None, drift.changing_sd, note=drift.words))
     return [*rows, row("p at that drift", None, at, expected=0.05, tolerance=1e-9)]
 
 
@@ -261,15 +263,15 @@ def _budget(relevant_share: float) -> list[Row]:
         row("SE for round a's money", 0.0903, same.standard_error, expected=0.0196, tolerance=1e-4),
         row("K = corr^2(gold, bronze)", None, k, expected=0.1785, tolerance=5e-5),
     ]  # fmt: skip
-    wanted = {20: (53_561, 7_502, 7_489), 100: (212_420, 33_696, 37_446)}
-    for cost_gold, expected in wanted.items():
-        found = evaluation_plans(**audit, cost_bronze=1, cost_gold=cost_gold, standard_error=0.02)
+    costs = {20: (53_561, 7_502, 7_489), 100: (212_420, 33_696, 37_446)}
+    for cost_gold, expected in costs.items():
+        evaluations = evaluation_plans(**audit, cost_bronze=1, cost_gold=cost_gold, standard_error=0.02)
         for name, cost in zip(("inverse", "calibration", "gold only"), expected, strict=True):
             rows.append(
                 row(
                     f"SE .02, gold at {cost_gold}: {name}",
                     None,
-                    found[name].cost,
+                    evaluations[name].cost,
                     expected=cost,
                     tolerance=0.5,
                 )

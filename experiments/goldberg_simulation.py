@@ -53,18 +53,18 @@ def simulation(runs: int, seed: list[int], *, otherwise_assigned: bool = True) -
 
 def report(draws: int, seed: int) -> Report:
     """Return all rows for so many runs of Algorithm 2."""
-    found, some = simulation(draws, [seed, 2]), min(draws, 1000)
+    outcome, some = simulation(draws, [seed, 2]), min(draws, 1000)
     printed = simulation(some, [seed, 3], otherwise_assigned=False)
     full, part = (draws, 10_000), (some, 1000)
     return {
         "means": [
-            simulated("naive P@10", 0.48, float(found.naive.mean()), 0.4804, 0.001, full),
-            simulated("corrected P@10", 0.4, float(found.corrected.mean()), 0.4001, 0.001, full),
-            simulated("SD of the naive one", None, float(found.naive.std(ddof=1)), 0.0224, 0.001, full),
-            simulated("SD of the corrected one", None, float(found.corrected.std(ddof=1)), 0.0405, 0.001, full),
+            simulated("naive P@10", 0.48, float(outcome.naive.mean()), 0.4804, 0.001, full),
+            simulated("corrected P@10", 0.4, float(outcome.corrected.mean()), 0.4001, 0.001, full),
+            simulated("SD of the naive one", None, float(outcome.naive.std(ddof=1)), 0.0224, 0.001, full),
+            simulated("SD of the corrected one", None, float(outcome.corrected.std(ddof=1)), 0.0405, 0.001, full),
         ],
-        "coverage": _coverage(found, full),
-        "every_run": _every_run(found, draws),
+        "coverage": _coverage(outcome, full),
+        "every_run": _every_run(outcome, draws),
         "figure1": _figure1(),
         "as_printed": [
             simulated("naive P@10", None, float(printed.naive.mean()), 0.12, 0.001, part,
@@ -78,21 +78,26 @@ def covered(values: Floats, variances: Floats) -> float:
     return float((np.abs(values - TRUTH) <= 1.959964 * np.sqrt(variances)).mean())
 
 
-def _coverage(found: Simulation, draws: tuple[int, int]) -> list[Row]:
+def _coverage(outcome: Simulation, draws: tuple[int, int]) -> list[Row]:
     return [
         simulated(
-            "naive, SD/sqrt(50)", 0.05, covered(found.naive, found.naive_variance), 0.0484, 0.006, draws
+            "naive, SD/sqrt(50)",
+            0.05,
+            covered(outcome.naive, outcome.naive_variance),
+            0.0484,
+            0.006,
+            draws,
         ),
         simulated(
             "naive, SD/sqrt(10) as printed",
             0.05,
-            covered(found.naive, found.naive_variance * TOPICS / RELEVANT_SHARE.size),
+            covered(outcome.naive, outcome.naive_variance * TOPICS / RELEVANT_SHARE.size),
             0.754,
             0.0125,
             draws,
             "the paper's 5 % is that of 50 queries",
         ),
-        simulated("Eq 7", 0.95, covered(found.corrected, found.corrected_variance), 0.9478, 0.006, draws),
+        simulated("Eq 7", 0.95, covered(outcome.corrected, outcome.corrected_variance), 0.9478, 0.006, draws),
     ]
 
 
@@ -107,9 +112,9 @@ def not_above_truth() -> tuple[float, float]:
     return float(sums[: round(TRUTH * label.size) + 1].sum()), float(norm.sf(distance / error))
 
 
-def _every_run(found: Simulation, draws: int) -> list[Row]:
+def _every_run(outcome: Simulation, draws: int) -> list[Row]:
     exact, normal = not_above_truth()
-    below = int((found.naive <= TRUTH + 1e-12).sum())
+    below = int((outcome.naive <= TRUTH + 1e-12).sum())
     return [
         row("chance of a run at or below .4, exact", 0, exact),
         row("chance of a run, normal approximation", None, normal, expected=1.6e-4, tolerance=5e-6),
@@ -136,9 +141,11 @@ def _figure1() -> list[Row]:
     labels = ranked_labels([[2, 0], [1, 2]], 1 / np.log2([2, 3]))
     rows = []
     for name, matrix, value in (("J = I", np.eye(3), 0.565465), ("J of F7", np.array(J), 0.482132)):
-        found = corrected_system(labels, matrices=[matrix], gold_per_grade=[[1000] * 3], gains=[1, 0.5, 0])
-        assert isinstance(found, Estimate)
-        rows.append(six(f"DCG@2, {name}", None, found.value, value))
+        corrected = corrected_system(
+            labels, matrices=[matrix], gold_per_grade=[[1000] * 3], gains=[1, 0.5, 0]
+        )
+        assert isinstance(corrected, Estimate)
+        rows.append(six(f"DCG@2, {name}", None, corrected.value, value))
     return rows
 
 

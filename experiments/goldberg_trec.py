@@ -111,12 +111,12 @@ def _refusals() -> list[Row]:
             rows.append(row(f"z of j above mR, {name}", None, z, expected=3.18, tolerance=0.005))
         else:
             rows.append(row(f"z of j above mR, {name}", None, z))
-        found = corrected_interval(j, variance, rates.relevant, rates.not_relevant)
+        interval = corrected_interval(j, variance, rates.relevant, rates.not_relevant)
         if name == "YORK07ED4":
-            rows.append(refused(f"refused, {name}", found))
+            rows.append(refused(f"refused, {name}", interval))
         else:
-            assert isinstance(found, Interval)
-            low, high = found.low, found.high
+            assert isinstance(interval, Interval)
+            low, high = interval.low, interval.high
             rows += [row(f"95 % low, {name}", None, low), row(f"95 % high, {name}", None, high)]
     both = [(j, s**2 / TREC_TOPICS) for j, s in zip(TREC_MEANS, TREC_SPREADS, strict=True)]
     pooled = (31, 88), (446, 547)  # both runs' audits together, as equal rates are not rejected

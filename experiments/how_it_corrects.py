@@ -78,12 +78,12 @@ def estimates(documents: Judged, rng: np.random.Generator) -> dict[str, tuple[fl
         rng=rng,
     )[0]
     naive, true = float(documents.weight @ documents.given), float(documents.weight @ documents.true)
-    found = {"naive": (naive, naive, naive), "true value": (true, true, true)}
+    by_method = {"naive": (naive, naive, naive), "true value": (true, true, true)}
     for name, result in (("corrected", corrected), ("matrix inverse", inverse)):
         if not isinstance(result, Estimate):
             raise RuntimeError(f"{name}: {result.reason}")
-        found[name] = (result.value, result.low, result.high)
-    return found
+        by_method[name] = (result.value, result.low, result.high)
+    return by_method
 
 
 def pictures(seed: int) -> dict[str, Chart]:
@@ -94,12 +94,11 @@ def pictures(seed: int) -> dict[str, Chart]:
         ("errors by popularity", True),
     ):
         documents = judged(rng, depends_on_popularity=depends)
-        found = estimates(documents, rng)
+        by_method = estimates(documents, rng)
         for method in ("naive", "corrected", "matrix inverse", "true value"):
-            rows.append(ForestRow(label, method, *found[method]))
-            print(
-                f"{label:35} {method:15} {found[method][0]:+.3f}  ({found[method][1]:+.3f} to {found[method][2]:+.3f})"
-            )
+            rows.append(ForestRow(label, method, *by_method[method]))
+            value, low, high = by_method[method]
+            print(f"{label:35} {method:15} {value:+.3f}  ({low:+.3f} to {high:+.3f})")
     counts = audit_counts(documents.true, documents.given, np.ones(documents.true.size), 2)
     matrix = confusion_from_counts(counts)
     return {
@@ -123,9 +122,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--figures", type=Path, default=Path("docs/images"))
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    for name, drawn in pictures(asked.seed).items():
-        target = asked.figures / f"{name}.svg"
+    options = parser.parse_args()
+    for name, drawn in pictures(options.seed).items():
+        target = options.figures / f"{name}.svg"
         target.write_text(drawn.standalone_svg())
         print(target)
 

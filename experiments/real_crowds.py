@@ -65,10 +65,10 @@ class Crowd:
 
     def fit(self, model: Callable[..., Any], **options: Any) -> Aggregation:
         sizes = {"n_items": self.n_items, "n_assessors": self.n_assessors, "n_grades": self.n_grades}
-        found = model(Labels(self.item, self.assessor, self.grade, **sizes), **options)
-        if isinstance(found, Refusal):
-            raise SystemExit(f"{self.name}: {found.reason}")
-        return found  # type: ignore[no-any-return]
+        fitted = model(Labels(self.item, self.assessor, self.grade, **sizes), **options)
+        if isinstance(fitted, Refusal):
+            raise SystemExit(f"{self.name}: {fitted.reason}")
+        return fitted  # type: ignore[no-any-return]
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -267,14 +267,14 @@ def one_audit(people: Population, pi: float, seed: int, inverse: bool) -> dict[s
     results: dict[str, list[Any]] = {}
     for grade in range(people.n_grades):
         gain = np.eye(people.n_grades)[grade]
-        found = {
+        by_method = {
             "gold alone": by_greg(people, audited, gain, np.zeros(people.gold.size), pi),
             "GREG, vote share": by_greg(people, audited, gain, people.shares[:, grade], pi),
             "GREG, Dawid-Skene": by_greg(people, audited, gain, people.posterior[:, grade], pi),
         }
         if inverse:
-            found["matrix inverse"] = by_inverse(people, audited, gain, seed)
-        for method, result in found.items():
+            by_method["matrix inverse"] = by_inverse(people, audited, gain, seed)
+        for method, result in by_method.items():
             results.setdefault(method, []).append(result)
     return results
 
@@ -332,10 +332,10 @@ def words(report: dict[str, Any]) -> Iterator[str]:
         for grade, row in enumerate(errors["pooled"]):
             yield f"    true {grade}: " + " ".join(f"{share:.3f}" for share in row)
         yield f"  strength of shrinking by grade: {np.round(errors['strength'], 2).tolist()}"
-        for model, found in data["accuracy"].items():
-            tied = f", tied {found['tied']:.3f}" if "tied" in found else ""
-            kind = f"balanced {found['balanced_accuracy']:.3f}"
-            yield f"  {model:27} accuracy {found['accuracy']:.3f}, {kind}{tied}  {found.get('warning', '')}"
+        for model, figures in data["accuracy"].items():
+            tied = f", tied {figures['tied']:.3f}" if "tied" in figures else ""
+            kind = f"balanced {figures['balanced_accuracy']:.3f}"
+            yield f"  {model:27} accuracy {figures['accuracy']:.3f}, {kind}{tied}  {figures.get('warning', '')}"
         for part in data["prevalence"]:
             yield f"  prevalence, {part['m']} of {part['N']} audited, {part['audits']} audits"
             for line in ("truth", "raw majority", "Dawid-Skene posterior mean"):

@@ -47,7 +47,7 @@ def standard_errors(seed: int) -> dict[str, dict[str, float]]:
     rng = np.random.default_rng(seed)
     pools = draw_pools(rng)
     weights = run_weights(parse_linear(MEASURE), pools.ranks, TOPICS)
-    # Everybody's ranking, and an even tenth, so that every document has a chance.
+    # The ranking of all runs, and an even tenth, so that every document has a probability above 0.
     pi = inclusion_probabilities(0.9 * _share(ranking_contrast(weights)) + 0.1 / pools.grade.size, DRAWN)
     drawn = poisson_draw(pi, rng.random(pi.size))
     w, chance, grade = weights[:, drawn], pi[drawn], pools.grade[drawn]
@@ -58,9 +58,9 @@ def standard_errors(seed: int) -> dict[str, dict[str, float]]:
     audits = {name: (name, w) for name in strategy_keys()}
     audits |= {f"{name}, for the pair": (name, w[pair]) for name in ("influence", "risk")}
     made = {}
-    for name, (strategy, asked) in audits.items():
+    for name, (strategy, targets) in audits.items():
         judged = Judged(
-            influence=question_influence(from_dense(asked), chance),
+            influence=question_influence(from_dense(targets), chance),
             inclusion_probability=chance,
             topic_index=pools.topic[drawn],
             bronze_grade=grade,

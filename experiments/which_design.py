@@ -81,15 +81,15 @@ def ask(pooled: Pool, question: str, runs: tuple[str, ...] = ()) -> Asked:
 # -- where judgments go ------------------------------------------------------------------------------------
 
 
-def probabilities(pooled: Pool, asked: Asked, method: str) -> np.ndarray:
+def probabilities(pooled: Pool, question: Asked, method: str) -> np.ndarray:
     """Return pi of every item: of the default design, or of the other methods' sizes at the same budget."""
     if method == "default":
         return inclusion_probabilities(
-            default_sizes(asked.design, asked.says, prior_of_runs(pooled.returned, DEPTH)), BUDGET
+            default_sizes(question.design, question.says, prior_of_runs(pooled.returned, DEPTH)), BUDGET
         )
-    utility = prior_utility(pooled.returned.rows(asked.rows), DEPTH)
+    utility = prior_utility(pooled.returned.rows(question.rows), DEPTH)
     return inclusion_probabilities(
-        single_draw_probability(asked.design.question, method, asked.says, utility), BUDGET
+        single_draw_probability(question.design.question, method, question.says, utility), BUDGET
     )
 
 
@@ -172,9 +172,9 @@ def maps(pooled: Pool) -> str:
 def _means(rank_a: np.ndarray, rank_b: np.ndarray, pi: np.ndarray) -> list[tuple[int, int, float]]:
     """Return (rank in A, rank in B, mean pi); 23 stands for "not returned", and pairs that neither returns are out."""
     a, b = np.where(rank_a == 0, 23, rank_a), np.where(rank_b == 0, 23, rank_b)
-    wanted = (a < 23) | (b < 23)
-    cell, place = np.unique(a[wanted] * 32 + b[wanted], return_inverse=True)
-    means = np.bincount(place, pi[wanted]) / np.bincount(place)
+    is_top = (a < 23) | (b < 23)
+    cell, place = np.unique(a[is_top] * 32 + b[is_top], return_inverse=True)
+    means = np.bincount(place, pi[is_top]) / np.bincount(place)
     return [(int(c) // 32, int(c) % 32, float(mean)) for c, mean in zip(cell, means, strict=True)]
 
 
@@ -213,10 +213,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--figures", type=Path, default=Path("docs/images"))
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    pooled = synthetic_pool(asked.seed)
+    options = parser.parse_args()
+    pooled = synthetic_pool(options.seed)
     for name, drawn in (("design-maps", maps(pooled)), ("design-budget", curve(pooled))):
-        target = asked.figures / f"{name}.svg"
+        target = options.figures / f"{name}.svg"
         target.write_text(drawn.standalone_svg())
         print(target)
 

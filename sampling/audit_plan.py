@@ -50,20 +50,20 @@ class Auditable:
         if not 0.0 < n_more < np.inf:
             raise ValueError(f"n_more must be positive and finite, got {n_more}")
         before = float(self.earlier.sum())
-        wanted = min(before + n_more, float(self.earlier.size))
-        if wanted >= self.earlier.size - CLOSE_ENOUGH:
+        target = min(before + n_more, float(self.earlier.size))
+        if target >= self.earlier.size - CLOSE_ENOUGH:
             return np.ones(self.earlier.size)
-        sizes = (n_more, wanted)  # too small or right, too large or right: see above
+        sizes = (n_more, target)  # too small or right, too large or right: see above
         for size in reversed(sizes):
             pi = self._combined_probabilities(strategy, size)
-            if abs(float(pi.sum()) - wanted) <= tolerance:
+            if abs(float(pi.sum()) - target) <= tolerance:
                 return pi
-        found = brentq(
-            lambda size: float(self._combined_probabilities(strategy, size).sum()) - wanted,
+        root = brentq(
+            lambda size: float(self._combined_probabilities(strategy, size).sum()) - target,
             *sizes,
             xtol=tolerance,
         )
-        return self._combined_probabilities(strategy, found)
+        return self._combined_probabilities(strategy, root)
 
     def _combined_probabilities(self, strategy: str, expected_count: float) -> FloatArray:
         own = strategy_probabilities(strategy, self.judged, expected_count=expected_count)
@@ -99,10 +99,10 @@ def items_of_next_audit(
         raise ValueError(f"sizes must be at least 0 and judged items drawn ones, got {given}")
     if n_judged == 0:
         return None
-    wanted = min(already + each_time, in_total * n_judged / n_drawn, float(n_judged))
-    if wanted <= already or wanted < min(already + 1, in_total):
+    target = min(already + each_time, in_total * n_judged / n_drawn, float(n_judged))
+    if target <= already or target < min(already + 1, in_total):
         return None
-    return float(wanted - already)
+    return float(target - already)
 
 
 def middle_grades(label_item: ArrayLike, label_grade: ArrayLike, n_items: int) -> NDArray[np.int64]:

@@ -41,8 +41,8 @@ def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) 
     """
     size = numbers("sizes", sizes)
     part, fixed = integers("fold", fold, size.size), _frame_sizes(frame_sizes, size.size)
-    total, wanted = np.bincount(part, weights=size), np.bincount(part, weights=fixed)
-    factor = np.divide(wanted, total, out=np.zeros_like(total), where=total > 0)
+    total, target = np.bincount(part, weights=size), np.bincount(part, weights=fixed)
+    factor = np.divide(target, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.where(total[part] > 0, size * factor[part], fixed))
 
 
@@ -128,9 +128,9 @@ def probabilities_by_fold(
     pi = before.copy()
     for k in np.unique(part):
         here = part == k
-        wanted = float(first[here].sum() + new * fixed[here].sum())
+        target = float(first[here].sum() + new * fixed[here].sum())
         if size[here].any():
-            pi[here] = nested_probabilities(size[here], before[here], wanted)
+            pi[here] = nested_probabilities(size[here], before[here], target)
     return pi
 
 
@@ -164,10 +164,10 @@ def draws_to_reach(q: ArrayLike, earlier: ArrayLike, expected_count: float) -> f
     left = 1 - before[drawable]
     # log1p(-1) is minus infinity for a certain item; the next smaller double changes nothing reported.
     miss = np.log1p(-np.minimum(probability[drawable], np.nextafter(1.0, 0.0)))
-    wanted = expected_count - float(before.sum())
+    target = expected_count - float(before.sum())
 
     def excess(log_draws: float) -> float:
-        return float((left * -np.expm1(np.exp(log_draws) * miss)).sum() - wanted)
+        return float((left * -np.expm1(np.exp(log_draws) * miss)).sum() - target)
 
     high = 1.0
     while excess(high) < 0:

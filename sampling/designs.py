@@ -143,7 +143,7 @@ def inclusion_probabilities(sizes: ArrayLike, expected_count: float) -> FloatArr
     # Sum from the smallest size up, so that a large ratio between sizes does not wipe the small ones out.
     rest = split[: scaled.size - n_largest].sum()
     tail = np.cumsum(np.append(rest, largest[::-1]))[:0:-1]
-    # The certain items are the largest; the first k that leaves nobody above 1 is the right number of them.
+    # The certain items are the largest; the first k that leaves no item above 1 is the right number of them.
     k = int(np.argmax((expected_count - np.arange(n_largest)) * largest <= tail))
     pi = np.zeros(scaled.size)
     if tail[k] == 0.0:  # the rest are below the smallest double beside the largest size: share evenly

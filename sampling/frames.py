@@ -42,12 +42,12 @@ def _rankings(run: Run) -> Rankings:
 
 
 def _require_documents(collection: Collection, pooled: Pool) -> None:
-    wanted = list(dict.fromkeys(pooled.doc_ids))
+    doc_ids = list(dict.fromkeys(pooled.doc_ids))
     known: set[str] = set()
-    for start in range(0, len(wanted), ASKED_AT_ONCE):
-        part = wanted[start : start + ASKED_AT_ONCE]
+    for start in range(0, len(doc_ids), ASKED_AT_ONCE):
+        part = doc_ids[start : start + ASKED_AT_ONCE]
         known.update(collection.documents.filter(doc_id__in=part).values_list("doc_id", flat=True))
-    missing = sorted(doc_id for doc_id in wanted if doc_id not in known)
+    missing = sorted(doc_id for doc_id in doc_ids if doc_id not in known)
     if missing:
         raise FrameRefused(
             f"{len(missing)} pooled documents are not in the collection, for example {missing[0]!r}: "

@@ -32,8 +32,8 @@ class Judged:
     error_variance : array
         Not negative: see the function of this name.
     n_grades : int
-        Grades on the scale, more than the largest bronze grade. Labels of a grade nobody gave lend their share to the
-        others.
+        Grades on the scale, more than the largest bronze grade. Labels of a grade that was not given lend their share
+        to the others.
 
     Raises
     ------

@@ -62,16 +62,16 @@ def label_counts(available: ArrayLike, count: ArrayLike, shares: ArrayLike) -> F
     [1.0, 7.0, 1.0]
     """
     there = np.asarray(available, dtype=np.float64)
-    wanted = np.asarray(count, dtype=np.float64)[..., None]
+    target = np.asarray(count, dtype=np.float64)[..., None]
     part = numbers("shares", shares)
-    if there.ndim == 0 or there.shape[-1] != part.size or wanted.shape[:-1] != there.shape[:-1]:
+    if there.ndim == 0 or there.shape[-1] != part.size or target.shape[:-1] != there.shape[:-1]:
         raise ValueError(
-            f"available must have shape (*count, {part.size}), got {there.shape} for {wanted.shape[:-1]}"
+            f"available must have shape (*count, {part.size}), got {there.shape} for {target.shape[:-1]}"
         )
-    if not (np.all(there >= 0.0) and np.all(wanted >= 0.0) and part.any()):
+    if not (np.all(there >= 0.0) and np.all(target >= 0.0) and part.any()):
         raise ValueError("available and count must not be negative, and a share must be positive")
-    first = np.minimum(wanted * part / part.sum(), there)
-    lacking = np.minimum(wanted, there.sum(axis=-1, keepdims=True)) - first.sum(axis=-1, keepdims=True)
+    first = np.minimum(target * part / part.sum(), there)
+    lacking = np.minimum(target, there.sum(axis=-1, keepdims=True)) - first.sum(axis=-1, keepdims=True)
     room = (there - first)[..., ::-1]
     above = np.cumsum(room, axis=-1) - room
     return np.asarray(first + np.clip(lacking - above, 0.0, room)[..., ::-1], dtype=np.float64)

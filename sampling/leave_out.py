@@ -70,8 +70,8 @@ def _subset(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProb
 
 def _sort_by_group(own: LogisticProblem) -> LogisticProblem:
     """Return the labels group by group, each column in one piece."""
-    found = _subset(own, np.argsort(own.group, kind="stable"))
-    return replace(found, columns=np.ascontiguousarray(found.columns))
+    ordered = _subset(own, np.argsort(own.group, kind="stable"))
+    return replace(ordered, columns=np.ascontiguousarray(ordered.columns))
 
 
 def _thin(own: LogisticProblem, part: int) -> LogisticProblem:
@@ -139,7 +139,7 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
     for k, own in enumerate(folds):
         others = np.flatnonzero(np.arange(n_folds) != k)
         coefficients, effects = b[others].T, np.ascontiguousarray(a[others].T)
-        by_fit, found = np.zeros((first.size, others.size)), []
+        by_fit, parts = np.zeros((first.size, others.size)), []
         for rows, segments in _blocks(own.group):
             columns, group = own.columns[:, rows], own.group[rows]
             eta = columns.T @ coefficients + own.offset[rows, None] + effects[group]
@@ -147,10 +147,10 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
                 mean = 1.0 / (1.0 + np.exp(-eta))
             weights = np.concatenate([mean * (1.0 - mean), mean - own.target[rows, None]], axis=1)
             by_fit += (columns[first] * columns[second]) @ weights[:, : others.size]
-            found += [columns[:, start:stop] @ weights[start:stop] for start, stop in segments]
-        if found:
+            parts += [columns[:, start:stop] @ weights[start:stop] for start, stop in segments]
+        if parts:
             present = own.group[np.flatnonzero(np.diff(own.group, prepend=-1))]
-            by_group = np.stack(found).reshape(len(found), n_columns, 2, -1).transpose(2, 3, 0, 1)
+            by_group = np.stack(parts).reshape(len(parts), n_columns, 2, -1).transpose(2, 3, 0, 1)
             both[:, others[:, None], present] += by_group
         upper[others] += by_fit.T
     hessian = np.zeros((n_folds, n_columns, n_columns))

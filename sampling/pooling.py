@@ -101,7 +101,7 @@ def pool_of_rankings(
 ) -> Pool:
     """Return the pool of stored runs: the union of each topic's first `depth` documents, with each run's rank.
 
-    Ranks below the depth are not kept, also of documents that another run brought in. Pairs are told apart by their
+    Ranks below the depth are not kept, also of documents that another run brought in. Pairs are distinguished by their
     64-bit hashes in the stored form: two of n pairs are taken for one with chance n^2/2^65, 10^-7 for 1.7 million.
 
     Parameters
@@ -121,9 +121,9 @@ def pool_of_rankings(
     if not rankings:
         raise ValueError("a pool needs at least 1 run, got 0")
     named = {topic_id for run in rankings for topic_id in run.topic_ids}
-    wanted = sorted(named if topic_ids is None else named.intersection(topic_ids))
-    rows = [_rows_of_rankings(run, wanted, depth) for run in rankings]
-    return _pool_of(rows, wanted, (run.doc_ids for run in rankings), depth)
+    topics = sorted(named if topic_ids is None else named.intersection(topic_ids))
+    rows = [_rows_of_rankings(run, topics, depth) for run in rankings]
+    return _pool_of(rows, topics, (run.doc_ids for run in rankings), depth)
 
 
 def _rows_of_rankings(run: Rankings, topic_ids: list[str], depth: int) -> _Rows:
@@ -174,11 +174,11 @@ def ranks_in_pairs(
     for index, run in enumerate(rankings):
         rows = _rows_of_rankings(run, topics, depth)
         place = np.minimum(np.searchsorted(hashes, rows.keys), max(hashes.size - 1, 0))
-        found = hashes[place] == rows.keys if hashes.size else np.zeros(rows.keys.size, dtype=np.bool_)
-        items.append(order[place[found]])
-        values.append(rows.rank[found])
+        is_pooled = hashes[place] == rows.keys if hashes.size else np.zeros(rows.keys.size, dtype=np.bool_)
+        items.append(order[place[is_pooled]])
+        values.append(rows.rank[is_pooled])
         runs.append(np.full(items[-1].size, index, dtype=np.int32))
-        outside.append(rows.rank[~found][np.argsort(rows.place[~found])].astype(np.int64))
+        outside.append(rows.rank[~is_pooled][np.argsort(rows.place[~is_pooled])].astype(np.int64))
     item, run_of = np.concatenate(items), np.concatenate(runs)
     by_item = np.argsort(item, kind="stable")  # runs stay ascending within an item
     table = SparseRuns(
@@ -361,9 +361,9 @@ def prior_utility(
 def far_rank(ranks: ArrayLike | SparseRuns, depth: int) -> int:
     """Return ten times the deepest rank known (at least the depth): what an item counts as where it is not returned.
 
-    Nobody knows where a run would have ranked what it did not return, only that it is below all it did: typically far
-    below, a collection being much larger than a ranking. Ten times is an order of magnitude, not an estimate;
-    three and thirty times give designs nearly as good (docs/benchmarks.md).
+    It is unknown where a run would have ranked a document that it did not return, except below all it did: typically
+    far below, a collection being much larger than a ranking. Ten times is an order of magnitude, not an estimate; three
+    and thirty times give designs nearly as good (docs/benchmarks.md).
 
     Examples
     --------

@@ -101,7 +101,7 @@ class Design:
             raise QuestionRefused("sensitivity and specificity must be within (0, 1)")
         if self.sensitivity + self.specificity <= 1:
             raise QuestionRefused(
-                "sensitivity + specificity must be above 1: else the scores say the opposite"
+                "sensitivity + specificity must be above 1; otherwise the scores mean the opposite"
             )
         if self.method == "default" and self.selection_kind.with_replacement:
             raise QuestionRefused("the default design is drawn without replacement")
@@ -145,8 +145,8 @@ def question_rows(design: Design, run_ids: Sequence[str]) -> list[int]:
     least = {"pair": 2, "system": 1, "baseline": 2, "ranking": 2, "pool": 1}[design.question]
     most = {"pair": 2, "system": 1}.get(design.question, len(run_ids))
     if not least <= len(rows) <= most:
-        wanted = f"{least}" if least == most else f"at least {least}"
-        raise QuestionRefused(f"the question {design.question!r} takes {wanted} run(s), got {len(rows)}")
+        count = f"{least}" if least == most else f"at least {least}"
+        raise QuestionRefused(f"the question {design.question!r} takes {count} run(s), got {len(rows)}")
     return rows
 
 
@@ -230,17 +230,17 @@ def importance(
         No run returns anything inside the measure's cutoff.
     """
     weights = weights_of_runs(measure, as_ranks(ranks), n_topics)
-    asked = weights.rows(rows)
-    if not asked.value.size:
+    own = weights.rows(rows)
+    if not own.value.size:
         raise QuestionRefused(
             f"no run of the question returns a document inside the cutoff of {measure.name}"
         )
-    contrast = squared_contrast(question, asked)
+    contrast = squared_contrast(question, own)
     if not contrast.any():
         raise IdenticalSystemsError(
             "the runs rank alike inside the cutoff: every difference is exactly 0, there is nothing to judge"
         )
-    return Importance(contrast, asked.item_sums(asked.value), average_run_design(weights))
+    return Importance(contrast, own.item_sums(own.value), average_run_design(weights))
 
 
 def run_totals(
@@ -323,18 +323,18 @@ def nested_probabilities(sizes: ArrayLike, earlier: ArrayLike, expected_count: f
         return before
     if not before.any():
         return inclusion_probabilities(size, expected_count)
-    wanted = normalise(size)
-    most = np.where(wanted > 0, 1.0, before)
+    shares = normalise(size)
+    most = np.where(shares > 0, 1.0, before)
     if expected_count >= most.sum():
         return most
     # The sum grows with c. Halving exponents first finds its size, halving the interval then its digits.
-    low, high = 0.0, float(1 / wanted[wanted > 0].min())
+    low, high = 0.0, float(1 / shares[shares > 0].min())
     for _ in range(200):
         middle = (low + high) / 2 if high < 4 * low else float(np.sqrt(max(low, 1e-300) * high))
-        if np.maximum(before, np.minimum(1.0, middle * wanted)).sum() < expected_count:
+        if np.maximum(before, np.minimum(1.0, middle * shares)).sum() < expected_count:
             low = middle
         else:
             high = middle
         if high <= low * (1 + 1e-15):
             break
-    return np.asarray(np.maximum(before, np.minimum(1.0, high * wanted)))
+    return np.asarray(np.maximum(before, np.minimum(1.0, high * shares)))

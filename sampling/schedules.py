@@ -74,10 +74,10 @@ def parse_crontab(line: str) -> Crontab:
     """
     parts = line.split()
     if len(line) > LONGEST_LINE or len(parts) != len(FIELDS):
-        found = f"{len(line)} characters" if len(line) > LONGEST_LINE else f"{len(parts)} fields"
+        given = f"{len(line)} characters" if len(line) > LONGEST_LINE else f"{len(parts)} fields"
         raise ValueError(
             f"a crontab line has 5 fields, minute hour day month weekday, and at most {LONGEST_LINE} characters; "
-            f"got {found}"
+            f"got {given}"
         )
     minutes, hours, days, months, weekdays = (
         _values(part, *field) for part, field in zip(parts, FIELDS, strict=True)
@@ -92,7 +92,7 @@ def parse_crontab(line: str) -> Crontab:
 
 def _values(text: str, name: str, least: int, most: int, names: Sequence[str]) -> tuple[int, ...]:
     """Return the sorted values of one field."""
-    found: set[int] = set()
+    values: set[int] = set()
     for part in text.lower().split(","):
         span, has_step, step = part.partition("/")
         if span == "*":
@@ -108,8 +108,8 @@ def _values(text: str, name: str, least: int, most: int, names: Sequence[str]) -
         if first > last:
             raise ValueError(f"{name}: {span!r} runs backwards")
         stride = _number(step, f"step of {name}", 1, most, ()) if has_step else 1
-        found.update(range(first, last + 1, stride))
-    return tuple(sorted(found))
+        values.update(range(first, last + 1, stride))
+    return tuple(sorted(values))
 
 
 def _number(text: str, name: str, least: int, most: int, names: Sequence[str]) -> int:
@@ -138,7 +138,7 @@ def next_due(schedule: Crontab, after: datetime) -> datetime:
 def last_due(schedule: Crontab, at: datetime, since: datetime) -> datetime | None:
     """Return the newest due time that is after `since` and not after `at`; None if there is none.
 
-    Whoever was away for a month finds one due time, not all that were missed.
+    After a month's pause there is one due time, not all that were missed.
 
     Examples
     --------

@@ -44,9 +44,9 @@ def lay_out_topics(context: Context) -> None:
 @handler("audit")
 def audit_items(context: Context) -> None:
     context.progress(0, 1, "selecting")
-    asked = context.payload.get("audit", {})
+    options = context.payload.get("audit", {})
     try:
-        made = run_audit(campaign_id=context.payload["campaign"], user=context.job.requested_by, **asked)
+        made = run_audit(campaign_id=context.payload["campaign"], user=context.job.requested_by, **options)
     except (FrameRefused, AuditRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     if made is None:

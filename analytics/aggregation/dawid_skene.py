@@ -46,7 +46,7 @@ def majority(
     known_grade: ArrayLike | None = None,
     prior: ArrayLike = PRIOR,
 ) -> Aggregation | Refusal:
-    """Return vote shares as posterior; `tied` tells where votes are equal. Nothing is fitted.
+    """Return vote shares as posterior; `is_tied` marks equal votes. Nothing is fitted.
 
     Its confusion matrices compare each assessor with a vote that includes their own, and are too kind for that.
 
@@ -79,8 +79,8 @@ def dawid_skene(
     """Return the fit of one confusion matrix an assessor.
 
     Assumption: given an item's true grade, assessors err independently, each by a matrix of their own that is the same
-    for all items of the grade. Real judges err together on hard items: the posterior is then too sure, and the
-    matrices from it are biased (docs/methods/derivations/real-judges.md, section 4.2).
+    for all items of the grade. Real assessors make the same errors on hard items: the posterior is then overconfident,
+    and the matrices from it are biased (docs/methods/derivations/real-judges.md, section 4.2).
 
     Maximised is the likelihood times Dirichlet(1 + prior) for each row and the prevalence; `prior` may be a number, a
     table [true, given], or one an assessor; 0 is maximum likelihood. The start is the vote share. `accelerate`
@@ -98,10 +98,12 @@ def dawid_skene(
         return Pair(held.with_prior(counts, added), np.maximum(of_grades + added.mean(), LEAST))
 
     def evaluate(at: Pair) -> Point:
-        found = held.expect(at.rows, at.prevalence)
+        expected = held.expect(at.rows, at.prevalence)
         log_prior = _log_prior(added, at.rows) + float(added.mean() * np.log(at.prevalence).sum())
-        counts = with_prior(found.counts, found.of_grades)
-        return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
+        counts = with_prior(expected.counts, expected.of_grades)
+        return Point(
+            at, counts, expected.log_likelihood, expected.log_likelihood + log_prior, expected.change
+        )
 
     def update(point: Point) -> Pair:
         return Pair(shares(point.counts.rows), point.counts.prevalence / point.counts.prevalence.sum())
@@ -145,8 +147,8 @@ def one_coin(
 ) -> Aggregation | Refusal:
     """Return the fit of one accuracy an assessor, errors going to the other grades evenly.
 
-    Assumption: as `dawid_skene`, and that an assessor errs alike on all grades and in all directions. `prior` is a
-    number: labels added to the assessor's right ones, and as many to the wrong ones. Plain EM, from the vote share.
+    Assumption: as `dawid_skene`, and an assessor's errors are equal on all grades and in all directions. `prior` is
+    a number: labels added to the assessor's right ones, and as many to the wrong ones. Plain EM, from the vote share.
     Sources: A. P. Dawid and A. M. Skene (1979) with tied cells; Y. Zhang, X. Chen, D. Zhou, M. Jordan (2016), 4.
     """
     check_stop(tolerance, most_iterations)
@@ -170,11 +172,13 @@ def one_coin(
         return Pair(coin_rows(accuracies(counts), labels.n_grades), of_grades / of_grades.sum())
 
     def evaluate(at: Pair) -> Point:
-        found = held.expect(at.rows, at.prevalence)
+        expected = held.expect(at.rows, at.prevalence)
         right = at.rows[0, :, 0]
         log_prior = added * float(np.log(right * (1 - right)).sum() + np.log(at.prevalence).sum())
-        counts = Pair(found.counts, found.of_grades)
-        return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
+        counts = Pair(expected.counts, expected.of_grades)
+        return Point(
+            at, counts, expected.log_likelihood, expected.log_likelihood + log_prior, expected.change
+        )
 
     def update(point: Point) -> Pair:
         return parameters(point.counts.rows, point.counts.prevalence)
@@ -237,11 +241,13 @@ def posterior_from_matrices(
     held.put(np.full((labels.n_items, n_grades), 1 / n_grades))
     prevalence, passes = np.full(n_grades, 1 / n_grades), 0
     while True:
-        found = held.expect(rows, prevalence)
+        expected = held.expect(rows, prevalence)
         held.take()
         passes += 1
-        if found.change < tolerance or passes == most_iterations:
+        if expected.change < tolerance or passes == most_iterations:
             break
-        prevalence = np.maximum(found.of_grades, LEAST) / np.maximum(found.of_grades, LEAST).sum()
-    converged = found.change < tolerance
-    return Aggregation(held.posterior.copy(), matrices, prevalence, passes, converged, found.log_likelihood)
+        prevalence = np.maximum(expected.of_grades, LEAST) / np.maximum(expected.of_grades, LEAST).sum()
+    converged = expected.change < tolerance
+    return Aggregation(
+        held.posterior.copy(), matrices, prevalence, passes, converged, expected.log_likelihood
+    )

@@ -147,7 +147,7 @@ def cannot_fit(held: Votes, model: str) -> Refusal | None:
 
 
 def start_from_shares(held: Votes) -> None:
-    """Begin with the vote shares, known grades apart: whoever agrees with the others is likely right.
+    """Begin with the vote shares, known grades apart: an assessor who agrees with the others is likely right.
 
     An item without a label begins with the mean of the others.
     """

@@ -34,7 +34,7 @@ def qrels_grades(
         Of each of these items the grade that the assessors gave together, and the audits' of the gold tier; or
         `NO_GRADE`.
     adjudicated
-        topic_id, doc_id, adjudicated_grade: what a manager decided, also for items that nobody else graded.
+        topic_id, doc_id, adjudicated_grade: a manager's decision, also for items without other grades.
 
     Returns
     -------

@@ -60,9 +60,9 @@ def _m_step(counts: Floats, old: _Parameters, added: float) -> _Parameters:
     honest = old.trust[:, None]
     honest_right = right * honest / (honest + (1 - honest) * old.spam)
     guessed = np.maximum(counts.sum(axis=2).T - honest_right, 0.0) + added
-    told = honest_right.sum(axis=1) + added
+    from_truth = honest_right.sum(axis=1) + added
     return _Parameters(
-        told / (told + guessed.sum(axis=1) + added * (1 - counts.shape[0])),
+        from_truth / (from_truth + guessed.sum(axis=1) + added * (1 - counts.shape[0])),
         guessed / guessed.sum(axis=1, keepdims=True),
     )
 
@@ -78,9 +78,9 @@ def spammers(
 ) -> SpammerAggregation | Refusal:
     """Return the fit of the model above: one theta and one distribution xi an assessor.
 
-    Assumption: whether an assessor looks at an item does not depend on the item, and whoever looks never errs.
+    Assumption: whether an assessor looks at an item does not depend on the item, and an assessor who looks never errs.
     `prior` is a number: honest labels, spam labels, and spam labels of every grade that each assessor counts
-    beforehand. Plain EM; the start is the vote share, half of everybody's labels honest.
+    beforehand. Plain EM; the start is the vote share, with half of each assessor's labels honest.
     """
     check_stop(tolerance, most_iterations)
     held = votes(labels, known_item, known_grade)
@@ -103,11 +103,13 @@ def spammers(
         return Pair(spammer_rows(state.trust, state.spam), of_grades / of_grades.sum())
 
     def evaluate(at: Pair) -> Point:
-        found = held.expect(at.rows, at.prevalence)
+        expected = held.expect(at.rows, at.prevalence)
         logs = np.log(state.trust * (1 - state.trust)).sum() + np.log(state.spam).sum()
         log_prior = added * float(logs + np.log(at.prevalence).sum())
-        counts = Pair(found.counts, found.of_grades)
-        return Point(at, counts, found.log_likelihood, found.log_likelihood + log_prior, found.change)
+        counts = Pair(expected.counts, expected.of_grades)
+        return Point(
+            at, counts, expected.log_likelihood, expected.log_likelihood + log_prior, expected.change
+        )
 
     def update(point: Point) -> Pair:
         return parameters(point.counts.rows, point.counts.prevalence)

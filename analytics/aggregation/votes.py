@@ -128,7 +128,7 @@ def block_size(n_grades: int) -> int:
 
 
 class Votes:
-    """Everybody's labels, and the current posterior of the items.
+    """All labels, and the current posterior of the items.
 
     `posterior[item, grade]` is that of the last `take()`; `expect` computes a new one beside it.
     """

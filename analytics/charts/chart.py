@@ -90,8 +90,8 @@ class Chart:
 
     @cached_property
     def _key(self) -> str:
-        said = json.dumps([self.spec, self.title, self.description], sort_keys=True, default=str)
-        return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
+        content = json.dumps([self.spec, self.title, self.description], sort_keys=True, default=str)
+        return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()
 
     def _draw(self) -> str:
         import vl_convert  # 60 ms of import, and a second for its first picture: only for who looks at one

@@ -23,12 +23,12 @@ def curve(
     x_title: str = "items judged",
     y_title: str = "expected half-width, plus or minus",
     chosen: float | None = None,
-    wanted: float | None = None,
+    target: float | None = None,
     is_logarithmic: bool = True,
 ) -> Chart:
     """Return half-widths of the 95 % confidence interval against the budget: one line a design or a purchase.
 
-    The first line is the one that is looked at: it is whole, and its point at the budget `chosen` is marked. `wanted`
+    The first line is the one that is looked at: it is whole, and its point at the budget `chosen` is marked. `target`
     puts a level line where the interval is narrow enough. A half-width of None is a gap: that budget is out of reach.
 
     Parameters
@@ -45,8 +45,8 @@ def curve(
     """
     lines = tuple((name, finites(line)) for name, line in widths.items())
     plain = tuple(float(budget) for budget in budgets)
-    _check(plain, lines, chosen, wanted, least_is_open=is_logarithmic)
-    return _curve(plain, lines, title, description, x_title, y_title, chosen, wanted, is_logarithmic)
+    _check(plain, lines, chosen, target, least_is_open=is_logarithmic)
+    return _curve(plain, lines, title, description, x_title, y_title, chosen, target, is_logarithmic)
 
 
 @lru_cache(maxsize=32)
@@ -58,13 +58,13 @@ def _curve(
     x_title: str,
     y_title: str,
     chosen: float | None,
-    wanted: float | None,
+    target: float | None,
     is_logarithmic: bool,
 ) -> Chart:
     alt = altair()
 
     names = labels_of((name for name, _ in lines), 30)
-    ceiling = max(_ceiling(lines), wanted or 0.0)
+    ceiling = max(_ceiling(lines), target or 0.0)
     values = [
         {"budget": budget, "width": width, "line": names[name]}
         for name, line in lines
@@ -98,19 +98,19 @@ def _curve(
             stroke=by_line(alt.Stroke, LINE_COLOURS),
             strokeDash=by_line(alt.StrokeDash, [list(dash) for dash in LINE_DASHES]),
         ),
-        *_marks(budgets, lines, chosen, wanted, x, y),
+        *_marks(budgets, lines, chosen, target, x, y),
     ]
     return chart_of(
         alt.layer(*layers).properties(height=250),
         title=title,
-        description=description or _description(budgets, lines, x_title, y_title, wanted),
+        description=description or _description(budgets, lines, x_title, y_title, target),
         columns=(x_title, *(name for name, _ in lines)),
         rows=zip(budgets, *(line for _, line in lines), strict=True),
     )
 
 
 def _marks(
-    budgets: tuple[float, ...], lines: Lines, chosen: float | None, wanted: float | None, x: Any, y: Any
+    budgets: tuple[float, ...], lines: Lines, chosen: float | None, target: float | None, x: Any, y: Any
 ) -> list[Any]:
     """Return a line down from the first line's point at the chosen budget, the point, and the level that is wanted."""
     alt = altair()
@@ -124,17 +124,17 @@ def _marks(
             base.mark_rule(stroke=LINE_STRONG, strokeDash=[3, 3]).encode(x=x, y=y, y2="foot:Q"),
             base.mark_point(size=90, fill=GOLD, stroke=GOLD, opacity=1).encode(x=x, y=y),
         ]
-    if wanted is not None:
-        level = alt.Chart(alt.InlineData(values=[{"width": float(wanted)}]))
+    if target is not None:
+        level = alt.Chart(alt.InlineData(values=[{"width": float(target)}]))
         layers.append(level.mark_rule(stroke=LINE_STRONG, strokeDash=[3, 3], strokeWidth=2).encode(y=y))
     return layers
 
 
 def _description(
-    budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, wanted: float | None
+    budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, target: float | None
 ) -> str:
     ends = "; ".join(f"{name} {_ends(line)}" for name, line in lines)
-    level = "" if wanted is None else f" Narrow enough at {wanted:.3g}."
+    level = "" if target is None else f" Narrow enough at {target:.3g}."
     return f"{y_title.capitalize()}, for {budgets[0]:g} to {budgets[-1]:g} {x_title}: {ends}.{level}"
 
 
@@ -186,19 +186,19 @@ def _round_numbers(low: float, high: float) -> list[float]:
     [50.0, 100.0, 200.0, 500.0]
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [
+    numbers = [
         step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high
     ]
-    if len(found) > 7:  # five decades: powers of ten are enough
-        found = [value for value in found if f"{value:g}".lstrip("0.").startswith("1")]
-    return found if len(found) >= 2 else [float(low), float(high)]
+    if len(numbers) > 7:  # five decades: powers of ten are enough
+        numbers = [value for value in numbers if f"{value:g}".lstrip("0.").startswith("1")]
+    return numbers if len(numbers) >= 2 else [float(low), float(high)]
 
 
 def _check(
     budgets: tuple[float, ...],
     lines: Lines,
     chosen: float | None,
-    wanted: float | None,
+    target: float | None,
     *,
     least_is_open: bool,
 ) -> None:
@@ -211,7 +211,7 @@ def _check(
     for name, line in lines:
         if len(line) != len(budgets):
             raise ValueError(f"line {name!r} needs {len(budgets)} widths, got {len(line)}")
-    for width in [*(width for _, line in lines for width in line), wanted]:
+    for width in [*(width for _, line in lines for width in line), target]:
         if width is not None and not (math.isfinite(width) and width >= 0):
             raise ValueError(f"half-widths must be finite and at least 0, got {width}")
     if all(width is None for _, line in lines for width in line):

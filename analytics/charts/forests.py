@@ -213,7 +213,7 @@ def _forest(
         title=title,
         description=description or _description(rows, measure or title),
         caption=description
-        or "Each point is a value, its line the 95 % confidence interval; the shape tells the method.",
+        or "Each point is a value, its line the 95 % confidence interval; the shape shows the method.",
         columns=FOREST_COLUMNS,
         rows=[(row.label, row.method, row.value, row.low, row.high, row.refused) for row in rows],
     )

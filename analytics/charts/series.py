@@ -114,7 +114,7 @@ def _throughput(
             shape=by_tier(alt.Shape, LINE_SHAPES),
         ),
     ).properties(height=190)
-    said = "; ".join(
+    summary = "; ".join(
         f"{name}: {sum(number or 0 for number in numbers):,g} in all, "
         f"at most {max((number or 0 for number in numbers), default=0):,g}"
         for name, numbers in lines
@@ -123,7 +123,7 @@ def _throughput(
     return chart_of(
         drawing,
         title=title,
-        description=description or f"{unit} by tier from {when[0]} to {when[-1]}. {said}.",
+        description=description or f"{unit} by tier from {when[0]} to {when[-1]}. {summary}.",
         columns=("when", *(name for name, _ in lines)),
         rows=by_moment,
     )
@@ -178,11 +178,11 @@ def _histogram(
             .mark_rule(stroke=INK, strokeDash=[4, 3], strokeWidth=2)
             .encode(x=alt.X("at:Q", scale=scale))
         )
-    told = "; ".join(f"{v['from']:g} to {v['to']:g}: {v['count']}" for v in values if v["count"])
+    summary = "; ".join(f"{v['from']:g} to {v['to']:g}: {v['count']}" for v in values if v["count"])
     return chart_of(
         alt.layer(*layers).properties(height=150),
         title=title,
-        description=description or f"{y_title} by {x_title}: {told or 'none'}.",
+        description=description or f"{y_title} by {x_title}: {summary or 'none'}.",
         columns=("from", "to", "count"),
         rows=[(v["from"], v["to"], v["count"]) for v in values],
     )

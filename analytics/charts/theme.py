@@ -58,7 +58,7 @@ WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px hi
 LABEL_LENGTH = 24  # letters of a label that are shown
 NOT_ESTIMABLE = "not estimable"
 
-# What XML forbids or nobody can see, and what turns the direction of the text after it.
+# Characters that XML forbids or that are invisible, and what turns the direction of the text after it.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _INVISIBLE = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
@@ -74,7 +74,7 @@ def printable(text: str) -> str:
 
 
 def shorten(text: str, length: int = LABEL_LENGTH) -> str:
-    """Return the text, or its two ends where it is too long: what tells names apart is often the end.
+    """Return the text, or its two ends where it is too long: names often differ at the end.
 
     >>> shorten("a-run-with-a-very-long-name-2026-b", 20)
     'a-run-with…me-2026-b'

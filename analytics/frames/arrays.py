@@ -113,7 +113,7 @@ class CampaignArrays:
     def topics_without(self, members: NDArray[np.bool_]) -> int:
         """Return how many topics have pairs that could be drawn, but as things stand cannot be among the members.
 
-        A topic of which a later batch drew something that nobody has judged yet still has what earlier batches gave it.
+        A topic in which a later batch drew items without a judgment yet keeps the judgments of earlier batches.
         """
         out_of_reach = (self.first_probability > 0).any(axis=0) & (self._chances(members) <= 0)
         return int(np.unique(self.topic_index[out_of_reach]).size)

@@ -104,7 +104,7 @@ class Items:
     def codes(self, high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.int32]:
         """Return the items' codes, -1 where an id is not known.
 
-        Ids are told apart by their first half; where items share one, the second half decides.
+        Ids are distinguished by their first half; where items share one, by the second half.
         """
         high, low = high.astype(np.uint64), low.astype(np.uint64)
         code = np.searchsorted(self.high, high)
@@ -149,7 +149,7 @@ class Facts:
     n_drawn: Ints
     n_learned: int
     items: Items
-    shown: Ints  # places of items that a later batch drew after somebody had seen them as checks
+    shown: Ints  # places of items that a later batch drew after an assessor had seen them as checks
     audits: list[AuditRows]
     answer: NDArray[np.int16]  # by code: the gold answer of a check, NO_ANSWER of other items
     order_is_random: bool
@@ -234,8 +234,8 @@ def _items(keys: dict[str, Any], frame: pl.DataFrame) -> Items:
 def _places(frame: pl.DataFrame, pairs: pl.DataFrame) -> NDArray[np.int32]:
     """Return the places of pairs in the frame, -1 where they are not in it."""
     known = frame.select(ITEM_COLUMNS).with_row_index("place")
-    found = pairs.join(known, on=ITEM_COLUMNS, how="left", maintain_order="left")["place"]
-    return found.cast(pl.Int32).fill_null(-1).to_numpy()
+    places = pairs.join(known, on=ITEM_COLUMNS, how="left", maintain_order="left")["place"]
+    return places.cast(pl.Int32).fill_null(-1).to_numpy()
 
 
 def _gold_grades(keys: dict[str, Any], frame: pl.DataFrame) -> Ints:
@@ -257,20 +257,20 @@ def _n_learned(campaign: Campaign, draw: Draw) -> int:
 def _shown_before_they_were_drawn(
     campaign: Campaign, draw: Draw, items: Items, drawn_in: Ints
 ) -> NDArray[np.int32]:
-    """Return the codes of items that a later batch drew after somebody had seen them as checks."""
+    """Return the codes of items that a later batch drew after an assessor had seen them as checks."""
     if draw.batch == 1:
         return np.zeros(0, dtype=np.int32)
     at = dict(campaign.draws.values_list("batch", "created_at"))
     drawn_at = np.array([0.0, *(at[batch].timestamp() for batch in sorted(at))])
-    found = fetch_rows(
+    rows = fetch_rows(
         {"item": ("uuid", "item_id"), "at": ("time", "at")},
         FIRST_SHOWN,
         {"campaign": campaign.pk, "drawn": draw.created_at},
     )
-    code = items.codes(found["item_high"], found["item_low"])
+    code = items.codes(rows["item_high"], rows["item_low"])
     place = items.place[code]
     before = np.where(place >= 0, drawn_at[drawn_in[place]], 0.0)
-    return code[(code >= 0) & (seconds(found["at"]) < before)]
+    return code[(code >= 0) & (seconds(rows["at"]) < before)]
 
 
 def _entries(keys: dict[str, Any]) -> NDArray[Any]:
@@ -290,11 +290,11 @@ def _entries(keys: dict[str, Any]) -> NDArray[Any]:
 def _audits(entries: NDArray[Any], items: Items) -> list[AuditRows]:
     code = items.codes(entries["item_high"], entries["item_low"])
     sequence = entries["sequence"].astype(np.int64)
-    found = []
+    audits = []
     for number in np.unique(sequence):
         own = np.flatnonzero(sequence == number)
         own = own[np.argsort(code[own], kind="stable")]
-        found.append(
+        audits.append(
             AuditRows(
                 tier=AuditTier.SILVER if entries["is_silver"][own[0]] else AuditTier.GOLD,
                 item=code[own],
@@ -302,14 +302,14 @@ def _audits(entries: NDArray[Any], items: Items) -> list[AuditRows]:
                 selected=entries["selected"][own].astype(bool),
             )
         )
-    return found
+    return audits
 
 
 def _answers(keys: dict[str, Any], items: Items, shown: NDArray[np.int32]) -> NDArray[np.int16]:
     """Return by item the gold answer of items chosen for checking, also if drawn since."""
     ids = [uuid.UUID(int=(int(items.high[code]) << 64) + int(items.low[code])) for code in shown]
-    found = fetch_rows({"item": ("uuid", "i.id"), "grade": ("i2", "g.grade")}, CHECKS, keys | {"shown": ids})
-    code = items.codes(found["item_high"], found["item_low"])
+    rows = fetch_rows({"item": ("uuid", "i.id"), "grade": ("i2", "g.grade")}, CHECKS, keys | {"shown": ids})
+    code = items.codes(rows["item_high"], rows["item_low"])
     answer = np.full(items.place.size, NO_ANSWER, dtype=np.int16)
-    answer[code[code >= 0]] = found["grade"][code >= 0]
+    answer[code[code >= 0]] = rows["grade"][code >= 0]
     return answer

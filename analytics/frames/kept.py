@@ -93,7 +93,7 @@ def _assemble(campaign: Campaign, reading: Reading) -> CampaignArrays:
 
 
 def _people(campaign: Campaign, known: People | None = None) -> People:
-    """Return the campaign's assessors; those that are known unless somebody joined or changed tier."""
+    """Return the campaign's assessors; the cached ones unless an assessor was added or changed tier."""
     known_by = list(campaign.assessors.order_by("pk").values_list("pk", "tier"))
     if known is not None and known.known_by == known_by:
         return known

@@ -42,7 +42,7 @@ TOUCHED = """
   JOIN judging_judgment j ON j.item_id = t.item_id JOIN judging_slot s ON s.id = j.slot_id
 """
 LAST_ID = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM judging_judgment_id_seq"
-# Whoever writes judgments holds this lock from before the first id until the rows are visible (or gone).
+# A writer of judgments holds this lock from before the first id until the rows are visible (or gone).
 WRITERS = """
 SELECT array_agg(DISTINCT virtualtransaction) FILTER (WHERE pid <> pg_backend_pid()),
        coalesce(bool_or(pid = pg_backend_pid()), false)

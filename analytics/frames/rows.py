@@ -45,9 +45,9 @@ def lines(uuid: str, text: str, source: str, keys: Mapping[str, Any]) -> tuple[N
     """Return the uuids of rows, ascending, as fields high and low, and a line of text of each, in the same order."""
     sql = f"""SELECT string_agg(uuid_send({uuid}), ''::bytea ORDER BY {uuid}),
                      string_agg({text}, E'\\n' ORDER BY {uuid}) FROM {source}"""  # noqa: S608 (as above)
-    found = fetch_row(sql, keys)
-    uuids = np.frombuffer(found[0] or b"", dtype=np.dtype([("high", ">u8"), ("low", ">u8")]))
-    return uuids, (found[1] or "").encode()
+    row = fetch_row(sql, keys)
+    uuids = np.frombuffer(row[0] or b"", dtype=np.dtype([("high", ">u8"), ("low", ">u8")]))
+    return uuids, (row[1] or "").encode()
 
 
 def text_table(text: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:

@@ -7,14 +7,14 @@ from django.core.management.base import CommandError
 from judging.models import Campaign
 
 
-def campaign_named(wanted: str) -> Campaign:
+def campaign_named(name: str) -> Campaign:
     """Return the campaign of that name or id; CommandError where there is none."""
-    found = Campaign.objects.filter(name=wanted, deleted_at=None).first()
-    if found is None:
+    campaign = Campaign.objects.filter(name=name, deleted_at=None).first()
+    if campaign is None:
         try:
-            found = Campaign.objects.filter(pk=uuid.UUID(wanted), deleted_at=None).first()
+            campaign = Campaign.objects.filter(pk=uuid.UUID(name), deleted_at=None).first()
         except ValueError:
-            found = None
-    if found is None:
-        raise CommandError(f"there is no campaign {wanted!r}")
-    return found
+            campaign = None
+    if campaign is None:
+        raise CommandError(f"there is no campaign {name!r}")
+    return campaign

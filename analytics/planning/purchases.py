@@ -93,27 +93,28 @@ def next_purchase(
     now = Z95 * math.sqrt(drawing_variance + gold_variance + fixed_variance)
     if half_width is not None:
         return _for_half_width(state, half_width, now, judgments_per_item)
-    found = _narrowest(state, float(budget or 0.0))
-    if found == (state.n, state.m):
+    narrowest = _narrowest(state, float(budget or 0.0))
+    if narrowest == (state.n, state.m):
         return Refusal(
             "nothing can be bought: everything is judged and audited, or the budget is below one unit"
         )
-    return _purchase(state, *found, now, judgments_per_item)
+    return _purchase(state, *narrowest, now, judgments_per_item)
 
 
 def _for_half_width(
     state: _State, half_width: float, now: float, judgments_per_item: int
 ) -> Purchase | Refusal:
-    wanted = (half_width / Z95) ** 2
+    target_variance = (half_width / Z95) ** 2
     if now <= half_width:
         return _purchase(state, state.n, state.m, now, judgments_per_item)
-    if wanted - state.rest <= 0 or state.variance(*_upper_bounds(state, wanted)) > wanted * (1 + 1e-9):
+    most = target_variance * (1 + 1e-9)
+    if target_variance - state.rest <= 0 or state.variance(*_upper_bounds(state, target_variance)) > most:
         least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
         return Refusal(
             f"a half-width of {half_width:.4g} cannot be reached by judging and auditing more: about "
             f"{least:.4g} would be left"
         )
-    n, m = _cheapest(state, wanted)
+    n, m = _cheapest(state, target_variance)
     return _purchase(state, n, m, now, judgments_per_item)
 
 
@@ -152,17 +153,17 @@ def _state(
     return _State(0.0, b, fixed - b / frame, n, m, frame, *costs)
 
 
-def _upper_bounds(state: _State, wanted: float) -> tuple[float, float]:
+def _upper_bounds(state: _State, target_variance: float) -> tuple[float, float]:
     """Return the most that can be bought; without an end, enough that only a negative room could be left."""
     if math.isfinite(state.frame):
         return state.frame, state.frame
-    enough = max(state.n, 2 * (state.bronze + state.gold) / (wanted - state.rest))
+    enough = max(state.n, 2 * (state.bronze + state.gold) / (target_variance - state.rest))
     return enough, enough
 
 
-def _cheapest(state: _State, wanted: float) -> tuple[float, float]:
+def _cheapest(state: _State, target_variance: float) -> tuple[float, float]:
     """Return whole (n, m) of the least cost with V <= wanted: the convex problem's inner point and its edges."""
-    room = wanted - state.rest
+    room = target_variance - state.rest
     k = math.sqrt(state.bronze * state.cost_item) + math.sqrt(state.gold * state.cost_gold)
     starts = [
         math.sqrt(state.bronze / state.cost_item) * k / room,
@@ -173,7 +174,7 @@ def _cheapest(state: _State, wanted: float) -> tuple[float, float]:
         starts.append(state.bronze / (room - state.gold / state.m))
     if math.isfinite(state.frame):
         starts.append(state.frame)
-    found: list[tuple[float, float]] = []
+    candidates: list[tuple[float, float]] = []
     for start in starts:
         n = math.ceil(min(max(start, state.n), state.frame) - 1e-9)
         left = room - state.bronze / n
@@ -181,11 +182,11 @@ def _cheapest(state: _State, wanted: float) -> tuple[float, float]:
             continue
         m = math.ceil(max(state.m, state.gold / left) - 1e-9)
         if m <= n:
-            found.append((n, m))
-    if not found:  # rounding at the edge m = n
+            candidates.append((n, m))
+    if not candidates:  # rounding at the edge m = n
         edge = math.ceil(min(state.frame, (state.bronze + state.gold) / room))
         return state.clip(edge, edge)
-    return min(found, key=lambda pair: state.cost(*pair))
+    return min(candidates, key=lambda pair: state.cost(*pair))
 
 
 def _narrowest(state: _State, budget: float) -> tuple[float, float]:

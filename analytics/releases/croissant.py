@@ -69,7 +69,7 @@ def croissant(
 
     Readers of JSON Lines make numbers of ids such as 0301; Parquet says what is a text.
     """
-    found = [entry for entry in entries if entry.path not in {"croissant.json", "manifest.json"}]
+    files = [entry for entry in entries if entry.path not in {"croissant.json", "manifest.json"}]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -85,7 +85,7 @@ def croissant(
         or [{"@type": "sc:Organization", "name": about.campaign}],
         "url": f"urn:touchstone:{about.folder}",
         "rai:personalSensitiveInformation": "Assessors have pseudonyms that belong to this release alone.",
-        "distribution": [_file(entry) for entry in found],
+        "distribution": [_file(entry) for entry in files],
         "recordSet": [_records(name, columns) for name, columns in tables.items()],
     }
 

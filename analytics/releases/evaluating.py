@@ -117,10 +117,10 @@ def _linear(
     beyond = float(table[placed.outside[placed.outside <= parsed.last_rank] - 1].sum() + weights[never].sum())
     whole = beyond + float(weights[~never].sum())
     inside = np.where(never, 0.0, weights)
-    estimator, found, parts_as_given = _as_given(sampled, measure, inside, prediction)
+    estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, prediction)
     audited, parts_audited = _audit_corrected(sampled, measure, inside, prediction)
     if beyond > 0:
-        best = audited if isinstance(audited, Estimate) else found
+        best = audited if isinstance(audited, Estimate) else estimate
         outside = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
         return _all_refused(replace(plain, outside=outside), _not_in_frame(outside, parsed.name))
     if not whole:
@@ -129,16 +129,16 @@ def _linear(
         )
     topics = (parts_as_given, parts_audited)
     per_topic = {topic: dict(values) for topic, values in plain.by_topic.items()}
-    for name, result, parts in zip(("estimate", "corrected"), (found, audited), topics, strict=True):
+    for name, result, parts in zip(("estimate", "corrected"), (estimate, audited), topics, strict=True):
         if isinstance(result, Estimate):
             for topic, part in zip(facts.topics, (parts * n_topics).tolist(), strict=True):
                 per_topic.setdefault(topic, {})[name] = part
     return replace(
         plain,
         estimator=estimator,
-        estimate=found,
+        estimate=estimate,
         corrected=audited,
-        estimate_over_topics=_over_topics(found, topics[0], ("drawing", "topics")),
+        estimate_over_topics=_over_topics(estimate, topics[0], ("drawing", "topics")),
         corrected_over_topics=_over_topics(audited, topics[1], (*GREG_SOURCES, "topics")),
         by_topic=per_topic,
     )
@@ -186,21 +186,21 @@ def _as_given(
     surprise = (utility - prior) / pi
     if sampled.is_complete and facts.fixed_size:
         strata = facts.topic[facts.item]
-        found: Estimates | Sequence[Result] = fixed_size(
+        estimates: Estimates | Sequence[Result] = fixed_size(
             rows, utility, pi, strata=strata, join_strata=True, prior=prior, prior_total=total
         )
         name = "difference, a fixed number of every topic"
     elif sampled.is_complete and facts.single.size:
         q, draws = facts.single[:, facts.item], facts.times.sum(axis=1)
-        found = distinct_items(rows, utility, q, draws, prior=prior, prior_total=total)
+        estimates = distinct_items(rows, utility, q, draws, prior=prior, prior_total=total)
         name = "difference, drawn with replacement"
     elif prediction.any():
-        found = difference_estimator(rows, utility, pi, prior=prior, prior_total=total)
+        estimates = difference_estimator(rows, utility, pi, prior=prior, prior_total=total)
         name = "difference"
     else:
-        found = hajek_ratio(rows, utility, pi, weight_total=[float(weights.sum()) or 1.0])
+        estimates = hajek_ratio(rows, utility, pi, weight_total=[float(weights.sum()) or 1.0])
         name = "Hajek"
-    result = found[0]
+    result = estimates[0]
     if isinstance(result, Estimate):
         result = replace(result, warning="; ".join(filter(None, [result.warning, JUDGE_BIAS])))
     if name == "Hajek" and isinstance(result, Estimate):  # the mean of the judged predicts all the others
@@ -217,7 +217,7 @@ def _audit_corrected(
     facts, is_open = sampled.facts, sampled.is_open
     if sampled.not_audited is not None:
         return sampled.not_audited, np.zeros(len(facts.topics))
-    found = correct(
+    corrected = correct(
         weights[facts.item[is_open]],
         _audit(sampled, measure.gains.size),
         measure.gains,
@@ -225,8 +225,8 @@ def _audit_corrected(
         prior_total=[float(weights @ prediction)],
     )
     added = np.zeros(facts.item.size)
-    added[is_open] = found.item_corrections
-    return found.estimates[0], _topic_parts(facts, weights, prediction, added)
+    added[is_open] = corrected.item_corrections
+    return corrected.estimates[0], _topic_parts(facts, weights, prediction, added)
 
 
 def _labels(facts: Facts, n_grades: int) -> Labels:
@@ -262,15 +262,17 @@ def _topic_parts(facts: Facts, weights: Floats, prediction: Floats, added: Float
     return np.bincount(facts.topic, values, len(facts.topics)).astype(np.float64)
 
 
-def _over_topics(found: Result, parts: Floats, sources: Sequence[str]) -> Result:
+def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str]) -> Result:
     """Return the interval over topics; its standard error is at least the one for these topics."""
-    if isinstance(found, Refusal):
-        return found
+    if isinstance(estimate, Refusal):
+        return estimate
     wide = over_topics(parts, sources)
-    if isinstance(wide, Refusal) or wide.standard_error >= found.standard_error:
+    if isinstance(wide, Refusal) or wide.standard_error >= estimate.standard_error:
         return wide
-    half = (wide.high - wide.value) / wide.standard_error * found.standard_error
-    return replace(wide, standard_error=found.standard_error, low=wide.value - half, high=wide.value + half)
+    half = (wide.high - wide.value) / wide.standard_error * estimate.standard_error
+    return replace(
+        wide, standard_error=estimate.standard_error, low=wide.value - half, high=wide.value + half
+    )
 
 
 # -- ratios ------------------------------------------------------------------------------------------------------
@@ -299,12 +301,12 @@ def _ratio(
         return replace(plain, outside=outside, estimate=Refusal(words), corrected=Refusal(words))
     ranks = placed.ranks(facts.topic.size)[None]
     shared = {"prediction": prediction, "topic_index": facts.topic, "n_topics": len(facts.topics)}
-    found, audited = sampled.refused, sampled.not_audited
+    corrected, audited = sampled.refused, sampled.not_audited
     if not measure.gains.any():
-        found = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
+        corrected = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
     return replace(
         plain,
-        estimate=found or _ratio_as_given(sampled, measure, parsed, ranks, shared),
+        estimate=corrected or _ratio_as_given(sampled, measure, parsed, ranks, shared),
         corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, shared),
     )
 

@@ -39,10 +39,10 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return what can be written as JSON."""
-        found = {name: asdict(self)[name] for name in ("measure", "ir_measures", "qrels", "estimator")}
+        fields = {name: asdict(self)[name] for name in ("measure", "ir_measures", "qrels", "estimator")}
         for name in ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics"):
-            found[name] = _as_json(getattr(self, name))
-        return found | {"outside": asdict(self.outside), "by_topic": self.by_topic}
+            fields[name] = _as_json(getattr(self, name))
+        return fields | {"outside": asdict(self.outside), "by_topic": self.by_topic}
 
 
 def _as_json(result: Result) -> dict[str, Any]:

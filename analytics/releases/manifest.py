@@ -32,20 +32,20 @@ def differences(read: Blocks, names: Iterable[str], known: Mapping[str, Any]) ->
     if known.get("touchstone_release") != FORMAT:
         return [f"{MANIFEST}: this is not a release of format {FORMAT}"]
     listed = {entry["path"]: entry for entry in known["files"]}
-    found = [f"{name}: not in the manifest" for name in sorted(set(names) - listed.keys() - {MANIFEST})]
+    faults = [f"{name}: not in the manifest" for name in sorted(set(names) - listed.keys() - {MANIFEST})]
     for name, entry in listed.items():
         try:
             there = entry_of(name, read(name)).as_json()
         except (OSError, KeyError):
-            found.append(f"{name}: missing")
+            faults.append(f"{name}: missing")
             continue
         wrong = [key for key in ("bytes", "sha256", "lines") if there[key] != entry[key]]
         if wrong:
-            found.append(f"{name}: another {wrong[0]} than in the manifest ({there[wrong[0]]})")
-    missing = {words.partition(":")[0] for words in found if words.endswith(": missing")}
+            faults.append(f"{name}: another {wrong[0]} than in the manifest ({there[wrong[0]]})")
+    missing = {words.partition(":")[0] for words in faults if words.endswith(": missing")}
     for one in formats.RELEASE_FILES:
         for name in filter(one.has, listed.keys() - missing):
             if one.check is not None and name == one.names[0]:
                 wrong_words = one.check(read(name), known)
-                found += [f"{name}: {wrong_words}"] if wrong_words else []
-    return found
+                faults += [f"{name}: {wrong_words}"] if wrong_words else []
+    return faults

@@ -54,10 +54,10 @@ class _Folder:
     root: Path
 
     def names(self) -> list[str]:
-        found = (
+        paths = (
             path for path in self.root.rglob("*") if path.is_file() and path.parent.name != "__pycache__"
         )
-        return sorted(path.relative_to(self.root).as_posix() for path in found)
+        return sorted(path.relative_to(self.root).as_posix() for path in paths)
 
     def open(self, name: str) -> IO[bytes]:
         return (self.root / name).open("rb")
@@ -178,13 +178,13 @@ class OpenRelease:
         return differences(read, there, self.manifest)
 
     @contextmanager
-    def on_disk(self, wanted: Collection[str]) -> Iterator[Path]:
+    def on_disk(self, names: Collection[str]) -> Iterator[Path]:
         """Give the folder in which the wanted files lie: those of a zip are unpacked, for as long as it is open."""
         if isinstance(self._files, _Folder):
             yield self._files.root
             return
         with tempfile.TemporaryDirectory(prefix="touchstone-release-") as folder:
-            for name in self.sizes.keys() & set(wanted):
+            for name in self.sizes.keys() & set(names):
                 if not _is_inside(name):
                     raise ReleaseUnreadable(f"{self.path}: {name} would lie outside the release")
                 target = Path(folder, name)
@@ -269,10 +269,10 @@ def _zip(place: Path) -> _Zip:
     except (OSError, zipfile.BadZipFile) as error:
         raise ReleaseUnreadable(f"{place}: not a release, it is no zip file ({error})") from error
     tops = [info.filename.removesuffix(MANIFEST) for info in archive.infolist()]
-    found = [
+    tops_with_manifest = [
         top for top, info in zip(tops, archive.infolist(), strict=True) if info.filename == f"{top}{MANIFEST}"
     ]
-    at_top = [top for top in found if top.count("/") <= 1]
+    at_top = [top for top in tops_with_manifest if top.count("/") <= 1]
     if len(at_top) != 1:
         archive.close()
         raise ReleaseUnreadable(f"{place}: not a release, it has no {MANIFEST}")
@@ -316,12 +316,12 @@ def find_release(slug: str, version: str) -> OpenRelease:
     for folder in places():
         for candidate in _candidates(folder, f"{slug}-{version}"):
             try:
-                found = open_release(candidate)
+                release = open_release(candidate)
             except ReleaseUnreadable:
                 continue
-            if (found.slug, found.version) == (slug, version):
-                return found
-            found.close()
+            if (release.slug, release.version) == (slug, version):
+                return release
+            release.close()
     looked = ", ".join(str(folder) for folder in places())
     raise ReleaseUnreadable(
         f"no release {slug} {version}: looked for {slug}-{version}.zip, or its folder, in {looked}; {PLACES} names "

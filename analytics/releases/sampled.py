@@ -78,6 +78,6 @@ class PlacedRun:
         return cls(table[:, 0], table[:, 1], np.array(outside, dtype=np.int64))
 
     def ranks(self, n_frame: int) -> Ints:
-        found = np.zeros(n_frame, dtype=np.int64)
-        found[self.place] = self.rank
-        return found
+        ranks = np.zeros(n_frame, dtype=np.int64)
+        ranks[self.place] = self.rank
+        return ranks

@@ -30,7 +30,7 @@ if __package__:
     from analytics.releases.verify_methods import METHODS
     from analytics.releases.verify_ratios import RatioMethod
 else:  # in a release, the files lie beside each other
-    sys.dont_write_bytecode = True  # whoever checks leaves nothing behind
+    sys.dont_write_bytecode = True  # a check leaves no files behind
     from verify_complete import CompleteMethod  # type: ignore
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
@@ -85,13 +85,13 @@ def _short(value: Any) -> str:
 def check_files(folder: Path, manifest: Row, report: Report) -> None:
     """Compare size and SHA-256 of every file with the manifest; a file that it does not name differs too."""
     listed = {entry["path"]: entry for entry in manifest["files"]}
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    found = {name for name in found if "__pycache__/" not in name}
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    names = {name for name in names if "__pycache__/" not in name}
     report.different += [
-        f"{name}: not in manifest.json" for name in sorted(found - listed.keys() - {"manifest.json"})
+        f"{name}: not in manifest.json" for name in sorted(names - listed.keys() - {"manifest.json"})
     ]
     for name, entry in listed.items():
-        if name not in found:
+        if name not in names:
             report.different.append(f"{name}: missing")
             continue
         digest, size = hashlib.sha256(), 0
@@ -234,12 +234,12 @@ def check_estimates(facts: Facts, estimates: Row, report: Report) -> None:
             report.not_recomputed["estimates of runs that are not in the release"] += len(rows) - len(
                 published
             )
-        found = answers(facts, estimates, measure, method)
-        if isinstance(found, str):
-            report.not_recomputed[found] += len(published)
+        computed = answers(facts, estimates, measure, method)
+        if isinstance(computed, str):
+            report.not_recomputed[computed] += len(published)
             continue
         for row in published:
-            again = found(runs[row["run"]], None if row["run_b"] is None else runs[row["run_b"]])
+            again = computed(runs[row["run"]], None if row["run_b"] is None else runs[row["run_b"]])
             compare_estimate(row, again, report)
 
 
@@ -306,7 +306,7 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
 
 
 def accuracy_of(counts: Floats, recorded_high: float | None) -> Row:
-    """Return the share of right grades with its interval, which ends at 1 if nobody erred.
+    """Return the share of right grades with its interval, which ends at 1 if there was no error.
 
     In weighted counts rounding decides whether nothing or a millionth of a millionth is wrong: either is right.
     """

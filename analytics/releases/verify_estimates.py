@@ -182,10 +182,10 @@ class Strata:
 
     @classmethod
     def of(cls, w: WeightTable, pi: Floats) -> "Strata":
-        """Return the strata; a topic with a single such item is joined to the next one (the last to the one before).
+        """Return the strata; a topic with a single such item is merged with the next one (the last with the previous).
 
         The factor c of an item solves ``c - c^2 / sum c = 1 - pi`` (Deville and Tille 2005), or is ``m/(m-1) (1 - pi)``
-        where that has no solution. Joined topics take 1 for 1 - pi.
+        where that has no solution. Merged topics take 1 for 1 - pi.
         """
         items = np.flatnonzero(pi < 1)
         _, stratum = np.unique(w.facts.topic[w.facts.item[items]], return_inverse=True)
@@ -196,9 +196,9 @@ class Strata:
             group[place], held = new, held + int(count)
         if held < 2 and new > 0:
             group[group == new] = new - 1
-        stratum, joined = group[stratum], np.bincount(group) > 1
+        stratum, merged = group[stratum], np.bincount(group) > 1
         count = np.bincount(stratum)
-        rest = np.where(joined[stratum], 1.0, 1 - pi[items])
+        rest = np.where(merged[stratum], 1.0, 1 - pi[items])
         largest = np.zeros(count.size)
         np.maximum.at(largest, stratum, rest)
         solvable = (largest < 0.49 * np.bincount(stratum, rest, count.size))[stratum]
@@ -279,7 +279,7 @@ def corrected_estimates(w: WeightTable) -> Method:
 
 
 def merged_classes(classes: Ints, audited: Mask) -> Ints:
-    """Return classes of at least 10 audited items: the poorest is joined to the poorer of its ordered neighbours."""
+    """Return classes of at least 10 audited items: the poorest is merged with the poorer of its ordered neighbours."""
     _, index = np.unique(classes, return_inverse=True)
     count = [int(n) for n in np.bincount(index, audited)]
     group = [[place] for place in range(len(count))]

@@ -109,11 +109,11 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     """Return the values by column; every row has all columns."""
-    found: dict[str, list[Any]] = defaultdict(list)
+    columns: dict[str, list[Any]] = defaultdict(list)
     for row in rows:
         for name, value in row.items():
-            found[name].append(value)
-    return found
+            columns[name].append(value)
+    return columns
 
 
 def _numbers(values: list[Any], empty: int | float) -> NDArray[Any]:

@@ -24,11 +24,11 @@ class Name:
 
 
 def parts_of(measure: str) -> Name:
-    found = NAME.fullmatch(measure)
-    if found is None:
+    match = NAME.fullmatch(measure)
+    if match is None:
         raise ValueError(f"{measure} is not the name of a measure")
-    inside = (part.strip().split("=") for part in (found[2] or "").split(",") if part)
-    return Name(found[1], {key: value.strip("'\"") for key, value in inside}, int(found[3] or 0))
+    inside = (part.strip().split("=") for part in (match[2] or "").split(",") if part)
+    return Name(match[1], {key: value.strip("'\"") for key, value in inside}, int(match[3] or 0))
 
 
 # -- sums: lambda of every rank ----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """How nDCG and AP of a release follow from its facts: a ratio of two estimates, its interval by a bootstrap.
 
 Part of every release, beside verify.py, which calls it; NumPy is all it needs. Every pair of the frame has a
-pseudo-label ``u* = f + (what was judged tells of it) / pi``, which is right on average. A graded gain is a staircase
+pseudo-label ``u* = f + (what the judgment adds) / pi``, which is unbiased. A graded gain is a staircase
 of labels of 0 and 1, one a step up, so that the ideal ranking follows from how many pairs of a topic reach each stair.
 
 The bootstrap repeats the drawing (and the audit) by multiplying every judged pair's noise with random numbers of mean 0
@@ -109,18 +109,18 @@ def labels_of(
     share = np.maximum((observed / pi).sum(axis=1), 0.0)
     scale = float(share @ steps)
     share = share / scale if scale > 0 else np.full(steps.size, 1 / float(steps.sum()))
-    guess = share[:, None] * f[item]
-    gap, own = (observed - guess) / pi, facts.topic[item]
+    predicted = share[:, None] * f[item]
+    gap, own = (observed - predicted) / pi, facts.topic[item]
     known = np.where(seen, gold, 0.0)
     sums = [np.array([np.bincount(own, row, n) for row in rows], dtype=np.float64) for rows in (gap, known)]
     utility = f.copy()
     utility[item] += steps @ gap
     if variances is None:
-        p = np.minimum.accumulate(np.clip(guess, 0, 1), axis=0)
+        p = np.minimum.accumulate(np.clip(predicted, 0, 1), axis=0)
         square = p * (1 - p)
         whole = ((2 * np.cumsum(steps) - steps) * steps) @ p - (steps @ p) ** 2
     else:
-        off = mean - guess
+        off = mean - predicted
         square, whole = off**2 + variances[0] / a, (steps @ off) ** 2 + variances[1] / a
     parts = np.sqrt(square)
     apart = np.divide(parts, steps @ parts, out=np.zeros_like(parts), where=(steps @ parts) > 0)
@@ -198,9 +198,9 @@ def numerator(labels: Labels, ratio: Quotient, order: Ints, rank: Ints, utility:
     return sums
 
 
-def denominator(labels: Labels, ratio: Quotient, cutoff: int, total: Floats, found: Floats) -> Floats:
+def denominator(labels: Labels, ratio: Quotient, cutoff: int, total: Floats, relevant: Floats) -> Floats:
     """Return [topic, ...]: how many are relevant, or the ideal ranking's gain; at least what was found, and one."""
-    count = np.maximum(total, found)
+    count = np.maximum(total, relevant)
     count[0] = np.maximum(count[0], 1.0)
     if ratio.ideal is None:
         return np.asarray(count[0])
@@ -238,11 +238,11 @@ def ratios(
         for drawing, audit in ((labels.drawing, labels.audit), (labels.found_drawing, labels.found_audit)):
             noise = drawing[:, noisy, None] * number[:n]
             noises.append(noise + audit[:, noisy, None] * number[n:] if labels.has_audit else noise)
-        total, found = (
+        total, relevant = (
             counts[:, :, None] + member @ noise
             for counts, noise in zip((labels.total, labels.found), noises, strict=True)
         )
-        below = denominator(labels, ratio, cutoff, total, found)
+        below = denominator(labels, ratio, cutoff, total, relevant)
         gained = np.concatenate(
             [np.tensordot(labels.steps, noises[0], 1), np.zeros((1, stop - start))]
         )  # -1: no noise
@@ -314,10 +314,10 @@ class RatioMethod:
         seen, wide = (np.asarray(sign @ replicates[runs]) for _, replicates in self.made)
         variance = float(max(seen.var(ddof=1), wide.var(ddof=1)))
         df = math.inf if used >= NORMAL_FROM else used - 1.0
-        found = interval(2 * value - float(seen.mean()), {"drawing": variance}, df, used)
+        estimate = interval(2 * value - float(seen.mean()), {"drawing": variance}, df, used)
         if not labels.has_audit:
-            return found
-        return found | {"components": {}} | always_valid(found, self.facts.n_planned, None)
+            return estimate
+        return estimate | {"components": {}} | always_valid(estimate, self.facts.n_planned, None)
 
     def _n_used(self, labels: Labels, runs: list[int]) -> int:
         """Return how many known items the run ranks, or the two runs rank differently."""

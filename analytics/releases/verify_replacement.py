@@ -72,9 +72,9 @@ def competition(q: Floats, draws: Floats, pi: Floats) -> Floats:
     )
     excess = np.expm1(together) * np.outer(1 - pi, 1 - pi)
     joint = np.outer(pi, pi) + excess
-    found = np.divide(excess, joint, out=np.zeros_like(excess), where=joint > 0)
-    np.fill_diagonal(found, 0.0)
-    return found
+    share = np.divide(excess, joint, out=np.zeros_like(excess), where=joint > 0)
+    np.fill_diagonal(share, 0.0)
+    return share
 
 
 def importance(w: WeightTable) -> Method:

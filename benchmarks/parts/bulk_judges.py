@@ -10,7 +10,7 @@ import numpy as np
 from parts.synthetic import Ints, Population
 
 SKILLS = (1.0, 0.95, 0.95, 0.9, 0.9, 0.85)
-MIDDLE = 0.5  # the popularity that everybody sees under class-conditional noise
+MIDDLE = 0.5  # the popularity of all documents under class-conditional noise
 MILLISECONDS_EACH = 20_000
 
 FILLED = "slot_id bigint, assessor_id bigint, grade integer"
@@ -37,12 +37,12 @@ def fill(rows: Iterable[tuple[int, int, int]]) -> None:
 
     from judging.services.sources import copy_rows
 
-    wanted = copy_rows("filled", FILLED, rows)
+    rows_copied = copy_rows("filled", FILLED, rows)
     with connection.cursor() as cursor:
         for number, sql in enumerate(AS_SUBMIT_LEAVES_THEM):
             cursor.execute(sql, {"milliseconds": MILLISECONDS_EACH})
-            if number < 3 and cursor.rowcount != wanted:
-                raise RuntimeError(f"{cursor.rowcount} of {wanted} judgments were written")
+            if number < 3 and cursor.rowcount != rows_copied:
+                raise RuntimeError(f"{cursor.rowcount} of {rows_copied} judgments were written")
 
 
 @dataclass
@@ -70,17 +70,19 @@ class Judges:
         self.assessors, self.gold = keys[:-1], keys[-1]
 
     def judge(self, topic_ids: list[str], share: float = 1.0) -> None:
-        """Judge what is wanted of the topics, and gold checks at the campaign's rate; nobody gets an item twice.
+        """Judge what is wanted of the topics, and gold checks at the campaign's rate; no assessor gets an item twice.
 
         With a share below 1, each judgment that is wanted is given with this probability: a random part.
         """
-        wanted = [row for row in self._open("judge", topic_ids) if share == 1 or self.rng.random() < share]
-        n_checks = round(len(wanted) * self.campaign.gold_check_rate)
+        open_slots = [
+            row for row in self._open("judge", topic_ids) if share == 1 or self.rng.random() < share
+        ]
+        n_checks = round(len(open_slots) * self.campaign.gold_check_rate)
         checks = self._open("check", topic_ids)
         chosen = [checks[place] for place in self.rng.permutation(len(checks))]
         given: list[tuple[int, int, int]] = []  # slot, place in the population, assessor
-        for number, (slot, item, place) in enumerate([*wanted, *chosen]):
-            if number >= len(wanted) + n_checks:
+        for number, (slot, item, place) in enumerate([*open_slots, *chosen]):
+            if number >= len(open_slots) + n_checks:
                 break
             free = [who for who in range(len(SKILLS)) if who not in self.met[item]]
             if free:

@@ -125,7 +125,7 @@ class Tab:
         self.seen.most_at_once = max(self.seen.most_at_once, len(claimed.items))
         if not claimed.items:
             self.seen.empty += 1
-            # Nobody here gives a slot back: what is free now was free when the answer was "no work".
+            # No assessor here returns a slot: what is free now was free when the answer was "no work".
             self.seen.false_empty += bool(could_have(self.assessor))
 
 
@@ -270,7 +270,7 @@ def naive_storm(
     tabs: int = TABS,
     is_unique: bool = False,
 ) -> dict[str, int]:
-    """Let the same crowd take items by the usual queryset. It must pass the limit: else the storm proves nothing."""
+    """Let the same crowd take items by the usual queryset. If it keeps the limit, the storm proves nothing."""
     unique = ", UNIQUE (item, assessor)" if is_unique else ""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(NAIVE_TABLES.format(unique=unique))

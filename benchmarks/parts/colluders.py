@@ -1,7 +1,7 @@
 """Colluders who tell each other which documents they have seen, in a simulation of the claims without a database.
 
 `plan_checks` is the product's own. The rest mirrors judging/services/statements.py: each slot has a random position,
-each claim looks from a random one, a coin says whether a check comes, and nobody gets an item twice.
+each claim looks from a random one, a coin says whether a check comes, and no assessor gets an item twice.
 `benchmarks/gold.py` compares the simulation with the product on a small campaign.
 """
 
@@ -75,7 +75,7 @@ class Open:
 
 
 class Campaign:
-    """A simulated campaign that runs until nobody has work."""
+    """A simulated campaign that runs until no assessor has work."""
 
     def __init__(self, setting: Setting, seed: int) -> None:
         self.setting, self.rng = setting, random.Random(seed)
@@ -109,11 +109,11 @@ class Campaign:
         active = list(range(self.setting.n_assessors))
         while active:
             assessor = self.rng.choice(active)
-            found = self.claim(assessor)
-            if found is None:
+            lease = self.claim(assessor)
+            if lease is None:
                 active.remove(assessor)
             else:
-                topic, item = found
+                topic, item = lease
                 self.sightings.append(Sighting(len(self.sightings), assessor, topic, item))
         return self
 

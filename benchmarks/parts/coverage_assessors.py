@@ -185,7 +185,7 @@ def moments_of(patterns: list[Floats], scores: list[Floats]) -> tuple[float, flo
 def run_majority_audited(repetitions: int, seed: int) -> dict[str, Any]:
     """Return spread and coverage of majority and of mean scores: 3,000 items, 300 gold documents, three votes each."""
     rng = np.random.default_rng([seed, 34])
-    found: dict[str, list[tuple[float, bool]]] = {"majority": [], "mean_of_scores": []}
+    intervals: dict[str, list[tuple[float, bool]]] = {"majority": [], "mean_of_scores": []}
     for _ in range(repetitions):
         _, who, votes = three_votes(3000, rng)
         gold, gold_who, gold_votes = three_votes(300, rng)
@@ -219,19 +219,19 @@ def run_majority_audited(repetitions: int, seed: int) -> dict[str, Any]:
         )[0]
         for name, result in (("majority", by_majority), ("mean_of_scores", by_scores)):
             if isinstance(result, Estimate):
-                found[name].append((result.value, covers(result.low, result.high, 0.6)))
+                intervals[name].append((result.value, covers(result.low, result.high, 0.6)))
     targets = {"majority": (0.0248, 0.960), "mean_of_scores": (0.0367, 0.970)}
     return {
         name: {
             "sd": checked(
-                float(np.std([value for value, _ in found[name]])),
+                float(np.std([value for value, _ in intervals[name]])),
                 sd,
                 sd * (2 / math.sqrt(2 * 400) + 2 / math.sqrt(2 * repetitions)),
             ),
             "coverage": checked(
-                float(np.mean([held for _, held in found[name]])), coverage, 0.02, repetitions
+                float(np.mean([held for _, held in intervals[name]])), coverage, 0.02, repetitions
             ),
-            "refused": repetitions - len(found[name]),
+            "refused": repetitions - len(intervals[name]),
         }
         for name, (sd, coverage) in targets.items()
     }

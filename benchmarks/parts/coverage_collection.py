@@ -2,7 +2,7 @@
 
 Errors by popularity (docs/methods/derivations/real-judges.md, section 1.1), after one judge of a TREC collection:
 prevalence .15, .26, .47 and specificity .72, .57, .38 for documents that 1, 2-3, 4 and more systems return. The
-collections here have about that prevalence (the JSON says which), because weak systems return what nobody else
+collections here have about that prevalence (the JSON says which), because weak systems return what no other system
 returns; a judge's specificity is a straight line in the logarithm of the number of systems through those rows.
 Systems also agree on a surface that is not relevance. The rest is invented.
 """

@@ -136,9 +136,9 @@ class Tally:
         self.truth = truth
         self.rows: list[Floats] = []
 
-    def add(self, found: Estimates) -> None:
-        row = np.stack([found.low, found.high, found.value, found.standard_error], axis=1)
-        row[list(found.refusals)] = np.nan
+    def add(self, estimates: Estimates) -> None:
+        row = np.stack([estimates.low, estimates.high, estimates.value, estimates.standard_error], axis=1)
+        row[list(estimates.refusals)] = np.nan
         self.rows.append(row)
 
     def summary(self, n_singles: int = N_RUNS) -> dict[str, Any]:
@@ -181,14 +181,14 @@ def true_quantile(covered: Floats, count: NDArray[np.int64]) -> float:
     return float(np.quantile(centre + kept * (covered - centre), 0.05))
 
 
-def holds(cell: Cell, found: dict[str, Any]) -> dict[str, bool]:
+def holds(cell: Cell, summary: dict[str, Any]) -> dict[str, bool]:
     """Return which goals of docs/methods/derivations/real-judges.md, section 5, the cell reaches."""
     most = MOST_WRONG_SIGNS[cell.n_audits]
     return {
-        "pairs": 0.945 <= found["pairs"] <= 0.985,
-        "pairs_5th_percentile": found["pairs_5th_percentile"] >= 0.93,
-        "singles": 0.945 <= found["singles"] <= 0.985,
-        **({} if most is None else {"wrong_sign_significant": found["wrong_sign_significant"] < most}),
+        "pairs": 0.945 <= summary["pairs"] <= 0.985,
+        "pairs_5th_percentile": summary["pairs_5th_percentile"] >= 0.93,
+        "singles": 0.945 <= summary["singles"] <= 0.985,
+        **({} if most is None else {"wrong_sign_significant": summary["wrong_sign_significant"] < most}),
     }
 
 
@@ -201,8 +201,8 @@ def run_cell(cell: Cell, repetitions: int, seed: int) -> dict[str, Any]:
     tally = Tally(collection.truth)
     for _ in range(repetitions):
         tally.add(campaign(collection, cell, pi, audit_pi, rng))
-    found = tally.summary()
-    return {**found, "holds": holds(cell, found)}
+    summary = tally.summary()
+    return {**summary, "holds": holds(cell, summary)}
 
 
 def hash_of(name: str) -> int:
@@ -224,24 +224,24 @@ def run_guard(noise: str, votes: int, n_audits: int, repetitions: int, seed: int
     tallies = {name: Tally(truth) for name in ("matrix_inverse", "without_V_J", "without_label_noise")}
     slopes = []
     for _ in range(repetitions):
-        found = inverse_of(collection, noise, votes, n_audits, rng)
-        tallies["matrix_inverse"].add(found)
-        tallies["without_V_J"].add(without(found, "confusion matrices"))
-        tallies["without_label_noise"].add(without(found, "label noise"))
-        if not found.refusals:
-            slopes.append(float(np.polyfit(truth[N_RUNS:], found.value[N_RUNS:], 1)[0]))
+        inverse = inverse_of(collection, noise, votes, n_audits, rng)
+        tallies["matrix_inverse"].add(inverse)
+        tallies["without_V_J"].add(without(inverse, "confusion matrices"))
+        tallies["without_label_noise"].add(without(inverse, "label noise"))
+        if not inverse.refusals:
+            slopes.append(float(np.polyfit(truth[N_RUNS:], inverse.value[N_RUNS:], 1)[0]))
     summaries: dict[str, Any] = {name: tally.summary() for name, tally in tallies.items()}
     summaries["slope_of_differences"] = round(float(np.mean(slopes)), 3) if slopes else None
     return {**summaries, "holds": guard_holds(noise, votes, n_audits, summaries)}
 
 
-def guard_holds(noise: str, votes: int, n_audits: int, found: dict[str, Any]) -> dict[str, bool]:
+def guard_holds(noise: str, votes: int, n_audits: int, summary: dict[str, Any]) -> dict[str, bool]:
     """Return whether what must fail fails. At 100 many matrices are refused: nothing is asked of the rest.
 
     One label an item brings so much noise that the interval holds half of the pairs, bias and all; three make it what
     it is for real judges. Shuffled, the three labels of an item still agree too well for the inverse's noise term.
     """
-    pairs = {name: found[name]["pairs"] for name in ("matrix_inverse", "without_label_noise")}
+    pairs = {name: summary[name]["pairs"] for name in ("matrix_inverse", "without_label_noise")}
     if n_audits < 300:
         return {}
     if noise == "popularity":
@@ -250,7 +250,7 @@ def guard_holds(noise: str, votes: int, n_audits: int, found: dict[str, Any]) ->
     return {
         "inverse_holds": (0.93 if votes == 1 else 0.90) <= pairs["matrix_inverse"] <= 0.985,
         "fails_without_label_noise": pairs["without_label_noise"] < 0.6,
-        **({"fails_without_V_J": found["without_V_J"]["singles"] < 0.85} if n_audits == 300 else {}),
+        **({"fails_without_V_J": summary["without_V_J"]["singles"] < 0.85} if n_audits == 300 else {}),
     }
 
 
@@ -294,12 +294,14 @@ def audited_counts(collection: Collection, labels: Labels, audited: Bools, n_ass
     )
 
 
-def without(found: Estimates, part: str) -> Estimates:
+def without(results: Estimates, part: str) -> Estimates:
     """Return the normal intervals that leave one source of error out."""
-    kept = [variance for name, variance in found.components.items() if name != part]
-    error = np.sqrt(np.sum(kept, axis=0)) if kept else found.standard_error  # no parts where all are refused
+    kept = [variance for name, variance in results.components.items() if name != part]
+    error = (
+        np.sqrt(np.sum(kept, axis=0)) if kept else results.standard_error
+    )  # no parts where all are refused
     return replace(
-        found, low=found.value - 1.96 * error, high=found.value + 1.96 * error, standard_error=error
+        results, low=results.value - 1.96 * error, high=results.value + 1.96 * error, standard_error=error
     )
 
 
@@ -329,5 +331,5 @@ def run_topics(design: str, n_audits: int, repetitions: int, seed: int) -> dict[
         tally.add(
             greg_label_by_topic(sample.targets, audit, GAINS, topic_index=sample.topic, n_topics=N_TOPICS)
         )
-    found = tally.summary()
-    return {**found, "holds": {"pairs": 0.93 <= found["pairs"] <= 0.96}}
+    summary = tally.summary()
+    return {**summary, "holds": {"pairs": 0.93 <= summary["pairs"] <= 0.96}}

@@ -77,7 +77,7 @@ def make_population(rng: np.random.Generator) -> Population:
     surface = rng.normal(size=shape)  # what runs see alike without it being relevance
     skill = np.linspace(0.7, 1.3, N_RUNS)
     taste = np.linspace(0.9, 0.3, N_RUNS)[rng.permutation(N_RUNS)]
-    noise = np.linspace(1.8, 0.4, N_RUNS)  # weak runs return what nobody else returns
+    noise = np.linspace(1.8, 0.4, N_RUNS)  # weak runs return what no other run returns
     rank = np.full((N_RUNS, *shape), -1, dtype=np.int64)
     for run in range(N_RUNS):
         score = skill[run] * merit + taste[run] * surface + rng.normal(scale=noise[run], size=shape)
@@ -222,9 +222,9 @@ def audited_counts(grade: Ints, labels: Labels, audited: NDArray[np.bool_], audi
     return np.stack(tables)
 
 
-def tally(found: list[tuple[Estimate | Refusal, float]]) -> dict[str, float | int]:
+def tally(estimates: list[tuple[Estimate | Refusal, float]]) -> dict[str, float | int]:
     """Return coverage, its standard error, mean error in mean standard errors, and refusals."""
-    given = [(e, truth) for e, truth in found if isinstance(e, Estimate)]
+    given = [(e, truth) for e, truth in estimates if isinstance(e, Estimate)]
     n = len(given)
     inside = sum(e.low <= truth <= e.high for e, truth in given) / max(1, n)
     errors = np.array([e.value - truth for e, truth in given])
@@ -237,7 +237,7 @@ def tally(found: list[tuple[Estimate | Refusal, float]]) -> dict[str, float | in
         "rmse": round(float(np.sqrt((errors**2).mean())), 5) if n else 0.0,
         "mean_half_width": round(float(widths.mean()), 5) if n else 0.0,
         "wrong_sign_significant": round(wrong, 4),
-        "refused": len(found) - n,
+        "refused": len(estimates) - n,
     }
 
 
@@ -253,7 +253,7 @@ def simulate(repetitions: int, seed: int) -> dict[str, dict[str, dict[str, dict[
         for measure, (rank_weights, gains) in MEASURES.items():
             whole = take_frame(population, np.arange(N_POPULATION), rank_weights)
             expected = whole.weights @ gains[whole.grade]
-            found: dict[str, list[tuple[Estimate | Refusal, float]]] = {}
+            estimates: dict[str, list[tuple[Estimate | Refusal, float]]] = {}
             for repetition in range(repetitions):
                 pair = pairs[repetition % len(pairs)]
                 frame = take_frame(population, rng.integers(N_POPULATION, size=N_TOPICS), rank_weights)
@@ -262,6 +262,8 @@ def simulate(repetitions: int, seed: int) -> dict[str, dict[str, dict[str, dict[
                     # topics as a sample: the target is the difference over the whole population of topics
                     of_all = float(expected[pair[0]] - expected[pair[1]])
                     target = of_all if method == "greg_label_by_topic" else truth
-                    found.setdefault(method, []).append((result, target))
-            results[noise][measure] = {method: tally(pairs_found) for method, pairs_found in found.items()}
+                    estimates.setdefault(method, []).append((result, target))
+            results[noise][measure] = {
+                method: tally(pairs_found) for method, pairs_found in estimates.items()
+            }
     return results

@@ -60,16 +60,16 @@ def run_shared_audit(hypothesis: str, repetitions: int, seed: int) -> dict[str, 
         m_r = rng.binomial(N_RELEVANT, SENSITIVITY) / N_RELEVANT
         m_n = rng.binomial(N_NOT, SPECIFICITY) / N_NOT
         v_r, v_n = m_r * (1 - m_r) / N_RELEVANT, m_n * (1 - m_n) / N_NOT
-        found = shared_audit_difference(
+        difference = shared_audit_difference(
             (j[0], j[1]), sum(variances), m_r, v_r, m_n, v_n, (variances[0], variances[1])
         )
-        half, half10 = 1.96 * found.standard_error, 1.96 * found.eq10_standard_error
-        within = found.fieller
-        hits["eq10"] += found.eq10_p_value < 0.05
-        hits["wald"] += found.p_value < 0.05
-        hits["naive"] += found.score_p_value < 0.05
-        hits["cover_eq10"] += covers(found.value - half10, found.value + half10, delta)
-        hits["cover_wald"] += covers(found.value - half, found.value + half, delta)
+        half, half10 = 1.96 * difference.standard_error, 1.96 * difference.eq10_standard_error
+        within = difference.fieller
+        hits["eq10"] += difference.eq10_p_value < 0.05
+        hits["wald"] += difference.p_value < 0.05
+        hits["naive"] += difference.score_p_value < 0.05
+        hits["cover_eq10"] += covers(difference.value - half10, difference.value + half10, delta)
+        hits["cover_wald"] += covers(difference.value - half, difference.value + half, delta)
         hits["cover_fieller"] += isinstance(within, Refusal) or covers(within.low, within.high, delta)
     return {
         name: checked(hits[name] / repetitions, target, 0.002, repetitions)
@@ -108,11 +108,11 @@ def run_stratified_audit(design: str, repetitions: int, seed: int) -> dict[str, 
             axis=1,
         ).astype(np.float64)
         h = rng.multinomial(N_LABELS_3_2, MIX_3_2 @ J_3_2) / N_LABELS_3_2
-        found = stratified_intervals(audit, cells.sum(axis=0).astype(np.float64), h, rng)
-        if found is None:
+        by_form = stratified_intervals(audit, cells.sum(axis=0).astype(np.float64), h, rng)
+        if by_form is None:
             refused += 1
             continue
-        plain, intervals = found
+        plain, intervals = by_form
         values.append(plain.value)
         errors.append(plain.standard_error)
         for name, (low, high) in intervals.items():
@@ -260,7 +260,7 @@ def little_gold_once(
     }
 
 
-# three grades, hardly told apart: not printed but for its determinant, .016
+# three grades, hardly distinguished: not printed but for its determinant, .016
 J_3_3 = np.array([[0.5, 0.3, 0.2], [0.36, 0.39, 0.25], [0.25, 0.35, 0.4]])
 
 
@@ -277,10 +277,10 @@ def run_near_singular(repetitions: int, seed: int) -> dict[str, Any]:
             counts = assessor_counts(np.zeros(true.size, dtype=np.int64), true, given, 1, 3)[0]
             labels = rng.multinomial(1000, mix @ J_3_3)
             refused += isinstance(dirichlet_interval(counts, labels, GAINS_3_2, rng=rng, draws=1000), Refusal)
-            found = dirichlet_interval(counts, labels, GAINS_3_2, rng=rng, draws=1000, refuse=False)
-            assert isinstance(found, Interval)
-            held += covers(found.low, found.high, truth)
-            widths.append(found.high - found.low)
+            interval = dirichlet_interval(counts, labels, GAINS_3_2, rng=rng, draws=1000, refuse=False)
+            assert isinstance(interval, Interval)
+            held += covers(interval.low, interval.high, truth)
+            widths.append(interval.high - interval.low)
         result[f"{gold} gold"] = {
             "coverage": checked(held / repetitions, target, 0.02, repetitions),
             "median_width": round(float(np.median(widths)), 3),

@@ -36,7 +36,7 @@ def run_assumption(design: str, n_audits: int, votes: int, repetitions: int, see
             labels = judge(collection, noise, votes, random_assignment=True, rng=rng)
             mine = np.flatnonzero(chosen(audit_pi, rng)[labels.item])
             item = labels.item[mine]
-            found = assumption_test(
+            test = assumption_test(
                 log_runs[item],
                 AuditedLabels(
                     gold_grade=collection.grade[item],
@@ -49,10 +49,10 @@ def run_assumption(design: str, n_audits: int, votes: int, repetitions: int, see
                 rng=rng,
                 permutations=199,
             )
-            if isinstance(found, AssumptionTest):
+            if isinstance(test, AssumptionTest):
                 tested[noise] += 1
-                rejected[noise] += found.p_value <= 0.05
-                clustered[noise] += abs(found.topic_t or 0.0) > 2.01  # t with 49 degrees of freedom
+                rejected[noise] += test.p_value <= 0.05
+                clustered[noise] += abs(test.topic_t or 0.0) > 2.01  # t with 49 degrees of freedom
     size, power = (rejected[noise] / max(1, tested[noise]) for noise in ("shuffled", "popularity"))
     return {
         "size": round(size, 4),
@@ -102,8 +102,8 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
             audit = AuditSample(
                 np.ones(n), bronze, number < audit_pi, collection.grade, audit_pi, n_grades=len(GAINS)
             )
-            found = correct(targets, audit, GAINS).estimates
-            fixed, watched, ratio = one_look(found, truth, planned, n_items)
+            estimates = correct(targets, audit, GAINS).estimates
+            fixed, watched, ratio = one_look(estimates, truth, planned, n_items)
             ever["fixed"][repetition] |= fixed
             ever["watched"][repetition] |= watched
         ever["last_look"][repetition] = fixed
@@ -125,17 +125,17 @@ def run_watched(design: str, last: int, planned: int, repetitions: int, seed: in
 
 
 def one_look(
-    found: Estimates, truth: Floats, planned: int, n_items: Ints
+    estimate: Estimates, truth: Floats, planned: int, n_items: Ints
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
     """Return by target whether the fixed and the watched interval miss, and how wide the watched one is beside it."""
-    counts = found.n.copy()
-    counts[list(found.refusals)] = 0
+    counts = estimate.n.copy()
+    counts[list(estimate.refusals)] = 0
     factor = always_valid_factor(counts, planned, n_items=n_items)
     usable = np.isfinite(factor)
-    half = np.where(usable, factor, 0.0) * found.standard_error
-    fixed = usable & ((truth < found.low) | (truth > found.high))
-    watched = usable & (np.abs(found.value - truth) > half)
-    ratio = np.where(usable, 2 * half / np.where(usable, found.high - found.low, 1.0), np.nan)
+    half = np.where(usable, factor, 0.0) * estimate.standard_error
+    fixed = usable & ((truth < estimate.low) | (truth > estimate.high))
+    watched = usable & (np.abs(estimate.value - truth) > half)
+    ratio = np.where(usable, 2 * half / np.where(usable, estimate.high - estimate.low, 1.0), np.nan)
     return fixed, watched, ratio
 
 

@@ -7,7 +7,7 @@ A judgment takes both: one claims a row with SKIP LOCKED, one inserts. Nothing o
 here; the floor says what Django, gunicorn and PostgreSQL cost on this machine at this minute.
 
 There is a second pair of views that does the same without Django's models, each in one statement of SQL: a floor
-below the floor, for whoever asks what the models cost.
+below the floor, to show the cost of the models.
 """
 
 import os

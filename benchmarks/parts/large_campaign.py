@@ -85,9 +85,9 @@ def make(folder: Path, *, n_items: int, n_each: int, n_assessors: int, n_runs: i
         audited = _audits(cursor, campaign, frame, np.flatnonzero(drawn))
         given = _given(places, int(drawn.sum()), truth, assessors, n_each, rng)
         order = rng.permutation(given.height)
-        said = pl.concat([given[order], _gold_given(audited, truth, gold)])
-        said = said.with_columns(ordinal=pl.int_range(1, said.height + 1, eager=True))
-        _copy(cursor, "given", said, "bigint integer text bigint integer bigint")
+        judgments = pl.concat([given[order], _gold_given(audited, truth, gold)])
+        judgments = judgments.with_columns(ordinal=pl.int_range(1, judgments.height + 1, eager=True))
+        _copy(cursor, "given", judgments, "bigint integer text bigint integer bigint")
         _run(cursor, JUDGE, keys)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

@@ -23,7 +23,7 @@ PARTS = Path(__file__).resolve().parent
 PROGRAM = str(PARTS.parent / "judging.py")
 TOPICS, GRADES, JUDGMENTS_PER_ITEM = 50, 4, 3
 CHECK_RATE, CHECKS_PER_TOPIC, CHECK_EXPOSURES = 0.1, 12, 20
-SPARE_DOCUMENTS = 3000  # of 50 items each: what is judged is replaced by items nobody has seen
+SPARE_DOCUMENTS = 3000  # of 50 items each: judged items are replaced by unseen ones
 DOCUMENT_BYTES = 2000
 SERVERS = ("floor", "product")
 TURNS = ("floor in SQL", "floor", "product")  # the first two are views of one server
@@ -155,7 +155,7 @@ SELECT id, %(purpose)s, number, 'open', %(campaign)s, topic_id, (random() * 2147
 
 
 def open_items(place: Place, database: psycopg.Connection[Any], n: int, purpose: str, each: int) -> None:
-    """Open slots of n items that nobody has seen."""
+    """Open slots of n unseen items."""
     last = place.n_items + n - 1
     values = {"first": place.n_items, "last": last, "topics": TOPICS, "campaign": place.campaign}
     values |= {"purpose": purpose, "each": each}
@@ -182,8 +182,8 @@ def open_items(place: Place, database: psycopg.Connection[Any], n: int, purpose:
 
 def fill_up(place: Place, database: psycopg.Connection[Any]) -> None:
     """Open again as many slots as there should be, for both."""
-    wanted = "SELECT count(*) FROM judging_slot WHERE purpose = 'judge' AND state = 'open'"
-    missing = place.n_slots - count(database, wanted)
+    count_open = "SELECT count(*) FROM judging_slot WHERE purpose = 'judge' AND state = 'open'"
+    missing = place.n_slots - count(database, count_open)
     if missing >= JUDGMENTS_PER_ITEM:
         open_items(place, database, missing // JUDGMENTS_PER_ITEM, "judge", JUDGMENTS_PER_ITEM)
     missing = place.n_slots - count(database, "SELECT count(*) FROM floor_slot WHERE NOT taken")

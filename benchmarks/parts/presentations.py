@@ -149,7 +149,7 @@ def through_services(world: World, seconds: float, seed: int, n_sessions: int) -
 
 
 def as_simulated(world: World, setting: colluders.Setting, seed: int) -> colluders.Campaign:
-    """Let the world's assessors judge, in random turns, until nobody has work; return it like a simulated one."""
+    """Let the world's assessors judge, in random turns, until no assessor has work; return it like a simulated one."""
     from judging.models import Item
     from judging.services import assign
 

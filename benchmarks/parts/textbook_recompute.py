@@ -90,7 +90,7 @@ def _textbook(
     pi = np.array([chance[item] for item in items])
     is_audited = np.array([item in gold for item in items])
     audit_pi = np.array([audit_probability[item] for item in items])
-    found = []
+    estimates = []
     for measure, table in weights.items():
         gain = {grade: float(grade >= 1) if measure == "P@10" else float(grade) for grade in range(4)}
         utility = np.array([np.mean([gain[grade] for grade in grades[item]]) for item in items])
@@ -104,10 +104,10 @@ def _textbook(
                 corrected = naive + float((w * error / audit_pi).sum())
                 design = float((w**2 * (1 - audit_pi) / audit_pi**2 * error**2).sum())
                 pooled = float((w**2 * (1 / audit_pi - 1)).sum()) * spread
-                found.append((measure, run, run_b, "naive", naive, drawing**0.5))
+                estimates.append((measure, run, run_b, "naive", naive, drawing**0.5))
                 variance = drawing + max(design, pooled)
-                found.append((measure, run, run_b, "corrected", corrected, variance**0.5))
-    return found
+                estimates.append((measure, run, run_b, "corrected", corrected, variance**0.5))
+    return estimates
 
 
 def _save(campaign: Any, values: list[tuple[str, int, int | None, str, float, float]]) -> None:

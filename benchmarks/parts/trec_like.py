@@ -128,18 +128,20 @@ def clef_tar(folder: Path, depth: int = DEPTH) -> JudgedPool:
         # Sorting by rank alone keeps the order of the lines where ranks are equal.
         tops.append(
             {
-                topic: list(dict.fromkeys(document for _, document in sorted(found, key=lambda row: row[0])))[
-                    :depth
-                ]
-                for topic, found in rows.items()
+                topic: list(
+                    dict.fromkeys(document for _, document in sorted(documents, key=lambda row: row[0]))
+                )[:depth]
+                for topic, documents in rows.items()
             }
         )
-    items = sorted({(topic, document) for top in tops for topic, found in top.items() for document in found})
+    items = sorted(
+        {(topic, document) for top in tops for topic, documents in top.items() for document in documents}
+    )
     place = {item: index for index, item in enumerate(items)}
     ranks = np.zeros((len(tops), len(items)), dtype=np.int64)
     for run, top in enumerate(tops):
-        for topic, found in top.items():
-            for rank, document in enumerate(found, start=1):
+        for topic, documents in top.items():
+            for rank, document in enumerate(documents, start=1):
                 ranks[run, place[topic, document]] = rank
     _, topic_index = np.unique([topic for topic, _ in items], return_inverse=True)
     relevant = np.array([float(answers.get(item, False)) for item in items])

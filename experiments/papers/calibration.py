@@ -129,7 +129,7 @@ def hajek_inverse(
     `label_shares[label]` are a target's weighted labels (w_a - w_b for a difference) outside the audited pool,
     `sampling_variance` their own part, s^2(w c)/n. None: the audited pool itself, where the number is exactly
     `calibration` (F12). `smoothed`: cells with 1/2 added in the variance, never in the estimate (coverage .946
-    instead of .879 at 60:30:10 of 600). Assumption: an assessor errs alike on all documents of a grade.
+    instead of .879 at 60:30:10 of 600). Assumption: an assessor has equal error rates on all documents of a grade.
     """
     if label_shares is None:
         return calibration(audit_counts, label_totals, gains, smoothed=smoothed)
@@ -218,8 +218,8 @@ def neyman_shares(joint: ArrayLike, gains: ArrayLike, *, label_shares: ArrayLike
         c = np.linalg.solve(j, v)
         mix = np.linalg.solve(j.T, finite("label_shares", label_shares, totals.shape))
         spread = np.sqrt(_bracket(p, of_grade, v, c, mix))
-    wanted = totals * spread
-    return np.asarray(wanted / wanted.sum() if wanted.sum() > 0 else totals / totals.sum())
+    sizes = totals * spread
+    return np.asarray(sizes / sizes.sum() if sizes.sum() > 0 else totals / totals.sum())
 
 
 def neyman_allocation(
@@ -231,18 +231,18 @@ def neyman_allocation(
     [80, 20]
     """
     totals = finite("label_totals", label_totals)
-    wanted = finite("shares", shares, totals.shape)
-    if (wanted < 0).any() or wanted.sum() <= 0 or (totals < 0).any():
-        raise ValueError(f"shares and label_totals must be >= 0, got {wanted.tolist()} and {totals.tolist()}")
+    sizes = finite("shares", shares, totals.shape)
+    if (sizes < 0).any() or sizes.sum() <= 0 or (totals < 0).any():
+        raise ValueError(f"shares and label_totals must be >= 0, got {sizes.tolist()} and {totals.tolist()}")
     floor = np.minimum(totals, least).astype(np.int64)
     if not floor.sum() <= n <= totals.sum():
         raise ValueError(f"n must be in {int(floor.sum())}..{int(totals.sum())}, got {n}")
-    wanted = np.maximum(wanted, 1e-9 * wanted.sum())  # a label of share 0 takes what no other can
-    low, high = 0.0, float(totals.sum()) / float(wanted.min())
+    sizes = np.maximum(sizes, 1e-9 * sizes.sum())  # a label of share 0 takes what no other can
+    low, high = 0.0, float(totals.sum()) / float(sizes.min())
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if np.clip(middle * wanted, floor, totals).sum() < n else (low, middle)
-    exact = np.clip(high * wanted, floor, totals)
+        low, high = (middle, high) if np.clip(middle * sizes, floor, totals).sum() < n else (low, middle)
+    exact = np.clip(high * sizes, floor, totals)
     given = np.floor(exact + 1e-9).astype(np.int64)
     missing = n - int(given.sum())
     if missing > 0:

@@ -30,8 +30,8 @@ def greg_label_by_topic(
     targets = as_targets(weights)
     topic = integers("topic_index", topic_index, 0, n_topics - 1)
     f, known = known_prior(prior, prior_total_by_topic, targets.n_items, (len(targets), n_topics))
-    found = correct(targets, audit, gains, prior=f, prior_total=known.sum(axis=1))
-    parts = known + targets.totals_by_topic(found.item_corrections, topic, n_topics)
+    corrected = correct(targets, audit, gains, prior=f, prior_total=known.sum(axis=1))
+    parts = known + targets.totals_by_topic(corrected.item_corrections, topic, n_topics)
     return over_topics_of(
-        rows_alone(len(targets)), parts, (*GREG_SOURCES, "topics"), found.estimates.refusals
+        rows_alone(len(targets)), parts, (*GREG_SOURCES, "topics"), corrected.estimates.refusals
     )

@@ -102,15 +102,15 @@ def errors(measure: ErrorMeasure, predicted: ArrayLike, gain: ArrayLike) -> Floa
     >>> errors(parse_error_measure("MSE"), [0.5, 3.0], [1, 1]).tolist()
     [0.25, 4.0]
     """
-    score, wanted = np.asarray(predicted, dtype=np.float64), np.asarray(gain, dtype=np.float64)
-    for name, array in (("predicted", score), ("gain", wanted)):
+    score, true_gain = np.asarray(predicted, dtype=np.float64), np.asarray(gain, dtype=np.float64)
+    for name, array in (("predicted", score), ("gain", true_gain)):
         if not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
     try:
-        distance = np.abs(score - wanted)
+        distance = np.abs(score - true_gain)
     except ValueError:
         raise ValueError(
-            f"predicted and gain must fit each other, got {score.shape} and {wanted.shape}"
+            f"predicted and gain must fit each other, got {score.shape} and {true_gain.shape}"
         ) from None
     return np.asarray(distance if measure.family == "MAE" else distance**2)
 

@@ -52,14 +52,14 @@ def nested_sample(random_number: ArrayLike, stratum: ArrayLike, counts: ArrayLik
     """
     number = probabilities("random_number", random_number)
     cell = integers("stratum", stratum, number.size)
-    wanted = integers("counts", counts, np.asarray(counts).size)
-    there = np.bincount(cell, minlength=wanted.size)
-    if there.size > wanted.size:
-        raise ValueError(f"counts must have one number a stratum, {there.size}, got {wanted.size}")
-    if np.any(wanted > there):
-        short = int(np.argmax(wanted > there))
-        raise ValueError(f"counts must be at most {there[short]} in stratum {short}, got {wanted[short]}")
+    sizes = integers("counts", counts, np.asarray(counts).size)
+    there = np.bincount(cell, minlength=sizes.size)
+    if there.size > sizes.size:
+        raise ValueError(f"counts must have one number a stratum, {there.size}, got {sizes.size}")
+    if np.any(sizes > there):
+        short = int(np.argmax(sizes > there))
+        raise ValueError(f"counts must be at most {there[short]} in stratum {short}, got {sizes[short]}")
     order = np.lexsort((number, cell))
     place = np.arange(number.size) - np.repeat(np.cumsum(there) - there, there)
-    chosen: IndexArray = np.sort(order[place < wanted[cell[order]]])
+    chosen: IndexArray = np.sort(order[place < sizes[cell[order]]])
     return chosen

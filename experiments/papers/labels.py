@@ -34,5 +34,5 @@ def naive(
         item, np.zeros_like(item), grade, n_items=targets.n_items, n_assessors=1, n_grades=gain.size
     )
     utility = labels.means(gain[labels.grade])
-    found = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
-    return found.with_warning(JUDGE_BIAS)
+    estimates = difference_estimator(targets, utility, draw_probability, prior=prior, prior_total=prior_total)
+    return estimates.with_warning(JUDGE_BIAS)

@@ -72,9 +72,9 @@ def sample_counts(pools: Pools, numbers: FloatArray) -> dict[str, np.ndarray]:
     with shared numbers that is the union of the two.
     """
     available = pools.available
-    wanted = np.rint(TOPIC_SHARE * available.sum(axis=1))
+    sizes = np.rint(TOPIC_SHARE * available.sum(axis=1))
     of_label = np.rint(available.sum(axis=0) * EFFORT_RATES).astype(np.int64)
-    topic = whole_counts(label_counts(available, wanted, label_shares(GRADES)))
+    topic = whole_counts(label_counts(available, sizes, label_shares(GRADES)))
     chosen = pools.cell[nested_sample(numbers, pools.grade, of_label)]
     effort = np.bincount(chosen, minlength=topic.size).reshape(topic.shape)
     return {"topic": topic, "effort": effort, "full": np.maximum(topic, effort)}

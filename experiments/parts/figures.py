@@ -39,12 +39,12 @@ FEW_TRIALS = 200  # below, two curves may cross by chance, and the trials do not
 def curves(on: Data) -> dict[str, list[Row]]:
     """Return the rows of the three figures, naive and Q* at six budgets, both designed with u~."""
     drawn = on.drawn
-    wanted: dict[str, tuple[list[Comparison], Callable[[FloatArray, FloatArray], float]]] = {
+    questions: dict[str, tuple[list[Comparison], Callable[[FloatArray, FloatArray], float]]] = {
         "figure1": (pair_comparisons(drawn, paper.SYSTEMS), right_signs),
         "figure2": ([baseline_comparison(drawn)], right_signs),
         "figure3": ([ranking_comparison(drawn)], kendall_tau),
     }
-    return {figure: _rows(on, figure, *parts) for figure, parts in wanted.items()}
+    return {figure: _rows(on, figure, *parts) for figure, parts in questions.items()}
 
 
 def right_signs(estimated: FloatArray, true: FloatArray) -> float:
@@ -139,12 +139,12 @@ def picture(figure: str, rows: list[Row]) -> str:
         for budget in paper.BUDGETS
     ]
     title = f"Figure {figure[-1]} on SYNTH: {TITLES[figure]}"
-    told = "; ".join(
+    summary = "; ".join(
         f"{design} " + ", ".join(f"{value['score']:.3f}" for value in values if value["design"] == design)
         for design in DESIGNS
     )
     at = ", ".join(f"{budget:g}" for budget in paper.BUDGETS)
-    described = f"{SCORES[figure]} at {at} judgments per user: {told}."
+    described = f"{SCORES[figure]} at {at} judgments per user: {summary}."
     rows_shown = tuple((value["design"], value["budget"], value["score"]) for value in values)
     chart = Chart(
         _spec(title, SCORES[figure], values), title, described, ("design", "budget", "score"), rows_shown

@@ -49,10 +49,10 @@ def six(name: str, paper: float | None, computed: float, expected: float, note: 
     return row(name, paper, computed, expected=expected, tolerance=SIX, note=note)
 
 
-def refused(name: str, found: object) -> Row:
+def refused(name: str, interval: object) -> Row:
     """Return a row that is 1 if the product refuses, with its reason."""
-    reason = found.reason if isinstance(found, Refusal) else "not refused"
-    return row(name, None, float(isinstance(found, Refusal)), expected=1, tolerance=0, note=reason)
+    reason = interval.reason if isinstance(interval, Refusal) else "not refused"
+    return row(name, None, float(isinstance(interval, Refusal)), expected=1, tolerance=0, note=reason)
 
 
 def simulated(

@@ -54,7 +54,7 @@ def row(
 
 
 def unchecked(values: Mapping[str, float], reason: str) -> list[Row]:
-    """Return rows of the paper's TREC values, which nobody can compute again."""
+    """Return rows of the paper's TREC values, which cannot be computed again."""
     return [Row(f"TREC {name}", value, None, note=reason) for name, value in values.items()]
 
 

@@ -196,7 +196,7 @@ def table3(on: Data) -> list[Row]:
         designs = single_designs(on.expected, s)
         sds = {design: _sd(designs[design], on.expected, s, USERS) for design in paper.SD_BY_DESIGN}
         for design, sd in sds.items():
-            printed, wanted = paper.SD_BY_DESIGN[design][s], paper.EXPECTED_SD[design][s]
+            printed, expected = paper.SD_BY_DESIGN[design][s], paper.EXPECTED_SD[design][s]
             share = {"Q*": 0.15, "Q^P": None, "Q^unif": 0.10}[design]
             missed = design == "Q^P" and abs(sd - printed) > 0.15 * printed
             rows.append(
@@ -204,8 +204,8 @@ def table3(on: Data) -> list[Row]:
                     f"{name}: sd {design}",
                     printed,
                     sd,
-                    expected=wanted,
-                    tolerance=0.01 * wanted,
+                    expected=expected,
+                    tolerance=0.01 * expected,
                     paper_tolerance=None if share is None else share * printed,
                     note="the paper's value does not come out" if missed else "",
                 )
@@ -284,9 +284,9 @@ def _variances(comparison: Comparison, synth: Synth) -> list[float]:
 
 def _variance_rows(table: str, values: list[float]) -> list[Row]:
     names = [f"{design}, {utility}" for design in ("naive", "Q*") for utility in UTILITIES]
-    printed, wanted = paper.VARIANCES[table], paper.EXPECTED_VARIANCES[table]
+    printed, expected = paper.VARIANCES[table], paper.EXPECTED_VARIANCES[table]
     rows = [
-        row(name, printed[k], values[k], expected=wanted[k], tolerance=within(wanted, 0.015)[k])
+        row(name, printed[k], values[k], expected=expected[k], tolerance=within(expected, 0.015)[k])
         for k, name in enumerate(names)
     ]
     for k, ratio in enumerate(paper.EXPECTED_RATIOS[table]):
@@ -309,10 +309,10 @@ def table5(on: Data, *, pairs_themselves: bool) -> list[Row]:
     each = {comparison.name: _variances(comparison, on.expected) for comparison in comparisons}
     rows = _variance_rows("table5", np.mean(list(each.values()), axis=0).tolist())
     for name, values in each.items():
-        wanted = paper.EXPECTED_PAIRS[name]
+        expected = paper.EXPECTED_PAIRS[name]
         for k, value in enumerate(values):
             label = f"{name}: {('naive', 'Q*')[k // 2]}, {UTILITIES[k % 2]}"
-            rows.append(row(label, None, value, expected=wanted[k], tolerance=within(wanted, 0.015)[k]))
+            rows.append(row(label, None, value, expected=expected[k], tolerance=within(expected, 0.015)[k]))
     if pairs_themselves:
         rows.append(_pairs_row(on))
     return rows + unchecked(paper.TREC["table5"], paper.TREC_REASON)

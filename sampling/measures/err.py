@@ -18,7 +18,7 @@ def stop_probabilities(highest_grade: int) -> FloatArray:
 def expected_reciprocal_rank(measure: Measure[Complete], gains: FloatArray) -> FloatArray:
     """Return ERR = sum over r of R_r/r * prod over i < r of (1 - R_i), for R [..., rank].
 
-    Whoever reads down the ranking stops at rank r with chance R_r; the value is the mean of 1/r, 0 who never stops.
+    A reader stops at rank r with probability R_r; the value is the mean of 1/r, 0 for those who never stop.
     """
     goes_on = np.cumprod(1 - gains, axis=-1)
     reaches = np.concatenate([np.ones_like(gains[..., :1]), goes_on[..., :-1]], axis=-1)

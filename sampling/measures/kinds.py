@@ -1,6 +1,6 @@
 """The four kinds of measures: what a value is made of, and so which judgments it needs.
 
-`Linear`, `Ratio`, `Complete` and `Pairs` answer what callers ask of a measure; nobody else asks for its name.
+`Linear`, `Ratio`, `Complete` and `Pairs` answer what callers ask of a measure; no other code checks its name.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +108,7 @@ Denominator: TypeAlias = Callable[[Floats, Counts, Counts, int], tuple[Floats, F
 
 @dataclass(frozen=True)
 class Ratio:
-    """What a run gains, divided by what can be gained: the denominator depends on documents nobody may have judged.
+    """What a run gains, divided by what can be gained: the denominator depends on documents that may be unjudged.
 
     Gains are a staircase, so that the denominator follows from how many documents of a topic reach each stair. `pairs`
     is the same measure as a sum over pairs, where it is one.
@@ -171,7 +171,7 @@ class Pairs:
 
     `weights(upper, lower, n_returned, n_relevant)`: of pairs at these ranks, in a topic for which the run returns so
     many documents. `utility(gain_above, gain_below)` is 0 or 1. `has_itself`: a document is paired with itself too.
-    `by_relevant`: the weight is divided by the number of relevant documents, which whoever samples does not know.
+    `by_relevant`: the weight is divided by the number of relevant documents, which is unknown in a sample.
     """
 
     weights: Callable[[Floats, Floats, Floats, Floats], Floats]

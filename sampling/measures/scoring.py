@@ -181,9 +181,9 @@ class _Judgments:
         sizes = np.minimum(self.n_returned, last_rank)
         if sizes.sum() < hashes.size:
             rank = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            asked = self.hash_of_row[np.repeat(self.start, sizes) + rank]
-            place = np.minimum(np.searchsorted(hashes, asked), hashes.size - 1)
-            same = hashes[place] == asked
+            row_hashes = self.hash_of_row[np.repeat(self.start, sizes) + rank]
+            place = np.minimum(np.searchsorted(hashes, row_hashes), hashes.size - 1)
+            same = hashes[place] == row_hashes
             return place[same], rank[same] + 1
         ranks = find_ranks(self.run, self.judged.topic_ids, topic, hashes)
         hits = np.flatnonzero((ranks > 0) & (ranks <= last_rank))

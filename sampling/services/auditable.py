@@ -66,9 +66,9 @@ def auditable(campaign: Campaign, newest: Draw, items: list[Item], tier: str) ->
 
 def asked_runs(draw: Draw, run_ids: list[str]) -> list[int]:
     """Return the places of the runs that the draw's question is about: all of them where it names none."""
-    asked = [index for index, run_id in enumerate(run_ids) if run_id in draw.parameters["runs"]]
+    places = [index for index, run_id in enumerate(run_ids) if run_id in draw.parameters["runs"]]
     is_pool = draw.question == "pool"
-    return list(range(len(run_ids))) if is_pool or not asked else asked
+    return list(range(len(run_ids))) if is_pool or not places else places
 
 
 def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
@@ -82,8 +82,8 @@ def _weights(campaign: Campaign, newest: Draw, measure: Measure[Linear], items: 
     """Return the weights of the question's runs at the items."""
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
-    asked = asked_runs(newest, [run.run_id for run in runs])
-    ranks = returned_in_frame(pairs, [runs[run] for run in asked], newest.parameters["depth"])
+    rows = asked_runs(newest, [run.run_id for run in runs])
+    ranks = returned_in_frame(pairs, [runs[run] for run in rows], newest.parameters["depth"])
     return weights_of_runs(measure, ranks, len(newest.parameters["topics"]))
 
 

@@ -108,10 +108,10 @@ def _complete_items(campaign: Campaign) -> list[Item]:
 
     A check that a later batch drew has slots of a check that count.
     """
-    wanted = Q(slots__purpose__in=["judge", "check"], slots__state="done")
+    is_done = Q(slots__purpose__in=["judge", "check"], slots__state="done")
     return list(
         campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
-        .annotate(n_done=Count("slots", filter=wanted))
+        .annotate(n_done=Count("slots", filter=is_done))
         .filter(n_done__gte=campaign.judgments_per_item)
         .select_related("topic", "document")
         .only("topic__topic_id", "document__doc_id", "campaign_id")
@@ -119,26 +119,26 @@ def _complete_items(campaign: Campaign) -> list[Item]:
     )
 
 
-def _seed(campaign: Campaign, tier: str, wanted: int | None) -> int:
+def _seed(campaign: Campaign, tier: str, seed: int | None) -> int:
     """Return the seed of the tier's audit numbers: fixed at its first audit, never the draw's or another tier's."""
     first = campaign.audits.filter(tier=tier).order_by("sequence").first()
     if first is not None:
         return first.seed
     taken = set(campaign.draws.values_list("seed", flat=True))
-    if wanted in taken:  # the numbers of drawn items all lie below their probability there
-        raise AuditRefused(f"the audit's seed must differ from the draw's, got {wanted}")
+    if seed in taken:  # the numbers of drawn items all lie below their probability there
+        raise AuditRefused(f"the audit's seed must differ from the draw's, got {seed}")
     taken |= set(campaign.audits.values_list("seed", flat=True))
-    if wanted in taken:
-        raise AuditRefused(f"the seed must differ from that of the other tier's audits, got {wanted}")
-    return secrets.randbits(62) if wanted is None else wanted
+    if seed in taken:
+        raise AuditRefused(f"the seed must differ from that of the other tier's audits, got {seed}")
+    return secrets.randbits(62) if seed is None else seed
 
 
 # -- as jobs --------------------------------------------------------------------------------------------------
 
 
-def queue_audit(*, campaign: Campaign, user: User | None, **wanted: int | str | None) -> Job | None:
+def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str | None) -> Job | None:
     """Queue an audit of the campaign: the schedule's, or with what `audit` takes. None while another one waits."""
-    given = {name: value for name, value in wanted.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
     return jobs.enqueue(kind="audit", payload=payload, active_key=str(campaign.pk), user=user)
 
@@ -156,15 +156,15 @@ def start_due_audits() -> None:
             )
 
 
-def run_audit(*, campaign_id: str, user: User | None = None, **wanted: Any) -> Audit | None:
+def run_audit(*, campaign_id: str, user: User | None = None, **options: Any) -> Audit | None:
     """Audit as a job asks: with the sizes, strategy and tier given, else with the schedule's."""
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=campaign_id)
     if not campaign.draws.exists():
         raise AuditRefused(NOT_DRAWN)
-    if not wanted:
+    if not options:
         schedule = AuditSchedule.objects.filter(campaign=campaign).first()
         if schedule is None:
             raise AuditRefused("the campaign has no audit schedule: say how many items to audit")
         fields = ("items_each_time", "items_in_total", "strategy", "tier")
-        wanted = {name: getattr(schedule, name) for name in fields}
-    return audit(campaign=campaign, user=user, **wanted)
+        options = {name: getattr(schedule, name) for name in fields}
+    return audit(campaign=campaign, user=user, **options)

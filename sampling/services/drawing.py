@@ -293,15 +293,15 @@ def learned_prior(
 
 
 def n_waiting(campaign: Campaign, learned_from: int) -> int:
-    """Return how many items of the first batches lack a judgment that somebody could give.
+    """Return how many items of the first batches lack a judgment that an assessor could give.
 
-    What somebody could not judge waits for nobody: that depends on the item, not on who came first.
+    Items that an assessor could not judge do not delay the batch: that depends on the item, not on the order.
     """
-    wanted = Slot.objects.filter(
+    slots = Slot.objects.filter(
         campaign=campaign,
         purpose=Slot.Purpose.JUDGE,
         item__draw_entries__draw__batch__lte=learned_from,
         item__draw_entries__times__gt=0,
     ).exclude(state=Slot.State.DONE)
     not_judgeable = Judgment.objects.filter(item=OuterRef("item"), grade__isnull=True)
-    return wanted.exclude(Exists(not_judgeable)).values("item").distinct().count()
+    return slots.exclude(Exists(not_judgeable)).values("item").distinct().count()

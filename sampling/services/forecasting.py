@@ -65,13 +65,13 @@ def preview(
         for name in ("naive", "paper", "pool", "default")
         if not (name == "pool" and design.question == "pool")
     }
-    wanted = curves["default"].half_width(min(design.budget, n_frame))
+    half_width = curves["default"].half_width(min(design.budget, n_frame))
     widths: dict[str, list[float | None]] = {}
     same_width: dict[str, float | None] = {}
     for place, (name, curve) in enumerate(curves.items()):
         progress(place, len(curves), f"{n_frame} pooled documents, design {place + 1} of {len(curves)}")
         widths[name] = [curve.half_width(n) for n in budgets]
-        same_width[name] = curve.budget_for(wanted)
+        same_width[name] = curve.budget_for(half_width)
     return Preview(
         n_frame=n_frame,
         n_question=n_question,
@@ -83,17 +83,17 @@ def preview(
     )
 
 
-def _budgets(n_frame: int, n_question: int, already: float, asked: int) -> list[int]:
+def _budgets(n_frame: int, n_question: int, already: float, budget: int) -> list[int]:
     """Return rising budgets with the one asked for among them: from what is drawn already, or few, to where no more
     judging says more about the question.
 
     >>> _budgets(100_000, 1_000, 0.0, 400)
     [100, 131, 172, 226, 297, 390, 400, 512, 673, 883, 1160, 1523, 2000]
     """
-    last = min(n_frame, max(2 * n_question, round(1.5 * asked), FEWEST_ITEMS))
-    first = max(FEWEST_ITEMS, already, min(asked / 4, 0.1 * n_question))
+    last = min(n_frame, max(2 * n_question, round(1.5 * budget), FEWEST_ITEMS))
+    first = max(FEWEST_ITEMS, already, min(budget / 4, 0.1 * n_question))
     spread = np.geomspace(first, last, N_BUDGETS) if first < last else [last]
-    return sorted({n for n in (*(round(n) for n in spread), asked) if n >= FEWEST_ITEMS})
+    return sorted({n for n in (*(round(n) for n in spread), budget) if n >= FEWEST_ITEMS})
 
 
 def _n_comparisons(question: str, n_runs: int) -> int:
@@ -144,10 +144,12 @@ class _Curve:
             pi = nested_probabilities(self.sizes, self.before, budget)
         else:
             pi = inclusion_probabilities(self.sizes, min(budget, float(self.population.n_items)))
-        told = self.variance > 0
-        if np.any(pi[told] == 0):
+        has_weight = self.variance > 0
+        if np.any(pi[has_weight] == 0):
             return None
-        return float(NORMAL_97_5 * np.sqrt(((1 - pi[told]) / pi[told] * self.variance[told]).sum()))
+        return float(
+            NORMAL_97_5 * np.sqrt(((1 - pi[has_weight]) / pi[has_weight] * self.variance[has_weight]).sum())
+        )
 
     def budget_for(self, half_width: float | None) -> float | None:
         """Return the judgments for the half-width, or None where the design never reaches it."""

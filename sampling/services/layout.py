@@ -32,10 +32,12 @@ Progress = Callable[[int, int, str], None]
 
 def missing_topics(draw: Draw, frame: pl.DataFrame | None = None) -> list[str]:
     """Return the topics of the draw, or those in this part of its frame, that are not laid out."""
-    wanted = list(_sizes_of_topics(load_frame(draw) if frame is None else frame, draw.batch))
-    made = Item.objects.filter(campaign=draw.campaign_id, topic__topic_id__in=wanted, draw_entries__draw=draw)
+    topic_ids = list(_sizes_of_topics(load_frame(draw) if frame is None else frame, draw.batch))
+    made = Item.objects.filter(
+        campaign=draw.campaign_id, topic__topic_id__in=topic_ids, draw_entries__draw=draw
+    )
     there = set(made.values_list("topic__topic_id", flat=True).distinct())
-    return [topic_id for topic_id in wanted if topic_id not in there]
+    return [topic_id for topic_id in topic_ids if topic_id not in there]
 
 
 def parts(draw: Draw) -> list[list[str]]:
@@ -49,15 +51,15 @@ def groups(sizes: dict[str, int], at_most: int) -> list[list[str]]:
     >>> groups({"1": 900, "2": 300, "3": 5}, 1000)
     [['1'], ['2', '3']]
     """
-    found: list[list[str]] = []
+    parts: list[list[str]] = []
     total = 0
     for name, size in sizes.items():
-        if not found or total + size > at_most:
-            found.append([])
+        if not parts or total + size > at_most:
+            parts.append([])
             total = 0
-        found[-1].append(name)
+        parts[-1].append(name)
         total += size
-    return found
+    return parts
 
 
 def _sizes_of_topics(frame: pl.DataFrame, batch: int) -> dict[str, int]:
@@ -83,11 +85,11 @@ def queue_parts(*, draw: Draw, user: User | None) -> list[Job]:
 
 def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda *_: None) -> int:
     """Make items, entries, slots and checks of these topics; return how many items. Topics that are there stay."""
-    wanted = sorted(set(topic_ids))
-    frame = load_frame(draw).filter(pl.col("topic_id").is_in(wanted))
+    names = sorted(set(topic_ids))
+    frame = load_frame(draw).filter(pl.col("topic_id").is_in(names))
     n_items = n_topics = 0
     with transaction.atomic():
-        _lock(draw.campaign_id, wanted)
+        _lock(draw.campaign_id, names)
         todo = missing_topics(draw, frame)
         sizes = {
             topic_id: n for topic_id, n in _sizes_of_topics(frame, draw.batch).items() if topic_id in todo
@@ -101,7 +103,7 @@ def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda
 
 
 def _lock(campaign_id: object, topic_ids: Sequence[str]) -> None:
-    """Wait until nobody else lays these topics out: two could make the same items, or a check of what one has drawn.
+    """Wait until no other worker lays these topics out: two could make the same items, or a check of a drawn item.
 
     However long that takes. Always in one order, so that no two jobs wait for each other.
     """
@@ -135,26 +137,28 @@ def _lay_out_topics(draw: Draw, frame: pl.DataFrame) -> int:
 
 
 def _seed(draw: Draw) -> int:
-    """Return a seed of the batch's own. What it orders is ordered topic by topic, whoever lays out which of them."""
+    """Return a seed of the batch's own. It orders each topic by itself, whichever worker lays it out."""
     number = permanent_random_numbers([""], [f"batch {draw.batch}"], draw.seed, purpose="layout")[0]
     return int(number * 2**52)
 
 
 def _existing(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFrame) -> list[Item]:
     """Return the items of the pairs, in their order."""
-    found = Item.objects.filter(
+    items = Item.objects.filter(
         campaign=campaign, topic__in=topics.values(), document__doc_id__in=pairs["doc_id"].unique().to_list()
     )
     few = ("campaign_id", "topic__topic_id", "document__doc_id")  # never the documents' texts
-    by_key = {item.key: item for item in found.select_related("topic", "document").only(*few)}
+    by_key = {item.key: item for item in items.select_related("topic", "document").only(*few)}
     return [by_key[ItemKey(*names)] for names in pairs.select(ITEM_COLUMNS).iter_rows()]
 
 
 def _items(campaign: Campaign, topics: Mapping[str, Topic], pairs: pl.DataFrame) -> list[Item]:
     """Return the items of the pairs, made where they are not there (as checks of an earlier batch are)."""
-    wanted = pairs["doc_id"].unique().to_list()
+    doc_ids = pairs["doc_id"].unique().to_list()
     documents = dict(
-        Document.objects.filter(collection=campaign.collection, doc_id__in=wanted).values_list("doc_id", "pk")
+        Document.objects.filter(collection=campaign.collection, doc_id__in=doc_ids).values_list(
+            "doc_id", "pk"
+        )
     )
     rows = (
         Item(campaign=campaign, topic=topics[topic_id], document_id=documents[doc_id])

@@ -154,7 +154,7 @@ def test_lines_of_tiers_differ_in_dash_and_shape_and_break_where_nothing_is_know
 
 def test_a_money_curve_names_its_lines_their_ends_and_what_is_enough():
     lines = {"Best split": [0.1, 0.08, 0.06], "Gold alone": [0.1, 0.09, None]}
-    picture = charts.curve([0, 50, 100], lines, "Money", x_title="spent", wanted=0.07, is_logarithmic=False)
+    picture = charts.curve([0, 50, 100], lines, "Money", x_title="spent", target=0.07, is_logarithmic=False)
     said = parse(picture)[1].text
     assert (
         "Best split 0.1 to 0.06; Gold alone 0.1 to 0.09, then it cannot reach more. Narrow enough at 0.07."

@@ -62,7 +62,7 @@ class Command(BaseCommand):
             raise CommandError("--no-summary leaves nothing to be said without --by-topic")
         try:
             with _open(release) as opened:
-                found = _evaluate(opened, _read(Path(run)), measures)
+                report = _evaluate(opened, _read(Path(run)), measures)
                 about = {
                     "slug": opened.slug,
                     "version": opened.version,
@@ -71,15 +71,20 @@ class Command(BaseCommand):
         except (ReleaseUnreadable, TrecFormatError, UnknownMeasure) as error:
             raise CommandError(str(error)) from error
         if output == "json":
-            results = [_json(one, by_topic=options["by_topic"]) for one in found.results]
-            told = {"release": about, "run": found.tag, "n_topics": found.n_topics, "measures": results}
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
+            results = [_json(one, by_topic=options["by_topic"]) for one in report.results]
+            output_fields = {
+                "release": about,
+                "run": report.tag,
+                "n_topics": report.n_topics,
+                "measures": results,
+            }
+            self.stdout.write(json.dumps(output_fields, ensure_ascii=False, indent=2))
             return
         places = max(0, min(17, options["places"]))
         if options["by_topic"]:
-            self.stdout.write(_by_topic(found.results, places))
+            self.stdout.write(_by_topic(report.results, places))
         if not options["no_summary"]:
-            self.stdout.write(_table(about, found, places))
+            self.stdout.write(_table(about, report, places))
 
 
 class UnknownMeasure(ValueError):
@@ -125,7 +130,9 @@ def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
         scale = estimates["scale"]
         gains = [grade["gain"] for grade in scale["grades"]]
         try:
-            wanted = [measure_on_scale(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)]
+            measures = [
+                measure_on_scale(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)
+            ]
         except ValueError as error:
             raise UnknownMeasure(str(error)) from error
         sampled = SampledRelease.of(_facts(release, estimates), estimates.get("seed"))
@@ -137,7 +144,7 @@ def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
         judged = index_qrels(release.qrels())
     except ValueError as error:
         raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
-    results = evaluate(sampled, estimates["measures"], wanted, run.ranking, run.ranked, judged)
+    results = evaluate(sampled, estimates["measures"], measures, run.ranking, run.ranked, judged)
     return _RunReport(run.tag, len(sampled.facts.topics), results)
 
 
@@ -153,10 +160,10 @@ def _facts(release: OpenRelease, estimates: dict[str, Any]) -> Facts:
 
 
 def _json(one: Evaluation, *, by_topic: bool) -> dict[str, Any]:
-    told = one.as_json()
+    fields = one.as_json()
     if not by_topic:
-        del told["by_topic"]
-    return told
+        del fields["by_topic"]
+    return fields
 
 
 def _interval(result: Estimate | Refusal, places: int, sign: str = "-") -> str:
@@ -176,9 +183,9 @@ def _by_topic(results: Sequence[Evaluation], places: int) -> str:
     return "\n".join(lines)
 
 
-def _table(about: dict[str, str], found: _RunReport, places: int) -> str:
+def _table(about: dict[str, str], report: _RunReport, places: int) -> str:
     rows = [COLUMNS]
-    for one in found.results:
+    for one in report.results:
         best = one.corrected_over_topics if isinstance(one.corrected, Estimate) else one.estimate_over_topics
         rows.append(
             (
@@ -191,13 +198,13 @@ def _table(about: dict[str, str], found: _RunReport, places: int) -> str:
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        f"{about['title']} ({about['slug']} {about['version']}), run {found.tag}, {found.n_topics} topics",
+        f"{about['title']} ({about['slug']} {about['version']}), run {report.tag}, {report.n_topics} topics",
         "",
     ]
     lines += [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    notes = _group_notes(pair for one in found.results for pair in _notes(one))
+    notes = _group_notes(pair for one in report.results for pair in _notes(one))
     return "\n".join([*lines, *([""] if notes else []), *notes])
 
 

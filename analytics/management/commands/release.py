@@ -59,7 +59,7 @@ class Command(BaseCommand):
                 shutil.copyfile(release.file.path, Path(options["file"]))
             except OSError as error:
                 raise CommandError(f"{options['file']}: {error.strerror}") from error
-        told = {
+        summary = {
             "release": str(release.pk),
             "version": release.version,
             "name": download_name(release),
@@ -70,8 +70,8 @@ class Command(BaseCommand):
             "counts": release.manifest["counts"],
             "changes": release.changes,
         }
-        text = f"{told['name']}: {release.n_bytes:,} bytes, SHA-256 {release.sha256}\n{release.file.path}"
-        self.stdout.write(json.dumps(told, indent=2) if options["output"] == "json" else text)
+        text = f"{summary['name']}: {release.n_bytes:,} bytes, SHA-256 {release.sha256}\n{release.file.path}"
+        self.stdout.write(json.dumps(summary, indent=2) if options["output"] == "json" else text)
 
     def _make(self, campaign: str, version: str, options: dict[str, Any]) -> Release:
         try:
@@ -101,30 +101,35 @@ class Command(BaseCommand):
             mark_failed(release=release)
             raise
 
-    def _rebuild(self, wanted: str, output: str) -> None:
+    def _rebuild(self, release_id: str, output: str) -> None:
         try:
-            release = Release.objects.filter(pk=uuid.UUID(wanted)).first()
+            release = Release.objects.filter(pk=uuid.UUID(release_id)).first()
         except ValueError:
             release = None
         if release is None:
-            raise CommandError(f"there is no release {wanted!r}")
+            raise CommandError(f"there is no release {release_id!r}")
         try:
             with transaction.atomic():
-                found = build_again(release=release, progress=self._progress())
+                rebuilt = build_again(release=release, progress=self._progress())
                 transaction.set_rollback(True)
         except Refused as refusal:
             raise CommandError(refusal.title) from refusal
-        told = {"same": found.is_same, "sha256": found.sha256, "files": found.files, "facts": found.facts}
+        summary = {
+            "same": rebuilt.is_same,
+            "sha256": rebuilt.sha256,
+            "files": rebuilt.files,
+            "facts": rebuilt.facts,
+        }
         if output == "json":
-            self.stdout.write(json.dumps(told, indent=2))
-        elif found.is_same:
-            self.stdout.write(f"the same {release.n_bytes:,} bytes: SHA-256 {found.sha256}")
+            self.stdout.write(json.dumps(summary, indent=2))
+        elif rebuilt.is_same:
+            self.stdout.write(f"the same {release.n_bytes:,} bytes: SHA-256 {rebuilt.sha256}")
         else:
-            self.stdout.write("not the same bytes\nfiles that differ: " + ", ".join(found.files))
+            self.stdout.write("not the same bytes\nfiles that differ: " + ", ".join(rebuilt.files))
             self.stdout.write(
-                "facts that changed since: " + (", ".join(found.facts) or "none that is known of")
+                "facts that changed since: " + (", ".join(rebuilt.facts) or "none that is known of")
             )
-        if not found.is_same:
+        if not rebuilt.is_same:
             sys.exit(1)
 
     def _progress(self) -> Any:

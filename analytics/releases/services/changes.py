@@ -12,19 +12,19 @@ QRELS = "qrels.txt"
 
 
 def changes_since(previous: Release | None, qrels: Path) -> dict[str, Any]:
-    """Return how many grades came, went and changed; empty for a first release, `unknown` says why nobody can tell."""
+    """Return how many grades were added, removed and changed; empty for a first release; `unknown` gives a reason."""
     if previous is None:
         return {}
-    told: dict[str, Any] = {"previous": previous.version}
+    changes: dict[str, Any] = {"previous": previous.version}
     try:
         with zipfile.ZipFile(previous.file.path) as archive, qrels.open("rb") as after:
             name = next(
                 name for name in archive.namelist() if name.count("/") == 1 and name.endswith(f"/{QRELS}")
             )
             with archive.open(name) as before:
-                return told | grade_changes(_lines(before), _lines(after))
+                return changes | grade_changes(_lines(before), _lines(after))
     except (OSError, ValueError, StopIteration, zipfile.BadZipFile) as error:
-        return told | {"unknown": f"the file of that version cannot be read ({type(error).__name__})"}
+        return changes | {"unknown": f"the file of that version cannot be read ({type(error).__name__})"}
 
 
 def _lines(stream: Any) -> Iterator[bytes]:

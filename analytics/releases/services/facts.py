@@ -75,18 +75,20 @@ def _documents(campaign: Campaign, columns: dict[str, Any]) -> Iterator[dict[str
         yield dict(zip(columns, row, strict=True))
 
 
-def write_runs(campaign: Campaign, folder: Folder, *, wanted: bool, progress: Progress) -> tuple[int, int]:
+def write_runs(
+    campaign: Campaign, folder: Folder, *, with_rankings: bool, progress: Progress
+) -> tuple[int, int]:
     """Write runs.json and the rankings that may be published; return how many runs there are, and how many of these."""
     runs = sorted(campaign.collection.runs.all(), key=lambda run: run.run_id.encode())
-    told, n_files = [], 0
+    records, n_files = [], 0
     for number, run in enumerate(runs, start=1):
-        file = f"runs/{number:04d}.run.gz" if wanted and run.may_publish else None
+        file = f"runs/{number:04d}.run.gz" if with_rankings and run.may_publish else None
         if file is not None:
             _write_run(run, folder, file)
             n_files += 1
-        told.append({"run_id": run.run_id, "file": file, "description": run.description if file else ""})
+        records.append({"run_id": run.run_id, "file": file, "description": run.description if file else ""})
         progress(number)
-    folder.write_json("runs.json", told)
+    folder.write_json("runs.json", records)
     return len(runs), n_files
 
 
@@ -108,10 +110,10 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
                 f"the frame file of batch {draw.batch} cannot be read: {error.strerror}"
             ) from error
         folder.write(f"draws/frame-{draw.batch}.parquet", frame)
-        told = ("batch", "question", "method", "selection", "parameters", "learned_from", "seed")
+        choices = ("batch", "question", "method", "selection", "parameters", "learned_from", "seed")
         sizes = ("n_frame", "n_drawn", "frame_sha256")
         folder.write_json(
-            f"draws/draw-{draw.batch}.json", {name: getattr(draw, name) for name in (*told, *sizes)}
+            f"draws/draw-{draw.batch}.json", {name: getattr(draw, name) for name in (*choices, *sizes)}
         )
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "

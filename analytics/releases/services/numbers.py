@@ -82,21 +82,21 @@ def _predictions(
         measure = parse_measure(name)
         relevant = measure.relevant_grade or scale.relevant_grade
         gains = grade_gains(measure, scale.gains(), relevant)
-        told = {"kind": measure.kind.key, "family": measure.family.key, "cutoff": measure.cutoff}
-        measures[name] = told
+        fields = {"kind": measure.kind.key, "family": measure.family.key, "cutoff": measure.cutoff}
+        measures[name] = fields
         if not measure.kind.is_sum:
-            told["gains"] = gains.tolist()
+            fields["gains"] = gains.tolist()
             continue
         key = tuple(gains.tolist())
         if key not in known:
             known[key] = len(columns)
             columns.append(predictions.of_gains(gains, relevant))
         # of every sum, also where its weights have no such parameter: the file's form
-        told |= {
+        fields |= {
             "log_base": measure.parameters.get("dcg", 2.0),
             "persistence": measure.parameters.get("p", 0.8),
         }
-        told |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
+        fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
     return measures, columns
 
 
@@ -221,9 +221,9 @@ def _estimates(computation: Computation) -> Iterator[dict[str, Any]]:
     rows = Estimate.objects.filter(computation=computation).order_by(*order).values_list(*names)
     shown = ("measure", "method", "run", "run_b", *NUMBERS)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
-        found = dict(zip(shown, row, strict=True))
-        found["components"] = dict(sorted(found["components"].items()))
-        yield found
+        fields = dict(zip(shown, row, strict=True))
+        fields["components"] = dict(sorted(fields["components"].items()))
+        yield fields
 
 
 def write_confusions(folder: Folder, computation: Computation | None, pseudonyms: Mapping[int, str]) -> int:

@@ -1,4 +1,4 @@
-"""What a release rests on, in a few numbers: so that whoever makes it again can be told what has changed since."""
+"""What a release rests on, in a few numbers: so that a rebuild can report what has changed since."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -9,7 +9,7 @@ from django.db import connection
 import analytics.releases
 from judging.models import Campaign
 
-# Each row: words, and a statement of one value. md5 tells contents apart; nothing secret is in them.
+# Each row: words, and a statement of one value. md5 distinguishes contents; nothing secret is in them.
 FACTS = {
     "judgments": "SELECT count(*) FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id "
     "WHERE a.campaign_id = %(campaign)s",
@@ -53,12 +53,14 @@ def made_of(campaign: Campaign) -> dict[str, Any]:
         "collection": campaign.collection_id,
         "scale": campaign.scale_id,
     }
-    found: dict[str, Any] = {SCRIPTS: sha256(b"".join(path.read_bytes() for path in scripts())).hexdigest()}
+    provenance: dict[str, Any] = {
+        SCRIPTS: sha256(b"".join(path.read_bytes() for path in scripts())).hexdigest()
+    }
     with connection.cursor() as cursor:
         for words, statement in FACTS.items():
             cursor.execute(statement, keys)
-            found[words] = cursor.fetchone()[0]
-    return found
+            provenance[words] = cursor.fetchone()[0]
+    return provenance
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

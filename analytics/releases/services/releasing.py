@@ -144,8 +144,8 @@ def build(*, release: Release, progress: Progress = lambda *_: None) -> Release:
     release.manifest, release.changes = built.kept, built.changes
     release.computation, release.last_judgment_id = built.computation, built.last_judgment_id
     release.save()
-    told = {"version": release.version, "release": str(release.pk), "sha256": built.sha256}
-    record("released", release.campaign, actor=release.made_by, **told)
+    detail = {"version": release.version, "release": str(release.pk), "sha256": built.sha256}
+    record("released", release.campaign, actor=release.made_by, **detail)
     return release
 
 
@@ -168,7 +168,9 @@ def build_again(*, release: Release, progress: Progress = lambda *_: None) -> Re
     as_of = datetime.fromisoformat(release.manifest["as_of"])
     with tempfile.TemporaryDirectory(prefix=BUILDING, dir=_folder()) as work:
         built = _write(release, Path(work), Path(work) / "release.zip", as_of, progress)
-    before, now = ({file["path"]: file for file in told["files"]} for told in (release.manifest, built.kept))
+    before, now = (
+        {file["path"]: file for file in manifest["files"]} for manifest in (release.manifest, built.kept)
+    )
     files = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
     facts = differences(release.manifest["made_of"], built.kept["made_of"])
     return RebuiltRelease(built.sha256 == release.sha256, built.sha256, tuple(files), tuple(facts))
@@ -227,7 +229,7 @@ def withdraw(*, release: Release, reason: str, actor: User | None) -> Release:
 
 @transaction.atomic
 def forget_key(*, release: Release, actor: User | None) -> Release:
-    """Forget the key of the pseudonyms: from now on nobody can tell who was who, nor make the release again."""
+    """Forget the key of the pseudonyms: assessors can no longer be identified, and the release cannot be rebuilt."""
     row = Release.objects.select_for_update().get(pk=release.pk)
     if row.state != Release.State.READY:
         raise ReleaseNotReady
@@ -256,13 +258,13 @@ def citation(*, release: Release) -> Citation:
 
 def _about(release: Release) -> About:
     """Return what a citation says of a release."""
-    told = release.manifest
+    manifest = release.manifest
     return About(
-        campaign=told.get("campaign", release.campaign.name),
-        collection=told.get("collection", ""),
+        campaign=manifest.get("campaign", release.campaign.name),
+        collection=manifest.get("collection", ""),
         version=release.version,
         title=release.title,
-        as_of=told.get("as_of", ""),
+        as_of=manifest.get("as_of", ""),
         published=published_on(release),
         slug=slug_of(release.campaign),
         authors=authors_of(release),

@@ -17,7 +17,7 @@ WAITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 
 class Moment:
-    """A moment of the database. What is read inside `reading` is of it, whoever reads and however."""
+    """A moment of the database. Everything read inside `reading` is of this moment, in whatever way it is read."""
 
     def __init__(self, reader: Any) -> None:
         self._reader = reader

@@ -126,7 +126,7 @@ class Writer:
                 arrays=arrays,
                 progress=lambda done, total, note: self.say(1 + 9 * done // max(total, 1), note),
             )
-            self.computation.refresh_from_db()  # as whoever makes the release again will read it
+            self.computation.refresh_from_db()  # as a rebuild will read it
         self.say(10, "working out the inputs of the estimates")
         return inputs(self.campaign, arrays, self.computation)
 
@@ -189,9 +189,12 @@ class Writer:
             progress=lambda n: self.say(15, f"{n:,} documents written"),
         )
         self.say(25, "writing runs")
-        wanted = self.release.includes_runs
+        with_rankings = self.release.includes_runs
         self.counts["runs"], self.counts["runs with rankings"] = facts.write_runs(
-            campaign, folder, wanted=wanted, progress=lambda n: self.say(25, f"{n:,} runs looked at")
+            campaign,
+            folder,
+            with_rankings=with_rankings,
+            progress=lambda n: self.say(25, f"{n:,} runs looked at"),
         )
         self.draws = facts.write_draws(campaign, folder)
         self.audits = facts.write_audits(campaign, folder)
@@ -268,7 +271,7 @@ class Writer:
             grades=tuple((g.value, g.label, g.gain) for g in campaign.scale.grades.all()),
             relevant_grade=campaign.scale.relevant_grade,
             includes_documents=self.with_texts,
-            why_no_documents="nobody asked for them" if collection.may_publish_documents else allowed,
+            why_no_documents="they were not requested" if collection.may_publish_documents else allowed,
             judgments_per_item=campaign.judgments_per_item,
             campaign_is_open=campaign.state == Campaign.State.OPEN,
             is_simulated=campaign.is_simulated,

@@ -104,7 +104,7 @@ class Client:
         return self._answer(self.http.post("campaigns", {"collection": collection, "name": name, **fields}))
 
     def add_assessor(self, campaign: str, username: str, **fields: Any) -> Answer:
-        """Add somebody; fields: tier (gold, silver, bronze) and kind (human, machine)."""
+        """Add an assessor; fields: tier (gold, silver, bronze) and kind (human, machine)."""
         return self._answer(self._campaign_post(campaign, "assessors", {"username": username, **fields}))
 
     def draw(self, campaign: str, **design: Any) -> Job:

@@ -130,7 +130,7 @@ def _curve(found: Plan) -> Chart:
     money = [amount for amount, *_ in found.curve]
     lines = {name: [row[1 + place] for row in found.curve] for place, name in enumerate(LINES)}
     return curve(
-        money, lines, TITLE, x_title="money spent from now on", wanted=found.wanted, is_logarithmic=False
+        money, lines, TITLE, x_title="money spent from now on", target=found.wanted, is_logarithmic=False
     )
 
 

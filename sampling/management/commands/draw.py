@@ -68,17 +68,17 @@ def one_error() -> Iterator[None]:
         raise CommandError(" ".join(str(refusal).split())) from refusal
 
 
-def find_campaign(wanted: str) -> Campaign:
+def find_campaign(name: str) -> Campaign:
     campaigns = Campaign.objects.select_related("collection", "scale")
-    found = campaigns.filter(name=wanted).first()
-    if found is None:
+    campaign = campaigns.filter(name=name).first()
+    if campaign is None:
         try:
-            found = campaigns.filter(pk=uuid.UUID(wanted)).first()
+            campaign = campaigns.filter(pk=uuid.UUID(name)).first()
         except ValueError:
-            found = None
-    if found is None:
-        raise CommandError(f"there is no campaign {wanted!r}")
-    return found
+            campaign = None
+    if campaign is None:
+        raise CommandError(f"there is no campaign {name!r}")
+    return campaign
 
 
 def _design(options: dict[str, Any]) -> Design:
