@@ -1,1 +1,1 @@
-"""Which documents deserve a human."""
+"""Which documents are judged, and with which probabilities."""

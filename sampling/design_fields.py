@@ -16,7 +16,7 @@ MOST_RUNS = 1000  # named in one request; no run named means all where the quest
 
 
 class FieldKind(Enum):
-    """What a field holds; forms, serializers and the command have a way for each."""
+    """The type of a field; forms, serializers and the command handle each."""
 
     CHOICE = auto()  # the key of one of `options`
     RUNS = auto()  # run ids, in the question's order

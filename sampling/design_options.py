@@ -1,4 +1,4 @@
-"""What a design can be chosen from: questions, methods and priors, each with its words. `selections` has the fourth."""
+"""The options of a design: questions, methods and priors, each with its words. `selections` has the fourth."""
 
 from dataclasses import dataclass
 

@@ -106,7 +106,7 @@ def mixture(design: ArrayLike, others: Sequence[ArrayLike], shares: Sequence[flo
 
 
 def inclusion_probabilities(sizes: ArrayLike, expected_count: float) -> FloatArray:
-    """Return pi = min(1, c * size) with sum pi = expected_count: the chance of each item to be judged.
+    """Return pi = min(1, c * size) with sum pi = expected_count: the probability that each item is judged.
 
     Items that would exceed 1 become certain and the rest share what is left. Size 0 keeps pi = 0; every
     other item has pi > 0. With a budget of at least as many items as have a size, all of these are certain.

@@ -109,7 +109,7 @@ SELECT t.topic_id, d.doc_id, g.grade
 
 
 def newest_draw(campaign: Campaign) -> Draw | None:
-    """Return the campaign's last batch, whose frame knows of all earlier ones."""
+    """Return the campaign's last batch, whose frame contains all earlier ones."""
     return campaign.draws.order_by("-batch").first()
 
 
@@ -126,7 +126,7 @@ def mean_gains(campaign: Campaign, gains: FloatArray) -> pl.DataFrame:
 
 
 def item_probabilities(campaign: Campaign) -> dict[uuid.UUID, float]:
-    """Return by item the chance that some batch drew it: of one seed the largest, with replacement 1 - prod(1 - pi)."""
+    """Return each item's probability of some batch: of one seed the largest, with replacement 1 - prod(1 - pi)."""
     known: dict[uuid.UUID, float] = {}
     independent = {selection.key for selection in SELECTIONS if selection.with_replacement}
     rows = DrawEntry.objects.filter(draw__campaign=campaign).values_list(

@@ -1,4 +1,4 @@
-"""Judged items as an audit's strategies see them: what an error in a judgment moves, and how likely it is.
+"""Judged items as the strategies of audits see them: the influence of an error, and its probability.
 
 A strategy may go by bronze grades and gold checks, never by a grade that an audit brought. Arrays are checked in the
 constructors of `Judged` and `GoldChecks`; what takes these trusts them.
@@ -19,7 +19,7 @@ STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Completely judged items with all that a strategy goes by; arrays have one entry an item, at least one.
+    """Completely judged items with the input of the strategies; arrays have one entry an item, at least one.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def judged_items(
 
 
 def question_influence(weights: SparseRuns, inclusion_probability: FloatArray) -> FloatArray:
-    """Return how far an error in an item's judgment moves the question's answer; all 0 when it moves nothing.
+    """Return the influence of an error in each item's judgment on the question's answer; all 0 where there is none.
 
     Of one run its weight, of more the spread over runs sqrt(sum (w - mean w)^2), for two proportional to
     abs(w_a - w_b); divided by the draw's probability and by the largest contrast, so only proportions count. All 0

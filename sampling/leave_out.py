@@ -75,7 +75,7 @@ def _sort_by_group(own: LogisticProblem) -> LogisticProblem:
 
 
 def _thin(own: LogisticProblem, part: int) -> LogisticProblem:
-    """Return every so manieth label."""
+    """Return every nth label."""
     if part == 1:
         return own
     few = _subset(own, np.arange(part // 2, own.target.size, part))

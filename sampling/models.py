@@ -96,7 +96,7 @@ class AuditTier(models.TextChoices):
 
 
 class AuditSchedule(models.Model):
-    """Audit so many judged items every so often, until the wanted number is reached."""
+    """Audit so many judged items every so often, until the planned number is reached."""
 
     campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="audit_schedule")
     every_seconds = models.PositiveIntegerField(default=86400)

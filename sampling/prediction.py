@@ -142,7 +142,7 @@ def standardise(features: ArrayLike) -> FloatArray:
 def posterior_prior(
     prior: ArrayLike, score: ArrayLike, *, sensitivity: float, specificity: float
 ) -> FloatArray:
-    """Return the probability of relevance after a machine judge of assumed quality has spoken, by Bayes' rule.
+    """Return the probability of relevance given the score of a machine assessor with assumed error rates (Bayes' rule).
 
     It serves the sizes of a design, and as the prior of `cross_fitted`, which corrects what the assumption gets
     wrong. A raw label of a machine judge never enters an estimate.

@@ -198,7 +198,7 @@ def interval_words(every_seconds: int) -> str:
 
 
 def crontab_words(schedule: Crontab) -> str:
-    """Return when in words; hours are UTC, which the words leave to be said beside them.
+    """Return the times in words; hours are UTC, which the page states.
 
     Examples
     --------

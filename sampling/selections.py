@@ -1,4 +1,4 @@
-"""Selections: how items are drawn with the chances that a design gives them."""
+"""Selections: how items are drawn with the probabilities of a design."""
 
 from dataclasses import dataclass
 

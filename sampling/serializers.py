@@ -152,7 +152,7 @@ class DesignAnswer(serializers.Serializer[Any]):
 
 
 class DesignForecastAnswer(serializers.Serializer[Any]):
-    """What a budget buys: half-widths of intervals by design, null where a design does not get there."""
+    """The forecast of a budget: half-widths of intervals by design, null where a design cannot reach it."""
 
     design = DesignAnswer()
     n_frame = serializers.IntegerField()

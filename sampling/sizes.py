@@ -1,4 +1,4 @@
-"""How far the runs' weights lie apart, item by item: how much an item's utility moves the answer."""
+"""How far the runs' weights lie apart, item by item: how much an item's utility influences the answer."""
 
 import numpy as np
 

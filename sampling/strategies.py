@@ -152,7 +152,7 @@ def strategy_of(key: str) -> Strategy:
 def strategy_probabilities(
     key: str, judged: Judged, *, expected_count: float, even_share: float = EVEN_SHARE
 ) -> FloatArray:
-    """Return each judged item's chance to be audited: above 0, at most 1, sum = min(expected_count, items).
+    """Return each judged item's probability of an audit: above 0, at most 1, sum = min(expected_count, items).
 
     even_share of the count is spread evenly, the rest in proportion to the strategy's sizes; evenly too where these
     are all 0 (no influence, no variance).

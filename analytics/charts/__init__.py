@@ -1,4 +1,4 @@
-"""Pictures that are made on the server: numbers to Altair to SVG, PNG and CSV (docs/look.md).
+"""Charts drawn on the server: numbers to Altair to SVG, PNG and CSV (docs/look.md).
 
 Nothing in an SVG needs more than the page's Content-Security-Policy gives: no script, no style attribute, no address.
 Altair and the renderer are imported by the first picture that is made, not by who only names one.

@@ -1,4 +1,4 @@
-"""A picture: its specification, its words, and the numbers behind it; drawn as SVG, PNG or CSV when asked."""
+"""A chart: its specification, its texts and its numbers, drawn as SVG, PNG or CSV on demand."""
 
 import csv
 import hashlib
@@ -26,7 +26,7 @@ _COLOUR = re.compile(r'\b(fill|stroke)="var\(--([a-z-]+), (#[0-9a-f]{6})\)"')
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """What a page, a file and a screen reader get of the same numbers.
+    """One chart for pages, files and screen readers, all from the same numbers.
 
     `spec` is Vega-Lite; `description` is read to those who do not see the picture, `caption` stands below it. `rows`
     are what it draws, under the names of `columns`, whole and unrounded; None is a number that is not estimable. Equal
@@ -41,7 +41,7 @@ class Chart:
     caption: str = ""
 
     def svg(self, theme: Theme = "auto") -> str:
-        """Return the SVG for a place in a page: as wide as that, named for screen readers.
+        """Return the SVG for a page: as wide as its container, named for screen readers.
 
         "auto" follows the page's theme through its CSS custom properties; "light" and "dark" are that theme's colours.
         """
@@ -49,7 +49,7 @@ class Chart:
         return drawn if theme == "auto" else _apply_theme(drawn, theme)
 
     def standalone_svg(self, theme: Theme = "light") -> str:
-        """Return the SVG as a file: a size of its own, a ground, the colours of one theme."""
+        """Return the SVG as a file, with its own size, a background and the colours of one theme."""
         palette = DARK if theme == "dark" else LIGHT
         size = r'viewBox="0 0 \1 \2" width="\1" height="\2"'
         plain = _apply_theme(_KEPT.get(self._key, self._draw), theme)
@@ -64,7 +64,7 @@ class Chart:
         return bytes(vl_convert.svg_to_png(self.standalone_svg(theme), scale=2))
 
     def csv(self) -> str:
-        """Return the numbers as CSV: a header, then every row; what is not estimable is empty.
+        """Return the numbers as CSV: a header, then every row; cells that are not estimable are empty.
 
         A text that a spreadsheet would run as a formula gets an apostrophe before it, as spreadsheets themselves do.
         """
@@ -100,7 +100,7 @@ class Chart:
 
 
 def altair() -> Any:
-    """Return the module: 300 ms of import, so that only who makes a picture pays, and that once.
+    """Return the module, imported at its first use: the import takes 300 ms.
 
     Altair would check every part of a drawing against Vega-Lite's schema, for half of the time; tests draw every kind.
     """
@@ -133,13 +133,13 @@ def chart_of(
     rows: Iterable[Iterable[Cell]],
     caption: str = "",
 ) -> Chart:
-    """Return the Chart of an Altair drawing, in the looks that all share."""
+    """Return the Chart of an Altair drawing, in the shared style."""
     spec = {**drawing.to_dict(validate=False), **frame_spec(title)}
     return Chart(spec, title, description, columns, tuple(tuple(row) for row in rows), caption)
 
 
 def frame_spec(title: str) -> Spec:
-    """Return the part of a specification that all pictures share: title, size, looks; nothing around it."""
+    """Return the shared part of all specifications: title, size and style, without a border."""
     heading = {"anchor": "start", "frame": "group", "fontSize": 14, "fontWeight": "bold", "offset": 12}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -175,7 +175,7 @@ def _words(value: Cell) -> str:
 
 
 class _TextCache:
-    """The newest texts, up to a number of bytes."""
+    """A cache of the newest texts, limited in bytes."""
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes

@@ -1,4 +1,4 @@
-"""What a budget buys: expected half-widths against items judged, or against money."""
+"""Expected half-widths against items judged, or against money."""
 
 import itertools
 import math
@@ -112,7 +112,7 @@ def _curve(
 def _marks(
     budgets: tuple[float, ...], lines: Lines, chosen: float | None, target: float | None, x: Any, y: Any
 ) -> list[Any]:
-    """Return a line down from the first line's point at the chosen budget, the point, and the level that is wanted."""
+    """Return a line down from the first line's point at the chosen budget, the point, and the target level."""
     alt = altair()
 
     layers: list[Any] = []

@@ -123,7 +123,7 @@ def topic_differences(
 
 
 def _plain(row: ForestRow) -> ForestRow:
-    """Return the row with None for every number that is none."""
+    """Return the row with None for every number that is not finite."""
     if row.refused:
         return ForestRow(row.label, row.method, refused=row.refused)
     value = finite(row.value)
@@ -327,7 +327,7 @@ def _ruler(reference: float | None, scale: Any) -> list[Any]:
 
 
 def _scale(rows: Sequence[ForestRow], reference: float | None) -> Any:
-    """Return an axis that holds every interval, the reference, and a twentieth of air."""
+    """Return an axis that holds every interval, the reference, and a margin of a twentieth."""
     alt = altair()
 
     ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]

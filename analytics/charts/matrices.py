@@ -1,4 +1,4 @@
-"""Tables as pictures, their numbers printed in them: differences of pairs, probabilities of ranks, judges' errors."""
+"""Tables as charts with their numbers: differences of pairs, probabilities of ranks, confusion matrices."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -260,7 +260,7 @@ def _ranks_said(run_ids: tuple[str, ...], table: Square) -> str:
 
 
 def _percent(share: float | None) -> str:
-    """Return a share for a small square: a dot where it is next to nothing.
+    """Return a share for a small square: a dot where it is nearly 0.
 
     >>> _percent(0.5), _percent(0.001), _percent(None)
     ('50', '·', '?')

@@ -30,7 +30,7 @@ def throughput(
     description: str = "",
     unit: str = "judgments",
 ) -> Chart:
-    """Return how much each tier did at each moment (days, or hours): one line a tier, None where nothing is known.
+    """Return the counts of each tier by day or hour: one line a tier, None where they are unknown.
 
     ValueError: no moments or moments that do not rise, no or more than six series, lengths that differ, a negative
     number.

@@ -105,7 +105,7 @@ def labels_of(names: Iterable[str], length: int = LABEL_LENGTH) -> dict[str, str
 
 
 def finite(number: float | None) -> float | None:
-    """Return the number, or None where it is none: not estimable.
+    """Return the number, or None where it is not finite: not estimable.
 
     >>> finite(0.5), finite(float("nan")), finite(None)
     (0.5, None, None)

@@ -1,4 +1,4 @@
-"""A campaign as arrays, and what its draws and judgments so far say of the chances of its items."""
+"""A campaign as arrays, with the probabilities of its items by its draws and judgments so far."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,7 +79,7 @@ class CampaignArrays:
 
     @property
     def inclusion_probability(self) -> Floats:
-        """Return per judged item the chance that any batch draws it."""
+        """Return per judged item the probability that any batch draws it."""
         return np.asarray(self.first_probability[:, self.judged].sum(axis=0))
 
     @property
@@ -88,7 +88,7 @@ class CampaignArrays:
         return self.returned.dense().astype(np.int64)
 
     def draw_probability(self, members: NDArray[np.bool_]) -> Floats:
-        """Return per judged item the chance that it is among `members`, a mask over the judged items.
+        """Return per judged item the probability that it is among `members`, a mask over the judged items.
 
         What is judged (or open to an audit) so far is within a topic and batch a simple random part, because the order
         of presentation is random. So the chance is the sum over batches of the chance that the batch is the first to
@@ -154,7 +154,7 @@ def shares(batch: Ints, topic: Ints, n_drawn: Ints) -> Floats:
 
 
 def first_drawn(draw: Draw, frame: pl.DataFrame) -> Floats:
-    """Return [batch, item] the chance that this batch is the first to draw the item.
+    """Return [batch, item] the probability that this batch is the first to draw the item.
 
     Batches of one seed are nested: together they draw with the largest of their probabilities. Batches drawn with
     replacement are independent.

@@ -85,7 +85,7 @@ def _out_of_turn(facts: Facts, members: NDArray[Any]) -> Ints:
 
 
 def _people(everybody: list[Assessor], judges: NDArray[Any]) -> People:
-    """Leave out the gold tier, but for those who have judged as others do."""
+    """Leave out gold assessors, except those who have judged ordinary items."""
     has_judged = np.bincount(judges, minlength=len(everybody)) > 0
     counts = np.array([a.tier != Assessor.Tier.GOLD for a in everybody], dtype=bool) | has_judged
     place = np.where(counts, np.cumsum(counts) - 1, -1)
@@ -150,7 +150,7 @@ def _union(
 
 
 def _checks(facts: Facts, newest: Log, people: People) -> dict[str, Any]:
-    """Return the gold checks: what assessors answered, on items chosen for checking, also if drawn since."""
+    """Return the gold checks: the answers of assessors on items chosen for checking, also if drawn since."""
     true = facts.answer[newest.item]
     rows = np.flatnonzero((true != NO_ANSWER) & (newest.purpose <= CHECK))  # never what an audit brought
     who = people.place[newest.assessor[rows]]
@@ -165,7 +165,7 @@ def _checks(facts: Facts, newest: Log, people: People) -> dict[str, Any]:
 
 
 def _silver_labels(newest: Log, rank: Ints, people: People) -> dict[str, Any]:
-    """Return what the silver tier said of judged items that an audit had selected for it."""
+    """Return the silver tier's grades of judged items that an audit selected for it."""
     rows = np.flatnonzero(newest.purpose == SILVER)
     place, who = rank[newest.item[rows]], people.place[newest.assessor[rows]]
     kept = (place >= 0) & (who >= 0)

@@ -1,4 +1,4 @@
-"""What is known of a campaign besides its judgments: its draw and frame, items, audits and gold answers.
+"""The facts of a campaign besides its judgments: its draw and frame, items, audits and gold answers.
 
 They change rarely: a draw, an audit, an import, judgments that are to be made again. `fingerprint` says in one
 statement of some milliseconds whether any of them may have changed.
@@ -249,7 +249,7 @@ def _gold_grades(keys: dict[str, Any], frame: pl.DataFrame) -> Ints:
 
 
 def _n_learned(campaign: Campaign, draw: Draw) -> int:
-    """Return from how many batches predictions may learn; fitted on more they would bias what learned batches drew."""
+    """Return how many batches predictions may learn from; more would bias the items of batches that learned."""
     learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
     return int(learned.learned_from) if learned and learned.learned_from else draw.batch
 

@@ -1,4 +1,4 @@
-"""Rows of the database as arrays, without Python work a row: one value of packed bytes for all rows together.
+"""Rows of the database as arrays, without Python work for each row: one value of packed bytes for all rows together.
 
 COPY sends a message a row, each of which passes through Python: a second for a million. Aggregated by the server
 (`string_agg` of what the binary protocol sends) they are one value, which NumPy reads as it is. A value of PostgreSQL
@@ -51,7 +51,7 @@ def lines(uuid: str, text: str, source: str, keys: Mapping[str, Any]) -> tuple[N
 
 
 def text_table(text: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Return lines of fields, parted by tabs, as a table. Ids hold no white space (a database constraint)."""
+    """Return lines of fields, separated by tabs, as a table. Ids hold no white space (a database constraint)."""
     if not text:
         return pl.DataFrame(schema=dict(schema))
     return pl.read_csv(text, has_header=False, separator="\t", quote_char=None, schema=dict(schema))

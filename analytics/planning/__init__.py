@@ -1,1 +1,1 @@
-"""What precision costs, what to buy next, and what one more audit would narrow."""
+"""The cost of precision, the next purchase, and the effect of one more audit."""

@@ -1,4 +1,4 @@
-"""How narrow the corrected interval will be after one more audit: the next audit, played through many times.
+"""The expected width of the corrected interval after one more audit, by simulating that audit many times.
 
 Every play selects items with the probabilities the audit would have, gives each a gold grade that its bronze grade
 makes likely, and computes the interval with the estimator that the product reports (`correction.correct`). So the
@@ -27,7 +27,7 @@ STEPS = 100
 
 @dataclass(frozen=True)
 class Outlook:
-    """The half-width to expect, and the standard error of this forecast."""
+    """The expected half-width, and the standard error of this forecast."""
 
     half_width: float
     standard_error: float
@@ -224,7 +224,7 @@ def _systematic(upto: Floats, rng: np.random.Generator) -> Ints:
 def _play(
     target: AuditedTarget, selected: NDArray[np.bool_], alphas: Floats, rng: np.random.Generator
 ) -> float | Refusal:
-    """Return the half-width after an audit that newly selects these items, with gold grades that could come out."""
+    """Return the half-width after an audit that newly selects these items, with simulated gold grades."""
     shares = rng.standard_gamma(alphas)
     bounds = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[:, :-1]
     new = np.flatnonzero(selected)

@@ -1,4 +1,4 @@
-"""What a wanted precision costs: bronze and gold, before a campaign and while it runs.
+"""The cost of a required precision in bronze and gold, before a campaign and while it runs.
 
 Prices are per unit: `cost_bronze` per topic (or item) of one system, all its judgments together, `cost_gold` per gold
 document. A variance of two parts ``A/n + B/N`` is cheapest, for the money B_total, at
@@ -213,7 +213,7 @@ def difference_plans(
     power: float = 0.8,
     level: float = 0.05,
 ) -> dict[str, Plan]:
-    """Return a plan per entry of `PLANS` for a wanted corrected difference Delta of two systems and power.
+    """Return a plan per entry of `PLANS` to detect a corrected difference Delta of two systems with a power.
 
     `topic_variance` is s^2 of a system's bronze value over topics, `prevalence` the mean m_G of both. Independent
     audits, calibration and gold only: each system to SE/sqrt 2. Shared audit:

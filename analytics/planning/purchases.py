@@ -154,7 +154,7 @@ def _state(
 
 
 def _upper_bounds(state: _State, target_variance: float) -> tuple[float, float]:
-    """Return the most that can be bought; without an end, enough that only a negative room could be left."""
+    """Return the most that can be bought; without a limit, enough that only a negative remainder is possible."""
     if math.isfinite(state.frame):
         return state.frame, state.frame
     enough = max(state.n, 2 * (state.bronze + state.gold) / (target_variance - state.rest))
@@ -162,7 +162,7 @@ def _upper_bounds(state: _State, target_variance: float) -> tuple[float, float]:
 
 
 def _cheapest(state: _State, target_variance: float) -> tuple[float, float]:
-    """Return whole (n, m) of the least cost with V <= wanted: the convex problem's inner point and its edges."""
+    """Return whole (n, m) of the least cost with V <= target_variance: the convex problem's inner point or an edge."""
     room = target_variance - state.rest
     k = math.sqrt(state.bronze * state.cost_item) + math.sqrt(state.gold * state.cost_gold)
     starts = [

@@ -7,7 +7,7 @@ from sampling.measures.kinds import Complete
 
 
 def stop_probabilities(highest_grade: int) -> FloatArray:
-    """Return R = (2^grade - 1)/2^G of every grade: the chance that a document of it ends the search.
+    """Return R = (2^grade - 1)/2^G of every grade: the probability that a document of it ends the search.
 
     G is the highest grade of the scale. Tools that know of no scale take a constant: gdeval 4.
     """

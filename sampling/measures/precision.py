@@ -15,7 +15,7 @@ def equal_weights(measure: Measure[Linear], rank: FloatArray) -> FloatArray:
 
 
 def with_threshold(measure: Measure[Any], _: FloatArray, relevant_grade: int) -> str:
-    """Return the name with its lowest relevant grade, which ir_measures takes for 1 unless told; it has no micro."""
+    """Return the name with its lowest relevant grade, which is 1 by default in ir_measures; it has no micro."""
     if measure.averaging == "micro":
         return ""
     threshold = measure.relevant_grade or relevant_grade

@@ -8,7 +8,7 @@ from sampling.measures.spelling import canonical
 
 
 def read_persistence(text: str) -> float:
-    """Return p, the chance to look at the next document."""
+    """Return p, the probability of looking at the next document."""
     try:
         persistence = float(text)
     except ValueError:

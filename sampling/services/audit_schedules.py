@@ -28,7 +28,7 @@ def next_due_time(schedule: AuditSchedule, now: datetime) -> datetime:
 
 
 def has_ended(schedule: AuditSchedule) -> bool:
-    """Return whether the wanted total has been reached."""
+    """Return whether the planned total has been reached."""
     audits = Audit.objects.filter(campaign=schedule.campaign_id, tier=schedule.tier).order_by("-sequence")
     expected = audits.values_list("expected_in_total", flat=True).first()
     return expected is not None and expected >= schedule.items_in_total

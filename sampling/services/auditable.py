@@ -1,4 +1,4 @@
-"""What an audit can select, read from the rows: completely judged items, with all that the strategies go by."""
+"""What an audit can select, read from the rows: completely judged items, with the input of the strategies."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ SELECT a.grade, g.grade, count(*)
 
 
 def auditable(campaign: Campaign, newest: Draw, items: list[Item], tier: str) -> Auditable:
-    """Return what every strategy goes by at these items, for an audit by the tier. `newest` is the last batch."""
+    """Return the input of every strategy at these items, for an audit by the tier. `newest` is the last batch."""
     drawn = item_probabilities(campaign)
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}

@@ -39,7 +39,7 @@ def audit(
     seed: int | None = None,
     user: User | None = None,
 ) -> Audit | None:
-    """Select judged items at random for a tier; None when its wanted number has been reached.
+    """Select judged items at random for a tier; None when the planned number has been reached.
 
     Poisson with one permanent random number an item and tier, so a later audit contains the earlier ones, whatever
     their strategies. Probabilities rest on bronze grades and gold checks, never on an audit's grades. Whoever audits
@@ -104,7 +104,7 @@ def _add_entries(made: Audit, items: list[Item], pi: FloatArray, selected: NDArr
 
 
 def _complete_items(campaign: Campaign) -> list[Item]:
-    """Return the drawn items all of whose wanted judgments are in, in frame order.
+    """Return the drawn items whose required judgments are all in, in frame order.
 
     A check that a later batch drew has slots of a check that count.
     """

@@ -142,7 +142,7 @@ def _learned_from(campaign: Campaign, earlier: Draw | None, design: Design) -> i
 
 @dataclass(frozen=True)
 class Earlier:
-    """What earlier batches have left at every pair of the present frame."""
+    """The probabilities of earlier batches at every pair of the present frame."""
 
     columns: dict[str, np.ndarray]
     probability: FloatArray  # of any of them
@@ -247,7 +247,7 @@ def _without_replacement(
 def _with_replacement(
     population: Population, before: Earlier, batch: int, seed: int
 ) -> tuple[FloatArray, np.ndarray, FloatArray]:
-    """Return the chance of each item to be among the batch's draws, how often it was drawn, and Q of a single draw."""
+    """Return each item's probability to be in the batch, how often it was drawn, and Q of a single draw."""
     q = single_draws(population, population.design.method)
     reached = float(np.where(q > 0, 1.0, before.probability).sum())
     if population.design.budget >= reached:

@@ -1,4 +1,4 @@
-"""What a budget buys under several designs, before a judgment is spent."""
+"""Forecasts of a budget under several designs, before any judgment."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def preview(
     population: Population | None = None,
     progress: Progress = lambda *_: None,
 ) -> Preview:
-    """Return what a budget buys; a campaign that was drawn already starts from its present probabilities.
+    """Return the forecast of a budget; a campaign that was drawn already starts from its present probabilities.
 
     Pass `population` if the design's population is in memory already; `progress` is told of each design compared.
     """
@@ -84,7 +84,7 @@ def preview(
 
 
 def _budgets(n_frame: int, n_question: int, already: float, budget: int) -> list[int]:
-    """Return rising budgets with the one asked for among them: from what is drawn already, or few, to where no more
+    """Return rising budgets including the given one: from what is drawn already, or few, to where no more
     judging says more about the question.
 
     >>> _budgets(100_000, 1_000, 0.0, 400)

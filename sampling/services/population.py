@@ -1,4 +1,4 @@
-"""What a draw can select from: the pooled pairs of a collection, what the runs say of them, and their sizes."""
+"""The population of a draw: the pooled pairs of a collection, their importance for the question, and their sizes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,7 +142,7 @@ def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatAr
 
 
 def prior_spread(prior: FloatArray) -> FloatArray:
-    """Return sqrt(p (1 - p)): the standard deviation of what is not known about an item."""
+    """Return sqrt(p (1 - p)): the prior standard deviation of an item's relevance."""
     return np.asarray(np.sqrt(prior * (1 - prior)))
 
 

@@ -1,4 +1,4 @@
-"""Draws as jobs: a request for one may be repeated without a thing being drawn twice."""
+"""Draws as jobs: a repeated request draws nothing twice."""
 
 from typing import Any
 

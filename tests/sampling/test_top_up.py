@@ -319,7 +319,7 @@ def test_what_is_learned_starts_from_the_imported_scores_where_the_design_names_
         (
             {},
             {"selection": "pareto", "budget": 30},
-            "the first batch was drawn 'Each by its own chance",
+            "the first batch was drawn 'Each by its own probability",
         ),
         ({}, {"selection": "replacement", "method": "paper", "budget": 30}, "later ones must be, too"),
         ({}, {"budget": 30, "depth": 9, "measure": "DCG@5"}, "may grow, not shrink: it was 10, got 9"),

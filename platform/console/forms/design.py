@@ -245,7 +245,9 @@ class DesignForm(forms.Form):
             if self.too_early:
                 self.add_error("prior", f"{self.too_early} Choose the ranks of all runs")
             elif not (selection and selection.may_learn):
-                self.add_error("prior", "learning from judgments needs each document drawn by its own chance")
+                self.add_error(
+                    "prior", "learning from judgments needs each document drawn by its own probability"
+                )
             elif cleaned.get("method") != "default":
                 self.add_error(
                     "prior", "only the default method learns from judgments: choose one or the other"

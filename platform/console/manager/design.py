@@ -120,7 +120,7 @@ def what_stops(row: Campaign, earlier: Draw | None) -> dict[str, Any]:
     if earlier.selection_kind.has_exact_counts:
         words = (
             "An exact count in every topic cannot grow: its probabilities hold for this count only. "
-            "For more items, make a new campaign; to be able to top up, let each document be drawn by its own chance."
+            "For more items, make a new campaign. It can be topped up if each document is drawn by its own probability."
         )
         return {"title": "This campaign cannot be topped up", "words": words}
     layout = layout_state(earlier)
@@ -278,7 +278,7 @@ def _out_of_reach(asked: Design) -> str:
     if asked.selection_kind.with_replacement:
         return (
             "drawing with replacement does not reach so many different items here: ask for fewer, or let each "
-            "document be drawn by its own chance"
+            "document be drawn by its own probability"
         )
     return "some documents that matter to the question have no chance in this design: choose another method"
 

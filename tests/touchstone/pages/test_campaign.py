@@ -208,7 +208,7 @@ def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page
     text = page("console:campaign-results", campaign.pk)
     assert '0.400 <span class="interval">0.300 to 0.500</span>' in text
     assert "not estimable: the labels hardly separate the grades" in text
-    assert "it assumes a judge errs alike on all documents of a grade, which real judges do not" in text
+    assert "it assumes equal error rates on all documents of a grade, unlike real assessors" in text
     assert "True value" not in text
     assert "alpha is better" in page("console:pairs", campaign.pk)
     assert client.get(reverse("console:plot", args=[campaign.pk, "csv"])).status_code == 200
