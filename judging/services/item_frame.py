@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from judging.highlight import marked_html, marked_text, terms
-from judging.kinds import ItemKey, Need, Passage, ShownItem, kind_of
+from judging.kinds import ItemKey, Need, Passage, ShownItem, Texts, kind_of
 from judging.models import Campaign, Document, Item, TrainingItem
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
@@ -65,6 +65,14 @@ def _n_steps(passage: Passage) -> int:
 def title_of(item: Item | TrainingItem, campaign: Campaign) -> str:
     """Return what stands above the item's texts by the campaign's kind; the document's text is not read."""
     return kind_of(campaign.kind).title(shown_item(item, Passage(item.document.title, "")))
+
+
+def whole_texts(item: Item | TrainingItem, campaign: Campaign) -> Texts:
+    """Return the item's texts by the campaign's kind, plain and in full."""
+    text = item.document.text
+    return kind_of(campaign.kind).texts(
+        shown_item(item, Passage(item.document.title, text, n_characters=len(text)))
+    )
 
 
 def shown_item(item: Item | TrainingItem, document: Passage) -> ShownItem:

@@ -24,6 +24,7 @@ from judging.models import Assessor, Campaign, Invitation, Participant
 from judging.services import crowd, entry, training
 from judging.services.access import managers_only
 from judging.services.errors import Refused
+from judging.services.item_frame import whole_texts
 from touchstone.models import user_of
 
 MOST_CODES = 1000
@@ -172,7 +173,7 @@ def _page(request: HttpRequest, campaign: Any, *, status: int = 200, **shown: An
         "consent_form": ConsentForm(initial={"text": campaign.consent}),
         "consent_html": mark_safe(guidelines_html(campaign.consent)),
         "n_consented": campaign.n_consented,
-        "training_items": items,
+        "training_items": [(item, whole_texts(item, campaign)) for item in items],
         "training_is_fixed": bool(items) and training.is_fixed(campaign),
         "items_form": TrainingItemsForm(initial={"n": len(items)}),
         "rules_form": TrainingRulesForm(
