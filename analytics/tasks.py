@@ -89,11 +89,11 @@ def run_upload(context: Context) -> None:
 @handler("release")
 def release(context: Context) -> None:
     """Build the file of a release that was asked for."""
-    wanted = Release.objects.select_related("campaign", "previous", "computation", "made_by").get(
+    row = Release.objects.select_related("campaign", "previous", "computation", "made_by").get(
         pk=context.payload["release"]
     )
     try:
-        made = build(release=wanted, progress=context.progress)
+        made = build(release=row, progress=context.progress)
     except (FrameRefused, GradesRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     context.result = {"release": str(made.pk), "sha256": made.sha256, "bytes": made.n_bytes}

@@ -123,5 +123,5 @@ def spammers(
         tolerance=tolerance,
         most_iterations=most_iterations,
     )
-    found = fit_result(held, point, update(point), passes, converged)
-    return SpammerAggregation(**vars(found), trust=state.trust, spam=state.spam)
+    fit = fit_result(held, point, update(point), passes, converged)
+    return SpammerAggregation(**vars(fit), trust=state.trust, spam=state.spam)

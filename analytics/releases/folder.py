@@ -77,8 +77,8 @@ class Folder:
 
     def names(self) -> list[str]:
         """Return the names of all files, byte by byte in order."""
-        found = (path for path in self.root.rglob("*") if path.is_file())
-        return sorted((path.relative_to(self.root).as_posix() for path in found), key=os.fsencode)
+        paths = (path for path in self.root.rglob("*") if path.is_file())
+        return sorted((path.relative_to(self.root).as_posix() for path in paths), key=os.fsencode)
 
     def entries(self) -> list[Entry]:
         """Return all files, which are whole, in the order of their names; a later call hashes only newer ones."""

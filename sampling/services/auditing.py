@@ -98,9 +98,9 @@ def _add_entries(made: Audit, items: list[Item], pi: FloatArray, selected: NDArr
         ),
         batch_size=BATCH,
     )
-    wanted = [item for item, is_selected in zip(items, selected, strict=True) if is_selected]
-    wanted.sort(key=lambda item: item.pk)
-    open_slots(items=wanted, purpose=PURPOSES[made.tier], n_each=1, seed=made.seed + made.sequence)
+    chosen = [item for item, is_selected in zip(items, selected, strict=True) if is_selected]
+    chosen.sort(key=lambda item: item.pk)
+    open_slots(items=chosen, purpose=PURPOSES[made.tier], n_each=1, seed=made.seed + made.sequence)
 
 
 def _complete_items(campaign: Campaign) -> list[Item]:

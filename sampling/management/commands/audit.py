@@ -27,14 +27,14 @@ class Command(BaseCommand):
 
     def handle(self, *, campaign: str, output: str, **options: Any) -> None:
         with one_error():
-            found = find_campaign(campaign)
-            made = _make_audit(found, options)
+            stored_campaign = find_campaign(campaign)
+            made = _make_audit(stored_campaign, options)
         if output == "json":
             self.stdout.write(json.dumps({"audit": audit_json(made) if made else None}, indent=2))
         elif made is None:
             self.stdout.write("nothing to audit: no item is completely judged yet, or the total is reached")
         else:
-            self.stdout.write(_words(made, found))
+            self.stdout.write(_words(made, stored_campaign))
 
 
 def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:

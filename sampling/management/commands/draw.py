@@ -50,14 +50,14 @@ class Command(BaseCommand):
 
     def handle(self, *, campaign: str, preview: bool, output: str, seed: int | None, **options: Any) -> None:
         with one_error():
-            found = find_campaign(campaign)
+            stored_campaign = find_campaign(campaign)
             design = _design(options)
             if preview:
                 if seed is not None:
                     raise CommandError("a preview has no seed: nothing is drawn")
-                self.stdout.write(_preview_text(found, design, output))
+                self.stdout.write(_preview_text(stored_campaign, design, output))
             else:
-                self.stdout.write(_draw_text(found, design, seed, output))
+                self.stdout.write(_draw_text(stored_campaign, design, seed, output))
 
 
 @contextmanager
