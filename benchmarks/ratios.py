@@ -40,7 +40,7 @@ from analytics.estimation.ratios import (
     missing_for_macro,
     missing_for_micro,
 )
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Frame
 from sampling.designs import inclusion_probabilities
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
@@ -145,14 +145,9 @@ def predicted(setting: Setting, task: Task, places: Ints, grade: Ints) -> Floats
 def sampled_labels(setting: Setting, task: Task, estimator: str, drawn: Ints, pi: Floats) -> PseudoLabels:
     grade = task.grade[drawn]
     f = np.zeros(setting.prior.size) if estimator == "HT" else predicted(setting, task, drawn, grade)
+    frame = Frame(setting.n_topics, setting.pool.topic_index, drawn, pi[drawn])
     return pseudo_labels(
-        prediction=f,
-        topic_index=setting.pool.topic_index,
-        n_topics=setting.n_topics,
-        judged=drawn,
-        draw_probability=pi[drawn],
-        label=on_stairs(task.gains, grade),
-        steps=stairs(task.gains).steps,
+        frame, prediction=f, label=on_stairs(task.gains, grade), steps=stairs(task.gains).steps
     )
 
 
@@ -184,14 +179,9 @@ def audited_labels(setting: Setting, task: Task, drawn: Ints, pi: Floats, audit:
         audit_probability=audit.probability,
         n_grades=len(task.gains),
     )
-    return corrected_pseudo_labels(
-        sample,
-        task.gains,
-        prediction=predicted(setting, task, drawn[audit.audited], grade[audit.audited]),
-        topic_index=setting.pool.topic_index,
-        n_topics=setting.n_topics,
-        judged=drawn,
-    )
+    frame = Frame(setting.n_topics, setting.pool.topic_index, drawn, pi[drawn])
+    prediction = predicted(setting, task, drawn[audit.audited], grade[audit.audited])
+    return corrected_pseudo_labels(frame, sample, task.gains, prediction=prediction)
 
 
 def is_refused(labels: PseudoLabels, average: str) -> bool:

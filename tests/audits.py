@@ -6,8 +6,8 @@ import numpy as np
 
 from analytics.estimation.correction import CorrectedEstimates, correct
 from analytics.estimation.estimate import Estimates
-from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels
-from analytics.estimation.samples import AuditSample, Labels
+from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
+from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.targets import TargetWeights
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
@@ -36,9 +36,16 @@ def corrected_by_topic(weights: Any, **given: Any) -> Estimates:
     return greg_label_by_topic(weights, audit, gains, **others)
 
 
-def corrected_labels(**given: Any) -> PseudoLabels:
+def corrected_labels(*, topic_index: Any, n_topics: int, judged: Any, **given: Any) -> PseudoLabels:
+    frame = Frame(n_topics, topic_index, judged, given["draw_probability"])
     audit, gains, others = _split(given)
-    return corrected_pseudo_labels(audit, gains, **others)
+    return corrected_pseudo_labels(frame, audit, gains, **others)
+
+
+def plain_labels(
+    *, topic_index: Any, n_topics: int, judged: Any, draw_probability: Any, **given: Any
+) -> PseudoLabels:
+    return pseudo_labels(Frame(n_topics, topic_index, judged, draw_probability), **given)
 
 
 def inverse(

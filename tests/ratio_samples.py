@@ -1,8 +1,8 @@
 """Random runs and samples for tests of nDCG and AP."""
 
 import numpy as np
+from audits import plain_labels
 
-from analytics.estimation.pseudolabels import pseudo_labels
 from sampling.measures.registry import parse_ratio
 
 AP, NDCG = parse_ratio("AP"), parse_ratio("nDCG")
@@ -18,7 +18,7 @@ def sampled(rng, n_topics, n_items, pi, n_runs=2, f=None, relevant=0.4):
         [np.concatenate([rng.permutation(n_items) + 1 for _ in range(n_topics)]) for _ in range(n_runs)]
     )
     judged = np.flatnonzero(rng.random(topic.size) < pi)
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=np.full(topic.size, relevant) if f is None else f,
         topic_index=topic,
         n_topics=n_topics,

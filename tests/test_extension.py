@@ -156,7 +156,7 @@ def first_documents(evidence: Evidence, targets: LinearTargets) -> MethodEstimat
     n = len(targets)
     return MethodEstimates(
         estimates(
-            targets.weights.totals(np.arange(evidence.topic_index.size) % DOCUMENTS < 3),
+            targets.weights.totals(np.arange(evidence.frame.topic_index.size) % DOCUMENTS < 3),
             {"planting": np.full(n, 0.01)},
             degrees_of_freedom=np.inf,
             n=np.full(n, 99),

@@ -29,7 +29,7 @@ def estimate(evidence: Evidence, targets: LinearTargets | RatioTargets) -> Metho
 
 
 def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> MethodEstimates:
-    prior = targets.prediction[evidence.judged]
+    prior = targets.prediction[evidence.frame.judged]
     found = correct(targets.judged, audit, targets.gains, prior=prior, prior_total=targets.prior_total)
     words = advice(found.estimates, found.n_items)
     n_runs = targets.weights.runs.n_runs
@@ -41,12 +41,5 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
 def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> MethodEstimates:
     if targets.no_gain is not None:
         return none_of(targets, targets.no_gain)
-    labels = corrected_pseudo_labels(
-        audit,
-        targets.gains,
-        prediction=targets.prediction,
-        topic_index=evidence.topic_index,
-        n_topics=evidence.n_topics,
-        judged=evidence.judged,
-    )
+    labels = corrected_pseudo_labels(evidence.frame, audit, targets.gains, prediction=targets.prediction)
     return targets.estimates(labels, evidence.seed)

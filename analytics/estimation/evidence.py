@@ -24,7 +24,7 @@ from analytics.estimation.estimate import (
 )
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import ratio_estimates
-from analytics.estimation.samples import AuditSample, Labels
+from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
@@ -50,11 +50,8 @@ class Evidence:
     `n_waiting` items are drawn and have no judgment yet. `has_fixed_sizes`: every topic's draw had a fixed size.
     """
 
-    n_topics: int
-    topic_index: Ints  # [frame]
+    frame: Frame  # with the chance of every judged item of being drawn and judged
     gold_grade: Ints  # [frame], -1 where no gold answer is known
-    judged: Ints  # [judged], places in the frame
-    draw_probability: Floats  # [judged], the chance of being drawn and judged
     inclusion_probability: Floats  # [judged], the chance of being drawn
     n_waiting: int
     has_fixed_sizes: bool
@@ -97,10 +94,10 @@ class LinearTargets:
         self, evidence: Evidence, members: Ints, added: Floats, sources: tuple[str, ...]
     ) -> Estimates:
         """Return the interval over topics, given what some judged items add: a topic's part is its sum of w * added."""
-        values = np.zeros(evidence.judged.size)
+        frame = evidence.frame
+        values = np.zeros(frame.judged.size)
         values[members] = added
-        topic = evidence.topic_index[evidence.judged]
-        parts = self.judged.run_totals(values, topic, evidence.n_topics) + self.predicted
+        parts = self.judged.run_totals(values, frame.judged_topic, frame.n_topics) + self.predicted
         return over_topics_of(self.weights, parts, sources)
 
 
@@ -162,7 +159,14 @@ class CompleteTargets:
 
     def estimates(self, evidence: Evidence, gain: Floats, is_known: NDArray[np.bool_]) -> "MethodEstimates":
         """Return the measure of every target from the gain of every pair of the frame, read where it is known."""
-        given = self.measure, self.documents, gain, is_known, evidence.topic_index, evidence.n_topics
+        given = (
+            self.measure,
+            self.documents,
+            gain,
+            is_known,
+            evidence.frame.topic_index,
+            evidence.frame.n_topics,
+        )
         return MethodEstimates(*complete_estimates(*given))
 
 

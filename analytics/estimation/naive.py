@@ -36,9 +36,9 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
 
 
 def _of_sum(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
-    prior = targets.prediction[evidence.judged]
-    surprise = (targets.utility - prior) / evidence.draw_probability
-    everything = np.arange(evidence.judged.size)
+    prior = targets.prediction[evidence.frame.judged]
+    surprise = (targets.utility - prior) / evidence.frame.draw_probability
+    everything = np.arange(evidence.frame.judged.size)
     return MethodEstimates(
         from_grades(evidence, targets.judged, targets.utility, prior, targets.prior_total),
         targets.over_topics(evidence, everything, surprise, ("drawing", "topics")),
@@ -63,7 +63,7 @@ def from_grades(
     """
     draws = evidence.single_draws
     if not evidence.n_waiting and evidence.has_fixed_sizes:
-        topic = evidence.topic_index[evidence.judged]
+        topic = evidence.frame.judged_topic
         pi = evidence.inclusion_probability
         found = fixed_size(
             weights, utility, pi, strata=topic, join_strata=True, prior=prior, prior_total=prior_total
@@ -74,14 +74,17 @@ def from_grades(
             weights, utility, draws.probability, n_draws, prior=prior, prior_total=prior_total
         )
     else:
-        pi = evidence.draw_probability
+        pi = evidence.frame.draw_probability
         found = difference_estimator(weights, utility, pi, prior=prior, prior_total=prior_total)
     return found.with_warning(JUDGE_BIAS)
 
 
 def _of_complete(evidence: Evidence, targets: CompleteTargets) -> MethodEstimates:
-    gain, is_judged = np.zeros(evidence.topic_index.size), np.zeros(evidence.topic_index.size, dtype=bool)
-    gain[evidence.judged], is_judged[evidence.judged] = targets.utility, True
+    gain, is_judged = (
+        np.zeros(evidence.frame.topic_index.size),
+        np.zeros(evidence.frame.topic_index.size, dtype=bool),
+    )
+    gain[evidence.frame.judged], is_judged[evidence.frame.judged] = targets.utility, True
     found = targets.estimates(evidence, gain, is_judged)
     return replace(found, these_topics=found.these_topics.with_warning(JUDGE_BIAS))
 
@@ -90,11 +93,8 @@ def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:
     if targets.no_gain is not None:
         return none_of(targets, targets.no_gain)
     labels = pseudo_labels(
+        evidence.frame,
         prediction=targets.prediction,
-        topic_index=evidence.topic_index,
-        n_topics=evidence.n_topics,
-        judged=evidence.judged,
-        draw_probability=evidence.draw_probability,
         label=mean_on_stairs(targets.gains, evidence.labels),
         steps=stairs(targets.gains).steps,
     )

@@ -16,10 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.checks import finite, integers, probabilities
+from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Ints
 from analytics.estimation.graded_labels import on_stairs, stairs, topic_sums
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Frame
 
 
 @dataclass(frozen=True)
@@ -122,25 +122,15 @@ class PseudoLabels:
 
 @dataclass(frozen=True)
 class _Phases:
-    """Validated input. Without an audit: every judged item audited with probability 1, mu = v."""
+    """What is known of the labels. Without an audit: every judged item audited with probability 1, mu = v."""
 
-    prediction: Floats
-    topic: Ints
-    judged: Ints
-    draw_probability: Floats
+    prediction: Floats  # [frame]
     class_mean: Floats  # [stair, judged]
     audited: NDArray[np.bool_]
     audit_probability: Floats
     gold: Floats  # [stair, judged], read where audited
     class_variance: Floats | None = None  # [stair, judged] of the stairs' labels; None without an audit
     gain_variance: Floats | None = None  # [judged]
-
-
-def _places(judged: ArrayLike, n_frame: int) -> Ints:
-    places = integers("judged", judged, 0, n_frame - 1)
-    if np.unique(places).size != places.size:
-        raise ValueError(f"judged must name every item once, got {places.size} places of fewer items")
-    return places
 
 
 def _stair_rows(name: str, values: ArrayLike, shape: tuple[int, int]) -> Floats:
@@ -150,7 +140,7 @@ def _stair_rows(name: str, values: ArrayLike, shape: tuple[int, int]) -> Floats:
     return rows
 
 
-def _expected_noise(phases: _Phases, guess: Floats, steps: Floats) -> Floats:
+def _expected_noise(phases: _Phases, pi: Floats, guess: Floats, steps: Floats) -> Floats:
     """Return [stair, judged]: the drawing's noise if labels vary as the prediction, or the bronze class, says.
 
     The stairs' noises share one multiplier, so they are scaled to the noise of the gain, which is smaller than
@@ -170,36 +160,35 @@ def _expected_noise(phases: _Phases, guess: Floats, steps: Floats) -> Floats:
     parts = np.sqrt(square)
     total = (steps[:, None] * parts).sum(axis=0)
     share = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
-    pi = phases.draw_probability
     return np.asarray(share * np.sqrt(np.maximum(whole, 0) * (1 - pi)) / pi)
 
 
-def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple[str, ...]) -> PseudoLabels:
-    pi, pi_a = phases.draw_probability, phases.audit_probability
+def _pseudo_labels(frame: Frame, phases: _Phases, steps: Floats, sources: tuple[str, ...]) -> PseudoLabels:
+    pi, pi_a, n_topics = frame.draw_probability, phases.audit_probability, frame.n_topics
     surprise = np.where(phases.audited, (phases.gold - phases.class_mean) / pi_a, 0.0)
     observed = phases.class_mean + surprise  # [stair, judged], unbiased for the stair's label
     # A gain of 1 is split over the stairs as the sample says; the split moves the ideal ranking only, never u*.
     share = np.maximum((observed / pi).sum(axis=1), 0.0)
     scale = float((share * steps).sum())
     share = share / scale if scale > 0 else np.full(steps.size, 1 / float(steps.sum()))
-    guess = share[:, None] * phases.prediction[phases.judged]
+    guess = share[:, None] * phases.prediction[frame.judged]
     gap = (observed - guess) / pi
-    topic = phases.topic[phases.judged]
-    guessed = topic_sums(phases.topic, phases.prediction[None], n_topics)
+    topic = frame.judged_topic
+    guessed = topic_sums(frame.topic_index, phases.prediction[None], n_topics)
     known = np.where(phases.audited, phases.gold, 0.0)
     utility = phases.prediction.copy()
-    utility[phases.judged] += (steps[:, None] * gap).sum(axis=0)
+    utility[frame.judged] += (steps[:, None] * gap).sum(axis=0)
     return PseudoLabels(
         n_topics=n_topics,
-        topic_index=phases.topic,
+        topic_index=frame.topic_index,
         utility=utility,
         steps=steps,
         stair_total=share[:, None] * guessed + topic_sums(topic, gap, n_topics),
         stair_found=topic_sums(topic, known, n_topics),
-        judged=phases.judged,
+        judged=frame.judged,
         draw_noise=gap * np.sqrt(1 - pi),
         audit_noise=surprise * np.sqrt(pi * (1 - pi_a)) / pi,
-        expected_noise=_expected_noise(phases, guess, steps),
+        expected_noise=_expected_noise(phases, pi, guess, steps),
         found_draw_noise=known * np.sqrt(1 - pi),
         found_audit_noise=known * np.sqrt(pi * (1 - pi_a)),
         counted=phases.audited,
@@ -209,14 +198,7 @@ def _pseudo_labels(phases: _Phases, n_topics: int, steps: Floats, sources: tuple
 
 
 def pseudo_labels(
-    *,
-    prediction: ArrayLike,
-    topic_index: ArrayLike,
-    n_topics: int,
-    judged: ArrayLike,
-    draw_probability: ArrayLike,
-    label: ArrayLike,
-    steps: ArrayLike = (1.0,),
+    frame: Frame, *, prediction: ArrayLike, label: ArrayLike, steps: ArrayLike = (1.0,)
 ) -> PseudoLabels:
     """Return the pseudo-labels of items whose judged label is taken as it is.
 
@@ -224,9 +206,6 @@ def pseudo_labels(
     ----------
     prediction : array [frame]
         f in units of gain, fixed without the item's own inclusion (cross-fitted); zeros give Horvitz-Thompson.
-    topic_index : int array [frame], in 0..n_topics-1
-    judged : int array [judged]
-        Places in the frame. `draw_probability` and `label` follow it.
     label : array [stair, judged] or [judged]
         In [0, 1]: `on_stairs` of the grade, or its mean over the labels of the item.
     steps : array [stair]
@@ -235,67 +214,38 @@ def pseudo_labels(
     Raises
     ------
     ValueError
-        Shapes that do not fit, anything not finite, probabilities outside (0, 1], labels outside [0, 1].
+        Shapes that do not fit the frame, anything not finite, labels outside [0, 1].
 
     Examples
     --------
-    >>> pseudo_labels(prediction=[.4, .3, .5, .2], topic_index=[0] * 4, n_topics=1, judged=[0, 2],
-    ...               draw_probability=[.5, 1], label=[1, 1]).utility.round(6).tolist()
+    >>> frame = Frame(n_topics=1, topic_index=[0] * 4, judged=[0, 2], draw_probability=[.5, 1])
+    >>> pseudo_labels(frame, prediction=[.4, .3, .5, .2], label=[1, 1]).utility.round(6).tolist()
     [1.6, 0.3, 1.0, 0.2]
     """
-    step, f, topic, places, pi = _frame(prediction, topic_index, n_topics, judged, draw_probability, steps)
-    rows = _stair_rows("label", label, (step.size, places.size))
-    certain = np.ones(places.size)
-    phases = _Phases(f, topic, places, pi, rows, certain > 0, certain, rows)
-    return _pseudo_labels(phases, n_topics, step, ("drawing",))
-
-
-def _frame(
-    prediction: ArrayLike,
-    topic_index: ArrayLike,
-    n_topics: int,
-    judged: ArrayLike,
-    draw_probability: ArrayLike,
-    steps: ArrayLike,
-) -> tuple[Floats, Floats, Ints, Ints, Floats]:
-    if n_topics < 1:
-        raise ValueError(f"n_topics must be at least 1, got {n_topics}")
-    topic = integers("topic_index", topic_index, 0, n_topics - 1)
-    f = finite("prediction", prediction, (topic.size,))
     step = np.atleast_1d(finite("steps", steps))
     if step.ndim != 1 or step.size == 0 or (step <= 0).any():
         raise ValueError(f"steps must be flat and above 0, got {step.tolist()}")
-    places = _places(judged, topic.size)
-    return step, f, topic, places, probabilities("draw_probability", draw_probability, places.size)
+    f = finite("prediction", prediction, frame.topic_index.shape)
+    rows = _stair_rows("label", label, (step.size, frame.judged.size))
+    certain = np.ones(frame.judged.size)
+    phases = _Phases(f, rows, certain > 0, certain, rows)
+    return _pseudo_labels(frame, phases, step, ("drawing",))
 
 
 def census(*, topic_index: ArrayLike, n_topics: int, grades: ArrayLike, gains: ArrayLike) -> PseudoLabels:
     """Return the pseudo-labels of a frame of which every grade is known: the true value, nothing estimated."""
     rows = on_stairs(gains, grades)
     everything = np.arange(rows.shape[1])
-    return pseudo_labels(
-        prediction=np.zeros(everything.size),
-        topic_index=topic_index,
-        n_topics=n_topics,
-        judged=everything,
-        draw_probability=np.ones(everything.size),
-        label=rows,
-        steps=stairs(gains).steps,
-    )
+    frame = Frame(n_topics, np.asarray(topic_index), everything, np.ones(everything.size))
+    return pseudo_labels(frame, prediction=np.zeros(everything.size), label=rows, steps=stairs(gains).steps)
 
 
 def corrected_pseudo_labels(
-    audit: AuditSample,
-    gains: ArrayLike,
-    *,
-    prediction: ArrayLike,
-    topic_index: ArrayLike,
-    n_topics: int,
-    judged: ArrayLike,
+    frame: Frame, audit: AuditSample, gains: ArrayLike, *, prediction: ArrayLike
 ) -> PseudoLabels:
     """Return the pseudo-labels corrected by an audit: ``f + (I/pi) [(mu - f) + (A/pi_a) (v - mu)]``.
 
-    `prediction`, `topic_index` and `judged` as in `pseudo_labels`; `audit` and `gains` as in
+    `frame` and `prediction` as in `pseudo_labels`; `audit` and `gains` as in
     `analytics.estimation.correction.correct`: the class means mu are the same, so the sum of w u* is its value.
     Every item of the audit must have had a chance of being audited.
 
@@ -309,20 +259,18 @@ def corrected_pseudo_labels(
 
     Source: docs/methods/derivations/ratios.md, section 1.2; docs/methods/derivations/correction.md, section 3.2.
     """
-    flight = stairs(gains)
+    step = stairs(gains).steps
     if audit.unauditable.any():
         raise ValueError("audit_probability must be in (0, 1], got 0")
-    open_ones = np.asarray(judged)[audit.member]
-    step, f, topic, places, pi = _frame(
-        prediction, topic_index, n_topics, open_ones, audit.draw_probability, flight.steps
-    )
-    seen, pi_a = audit.audited, audit.audit_probability
-    gold = on_stairs(gains, audit.gold_grade) * seen
+    f = finite("prediction", prediction, frame.topic_index.shape)
+    opened = frame.open_to(audit)
+    pi, pi_a = audit.draw_probability, audit.audit_probability
+    gold = on_stairs(gains, audit.gold_grade) * audit.audited
     moments = np.stack([audit.class_moments(row, 1.0) for row in gold])  # [stair, 2, judged]
     gain = (step[:, None] * gold).sum(axis=0)
     spread = audit.class_moments(gain, float(step.sum()))[1]
-    phases = _Phases(f, topic, places, pi, moments[:, 0], seen, pi_a, gold, moments[:, 1], spread)
-    made = _pseudo_labels(phases, n_topics, step, ("drawing", "label noise", "gold"))
+    phases = _Phases(f, moments[:, 0], audit.audited, pi_a, gold, moments[:, 1], spread)
+    made = _pseudo_labels(opened, phases, step, ("drawing", "label noise", "gold"))
     predicted = np.sqrt((1 / pi_a - 1) * spread / pi)
     seen_noise = (step[:, None] * made.audit_noise).sum(axis=0)
     if (seen_noise**2).sum() >= (predicted**2).sum():

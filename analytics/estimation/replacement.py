@@ -31,5 +31,5 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
         found = importance_sampling(weights, utility, q[0])
     else:
         found = balance_heuristic(weights, utility, q, batch)
-    is_repeated = draws.times.sum() > evidence.judged.size
+    is_repeated = draws.times.sum() > evidence.frame.judged.size
     return MethodEstimates(found.with_warning(f"{REUSED}; {JUDGE_BIAS}" if is_repeated else JUDGE_BIAS))

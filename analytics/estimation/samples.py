@@ -14,6 +14,55 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
+class Frame:
+    """The pairs that could be drawn, and those of them that were drawn and judged.
+
+    Attributes
+    ----------
+    n_topics : int
+    topic_index : int array [frame], from 0
+    judged : int array [judged]
+        Places in the frame, each once.
+    draw_probability : array [judged]
+        The chance of being drawn and judged, within (0, 1].
+
+    Raises
+    ------
+    ValueError
+        Input out of bounds or of different lengths; an item that is there twice.
+    """
+
+    n_topics: int
+    topic_index: Ints
+    judged: Ints
+    draw_probability: Floats
+
+    def __post_init__(self) -> None:
+        if self.n_topics < 1:
+            raise ValueError(f"n_topics must be at least 1, got {self.n_topics}")
+        topic = integers("topic_index", self.topic_index, 0, self.n_topics - 1)
+        judged = integers("judged", self.judged, 0, topic.size - 1)
+        if np.unique(judged).size != judged.size:
+            raise ValueError(f"judged must name every item once, got {judged.size} places of fewer items")
+        arrays = {
+            "topic_index": topic,
+            "judged": judged,
+            "draw_probability": probabilities("draw_probability", self.draw_probability, judged.size),
+        }
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+
+    @property
+    def judged_topic(self) -> Ints:
+        """Return the topic of every judged item."""
+        return np.asarray(self.topic_index[self.judged])
+
+    def open_to(self, audit: "AuditSample") -> "Frame":
+        """Return the frame with the items that were open to the audits in place of all judged ones."""
+        return Frame(self.n_topics, self.topic_index, self.judged[audit.member], audit.draw_probability)
+
+
+@dataclass(frozen=True, eq=False)
 class Labels:
     """The grades that assessors gave to items, an entry a label, in any order; all count from 0.
 

@@ -28,8 +28,8 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
         if targets.no_gain is not None:
             return none_of(targets, targets.no_gain)
         labels = census(
-            topic_index=evidence.topic_index,
-            n_topics=evidence.n_topics,
+            topic_index=evidence.frame.topic_index,
+            n_topics=evidence.frame.n_topics,
             grades=evidence.gold_grade,
             gains=targets.gains,
         )

@@ -31,9 +31,9 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     if isinstance(shrunk, Refusal):
         return none_of(targets, shrunk)
     shared: dict[str, Any] = {
-        "draw_probability": evidence.draw_probability,
+        "draw_probability": evidence.frame.draw_probability,
         "gains": gains,
-        "prior": targets.prediction[evidence.judged],
+        "prior": targets.prediction[evidence.frame.judged],
         "prior_total": targets.prior_total,
         "rng": np.random.default_rng(evidence.seed),
     }

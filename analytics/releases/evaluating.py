@@ -22,7 +22,7 @@ from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates
-from analytics.estimation.samples import AuditSample, Labels
+from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.topics import over_topics
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
@@ -300,14 +300,13 @@ def _ratio(
         )
         return replace(plain, outside=outside, estimate=Refusal(words), corrected=Refusal(words))
     ranks = placed.ranks(facts.topic.size)[None]
-    shared = {"prediction": prediction, "topic_index": facts.topic, "n_topics": len(facts.topics)}
-    corrected, audited = sampled.refused, sampled.not_audited
+    refused, audited = sampled.refused, sampled.not_audited
     if not measure.gains.any():
-        corrected = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
+        refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
     return replace(
         plain,
-        estimate=corrected or _ratio_as_given(sampled, measure, parsed, ranks, shared),
-        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, shared),
+        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, prediction),
+        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, prediction),
     )
 
 
@@ -316,13 +315,13 @@ def _ratio_as_given(
     measure: ScaledMeasure,
     parsed: Measure[Ratio],
     ranks: Ints,
-    shared: dict[str, Any],
+    prediction: Floats,
 ) -> Result:
     facts = sampled.facts
+    frame = Frame(len(facts.topics), facts.topic, facts.item, sampled.chance_judged)
     labels = pseudo_labels(
-        **shared,
-        judged=facts.item,
-        draw_probability=sampled.chance_judged,
+        frame,
+        prediction=prediction,
         label=mean_on_stairs(measure.gains, _labels(facts, measure.gains.size)),
         steps=stairs(measure.gains).steps,
     )
@@ -334,11 +333,12 @@ def _ratio_audited(
     measure: ScaledMeasure,
     parsed: Measure[Ratio],
     ranks: Ints,
-    shared: dict[str, Any],
+    prediction: Floats,
 ) -> Result:
     facts, is_open = sampled.facts, sampled.is_open
     audit = _audit(sampled, measure.gains.size)
-    labels = corrected_pseudo_labels(audit, measure.gains, judged=facts.item[is_open], **shared)
+    frame = Frame(len(facts.topics), facts.topic, facts.item[is_open], audit.draw_probability)
+    labels = corrected_pseudo_labels(frame, audit, measure.gains, prediction=prediction)
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
 
 

@@ -18,7 +18,7 @@ from analytics.estimation.evidence import (
     SingleDraws,
     Targets,
 )
-from analytics.estimation.samples import AuditSample
+from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
 from analytics.methods import Method
@@ -53,11 +53,10 @@ class Basis:
         arrays = self.arrays
         everything = np.ones(arrays.judged.size, dtype=bool)
         return Evidence(
-            n_topics=arrays.n_topics,
-            topic_index=arrays.topic_index,
+            frame=Frame(
+                arrays.n_topics, arrays.topic_index, arrays.judged, arrays.draw_probability(everything)
+            ),
             gold_grade=arrays.gold_grade,
-            judged=arrays.judged,
-            draw_probability=arrays.draw_probability(everything),
             inclusion_probability=arrays.inclusion_probability,
             n_waiting=int(arrays.n_drawn.sum()) - arrays.judged.size,
             has_fixed_sizes=arrays.draw.selection_kind.has_exact_counts,

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from audits import corrected_labels, greg_label
+from audits import corrected_labels, greg_label, plain_labels
 
 from analytics.estimation.graded_labels import mean_on_stairs, on_stairs, stairs
 from analytics.estimation.pseudolabels import (
@@ -12,9 +12,8 @@ from analytics.estimation.pseudolabels import (
     _Phases,
     _pseudo_labels,
     census,
-    pseudo_labels,
 )
-from analytics.estimation.samples import Labels
+from analytics.estimation.samples import Frame, Labels
 
 GAINS = [0, 1, 3]
 FIXTURE = {
@@ -36,7 +35,7 @@ def chance(chosen, probability):
 
 
 def test_the_fixture_of_the_verified_method():
-    labels = pseudo_labels(**FIXTURE)
+    labels = plain_labels(**FIXTURE)
     assert labels.utility == pytest.approx([1.6, 0.3, 1, 0.2])
     assert labels.stair_total.tolist() == [[pytest.approx(3.1)]]
     assert labels.stair_found.tolist() == [[2]]
@@ -71,7 +70,7 @@ def test_every_items_pseudo_label_and_every_stairs_total_is_unbiased_whatever_th
     gains_by_topic = np.zeros(2)
     for drawn in subsets(4):
         judged = np.flatnonzero(drawn)
-        labels = pseudo_labels(
+        labels = plain_labels(
             prediction=f,
             topic_index=topic,
             n_topics=2,
@@ -92,7 +91,7 @@ def test_every_items_pseudo_label_and_every_stairs_total_is_unbiased_whatever_th
 def test_the_noise_of_a_sum_is_the_estimated_poisson_variance_term_by_term():
     rng = np.random.default_rng(4)
     pi, f, label = rng.uniform(0.1, 1, size=30), rng.uniform(size=30), rng.integers(0, 2, size=30)
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=f,
         topic_index=np.zeros(30, dtype=int),
         n_topics=1,
@@ -109,7 +108,7 @@ def test_the_noise_of_a_sum_is_the_estimated_poisson_variance_term_by_term():
 def test_in_a_replicate_fewer_are_found_too_so_that_no_bound_binds_that_does_not_bind_in_truth():
     """Without a prediction sum u* is never below the number found, whatever was drawn."""
     rng = np.random.default_rng(5)
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=np.zeros(40),
         topic_index=np.zeros(40, dtype=int),
         n_topics=1,
@@ -133,15 +132,12 @@ def test_the_expected_noise_is_that_of_labels_that_vary_as_predicted(p):
     nothing = np.zeros((len(rows), 4))
     phases = _Phases(
         (steps[:, None] * rows).sum(axis=0),
-        np.zeros(4, int),
-        np.arange(4),
-        pi,
         nothing,
         pi > 0,
         np.ones(4),
         nothing,
     )
-    found = (steps[:, None] * _expected_noise(phases, rows, steps)).sum(axis=0) ** 2
+    found = (steps[:, None] * _expected_noise(phases, pi, rows, steps)).sum(axis=0) ** 2
     reached = np.concatenate([np.ones((1, 4)), rows, np.zeros((1, 4))])
     expected = np.zeros(4)
     for grade, probability in enumerate(-np.diff(reached, axis=0)):
@@ -152,24 +148,24 @@ def test_the_expected_noise_is_that_of_labels_that_vary_as_predicted(p):
 
 def test_the_expected_noise_of_an_audit_is_that_of_class_means_and_variances():
     phases = _Phases(
-        np.array([0.2, 0.5]), np.zeros(2, int), np.arange(2), np.array([0.5, 0.25]), np.array([[0.9, 0.1]]),
+        np.array([0.2, 0.5]), np.array([[0.9, 0.1]]),
         np.array([True, False]), np.array([0.5, 0.1]), np.array([[1.0, 0.0]]), np.array([[0.09, 0.04]]),
         np.array([0.09, 0.04]),
     )  # fmt: skip
-    found = _expected_noise(phases, np.array([[0.2, 0.5]]), np.ones(1))
+    found = _expected_noise(phases, np.array([0.5, 0.25]), np.array([[0.2, 0.5]]), np.ones(1))
     expected = [0.5 / 0.25 * (0.7**2 + 0.09 / 0.5), 0.75 / 0.0625 * (0.4**2 + 0.04 / 0.1)]
     assert found[0] ** 2 == pytest.approx(expected)
 
 
 def test_cautious_noise_is_the_larger_one_topic_by_topic():
     shared = {"prediction": [0.3] * 4, "topic_index": [0, 0, 1, 1], "n_topics": 2}
-    labels = pseudo_labels(**shared, judged=[0, 1, 2, 3], draw_probability=[0.5] * 4, label=[0, 0, 1, 1])
+    labels = plain_labels(**shared, judged=[0, 1, 2, 3], draw_probability=[0.5] * 4, label=[0, 0, 1, 1])
     expected = np.sqrt(0.3 * 0.7 * 0.5) / 0.5
     seen = 0.7 * np.sqrt(0.5) / 0.5
     # topic 0 missed whatever is relevant in it and shows little noise, topic 1 shows more than expected
     assert labels.cautious().draw_noise == pytest.approx(np.array([[expected, expected, seen, seen]]))
     assert labels.cautious().utility is labels.utility
-    unpredicted = pseudo_labels(
+    unpredicted = plain_labels(
         **{**shared, "prediction": [0] * 4}, judged=[0, 1], draw_probability=[0.5] * 2, label=[0, 1]
     )
     assert unpredicted.cautious().draw_noise.tolist() == unpredicted.draw_noise.tolist()
@@ -179,11 +175,8 @@ def two_phases(drawn, audited, mean, gold, f, pi, pi_a):
     """Return the pseudo-labels of a draw and audit, with class means that were known before (as a test may)."""
     judged = np.flatnonzero(drawn)
     return _pseudo_labels(
-        _Phases(
-            f, np.zeros(f.size, dtype=int), judged, pi[judged], mean[:, judged],
-            audited[judged], pi_a[judged], gold[:, judged],
-        ),
-        1,
+        Frame(1, np.zeros(f.size, dtype=int), judged, pi[judged]),
+        _Phases(f, mean[:, judged], audited[judged], pi_a[judged], gold[:, judged]),
         np.array([1.0, 2.0]),
         ("drawing", "gold"),
     )  # fmt: skip
@@ -295,7 +288,7 @@ def test_a_census_has_the_counts_themselves_and_no_noise():
 
 
 def test_nothing_judged_leaves_the_prediction():
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=[0.5, 0.25], topic_index=[0, 0], n_topics=1, judged=[], draw_probability=[], label=[[]]
     )
     assert labels.utility.tolist() == [0.5, 0.25]
@@ -333,7 +326,7 @@ def test_nothing_judged_leaves_the_prediction():
 )
 def test_impossible_input_is_refused_by_name(changed, reason):
     with pytest.raises(ValueError, match=reason):
-        pseudo_labels(**{**FIXTURE, **changed})
+        plain_labels(**{**FIXTURE, **changed})
 
 
 @pytest.mark.parametrize(

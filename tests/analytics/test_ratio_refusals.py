@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from audits import plain_labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ratio_samples import AP, GAINS, NDCG, sampled
 
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.estimation.pseudolabels import census, pseudo_labels
+from analytics.estimation.pseudolabels import census
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio
 
@@ -30,7 +31,7 @@ def test_a_topic_of_which_nothing_is_known_has_no_mean():
     rng = np.random.default_rng(17)
     topic = np.repeat(np.arange(5), 20)
     judged = np.flatnonzero(topic != 3)
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=np.full(100, 0.3),
         topic_index=topic,
         n_topics=5,
@@ -62,7 +63,7 @@ def test_a_ratio_of_sums_needs_more_when_nothing_is_predicted(prediction, enough
     ranks = np.tile(np.arange(1, 1001), 4)
     for per_topic in (enough - 2, enough):
         judged = np.flatnonzero(ranks <= per_topic)
-        labels = pseudo_labels(
+        labels = plain_labels(
             prediction=np.full(4000, prediction),
             topic_index=topic,
             n_topics=4,
@@ -81,7 +82,7 @@ def test_few_judged_items_that_a_run_ranks_are_refused_and_below_50_warned_of():
     rng = np.random.default_rng(18)
     topic = np.repeat(np.arange(2), 40)
     judged = np.arange(80)
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=np.full(80, 0.3),
         topic_index=topic,
         n_topics=2,
@@ -158,7 +159,7 @@ def test_whatever_is_judged_the_answer_is_a_finite_number_or_words(data):
         for t in range(n_topics):
             mine = np.flatnonzero(topic == t)
             row[mine] = (rng.permutation(mine.size) + 1) * (rng.random() < 0.8)
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=rng.uniform(size=topic.size) * data.draw(st.sampled_from([0.0, 1.0])),
         topic_index=topic,
         n_topics=n_topics,

@@ -5,14 +5,14 @@ import itertools
 import ir_measures
 import numpy as np
 import pytest
-from audits import corrected_labels
+from audits import corrected_labels, plain_labels
 from ratio_samples import AP, GAINS, NDCG, sampled
 from reference_formulas import denominators, numerators
 
 import analytics.estimation.ratio_parts as ratio_parts
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.graded_labels import on_stairs, stairs
-from analytics.estimation.pseudolabels import census, pseudo_labels
+from analytics.estimation.pseudolabels import census
 from analytics.estimation.ratio_parts import numerator, ranked_items
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio
@@ -102,7 +102,7 @@ def test_micro_is_the_ratio_of_the_sums_and_a_topic_without_relevant_documents_a
 
 
 def test_the_fixture_of_the_verified_method():
-    labels = pseudo_labels(
+    labels = plain_labels(
         prediction=[0.4, 0.3, 0.5, 0.2],
         topic_index=[0] * 4,
         n_topics=1,
@@ -122,7 +122,7 @@ def expectation(measure, gains, ranks, topic, grade, pi, f):
     for chosen in itertools.product([False, True], repeat=grade.size):
         judged = np.flatnonzero(chosen)
         p = np.prod(np.where(chosen, pi, 1 - pi))
-        labels = pseudo_labels(
+        labels = plain_labels(
             prediction=f,
             topic_index=topic,
             n_topics=2,
@@ -160,7 +160,7 @@ def test_a_replicates_numerator_is_that_of_the_disturbed_pseudo_labels():
         "judged": judged,
         "draw_probability": np.full(judged.size, 0.5),
     }
-    labels = pseudo_labels(**made, label=binary(grade[judged]))
+    labels = plain_labels(**made, label=binary(grade[judged]))
     noise = rng.normal(size=(judged.size, 4))
     for name in ("AP", "AP@7", "nDCG@9"):
         measure = parse_ratio(name)
@@ -188,7 +188,7 @@ def direct(measure, ranks, topic, utility, n_topics):
 def test_the_ideal_ranking_is_linear_between_whole_numbers_of_relevant_documents():
     d = 1 / np.log2(np.arange(2, 12))
     for f, expected in [(0.625, d[0] + d[1] + d[2] / 2), (1.0, d[:4].sum()), (0.1, d[0])]:
-        labels = pseudo_labels(
+        labels = plain_labels(
             prediction=[f] * 4, topic_index=[0] * 4, n_topics=1, judged=[], draw_probability=[], label=[[]]
         )
         assert denominators(NDCG, labels) == pytest.approx([expected])
@@ -201,9 +201,9 @@ def test_the_ideal_ranking_is_linear_between_whole_numbers_of_relevant_documents
         "draw_probability": [1, 1],
         "label": [1, 1],
     }
-    assert denominators(AP, pseudo_labels(prediction=[0, 0, -5, -5], **found)) == pytest.approx([2])
+    assert denominators(AP, plain_labels(prediction=[0, 0, -5, -5], **found)) == pytest.approx([2])
     found["label"] = [0, 0]
-    assert denominators(AP, pseudo_labels(prediction=[0] * 4, **found)) == pytest.approx([1])
+    assert denominators(AP, plain_labels(prediction=[0] * 4, **found)) == pytest.approx([1])
 
 
 def test_the_ideal_ranking_of_a_graded_scale_comes_from_the_counts_on_its_stairs():
@@ -302,7 +302,7 @@ def test_the_bias_correction_takes_bias_off():
     plain, corrected = np.zeros((2, n_draws))
     for draw in range(n_draws):
         judged = np.flatnonzero(rng.random(topic.size) < 0.3)
-        labels = pseudo_labels(
+        labels = plain_labels(
             prediction=np.full(topic.size, 0.2),
             topic_index=topic,
             n_topics=n_topics,

@@ -123,16 +123,16 @@ def _by_topic(
     """
     here = np.flatnonzero(weights)
     entries = SparseRuns(
-        evidence.n_topics,
+        evidence.frame.n_topics,
         weights.size,
-        evidence.topic_index[here].astype(np.int32),
+        evidence.frame.topic_index[here].astype(np.int32),
         here.astype(np.int32),
-        weights[here] * evidence.n_topics,
+        weights[here] * evidence.frame.n_topics,
     )
     of_topics = TargetWeights(entries, paired=False)
     totals = of_topics.totals(targets.prediction)
-    prior = targets.prediction[evidence.judged]
-    judged = of_topics.over(evidence.judged)
+    prior = targets.prediction[evidence.frame.judged]
+    judged = of_topics.over(evidence.frame.judged)
     if not isinstance(audit, AuditSample):
         found = from_grades(evidence, judged, targets.utility, prior, totals)
         # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
