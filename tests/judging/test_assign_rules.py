@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 from django.db import IntegrityError, transaction
+from psycopg import _queries
 from queue_campaign import claimed, expire, judge, make_assessor, make_campaign
 
 from judging.models import (
@@ -27,6 +28,7 @@ from judging.services.errors import (
     TrainingMissing,
 )
 from judging.services.leases import extend, release
+from judging.services.statements import CLAIM_IN_TOPIC
 
 
 @pytest.mark.django_db
@@ -176,3 +178,7 @@ def test_the_database_refuses_more_than_k_slots_and_a_second_judgment_in_a_slot(
         )
     with pytest.raises(IntegrityError, match="done is done"), transaction.atomic():
         Slot.objects.filter(pk=judgment.slot_id).update(state="open")
+
+
+def test_the_statement_of_a_claim_is_short_enough_that_psycopg_remembers_how_to_read_it():
+    assert len(CLAIM_IN_TOPIC) <= _queries.MAX_CACHED_STATEMENT_LENGTH
