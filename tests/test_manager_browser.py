@@ -67,7 +67,7 @@ def test_from_nothing_to_an_open_campaign_only_by_clicking(browser, web):
         page.goto(f"{web}/manage/")
         page.click("text=Begin")
         page.fill("#id_name", "News 2020")
-        page.click("text=Make the collection")
+        page.click("text=Create the collection")
         says(page, "h1", "Topics and documents")
         upload(page, "topics", [text_file("topics.tsv", TOPICS)])
         upload(page, "documents", [text_file("corpus.jsonl", DOCUMENTS)])
@@ -76,7 +76,7 @@ def test_from_nothing_to_an_open_campaign_only_by_clicking(browser, web):
         upload(page, "runs", [text_file("a.run", run("a", 0)), text_file("b.run", run("b", 2))])
         page.click("a[rel=next]")
         says(page, "h1", "Scale and guidelines")
-        page.click("text=Make the campaign and choose a design")
+        page.click("text=Create the campaign and choose a design")
         says(page, "h1", "Choose what is judged")
         page.fill("#id_budget", "20")
         page.dispatch_event(
@@ -97,7 +97,7 @@ def test_from_nothing_to_an_open_campaign_only_by_clicking(browser, web):
         page.click("a[rel=next]")
         page.click("text=Save the plan")
         page.click("text=Open for judging")
-        says(page, ".messages", "Open: its assessors can judge now.")
+        says(page, ".messages", "The campaign is open: its assessors can judge now.")
         campaign = Campaign.objects.get()
         assert (campaign.name, campaign.state) == ("News 2020", "open")
         assert campaign.items.count() == campaign.draws.get().n_drawn > 0

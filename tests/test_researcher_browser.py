@@ -60,7 +60,7 @@ def test_from_results_to_a_downloaded_release_by_clicking_alone(chromium, web, c
         # pairs: the verdict in words, copied
         page.click("text=Compare pairs")
         browser.says(page, "#quoted", "DCG@10")
-        page.locator("td >> text=in words").last.click()
+        page.locator("td >> text=verdict").last.click()
         page.click("button:has-text('Copy')")
         browser.says(page, ".copy [role=status]", "Copied.")
         copied = page.evaluate("navigator.clipboard.readText()")
@@ -82,9 +82,9 @@ def test_from_results_to_a_downloaded_release_by_clicking_alone(chromium, web, c
         page.click("text=Make a release")
         page.fill("[name=authors]", "Ada B.")
         page.click("button:has-text('Make the release')")
-        browser.says(page, "#making", "Being made")
+        browser.says(page, "#making", "In preparation")
         assert work("release").state == Job.State.DONE
-        page.click("text=Look again")
+        page.click("text=Reload")
         browser.says(page, "#citation", "Ada B.")
         with page.expect_download() as caught:
             page.click("a:has-text('Download'):visible")

@@ -116,7 +116,7 @@ def test_an_import_says_how_many_documents_it_could_not_make_safe():
         collection=collection, source=source, name="c", is_html=True, allowance=allowance, warn=said.append
     )
     assert count == 4
-    assert said == ["4 documents are shown as source text: too hard to make safe"]
+    assert said == ["4 documents are shown as source text, because the HTML could not be sanitised in time"]
     assert list(collection.documents.order_by("doc_id").values_list("text", "html")) == [
         (line["text"], "") for line in lines
     ]

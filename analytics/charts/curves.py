@@ -21,7 +21,7 @@ def curve(
     description: str = "",
     *,
     x_title: str = "items judged",
-    y_title: str = "expected half-width, plus or minus",
+    y_title: str = "expected half-width",
     chosen: float | None = None,
     target: float | None = None,
     is_logarithmic: bool = True,
@@ -134,7 +134,7 @@ def _description(
     budgets: tuple[float, ...], lines: Lines, x_title: str, y_title: str, target: float | None
 ) -> str:
     ends = "; ".join(f"{name} {_ends(line)}" for name, line in lines)
-    level = "" if target is None else f" Narrow enough at {target:.3g}."
+    level = "" if target is None else f" Target: {target:.3g}."
     return f"{y_title.capitalize()}, for {budgets[0]:g} to {budgets[-1]:g} {x_title}: {ends}.{level}"
 
 
@@ -142,12 +142,12 @@ def _ends(line: Sequence[float | None]) -> str:
     """Return the first and the last half-width of a line in words.
 
     >>> _ends([0.5, 0.25, None])
-    '0.5 to 0.25, then it cannot reach more'
+    '0.5 to 0.25, then no more can be reached'
     """
     known = [width for width in line if width is not None]
     if not known:
-        return "cannot reach any of these"
-    more = ", then it cannot reach more" if line[-1] is None else ""
+        return "reaches none of these"
+    more = ", then no more can be reached" if line[-1] is None else ""
     return f"{known[0]:.3g} to {known[-1]:.3g}{more}"
 
 

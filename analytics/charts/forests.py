@@ -349,5 +349,5 @@ def _description(rows: Sequence[ForestRow], measure: str) -> str:
             words.append(f"{label}, {row.method}: {row.value:.3g}")
         else:
             words.append(f"{label}, {row.method}: {row.value:.3g} ({row.low:.3g} to {row.high:.3g})")
-    more = f"; and {len(rows) - 12} rows more" if len(rows) > 12 else ""
+    more = f"; and {len(rows) - 12} more rows" if len(rows) > 12 else ""
     return f"{measure} with 95 % confidence intervals. {'; '.join(words)}{more}."

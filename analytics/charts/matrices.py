@@ -228,7 +228,7 @@ def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str
         ),
         base.mark_text(fontSize=11 if len(shown) <= PRINTED_RUNS else 9).encode(text="text:N"),
     ]
-    caption = description or "Each row is a run: how likely each rank is for it, in per cent."
+    caption = description or "Each row is a run, with the probability of each rank in percent."
     if len(run_ids) > SHOWN_RUNS:
         caption += f" The first {SHOWN_RUNS} of {len(run_ids)} runs and ranks are drawn."
     return chart_of(
@@ -255,7 +255,7 @@ def _ranks_said(run_ids: tuple[str, ...], table: Square) -> str:
             if known
             else f"{run}: {NOT_ESTIMABLE}"
         )
-    more = f"; and {len(run_ids) - 12} runs more" if len(run_ids) > 12 else ""
+    more = f"; and {len(run_ids) - 12} more runs" if len(run_ids) > 12 else ""
     return f"{'; '.join(words)}{more}."
 
 
@@ -297,7 +297,11 @@ def _confusion(
         for j in range(len(labels))
     ]
     unknown = [
-        {"true": names[i], "given": names[0], "text": f"{NOT_ESTIMABLE}: no gold of this grade yet"}
+        {
+            "true": names[i],
+            "given": names[0],
+            "text": f"{NOT_ESTIMABLE}: no known documents of this grade yet",
+        }
         for i in range(len(labels))
         if i not in known
     ]

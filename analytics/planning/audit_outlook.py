@@ -125,7 +125,7 @@ def _alphas(target: AuditedTarget, check_counts: Floats) -> Floats | Refusal:
     seen = _audit_counts(target, n_grades)
     n_seen, n_checked = seen.sum(axis=1), check_counts.sum(axis=0)
     if not n_seen.any() and not n_checked.any():
-        return Refusal("neither an audit nor a gold check has told yet how the grades err")
+        return Refusal("no audit or gold check has measured the assessors' accuracy yet")
     if n_checked.any():
         expected = gold_given_bronze(check_counts, target.bronze_grade)
     else:
@@ -210,7 +210,7 @@ def outlook(
         else:
             widths.append(result)
     if len(widths) < max(2.0, FEWEST_PLAYS_WITH_INTERVAL * n_plays):
-        return Refusal(f"after this audit there would still be too little: {refusal.reason}", refusal.needed)
+        return Refusal(f"this audit would not be enough: {refusal.reason}", refusal.needed)
     spread = float(np.std(widths, ddof=1)) * np.sqrt(1 + 1 / len(widths))
     return Outlook(float(np.mean(widths)), float(spread))
 

@@ -19,9 +19,9 @@ from analytics.papers.refusals import rate
 
 PLANS = {
     "independent audits": "Eq 7 and 10: an audit for each system",
-    "shared audit": "one audit for both systems, same judges and period",
-    "calibration": "an audit of each system's own documents; gold and bronze used together",
-    "gold only": "no bronze at all",
+    "shared audit": "one audit for both systems, same assessors and period",
+    "calibration": "an audit of each system's own documents; gold and bronze labels are used together",
+    "gold only": "no bronze labels",
 }
 
 
@@ -155,12 +155,12 @@ def bronze_worth(informativeness: float, *, cost_bronze: float, cost_gold: float
     inverse = (math.sqrt(cost_bronze / k) + math.sqrt((1 / k - 1) * cost_gold)) ** 2
     calibrated = (math.sqrt(k * cost_bronze) + math.sqrt((1 - k) * cost_gold)) ** 2
     if min(inverse, calibrated) >= cost_gold:
-        words = "Bronze is not worth buying: the same money spent on gold alone gives a narrower interval."
+        words = "Bronze labels are not worth buying: the same money buys a narrower interval with gold labels alone."
     else:
         saved = 1 - min(inverse, calibrated) / cost_gold
-        words = f"Bronze is worth buying: it saves {saved:.0%} of what gold alone costs."
+        words = f"Bronze labels are worth buying: they save {saved:.0%} of the cost of gold labels alone."
         if inverse >= cost_gold:
-            words += " Only together with gold, by calibration: the matrix inverse is dearer than gold alone."
+            words += " Use them with gold labels, by calibration: the matrix inverse costs more than gold labels alone."
     return Worth(k, inverse, calibrated, cost_gold, words)
 
 
@@ -176,7 +176,7 @@ def evaluation_plans(
     """Return the plans "inverse" (Eq 7), "calibration" and "gold only" for one system's P@1 at a standard error."""
     k = label_informativeness(prevalence, sensitivity, specificity)
     if not 0 < k <= 1:
-        raise ValueError("the labels must tell something: sensitivity + specificity must differ from 1")
+        raise ValueError("the labels must be informative: sensitivity + specificity must differ from 1")
     pq = prevalence * (1 - prevalence)
     costs = {"cost_bronze": cost_bronze, "cost_gold": cost_gold, "standard_error": standard_error}
     return {

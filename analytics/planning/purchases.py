@@ -82,7 +82,7 @@ def next_purchase(
         raise ValueError(f"half_width or budget must be above 0, got {half_width} and {budget}")
     if n_audited < FEWEST_ITEMS:
         return Refusal(
-            f"{n_audited} audited items; at least {FEWEST_ITEMS} are needed to see what more would give",
+            f"{n_audited} audited items; at least {FEWEST_ITEMS} are needed for a forecast",
             FEWEST_ITEMS - n_audited,
         )
     state = _state(
@@ -96,7 +96,7 @@ def next_purchase(
     narrowest = _narrowest(state, float(budget or 0.0))
     if narrowest == (state.n, state.m):
         return Refusal(
-            "nothing can be bought: everything is judged and audited, or the budget is below one unit"
+            "nothing can be bought: everything is judged and audited, or the budget does not pay for one unit"
         )
     return _purchase(state, *narrowest, now, judgments_per_item)
 
@@ -111,8 +111,8 @@ def _for_half_width(
     if target_variance - state.rest <= 0 or state.variance(*_upper_bounds(state, target_variance)) > most:
         least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
         return Refusal(
-            f"a half-width of {half_width:.4g} cannot be reached by judging and auditing more: about "
-            f"{least:.4g} would be left"
+            f"a half-width of {half_width:.4g} cannot be reached by more judging and auditing: about "
+            f"{least:.4g} would remain"
         )
     n, m = _cheapest(state, target_variance)
     return _purchase(state, n, m, now, judgments_per_item)
@@ -224,7 +224,7 @@ def _purchase(state: _State, n: float, m: float, now: float, judgments_per_item:
     half = Z95 * math.sqrt(state.variance(n, m)) if items or gold else now
     cost, judgments = state.cost(n, m), items * judgments_per_item
     if not items and not gold:
-        return Purchase(0, 0, 0, 0.0, half, now, f"Nothing: the half-width is {now:.4g} already.")
+        return Purchase(0, 0, 0, 0.0, half, now, f"Nothing: the half-width is already {now:.4g}.")
     parts = [f"{judgments:,} judgments of {items:,} more items"] * bool(items) + [
         f"{gold:,} gold labels"
     ] * bool(gold)

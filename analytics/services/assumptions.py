@@ -21,18 +21,18 @@ class Question:
 QUESTIONS = (
     Question(
         "same_judges",
-        "Did the same judges grade what either run returns?",
-        "the runs were graded by different judges: each run needs an audit of its own judges' grades",
+        "Did the same assessors grade the documents of both runs?",
+        "the runs were graded by different assessors: each run needs an audit of its own assessors' grades",
     ),
     Question(
         "same_period",
-        "Were both graded in the same period, with the same guidelines?",
-        "the runs were graded in different periods: each round needs an audit of its own",
+        "Were both runs graded in the same period, with the same guidelines?",
+        "the runs were graded in different periods: each period needs an audit of its own",
     ),
     Question(
         "blind_to_system",
-        "Could no judge tell which run returned a document?",
-        "judges could tell which run returned a document: each run needs an audit of its own, judged blind",
+        "Were assessors unable to tell which run returned a document?",
+        "assessors could tell which run returned a document: each run needs an audit of its own, judged blind",
     ),
 )
 

@@ -115,7 +115,7 @@ def _next_audit(
 ) -> _NextAudit | Refusal:
     if arrays.n_audit_pending:
         waiting = f"{arrays.n_audit_pending} selected items wait for the gold tier"
-        return Refusal(f"{waiting}; the forecast follows when they are judged")
+        return Refusal(f"{waiting}; the forecast follows once they are judged")
     n_labels = np.bincount(arrays.label_item, minlength=arrays.judged.size)
     complete = n_labels >= campaign.judgments_per_item
     if not complete.any():
@@ -127,7 +127,7 @@ def _next_audit(
     n_more = _size(arrays, campaign, int(complete.sum()))
     n_more = min(n_more, float((1 - arrays.audit_probability[members]).sum()))
     if n_more < 1:
-        return Refusal("every judged item is audited already")
+        return Refusal("every judged item is already audited")
     return _read(arrays, campaign, predictions, target, members, n_more)
 
 

@@ -292,12 +292,12 @@ def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
         if row.accuracy_high is not None and row.accuracy_high < FLAG_BELOW_CHANCE_OF:
             total = sum(map(sum, row.counts))
             evidence.append(
-                f"right in {row.accuracy:.0%} of {total:.0f} gold labels; with 95 % confidence in at most "
-                f"{row.accuracy_high:.0%}"
+                f"right in {row.accuracy:.0%} of {total:.0f} gold labels; at most {row.accuracy_high:.0%}"
             )
         if adjusted.get(id(row), 1.0) < SURE:
             evidence.append(
-                f"the answers on gold checks change with time (p = {adjusted[id(row)]:.2g}, of all assessors)"
+                f"the accuracy on gold checks changes over time (p = {adjusted[id(row)]:.2g}, adjusted for all "
+                "assessors)"
             )
         if evidence:
             flags.append(Flag(assessor=row.assessor, computation=computation, evidence="; ".join(evidence)))

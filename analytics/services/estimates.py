@@ -199,7 +199,7 @@ def _settled_answers(
     for target in np.flatnonzero(unsupported > 0).tolist():
         settled[target] = Refusal(
             f"{unsupported[target]:.1%} of the weight in {measure} lies on documents that this design can never draw: "
-            f"judgments drawn for one question do not answer every other. {ASK}how many more items it takes"
+            f"judgments drawn for one question do not answer every other. {ASK}how many more items are needed"
         )
     same = Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), "the two runs are the same inside the cutoff")
     settled |= dict.fromkeys(np.flatnonzero(is_zero & (first != second)).tolist(), same)
@@ -207,7 +207,7 @@ def _settled_answers(
         run = first[target] if outside[first[target]] > 0 else second[target]
         settled[target] = Refusal(
             f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
-            f"(it was imported after the draw). {ASK}which judgments it lacks"
+            f"(it was imported after the draw). {ASK}which judgments are missing"
         )
     return settled
 

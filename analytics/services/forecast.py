@@ -101,7 +101,7 @@ def _complete_pool(population: Population) -> CompletePool | None:
 def reason(error: Exception) -> str:
     """Return why a design is refused, and what to do where the reason itself does not say it."""
     if isinstance(error.__cause__, IdenticalSystemsError) or isinstance(error, IdenticalSystemsError):
-        return f"{error}. Choose other runs, or a measure that looks deeper"
+        return f"{error}. Choose other runs, or a measure with a deeper cutoff"
     return str(error)
 
 

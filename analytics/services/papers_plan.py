@@ -64,7 +64,7 @@ def _known_rates(
     """Return prevalence, sensitivity, specificity and the spread over topics, as the newest numbers have them."""
     pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
     if pooled is None:
-        return "the judges' errors are not known yet"
+        return "the assessors' errors are not known yet"
     relevant = parse_linear(measure).relevant_grade or campaign.scale.relevant_grade
     counts = np.array(pooled.counts, dtype=np.float64)
     of_relevant, of_others = counts[relevant:], counts[:relevant]
@@ -81,7 +81,7 @@ def _known_rates(
         return "both runs need a corrected number first"
     share = float(np.mean(corrected))
     if not 0 < share < 1:
-        return f"a share of {share:.2f} relevant documents cannot be planned with"
+        return f"no plan is possible for a share of {share:.2f} relevant documents"
     return {
         "prevalence": share,
         "sensitivity": float(of_relevant[:, relevant:].sum() / of_relevant.sum()),

@@ -117,18 +117,19 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     computation = latest_computation(campaign=campaign)
     found = _estimate(computation, terms) if computation else None
     if computation is None or found is None:
-        return Plan(terms, "there are no numbers of this yet: a plan is read off the newest ones")
+        return Plan(terms, "there are no numbers for this question yet: a plan needs the newest numbers")
     if found.value is None:
         return Plan(terms, found.refusal, computation, found)
     parts = found.components
     if not {"drawing", "gold"} <= set(parts):
         reason = "its variance has no parts “drawing” and “gold”"
-        return Plan(
-            terms, f"{reason}: plan with P@k or DCG@k, from numbers computed anew", computation, found
-        )
+        return Plan(terms, f"{reason}: plan with P@k or DCG@k, from recomputed numbers", computation, found)
     if parts["drawing"] + parts["gold"] <= 0:
         return Plan(
-            terms, "nothing is left to buy: all that it depends on is judged and audited", computation, found
+            terms,
+            "nothing is left to buy: every document it depends on is judged and audited",
+            computation,
+            found,
         )
     draw = newest_draw(campaign)
     state = State(
@@ -216,17 +217,17 @@ def _curve(
 
 def bronze_words(k: float, cost_judgment: float, cost_gold: float) -> str:
     """Return whether ordinary judgments are worth their money beside gold, K being what one of them explains."""
-    said = f"One judgment explains about {100 * k:.0f} % of what gold says of a document (K = {k:.2f})."
+    share = f"One judgment explains about {100 * k:.0f} % of the variance of gold grades (K = {k:.2f})."
     if k <= 0:
-        return f"{said} Not worth buying: it says nothing that gold does not say anew."
+        return f"{share} Not worth buying: it adds no information to gold labels."
     worth = bronze_worth(k, cost_bronze=cost_judgment, cost_gold=cost_gold)
     # By calibration, the papers' counterpart of the corrected number; their matrix inverse is dearer (Eq 7).
     if worth.calibration_cost >= worth.gold_only_cost:
-        return f"{said} Not worth buying at these costs: gold labels alone give the same interval for less."
+        return (
+            f"{share} Not worth buying at these costs: gold labels alone give the same half-width for less."
+        )
     times = worth.gold_only_cost / worth.calibration_cost
-    return (
-        f"{said} Worth buying: gold labels alone would cost {times:.2g} times as much for the same interval."
-    )
+    return f"{share} Worth buying: gold labels alone would cost {times:.2g} times as much for the same half-width."
 
 
 def _explained_share(campaign: Campaign, computation: Computation, measure: str) -> float | None:

@@ -89,7 +89,7 @@ def ranking_of(*, computation: Computation | None, measure: str, method: str = R
     if method not in ranked:
         return Ranking(measure, method, refusal=f"only {' and '.join(ranked.values())} values are ranked")
     if computation is None:
-        return Ranking(measure, method, refusal="nothing was computed yet")
+        return Ranking(measure, method, refusal="no numbers are computed yet")
     key = (computation.pk, computation.created_at, measure, str(method))
     with _lock:
         known = _kept.get(key)

@@ -128,14 +128,16 @@ def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Meas
     """Return the newest batch, the measure and the runs that are asked about."""
     draw = newest_draw(campaign)
     if draw is None:
-        raise ReuseRefused("nothing was drawn in this campaign yet: there are no judgments to use")
+        raise ReuseRefused("nothing is drawn in this campaign yet, so there are no judgments to use")
     try:
         measure = parse_linear(asked.measure)
         relevant_gain(campaign, measure)
     except ValueError as error:
         raise ReuseRefused(str(error)) from error
     if asked.run == asked.against:
-        raise ReuseRefused(f"{asked.run} and {asked.against} are one run: choose another to compare with")
+        raise ReuseRefused(
+            f"{asked.run} and {asked.against} are the same run: choose another run to compare with"
+        )
     known = {run.run_id: run for run in campaign.collection.runs.filter(run_id__in=asked.runs)}
     for run_id in asked.runs:
         if run_id not in known:

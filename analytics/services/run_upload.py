@@ -43,7 +43,7 @@ NUMBERS = (
 
 class UploadRefused(Refused):
     status = 409
-    title = "This run cannot be taken here"
+    title = "This run cannot be added here"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def queue_upload(
 ) -> Job:
     """Keep the file of one run and queue its import and estimate; `against` names the run to compare it with."""
     if newest_draw(campaign) is None:
-        raise UploadRefused("nothing was drawn in this campaign yet: there are no judgments to use")
+        raise UploadRefused("nothing is drawn in this campaign yet, so there are no judgments to use")
     if against and not campaign.collection.runs.filter(run_id=against).exists():
         raise UploadRefused(f"the collection has no run {against!r}")
     with transaction.atomic():

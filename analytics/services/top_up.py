@@ -61,10 +61,12 @@ def design_of(campaign: Campaign, asked: ReuseQuestion, budget: int) -> Design:
     """Return the top-up of that many items in all: every new judgment goes to what is asked."""
     draw, measure, _ = check_question(campaign, asked)
     if draw.selection_kind.has_exact_counts:
-        raise ReuseRefused("an exact count in every topic cannot grow: make a new campaign for this run")
+        raise ReuseRefused(
+            "a draw of an exact count in every topic cannot be topped up: create a new campaign for this run"
+        )
     if draw.selection_kind.with_replacement:
         raise ReuseRefused(
-            "drawn with replacement, a campaign is topped up by whole batches: see its design page"
+            "a campaign drawn with replacement is topped up in whole batches: see its design page"
         )
     kept = {name: draw.parameters[name] for name in LIKE_THE_FIRST if name in draw.parameters}
     if kept.get("prior") == "judgments":  # sizes are to rest on what was known before judging
@@ -152,12 +154,10 @@ def _note(draw: Draw, population: Population, after: float, half_width: float) -
     notes = []
     if more := len(set(population.topics) - set(draw.parameters["topics"])):
         notes.append(
-            f"{more} topics came after the draw: the top-up counts them in, and all values change with them"
+            f"{more} topics were added after the draw: the top-up includes them, and all values change"
         )
     if after > half_width * 1.01:
-        notes.append(
-            "earlier batches learned from judgments, so that the new ones must be spread more widely"
-        )
+        notes.append("earlier batches learned from judgments, so new items must be spread more widely")
     return "; ".join(notes)
 
 

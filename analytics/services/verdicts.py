@@ -61,7 +61,7 @@ def reported_of(estimates: Iterable[Estimate]) -> Estimate | None:
 def reverse_difference(estimate: Estimate) -> Estimate:
     """Return the difference the other way round; the row it came from is never saved again."""
     if estimate.run_b is None:
-        raise ValueError("a single run's estimate has no other way round")
+        raise ValueError("a single run's estimate cannot be reversed")
     estimate.run, estimate.run_b = estimate.run_b, estimate.run
     if estimate.value is not None:
         estimate.value = 0 - estimate.value
@@ -140,7 +140,7 @@ def _among_all(corrected: Estimate, adjusted: AdjustedPValues | None, *, is_sign
     if adjusted is None or p is None or adjusted.n_tested < 2 or not is_significant:
         return ""
     said = f"Among all {adjusted.n_tested:,} pairs compared, {_p_words(p)} by Holm's adjustment"
-    return f" {said}." if p < SURE else f" {said}: among so many comparisons, not significant."
+    return f" {said}." if p < SURE else f" {said}: not significant among so many comparisons."
 
 
 def _over_topics(corrected: Estimate, *, turned: bool) -> str:
@@ -152,4 +152,4 @@ def _over_topics(corrected: Estimate, *, turned: bool) -> str:
         low, high = -high, -low
     sure = "" if low > 0 or high < 0 else ", which includes 0"
     interval = f"95 % confidence interval {low:+.3f} to {high:+.3f}"
-    return f" For other topics of this kind, these taken as a sample: {interval}{sure}."
+    return f" With the topics as a sample, for topics of this kind: {interval}{sure}."

@@ -179,7 +179,7 @@ def open_campaign(*, campaign: Campaign, actor: User | None) -> None:
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         there = Campaign.objects.filter(pk=campaign.pk, deleted_at=None, collection__deleted_at=None)
         if not there.exists():
-            raise CampaignNotReady("it is deleted; restore it first")
+            raise CampaignNotReady("the campaign is deleted; restore it first")
         if not campaign.slots.exists():
             raise CampaignNotReady("draw its items first")
         Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.OPEN)

@@ -16,7 +16,7 @@ class LeaseUnknown(Refused):
 
 class TokenReused(Refused):
     status = 409
-    title = "This request was already answered, with another grade"
+    title = "This request was already answered with another grade"
 
 
 class AlreadyJudged(Refused):
@@ -69,7 +69,7 @@ class InvitationUnusable(Refused):
 
 class UserNameTaken(Refused):
     status = 409
-    title = "Somebody has this user name already"
+    title = "Somebody already has this user name"
 
 
 class EntryParametersUnclear(Refused):
@@ -83,7 +83,7 @@ class NoPlaceLeft(Refused):
 
 class TrainingFixed(Refused):
     status = 409
-    title = "The training cannot be changed any more"
+    title = "The training can no longer be changed"
 
 
 class TrainingNotPossible(Refused):
@@ -105,7 +105,7 @@ class NotFound(Refused):
     """What one may not see, or what was deleted meanwhile: looks like what never was."""
 
     status = 404
-    title = "There is no such thing"
+    title = "Not found"
 
 
 class ConfirmationWrong(Refused):
@@ -114,12 +114,12 @@ class ConfirmationWrong(Refused):
 
 class CollectionBusy(Refused):
     status = 409
-    title = "Something is being imported into this collection; try again when it is done"
+    title = "An import into this collection is running; try again when it is done"
 
 
 class CollectionDeleted(Refused):
     status = 409
-    title = "Its collection is deleted; restore that first"
+    title = "The collection is deleted; restore it first"
 
 
 class MembersUnfit(Refused):
@@ -127,7 +127,7 @@ class MembersUnfit(Refused):
 
 
 class MessageUnfit(Refused):
-    title = "A message is a text of 1 to 2,000 characters"
+    title = "A message has 1 to 2,000 characters"
 
 
 class KindUnknown(Refused):
@@ -140,9 +140,9 @@ class LabelScoreUnknown(Refused):
 
 class AssessorKnown(Refused):
     status = 409
-    title = "This user is an assessor of the campaign already"
+    title = "This user is already an assessor of the campaign"
 
 
 class NameTaken(Refused):
     status = 409
-    title = "Something else has this name already; names of deleted things stay taken"
+    title = "This name is already taken; the names of deleted collections and campaigns stay taken"

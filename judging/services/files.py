@@ -102,7 +102,7 @@ def _topic_fault(topic_id: str, known: set[str]) -> str:
     limit = longest(Topic, "topic_id")
     if len(topic_id) > limit:
         return f"topic id longer than {limit} characters"
-    return f"the collection has topic {topic_id} already" if topic_id in known else ""
+    return f"the collection already has topic {topic_id}" if topic_id in known else ""
 
 
 def _record(verb: str, subject: Any, stream: MeteredSource, actor: User | None, **detail: Any) -> None:
@@ -186,7 +186,7 @@ class _AsSource:
 
     def sentence(self) -> str:
         what = "1 document is" if self.n == 1 else f"{self.n:,} documents are"
-        return f"{what} shown as source text: too hard to make safe"
+        return f"{what} shown as source text, because the HTML could not be sanitised in time"
 
 
 def _valid_records(
@@ -231,8 +231,8 @@ def _refuse_known_documents(
     with connection.cursor() as cursor:
         faults = []
         for sql, parameters, reason in (
-            (TWICE, [], "document {} is there twice"),
-            (KNOWN, [collection.pk], "the collection has document {} already"),
+            (TWICE, [], "document {} occurs twice"),
+            (KNOWN, [collection.pk], "the collection already has document {}"),
         ):
             cursor.execute(sql, parameters)
             faults += [(ordinal, reason.format(doc_id)) for ordinal, doc_id in cursor.fetchall()]
@@ -317,7 +317,7 @@ def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
     if len(run_id) > limit:
         reason = f"run tag longer than {limit} characters"
     elif run_id in taken:
-        reason = f"the collection has run {run_id} already"
+        reason = f"the collection already has run {run_id}"
     if reason:
         refuse(file.name, place_of_field(file.path, file.name, 0, 6, 5), reason)
 

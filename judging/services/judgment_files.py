@@ -67,7 +67,7 @@ def import_judgments(
     if repeats not in REPEATS:
         raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
     if as_gold and kind == Assessor.Kind.MACHINE:
-        raise ImportRefused("what a machine judged is never a gold answer")
+        raise ImportRefused("a judgment of a machine assessor is never a gold answer")
     form = _checked_format(file_format, as_gold, campaign, name)
     if collection is None:
         if campaign is None:
@@ -105,7 +105,7 @@ def import_judgments(
 def _checked_format(file_format: str, as_gold: bool, campaign: Campaign | None, name: str) -> JudgmentFormat:
     form = judgment_format(file_format)
     if not as_gold and campaign is None:
-        raise ImportRefused("judgments that are not gold answers belong to a campaign: name it")
+        raise ImportRefused("judgments that are not gold answers need a campaign: name one")
     if not as_gold and not form.names_assessors:
         refuse(name, (1, 1), f"{file_format} names no assessors: import it as gold answers")
     return form
@@ -337,9 +337,9 @@ def _add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
         for sql in (ADD_ITEMS, "ANALYZE judging_item", WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
             cursor.execute(sql, parameters)
-    many = f"document {{}} of topic {{}} has its judgments already; the campaign wants {k} an item"
+    many = f"document {{}} of topic {{}} already has all its judgments; the campaign needs {k} per item"
     faults = [
-        (JUDGED_BEFORE, "assessor", "this assessor judged document {} of topic {} before"),
+        (JUDGED_BEFORE, "assessor", "this assessor has already judged document {} of topic {}"),
         (TOO_MANY, "document", many),
     ]
     _refuse_first(file, parameters, faults)

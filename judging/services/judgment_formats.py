@@ -65,7 +65,7 @@ FORMATS = (
     JudgmentFormat(
         "qrels",
         "qrels",
-        "A line: topic 0 document grade. No assessors: gold answers alone.",
+        "A line: topic 0 document grade. No assessors: gold answers only.",
         read_qrels,
         _in_columns("topic", "iteration", "document", "grade"),
         names_assessors=False,
@@ -90,7 +90,7 @@ FORMATS = (
     JudgmentFormat(
         "cranfield",
         "Cranfield",
-        "A line: topic document code. No assessors: gold answers alone, with a grade map.",
+        "A line: topic document code. No assessors: gold answers only, with a grade map.",
         _cranfield,
         _in_columns("topic", "document", "grade"),
         names_assessors=False,
@@ -143,6 +143,6 @@ def parse_grade_map(text: str) -> dict[int, int]:
         except ValueError:
             raise ImportRefused(f"a grade map is like '1=3,2=0', not {text[:100]!r}") from None
         if pair[0] in grades:
-            raise ImportRefused(f"grade {pair[0]} is there twice in the grade map")
+            raise ImportRefused(f"grade {pair[0]} occurs twice in the grade map")
         grades[pair[0]] = pair[1]
     return grades

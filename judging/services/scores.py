@@ -78,5 +78,5 @@ def _name_fault(name: str, collection: Collection) -> str:
     if not name or not name.isprintable():
         return f"a name for scores is a line of visible characters, not {name!r}"
     if collection.score_lists.filter(name=name).exists():
-        return f"the collection has scores named {name} already; a name is taken once"
+        return f"the collection already has scores named {name}; each name can be used once"
     return ""

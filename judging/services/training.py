@@ -44,12 +44,12 @@ def choose_training_items(
         _check_nobody_answered(campaign)
         if n and not campaign.items.exists():
             raise TrainingNotPossible(
-                "draw the campaign's items first, so that training stays apart from them"
+                "draw the campaign's items first, so that training uses other documents"
             )
         chosen = _spread(_free_gold_answers(campaign), n, random.Random(seed))
         if len(chosen) < n:
             raise TrainingNotPossible(
-                f"only {len(chosen)} gold answers are neither drawn nor checks; {n} are asked for"
+                f"only {len(chosen)} gold answers are neither drawn nor used as checks; {n} are requested"
             )
         campaign.training_items.all().delete()
         made = TrainingItem.objects.bulk_create(
@@ -122,7 +122,7 @@ def is_fixed(campaign: Campaign) -> bool:
 
 def _check_nobody_answered(campaign: Campaign) -> None:
     if is_fixed(campaign):
-        raise TrainingFixed("somebody has answered already, and everybody should meet the same training")
+        raise TrainingFixed("an assessor has already answered, and all assessors need the same training")
 
 
 def _lock(campaign: Campaign) -> Campaign:

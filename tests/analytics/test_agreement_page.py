@@ -107,13 +107,13 @@ def test_tables_of_gold_and_bronze_count_every_document_once_both_ways(audited):
 def test_a_tier_without_members_is_a_named_refusal(audited, judged):
     result = made(audited)
     for of in (("gold", "silver"), ("silver", "bronze")):
-        assert pair_of(result, *of)["refusal"] == "the silver tier has judged nothing that counts here yet"
+        assert pair_of(result, *of)["refusal"] == "no judgment of the silver tier counts here yet"
         assert "silver tier" in ranking_of(result, "infAP", *of)["refusal"]
 
 
 def test_before_an_audit_bronze_alone_has_an_alpha_and_nothing_to_compare_with(judged):
     result = made(judged)
-    assert "the gold tier has judged nothing" in pair_of(result, "gold", "bronze")["refusal"]
+    assert "no judgment of the gold tier counts here" in pair_of(result, "gold", "bronze")["refusal"]
     alone = result["alphas"][0]
     assert alone["n_labels"] == 84
     assert alone["value"] < 1
@@ -186,7 +186,7 @@ def test_the_page_shows_tables_kappas_orders_and_refusals(audited):
     text = page_of(audited)
     assert "Gold and bronze: the same documents" in text
     assert "What bronze says where gold says so" in text
-    assert "Not comparable: the silver tier has judged nothing" in text
+    assert "Not comparable: no judgment of the silver tier counts here" in text
     assert "Scott&#x27;s pi, weighted to the pool" in text
     assert "infNDCG of every run: gold and bronze" in text
     assert text.count("<svg") == 1

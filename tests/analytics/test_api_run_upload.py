@@ -178,7 +178,7 @@ def test_what_cannot_be_taken_is_refused_before_a_byte_is_kept(tmp_path, campaig
     folder = tmp_path / "other"
     folder.mkdir()
     undrawn = make_undrawn(folder)
-    with pytest.raises(UploadRefused, match="nothing was drawn"):
+    with pytest.raises(UploadRefused, match="nothing is drawn"):
         queue_upload(campaign=undrawn, file=run_file())
     with pytest.raises(UploadRefused, match="no run 'nobody'"):
         queue_upload(campaign=campaign, file=run_file(), against="nobody")

@@ -148,10 +148,10 @@ def test_without_any_gold_there_is_no_forecast_and_with_too_little_neither():
     rng = np.random.default_rng(0)
     refused = outlook(small_target(), np.full(40, 0.5), NO_CHECKS, rng)
     assert isinstance(refused, Refusal)
-    assert refused.reason == "neither an audit nor a gold check has told yet how the grades err"
+    assert refused.reason == "no audit or gold check has measured the assessors' accuracy yet"
     refused = outlook(small_target(), np.full(40, 0.1), np.eye(3), rng)
     assert isinstance(refused, Refusal)
-    assert "there would still be too little" in refused.reason
+    assert "this audit would not be enough" in refused.reason
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_after_a_recomputation_every_strategy_has_a_forecast_for_the_question_s_
     _, rows = computed(campaign)
     assert set(rows) == set(strategy_keys())
     assert {row.refusal for row in rows.values()} == {
-        "neither an audit nor a gold check has told yet how the grades err"
+        "no audit or gold check has measured the assessors' accuracy yet"
     }
     AuditSchedule.objects.create(campaign=campaign, items_each_time=8, items_in_total=42)
     audit(campaign=campaign, items_each_time=24, items_in_total=42, seed=5)
@@ -311,7 +311,7 @@ def test_when_everything_is_audited_the_forecast_says_so(tmp_path):
     audit(campaign=campaign, items_each_time=42, items_in_total=42, seed=5)
     judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
     _, rows = computed(campaign)
-    assert {row.refusal for row in rows.values()} == {"every judged item is audited already"}
+    assert {row.refusal for row in rows.values()} == {"every judged item is already audited"}
 
 
 @pytest.mark.django_db

@@ -87,7 +87,9 @@ def test_what_is_not_estimable_is_said_in_words():
     assert marks(root, "rule") == []
     assert "a, naive: not estimable" in root[1].text
     assert "not estimable" in texts(parse(topics()))
-    assert "not estimable: no gold of this grade yet" in texts(parse(heat_map(matrix=(None, (0.25, 0.75)))))
+    assert "not estimable: no known documents of this grade yet" in texts(
+        parse(heat_map(matrix=(None, (0.25, 0.75))))
+    )
     assert "?" in texts(parse(charts.rank_matrix(["a", "b"], [[None, None], [0.25, 0.75]], "Ranks")))
     assert texts(parse(differences(value=float("nan")))).count("?") == 3
 
@@ -157,8 +159,7 @@ def test_a_money_curve_names_its_lines_their_ends_and_what_is_enough():
     picture = charts.curve([0, 50, 100], lines, "Money", x_title="spent", target=0.07, is_logarithmic=False)
     said = parse(picture)[1].text
     assert (
-        "Best split 0.1 to 0.06; Gold alone 0.1 to 0.09, then it cannot reach more. Narrow enough at 0.07."
-        in said
+        "Best split 0.1 to 0.06; Gold alone 0.1 to 0.09, then no more can be reached. Target: 0.07." in said
     )
     assert len(marks(parse(picture), "rule")) == 1
 

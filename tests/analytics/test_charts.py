@@ -183,7 +183,7 @@ def test_a_budget_out_of_reach_is_a_gap_and_never_a_point():
     whole, broken = (line.get("d") for line in marks(parse(text), "line"))
     assert whole.count("L") == 3
     assert broken.count("L") == 1
-    assert "then it cannot reach more" in parse(text)[1].text
+    assert "then no more can be reached" in parse(text)[1].text
     inner = charts.curve([10, 20, 40, 80, 160], {"a": [5, 4, None, 2, 1]}, "Budget")
     assert marks(parse(inner), "line")[0].get("d").count("M") == 2
 

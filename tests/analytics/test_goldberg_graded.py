@@ -277,7 +277,7 @@ def test_refusals_name_the_reason():
                 ranked_labels([[2], [0]], [1]), ranked_labels([[2]], [1]), same_topics=True, matrices=[J7],
                 gold_per_grade=[[9] * 3], gains=GAINS,
             ),
-            "equally many",
+            "different numbers of documents",
         ),
         (
             lambda: bootstrap_over_topics(

@@ -33,7 +33,7 @@ def test_among_many_pairs_the_sentence_adds_what_holms_adjustment_leaves():
     kept = said(difference(0.2, 0.1), AdjustedPValues(three))
     assert kept.endswith("Among all 3 pairs compared, p = 0.040 by Holm's adjustment.")
     lost = said(difference(0.2, 0.1), AdjustedPValues(three | {7: 0.06}))
-    assert lost.endswith("p = 0.060 by Holm's adjustment: among so many comparisons, not significant.")
+    assert lost.endswith("p = 0.060 by Holm's adjustment: not significant among so many comparisons.")
 
 
 @pytest.mark.parametrize(

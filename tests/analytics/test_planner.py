@@ -119,7 +119,9 @@ def test_what_one_evaluation_costs_at_ebay(cost_gold, inverse, calibration, gold
     assert k == pytest.approx(0.1785, abs=5e-5)
     worth = bronze_worth(k, cost_bronze=1, cost_gold=cost_gold)
     assert worth.best == best
-    assert worth.words.startswith("Bronze is not worth" if best == "gold only" else "Bronze is worth")
+    assert worth.words.startswith(
+        "Bronze labels are not worth" if best == "gold only" else "Bronze labels are worth"
+    )
     pq = M * (1 - M) / 0.02**2
     assert worth.inverse_cost * pq == pytest.approx(plans["inverse"].cost)
 
@@ -222,7 +224,7 @@ def test_what_cannot_be_reached_is_refused_with_what_would_be_left():
     assert isinstance(without_end, Refusal)
     assert next_purchase(4e-4, 6e-4, 100, 5, 1, 20, budget=100).needed == 5
     poor = next_purchase(4e-4, 6e-4, 100, 30, 10, 20, budget=5)
-    assert "below one unit" in poor.reason
+    assert "does not pay for one unit" in poor.reason
 
 
 def reported(rng, relevant, label, n, m):
@@ -275,7 +277,7 @@ def test_the_forecast_is_what_the_reported_number_then_has():
         (lambda: error_for_power(0.0), "difference must be above 0"),
         (lambda: error_for_power(0.1, power=0.3), "power in"),
         (lambda: topics_for_test(0.1, 0.0), "difference_variance"),
-        (lambda: evaluation_plans(0.5, 0.5, 0.5, cost_bronze=1, cost_gold=1, standard_error=0.1), "tell something"),
+        (lambda: evaluation_plans(0.5, 0.5, 0.5, cost_bronze=1, cost_gold=1, standard_error=0.1), "be informative"),
         (
             lambda: difference_plans(0.1, prevalence=0.5, sensitivity=0.4, specificity=0.4, topic_variance=1,
                                      cost_bronze=1, cost_gold=1),

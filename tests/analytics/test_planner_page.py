@@ -62,11 +62,11 @@ def test_bronze_is_worth_buying_where_the_fixture_says_so(cost_gold, worth):
     said = bronze_words(0.1785, 1.0, float(cost_gold))
     assert ("Worth buying: gold labels alone would cost 1.1 times" in said) == worth
     assert ("Not worth buying" in said) == (not worth)
-    assert "about 18 % of what gold says" in said
+    assert "about 18 % of the variance of gold grades" in said
 
 
 def test_grades_that_explain_nothing_are_not_worth_their_money():
-    assert "Not worth buying: it says nothing" in bronze_words(0.0, 1.0, 10.0)
+    assert "Not worth buying: it adds no information" in bronze_words(0.0, 1.0, 10.0)
 
 
 # -- words --------------------------------------------------------------------------------------------------
@@ -74,13 +74,14 @@ def test_grades_that_explain_nothing_are_not_worth_their_money():
 
 def test_the_parts_of_the_variance_are_said_in_words():
     assert variance_words(Estimate(components={"drawing": 0.3, "gold": 0.7})) == (
-        "About 70 % of this variance is the gold audit: more gold narrows it. The draw of documents makes 30 %."
+        "About 70 % of this variance comes from the gold audit: more gold labels narrow it. "
+        "The draw of documents contributes 30 %."
     )
     assert variance_words(Estimate(components={"drawing": 0.9, "gold": 0.1})).startswith(
-        "About 90 % of this variance is the draw of documents: more judged documents narrow it."
+        "About 90 % of this variance comes from the draw of documents: more judged documents narrow it."
     )
     assert variance_words(Estimate(components={"drawing": 0.0, "gold": 0.3})) == (
-        "All of this variance is the gold audit: more gold narrows it."
+        "All of this variance comes from the gold audit: more gold labels narrow it."
     )
     assert variance_words(Estimate(components={"label noise": 0.3})) == ""
     assert variance_words(None) == ""
@@ -90,8 +91,8 @@ def test_the_parts_of_the_variance_are_said_in_words():
     ("once", "always", "words"),
     [
         ((0.1, 0.3), (0.0, 0.4), "It contains 0"),
-        ((0.1, 0.3), (0.05, 0.35), "you may stop here and say so"),
-        ((-0.1, 0.3), (-0.2, 0.4), "However often you look"),
+        ((0.1, 0.3), (0.05, 0.35), "you may stop here and report the difference"),
+        ((-0.1, 0.3), (-0.2, 0.4), "Confidence sequence, valid at every look"),
     ],
 )
 def test_the_interval_for_watching_says_what_to_make_of_it(once, always, words):
@@ -102,7 +103,7 @@ def test_the_interval_for_watching_says_what_to_make_of_it(once, always, words):
     assert words in said
     assert f"{always[0]:+.3f} to {always[1]:+.3f}" in said
     assert always_words(row, is_open=False) == ""
-    assert ("Judge on" in said) == (words == "It contains 0")
+    assert ("Continue judging" in said) == (words == "It contains 0")
 
 
 # -- the page -----------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def set_parts(campaign, **components):
 
 def test_before_there_are_numbers_the_page_says_so(drawn):
     assert "No plan yet" in page_of(drawn)
-    assert "There are no numbers of this yet" in page_of(drawn)
+    assert "There are no numbers for this question yet" in page_of(drawn)
 
 
 def test_the_page_names_what_to_buy_and_shows_the_curve_with_its_table(judged):
@@ -177,10 +178,10 @@ def test_the_page_names_what_to_buy_and_shows_the_curve_with_its_table(judged):
     assert found.needed.gold > 0
     assert f"<strong>{found.needed.gold} more gold label" in text
     assert found.needed.cost == 2 * found.needed.items + 12 * found.needed.gold  # two judgments an item
-    assert "What money buys" in text
+    assert "Half-width by cost" in text
     assert text.count("<svg") == 1
     assert "1 and 10 are examples" in text
-    assert "About 71 % of this variance is the gold audit" in text
+    assert "About 71 % of this variance comes from the gold audit" in text
     behind = text.partition('id="plot-curve"')[2].partition("</table>")[0]
     assert behind.count('<th scope="row">') == 25
 

@@ -107,7 +107,7 @@ def test_the_gold_tier_alone_knows_the_true_values_where_it_graded_everything(re
         {run: mean_dcg(place) for place, run in enumerate(RUNS)}, **EXACT
     )
     assert gold["n_changed"] == 0
-    assert "judged nothing" in variant_of(result, "silver tier alone")["refusal"]
+    assert "no judgment of" in variant_of(result, "silver tier alone")["refusal"]
 
 
 def test_every_assessor_is_left_out_once_under_the_pseudonym_of_the_exports(reversed_judges):
@@ -259,7 +259,7 @@ def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, revers
         jobs.run(job.pk)
         text = client.get(address, asked).content.decode()
         assert "<svg" in text
-        assert "Compute anew" in text
+        assert "Recompute" in text
         file = client.get(
             address,
             {**asked, "plot": "variants" if what == "sensitivity" else "differences", "format": "csv"},

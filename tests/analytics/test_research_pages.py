@@ -151,7 +151,7 @@ def test_one_run_alone_has_a_value_and_no_pair(page, tmp_path):
     only = list(made.collection.runs.all())[:1]
     store(made, [0.5], runs=only)
     assert "There is only one run" in text_of(page("campaign-results", made))
-    assert "There is no pair" in text_of(page("pairs", made))
+    assert "No pair to compare" in text_of(page("pairs", made))
     assert "1 runs have a number; at least 2 are needed" in text_of(page("ranking", made))
 
 

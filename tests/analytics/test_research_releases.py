@@ -110,7 +110,7 @@ def test_a_second_release_says_what_changed_and_takes_over_how_the_first_is_cite
     assert "Ada B." in form
     second = made_release(client, campaign, version="1.1", notes="")
     text = text_of(client.get(address("release", campaign, second.pk)))
-    assert "What changed since version 1.0" in text
+    assert "Changes since version 1.0" in text
     assert second.changes["same"] == 42
     assert "Grades that are the same" in text
 
@@ -127,7 +127,7 @@ def test_a_second_release_says_what_changed_and_takes_over_how_the_first_is_cite
 def test_a_form_that_is_wrong_says_where_and_makes_nothing(client, rita, campaign, wanted, words):
     answer = client.post(address("release-new", campaign), {**WANTED, **wanted})
     assert words in text_of(answer, 400)
-    assert "Nothing was made" in answer.content.decode()
+    assert "The release was not made" in answer.content.decode()
     assert not Release.objects.exists()
 
 
@@ -152,7 +152,7 @@ def test_while_a_release_is_made_whoever_asked_can_stop_it_and_others_cannot(cli
     text = text_of(client.get(address("release", campaign, release.pk)))
     assert "Waiting for a worker" in text
     assert "Cancel" in text
-    assert text_of(client.get(address("releases", campaign))).count("being made") == 1
+    assert text_of(client.get(address("releases", campaign))).count("in preparation") == 1
     client.force_login(User.objects.create(username="rolf", role="researcher"))
     assert "Cancel" not in text_of(client.get(address("release", campaign, release.pk)))
     client.post(address("release-cancel", campaign, release.pk))
@@ -175,7 +175,7 @@ def test_only_managers_take_back_and_what_is_withdrawn_keeps_its_page_and_its_re
     client.post(address("release-withdraw", campaign, release.pk), {"reason": "  "})
     release.refresh_from_db()
     assert release.withdrawn_at is None
-    assert "Say why" in text_of(client.get(page))
+    assert "Enter a reason" in text_of(client.get(page))
     client.post(address("release-withdraw", campaign, release.pk), {"reason": "A <b>topic</b> was wrong"})
     text = text_of(client.get(page))
     assert "A &lt;b&gt;topic&lt;/b&gt; was wrong" in text
@@ -273,7 +273,7 @@ def test_a_run_with_documents_that_could_not_be_judged_gets_a_reason_in_place_of
     _, job = upload(client, campaign, file=ContentFile(strange, name="s.run"))
     jobs.run(job.pk)
     text = text_of(client.get(f"{address('run-upload', campaign)}?job={job.pk}"))
-    assert "No DCG@10 for it" in text
+    assert "No DCG@10 for this run" in text
     assert "could not be drawn" in text
     assert "Request the missing judgments" in text
 
@@ -282,7 +282,7 @@ def test_a_file_that_is_no_run_is_refused_with_its_place_and_nothing_is_kept(cli
     _, job = upload(client, campaign, file=run_file(bad="t0 Q0 d1\n"))
     jobs.run(job.pk)
     text = text_of(client.get(f"{address('run-upload', campaign)}?job={job.pk}"))
-    assert "It was not taken. Nothing was changed." in text
+    assert "The file was rejected. Nothing was changed." in text
     assert "mine.run:1:" in text
     assert campaign.collection.runs.count() == 3
     for sent in ({"file": ""}, {"file": ContentFile(b"", name="e.run")}, {"against": "nobody"}):

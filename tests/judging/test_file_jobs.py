@@ -174,7 +174,7 @@ def test_standard_input_can_be_imported_and_read_twice(monkeypatch, capsys):
     call_command("import_runs", "-", "--collection", "piped")
     assert capsys.readouterr().out.splitlines()[-1] == "1 of their topics are not in the collection"
     stdin(b"1\ta\n")
-    with pytest.raises(CommandError, match=r"^<stdin>:1:1: the collection has topic 1 already$"):
+    with pytest.raises(CommandError, match=r"^<stdin>:1:1: the collection already has topic 1$"):
         call_command("import_topics", "-", "--collection", "piped")
 
 

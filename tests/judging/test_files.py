@@ -54,17 +54,17 @@ def test_topics_are_added_and_the_event_names_the_file_by_its_hash():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("7\tnew\n1\told\n", "t:2:1: the collection has topic 1 already"),
+        ("7\tnew\n1\told\n", "t:2:1: the collection already has topic 1"),
         ("7\tnew\n7\tagain\n", "t:2:1: topic 7 is there twice (first on line 1)"),
         ("7\tnew\n8\n", "t:2:2: expected id<TAB>text, found 1 columns"),
         ("x" * 201 + "\tlong\n", "t:1:1: topic id longer than 200 characters"),
         (
             "<top>\n<num> Number: 2\n<title> old\n</top>\n",
-            "t:2:1: the collection has topic 2 already",
+            "t:2:1: the collection already has topic 2",
         ),
         (
             '{"_id": "8", "text": "a"}\n\n{"_id": "2", "text": "b"}',
-            "t:3:1: the collection has topic 2 already",
+            "t:3:1: the collection already has topic 2",
         ),
     ],
 )
@@ -118,13 +118,13 @@ TRUNCATED = gzip.compress(b'{"_id": "n", "text": ""}\n' * 3, mtime=0)[:-9]
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ('{"_id": "n", "text": ""}\n\n{"_id": "d2", "text": ""}\n', "d:3:1: the collection has document d2 already"),
-        ('{"_id": "n", "text": ""}\n{"_id": "n", "text": ""}\n', "d:2:1: document n is there twice"),
+        ('{"_id": "n", "text": ""}\n\n{"_id": "d2", "text": ""}\n', "d:3:1: the collection already has document d2"),
+        ('{"_id": "n", "text": ""}\n{"_id": "n", "text": ""}\n', "d:2:1: document n occurs twice"),
         ('{"_id": "n", "text": ""}\n{"_id": "m"\n', "d:2:12: malformed JSON (Expecting ',' delimiter)"),
-        ("title,id,text\nx,n,\"two\nlines\"\nx,d1,y\n", "d:4:1: the collection has document d1 already"),
+        ("title,id,text\nx,n,\"two\nlines\"\nx,d1,y\n", "d:4:1: the collection already has document d1"),
         ("<DOC>\n<DOCNO>n</DOCNO>\n</DOC>\n<DOC>\n <DOCNO>d3</DOCNO></DOC>",
-         "d:5:2: the collection has document d3 already"),
-        (".I n\n.W\ntext\n.I n\n.W\ntext\n", "d:4:4: document n is there twice"),
+         "d:5:2: the collection already has document d3"),
+        (".I n\n.W\ntext\n.I n\n.W\ntext\n", "d:4:4: document n occurs twice"),
         ('{"_id": "' + "n" * 501 + '", "text": ""}', "d:1:1: document id longer than 500 characters"),
         (TRUNCATED, "d:1:1: truncated gzip file: its end is missing"),
     ],
@@ -186,7 +186,7 @@ def test_runs_become_rows_and_files_of_our_own_name(tmp_path):
     ("data", "message"),
     [
         (b"1 Q0 d1 1 3.5 other\n1 Q0 d2 2 nan other\n", "b:2:11: score must be a finite number, not 'nan'"),
-        (RUN, "b:1:15: the collection has run first already"),
+        (RUN, "b:1:15: the collection already has run first"),
         (b"1 Q0 d1  1 3.5 " + b"r" * 201, "b:1:16: run tag longer than 200 characters"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_run_the_collection_has_is_an_error_naming_it_and_its_file_stays():
     collection = make_collection()
     import_runs(collection=collection, files=[(file(RUN), "a")])
     assert refusal(import_runs, collection=collection, files=[(file(RUN), "x")]) == (
-        "x:1:15: the collection has run first already"
+        "x:1:15: the collection already has run first"
     )
     assert Path(Run.objects.get().rankings.path).is_file()
 

@@ -75,7 +75,7 @@ def test_an_import_takes_only_slots_that_nobody_holds():
     [
         (
             "1 a d1 1\n1 b d1 1\n1 c d1 1\n",
-            "j:3:5: document d1 of topic 1 has its judgments already; the campaign wants 2 an item",
+            "j:3:5: document d1 of topic 1 already has all its judgments; the campaign needs 2 per item",
         ),
         (
             "1 a d1 1\n1 a d1 2\n",
@@ -84,7 +84,7 @@ def test_an_import_takes_only_slots_that_nobody_holds():
         ("1 a d1 1\n1 b d1 3\n", "j:2:8: grade 3 is not on the scale 0, 1, 2"),
         ("1 a d1 1\n1 b d1 -2\n", "j:2:8: grade -2 is not on the scale 0, 1, 2"),
         ("1 a d1 1\n1 b d9 1\n", "j:2:5: the collection has no document d9"),
-        ("1 a d1 1\n1 old d2 1\n", "j:2:3: this assessor judged document d2 of topic 1 before"),
+        ("1 a d1 1\n1 old d2 1\n", "j:2:3: this assessor has already judged document d2 of topic 1"),
     ],
 )
 def test_a_file_with_one_bad_judgment_changes_nothing(data, message):

@@ -37,9 +37,7 @@ def test_by_default_a_repeated_grade_refuses_the_file_and_names_both_lines():
     campaign = make_campaign()
     with pytest.raises(ImportRefused) as refusal:
         add(campaign)
-    assert (
-        str(refusal.value) == "c:4:1: document d1 of topic 1 and worker Zoe is there twice (first on line 2)"
-    )
+    assert str(refusal.value) == "c:4:1: document d1 of topic 1 and worker Zoe occurs twice (first on line 2)"
     assert not Judgment.objects.exists()
 
 
@@ -79,7 +77,7 @@ def test_the_command_keeps_the_last_gold_answer_when_asked(tmp_path):
     path = tmp_path / "q"
     path.write_text("1 0 d1 1\n1 0 d1 2\n")
     options = {"campaign": campaign.name, "gold": True, "stdout": io.StringIO()}
-    with pytest.raises(CommandError, match="is there twice"):
+    with pytest.raises(CommandError, match="occurs twice"):
         call_command("import_judgments", str(path), **options)
     call_command("import_judgments", str(path), repeats="last", **options)
     assert GoldAnswer.objects.get().grade == 2

@@ -128,7 +128,7 @@ def test_scores_without_a_name_are_called_like_their_file(collection):
 @pytest.mark.parametrize(
     ("list_name", "message"),
     [
-        ("taken", "f:1:1: the collection has scores named taken already; a name is taken once"),
+        ("taken", "f:1:1: the collection already has scores named taken; each name can be used once"),
         ("x" * 201, "f:1:1: a name for scores has at most 200 characters, not 201"),
         ("a\nb", "f:1:1: a name for scores is a line of visible characters"),
     ],
@@ -206,10 +206,10 @@ def test_the_page_queues_scores_under_their_name_and_lists_what_there_is(manager
     assert answer.status_code == 302
     job = jobs.Job.objects.get(kind="import")
     assert (job.payload["kind"], job.payload["options"]) == ("scores", {"list_name": "llama"})
-    assert "Scores of programs" not in manager.get(url).content.decode()
+    assert "Imported scores" not in manager.get(url).content.decode()
     import_scores(collection=collection, source=io.BytesIO(PLAIN), name="f", list_name="llama <3>")
     page = manager.get(url).content.decode()
-    assert "Scores of programs" in page
+    assert "Imported scores" in page
     assert "llama &lt;3&gt;" in page
 
 
@@ -218,7 +218,7 @@ def test_one_name_for_several_files_is_refused_on_the_page(manager, collection):
     url = reverse("console:manage-collection", args=[collection.pk])
     answer = manager.post(url, {"kind": "scores", "files": files, "list_name": "llama"})
     assert answer.status_code == 400
-    assert "is of one file" in answer.content.decode()
+    assert "one name cannot serve several files" in answer.content.decode()
     assert not jobs.Job.objects.exists()
 
 

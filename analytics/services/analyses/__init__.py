@@ -52,18 +52,18 @@ class Analysis:
 
 
 ANALYSES: tuple[Analysis, ...] = (
-    Analysis("papers", "What the papers' methods say of {run} and {against}, in {measure}", papers),
+    Analysis("papers", "The papers' methods on {run} and {against}, in {measure}", papers),
     Analysis(
         "agreement",
-        "How far the tiers agree",
+        "Agreement of the tiers",
         agreement,
-        "the tiers are compared over all runs, by scores of their own",
+        "the tiers are compared over all runs, by their own scores",
     ),
     Analysis(
         "sensitivity",
         "Which verdicts other evidence would change, in {measure}",
         sensitivity,
-        "all runs are looked at",
+        "all runs are included",
         has_usual_measure=True,
     ),
     Analysis("topics", "{run} and {against} topic by topic, in {measure}", topics, has_usual_measure=True),

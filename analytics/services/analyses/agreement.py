@@ -87,7 +87,7 @@ def _pair(arrays: CampaignArrays, one: Tier, other: Tier) -> dict[str, Any]:
     named = {"of": [one.name, other.name]}
     empty = next((tier.name for tier in (one, other) if not tier.members.any()), "")
     if empty:
-        return {**named, "refusal": f"the {empty} tier has judged nothing that counts here yet"}
+        return {**named, "refusal": f"no judgment of the {empty} tier counts here yet"}
     both = one.members & other.members
     everything = np.ones(arrays.judged.size, dtype=bool)
     chance = arrays.draw_probability(everything) * one.probability * other.probability
@@ -151,7 +151,7 @@ def _alphas(arrays: CampaignArrays) -> Iterator[dict[str, Any]]:
     audited = np.flatnonzero(arrays.audited)
     item = [arrays.label_item, arrays.silver_label_item, audited]
     grade = [arrays.label_grade, arrays.silver_label_grade, arrays.audit_grade[audited]]
-    for name, n_kinds in (("bronze judges among themselves", 1), ("all judges of all tiers", 3)):
+    for name, n_kinds in (("bronze assessors among themselves", 1), ("all assessors of all tiers", 3)):
         found = krippendorff_alpha(
             np.concatenate(item[:n_kinds]),
             np.concatenate(grade[:n_kinds]),
@@ -199,7 +199,7 @@ def _scores(
     """Return every run's scores by topic from one tier, with the chance that a document was drawn and asked about."""
     open_to = tier.probability > 0
     if not tier.members.any():
-        return Refusal(f"the {tier.name} tier has judged nothing that counts here yet")
+        return Refusal(f"no judgment of the {tier.name} tier counts here yet")
     uncovered = arrays.not_covered(open_to, f"document that the {tier.name} tier could have judged")
     if uncovered is not None:
         return Refusal(*uncovered)

@@ -21,7 +21,7 @@ from analytics.services.analyses.context import Case, Side
 from analytics.services.analyses.graded import SEED
 from analytics.services.analyses.request import Line, refuse_line
 
-NOT_BINARY = "it is for two grades; ask about P@k, or read Eq 17 and 18"
+NOT_BINARY = "the method needs two grades; choose P@k, or see Eq 17 and 18"
 EQ5 = "Goldberg et al. (2017), Eq 5, 14 and 7"
 SHARED = "Goldberg et al. (2017), Eq 5, with the covariance that a shared audit brings"
 
@@ -64,14 +64,14 @@ def rates_of(case: Case) -> Rates | Refusal:
         return Refusal(NOT_BINARY)
     for grade, name in ((1, "relevant"), (0, "not relevant")):
         if case.counts[grade].sum() <= 0:
-            return Refusal(f"no gold label that is {name}", 10)
+            return Refusal(f"no gold label “{name}”", 10)
     found = Rates(
         (float(case.counts[1, 1]), float(case.counts[1].sum())),
         (float(case.counts[0, 0]), float(case.counts[0].sum())),
     )
     m_r, _, m_n, _ = found.values
     if abs(m_r + m_n - 1) < 1e-9:
-        return Refusal("sensitivity + specificity is 1: the labels say nothing")
+        return Refusal("sensitivity + specificity is 1: the labels carry no information")
     return found
 
 
@@ -99,7 +99,7 @@ def _as_printed(line: Line, j: float, j_variance: float, rates: Rates, total: fl
     m_r, v_r, m_n, v_n = rates.values
     value = corrected_value(j, m_r, m_n)
     half = Z95 * math.sqrt(corrected_variance(j, j_variance, m_r, v_r, m_n, v_n))
-    impossible = "Impossible: a share outside 0 to 1. The formula goes on silently; Fieller refuses"
+    impossible = "Impossible: a share outside 0 to 1. The formula gives no warning; Fieller's method refuses"
     note = "" if 0 <= value <= 1 else impossible
     return replace(
         line, value=total * value, low=total * (value - half), high=total * (value + half), note=note
@@ -137,7 +137,7 @@ def _difference_lines(case: Case, rates: Rates | Refusal) -> Iterator[Line]:
     score = Line(
         of,
         "One audit for both runs, score test",
-        "with one and the same audit “no difference” is tested by the grades as given",
+        "with one shared audit, “no difference” is tested with the grades as given",
         one_audit=True,
     )
     eq10 = Line(of, "As if audited separately: not used", "Goldberg et al. (2017), Eq 10 and 11")
@@ -178,8 +178,8 @@ def shared_audit(case: Case, rates: Rates) -> SharedAuditDifference | Refusal:
     """Return the difference of shares of relevant documents that one audit corrects."""
     a, b = case.sides
     if not math.isclose(a.total, b.total, rel_tol=1e-6):
-        reason = "the runs do not return equally many documents, so that their shares do not have one scale"
-        return Refusal(f"{reason}; read Eq 17 and 18")
+        reason = "the runs return different numbers of documents, so their shares are not on one scale"
+        return Refusal(f"{reason}; see Eq 17 and 18")
     separate = case.variance(a.parts[:, 1]), case.variance(b.parts[:, 1])
     together = case.variance(a.parts[:, 1] - b.parts[:, 1])
     if together <= 0 or min(separate) <= 0:

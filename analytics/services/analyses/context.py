@@ -90,7 +90,7 @@ def case(campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject) ->
     measure = parse_measure(wanted.measure)
     if not measure.kind.is_sum:
         raise AnalysisRefused(
-            f"{wanted.measure} is {measure.kind.noun}: the papers correct P@k and DCG@k; ask about one of these"
+            f"{wanted.measure} is {measure.kind.noun}: the papers correct P@k and DCG@k; choose one of these"
         )
     everything = np.ones(arrays.judged.size, dtype=bool)
     uncovered = arrays.not_covered(everything, "judgment")
@@ -98,7 +98,7 @@ def case(campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject) ->
         raise AnalysisRefused(uncovered[0])
     if arrays.n_topics < FEWEST_TOPICS:
         raise AnalysisRefused(
-            f"{arrays.n_topics} topic says nothing about others; at least {FEWEST_TOPICS} are needed"
+            f"{arrays.n_topics} topic does not represent others; at least {FEWEST_TOPICS} are needed"
         )
     parsed = parse_linear(wanted.measure)
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade

@@ -43,7 +43,7 @@ def graded_lines(case: Case) -> Iterator[Line]:
                 "One matrix for all labels, audit not weighted",
                 EQ18,
                 one_audit=shared,
-                note="Biased unless every judged item had the same chance to be audited",
+                note="Biased unless every judged item had the same audit probability",
             ),
         )
         yield _bootstrap(case, of)
@@ -84,7 +84,7 @@ def _implied_shares(case: Case, of: str, matrix: Floats) -> str:
 def _bootstrap(case: Case, of: str) -> Line:
     line = Line(
         of,
-        "Bootstrap over topics that draws the audit anew",
+        "Bootstrap over topics, with a new draw of the audit",
         "Goldberg et al. (2017), below Eq 18, with replacement",
         one_audit=of == "difference",
     )
@@ -125,7 +125,7 @@ def _calibrate(case: Case, of: str) -> Line:
         of,
         "Calibration: the audited mean of each label",
         "double sampling: Cochran (1977), chapter 12",
-        note="It shrinks differences: the audited mean is that of all judged items, not of this run's",
+        note="It shrinks differences: the audited mean is computed over all judged items, not over this run's",
     )
     members = np.flatnonzero(case.audited)
     if members.size == 0:

@@ -21,7 +21,7 @@ from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
 
 NO_AUDIT = (
-    "no audit with recorded probabilities is complete, and gold checks alone claim no interval: see the range"
+    "no audit with recorded probabilities is complete, and gold checks alone give no interval: see the range"
 )
 
 

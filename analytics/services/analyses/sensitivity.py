@@ -54,7 +54,7 @@ def sensitivity(
 ) -> dict[str, Any]:
     """Return the reported numbers and those of every variant, and which verdicts change."""
     if len(arrays.runs) < 2:
-        raise AnalysisRefused("there is one run only: no verdict could change")
+        raise AnalysisRefused("there is only one run, so no verdict could change")
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     base, method = _reported_numbers(basis, wanted.measure)
     pair = _pair(base)
@@ -109,7 +109,7 @@ def _tiers(basis: Basis, measure: str) -> Iterator[Variant]:
             f"{tier.name} tier alone",
             NAIVE,
             lambda tier=tier: of_tier(basis, measure, tier.grade, tier.probability),  # type: ignore[misc]
-            "its audits only, each with one over its chance",
+            "its audits only, weighted by one over the probability",
         )
     yield naive
 
@@ -143,7 +143,7 @@ def _rules(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
             score.label,
             REPORTED,
             lambda other=other: numbers(other, measure, REPORTED),  # type: ignore[misc]
-            "corrected, with other classes of judgments",
+            "corrected, with other label classes",
         )
 
 
@@ -170,7 +170,7 @@ def _times(basis: Basis, measure: str, method: Method) -> Iterator[Variant]:
             f"{name} half of judgments",
             method,
             lambda kept=kept: _recompute(basis, with_labels(basis.arrays, kept), measure, method),  # type: ignore[misc]
-            "of each topic, by when they were given",
+            "of each topic, by time of judging",
         )
 
 
@@ -192,7 +192,7 @@ def _leaving_out(basis: Basis, measure: str, method: Method) -> Iterator[Variant
 def _recompute(basis: Basis, arrays: CampaignArrays, measure: str, method: Method) -> Numbers:
     """Return the numbers that would be there, had only these labels been given: predictions too are made anew."""
     if arrays.judged.size == 0:
-        return _refusing(basis, Refusal("nobody else has judged"))()
+        return _refusing(basis, Refusal("no other assessor has judged"))()
     return numbers(Basis(basis.campaign, arrays, Predictions(arrays), basis.counts), measure, method)
 
 

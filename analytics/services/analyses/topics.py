@@ -39,7 +39,7 @@ def topics(
     kind = parse_measure(wanted.measure).kind
     if not kind.is_sum:
         raise AnalysisRefused(
-            f"{wanted.measure} is {kind.noun}; ask about a sum over documents, such as DCG or P, topic by topic"
+            f"{wanted.measure} is {kind.noun}; choose a sum over documents, such as DCG or P"
         )
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     evidence = basis.evidence
@@ -108,7 +108,7 @@ def _refuse_settled(targets: LinearTargets, place: int) -> None:
 def _mean(runs: SparseRuns, usable: list[int]) -> Floats:
     """Return the mean of the usable runs' weights, over the frame."""
     if not usable:
-        raise AnalysisRefused("no run has a number: all return documents that could not be drawn")
+        raise AnalysisRefused("no run has a number: all runs return documents that could not be drawn")
     mask = np.zeros(runs.n_runs, dtype=bool)
     mask[usable] = True
     return runs.item_sums(np.where(mask[runs.run], runs.value, 0.0)) / len(usable)

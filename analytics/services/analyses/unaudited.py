@@ -11,7 +11,7 @@ from analytics.services.analyses.context import Case
 from analytics.services.analyses.request import Line, refuse_line
 
 NAME = "Between the grades as given and the matrix inverse"
-SOURCE = "a sensitivity range, not an interval"
+SOURCE = "a sensitivity range, not a confidence interval"
 
 
 def range_lines(case: Case) -> Iterator[Line]:
@@ -39,8 +39,8 @@ def range_lines(case: Case) -> Iterator[Line]:
             yield refuse_line(line, found)
             continue
         note = (
-            f"One end takes for granted that {found.raw_assumes}; the other that {found.inverse_assumes}. "
+            f"One end assumes that {found.raw_assumes}; the other assumes that {found.inverse_assumes}. "
             f"The truth may lie outside. About {found.local_gold:,} gold labels, drawn at random among these "
-            f"{weighed.size:,} documents, would give an interval of ± {found.half_width:.2g}"
+            f"{weighed.size:,} documents, would give a half-width of ± {found.half_width:.2g}"
         )
         yield replace(line, low=found.low, high=found.high, note=note)

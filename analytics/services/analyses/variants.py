@@ -55,7 +55,7 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
     refused = arrays.not_covered(open_to, "item that this tier could have judged")
     members = np.flatnonzero(open_to & (grade >= 0))
     if not members.size:
-        refused = "this tier has judged nothing that counts here yet", None
+        refused = "no judgment of this tier counts here yet", None
     made: Estimates
     if refused:
         made = all_refused(len(targets.weights), Refusal(*refused))

@@ -20,10 +20,10 @@ TIERS = {
     AuditTier.GOLD: ("Gold tier", "The standard. Only these audits correct the numbers."),
     AuditTier.SILVER: (
         "Silver tier",
-        "A second opinion, for the agreement between tiers. Its members judge these first, then go on as before.",
+        "A second opinion that measures the agreement between tiers. Silver assessors judge these audits first.",
     ),
 }
-NO_COST = "Money needs to know what a gold label costs: say so under “What judgments cost”."
+NO_COST = "A size in money needs the cost of a gold label. Enter it under “Costs”."
 Choices = list[tuple[str, str]]
 
 
@@ -54,7 +54,7 @@ class Radios(forms.ChoiceField):
 class AuditPlanForm(forms.Form):
     """The schedule of a campaign, in the words of the screen: `fields_of_schedule` gives the model's."""
 
-    when = Radios([(INTERVAL, "Every so often"), (CRONTAB, "At fixed times")], "When")
+    when = Radios([(INTERVAL, "At regular intervals"), (CRONTAB, "At fixed times")], "When")
     every_seconds = forms.IntegerField(min_value=1, max_value=MOST, label="Every", required=False)
     every_unit = forms.TypedChoiceField(
         coerce=int,
@@ -66,12 +66,12 @@ class AuditPlanForm(forms.Form):
     crontab = forms.CharField(
         max_length=LONGEST_LINE, label="Minute, hour, day, month, weekday (UTC)", required=False
     )
-    strategy = Radios(_strategies, "Which documents")
-    tier = Radios(_choices(TIERS), "Who judges")
-    size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Size in")
-    items_each_time = forms.FloatField(min_value=0, max_value=MOST, label="Each time, about")
-    items_in_total = forms.FloatField(min_value=0, max_value=MOST, label="In all, at most")
-    is_active = forms.BooleanField(required=False, label="Do this by schedule while the campaign is open")
+    strategy = Radios(_strategies, "Strategy")
+    tier = Radios(_choices(TIERS), "Tier")
+    size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Unit of size")
+    items_each_time = forms.FloatField(min_value=0, max_value=MOST, label="Size of each audit, about")
+    items_in_total = forms.FloatField(min_value=0, max_value=MOST, label="Total size, at most")
+    is_active = forms.BooleanField(required=False, label="Follow this schedule while the campaign is open")
 
     def __init__(
         self, data: Any = None, *, campaign: Campaign, schedule: AuditSchedule, best: str = ""
@@ -103,7 +103,7 @@ class AuditPlanForm(forms.Form):
         if sent["when"] == CRONTAB:
             self._check_crontab(sent)
         elif not sent.get("every_seconds") and "every_seconds" not in self.errors:
-            self.add_error("every_seconds", "Say how often.")
+            self.add_error("every_seconds", "Enter a number.")
         elif (sent.get("every_seconds") or 0) * (sent.get("every_unit") or 1) > MOST:
             self.add_error("every_seconds", f"At most {MOST:,} seconds.")
         self._check_sizes(sent)
@@ -149,12 +149,15 @@ class AuditPlanForm(forms.Form):
 
 
 class ScoreForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
-    bronze_score = Radios(_scores, "Score")
+    bronze_score = Radios(_scores, "Label aggregation")
 
     class Meta:
         model = Campaign
         fields = ["bronze_score", "cost_per_judgment", "cost_per_gold"]
-        labels = {"cost_per_judgment": "An ordinary judgment costs", "cost_per_gold": "A gold label costs"}
+        labels = {
+            "cost_per_judgment": "Cost of an ordinary judgment",
+            "cost_per_gold": "Cost of a gold label",
+        }
 
     def clean_bronze_score(self) -> str:
         return str(self.cleaned_data["bronze_score"] or self.instance.bronze_score)

@@ -26,7 +26,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes
             "source": forms.Textarea(attrs={"rows": 2}),
         }
         labels = {
-            "source": "Where it comes from",
+            "source": "Source",
             "licence": "Licence of the documents",
             "may_publish_documents": "Releases may contain the texts of the documents",
             "shows_html": "Show HTML documents as HTML (made safe at import)",
@@ -47,28 +47,29 @@ class FilesField(forms.FileField):
 
 class UploadForm(forms.Form):
     kind = forms.ChoiceField(
-        label="What is it?",
+        label="Kind of file",
         choices=[
             ("topics", "Topics (TREC SGML or XML, TSV, JSONL)"),
             ("documents", "Documents (JSONL, CSV, TSV, BEIR, TREC <DOC>)"),
             ("runs", "Runs (TREC, several files at once)"),
             ("judgments", "Gold answers"),
-            ("scores", "Scores of a program, 0 to 1 (TSV or as a run)"),
+            ("scores", "Scores of a model, 0 to 1 (TSV or TREC run)"),
         ],
     )  # what the collection lacks most is preselected: see missing_kind
-    files = FilesField(label="Files (.gz is fine)")  # type: ignore[assignment]  # a field is no attribute of what declares it
+    files = FilesField(label="Files (also .gz)")  # type: ignore[assignment]  # a field is no attribute of what declares it
     html = forms.BooleanField(label="Documents are HTML", required=False)
     gold_format = forms.ChoiceField(
         label="Format of the gold answers", required=False, choices=judgment_format_choices
     )
-    source_name = forms.CharField(label="Who gave the gold answers?", required=False, max_length=100)
+    source_name = forms.CharField(label="Source of the gold answers", required=False, max_length=100)
     list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("kind") == "scores" and cleaned.get("list_name") and len(cleaned.get("files", ())) > 1:
             self.add_error(
-                "list_name", "is of one file; leave it empty to name several scores by their files"
+                "list_name",
+                "one name cannot serve several files; leave it empty to name the scores after their files",
             )
         return cleaned
 
@@ -96,9 +97,9 @@ def missing_kind(*, n_topics: int, n_documents: int, n_runs: int, n_gold: int) -
 
 CAMPAIGN_LABELS = {
     "judgments_per_item": "Judgments per item",
-    "lease_seconds": "Seconds an item is kept for its assessor",
+    "lease_seconds": "Seconds for which an item is reserved for its assessor",
     "gold_check_rate": "Share of unannounced gold checks (0 to 0.5)",
-    "gold_check_exposures": "Times one gold check may be shown in all, at most",
+    "gold_check_exposures": "Total exposures of one gold check, at most",
     "decoys_per_check": "Decoys for each repeated check (0 to 5)",
     "highlights_terms": "Highlight the words of the topic in the document",
     "break_minutes": "Minutes of judging before a break is suggested",
@@ -134,11 +135,11 @@ class CampaignForm(CampaignTexts):
     """A campaign with its scale: one line a grade, `value | label | gain`."""
 
     grades = forms.CharField(
-        label="Grades (one a line: value | label | gain)",
+        label="Grades (one per line: value | label | gain)",
         widget=forms.Textarea(attrs={"rows": 4}),
         initial="\n".join(f"{value} | {label} | {gain:g}" for value, label, gain in DEFAULT_GRADES),
     )
-    relevant_grade = forms.IntegerField(label="Relevant from grade", min_value=1, max_value=9, initial=1)
+    relevant_grade = forms.IntegerField(label="Lowest relevant grade", min_value=1, max_value=9, initial=1)
 
     class Meta:
         model = Campaign
@@ -176,9 +177,7 @@ class CampaignForm(CampaignTexts):
                 ) from error
         values = [value for value, _, _ in grades]
         if values != list(range(len(values))) or not 2 <= len(values) <= 10:
-            raise forms.ValidationError(
-                f"grades must be 0, 1, 2, ... in order, two to ten of them; got {values}"
-            )
+            raise forms.ValidationError(f"enter two to ten grades: 0, 1, 2, ... in order; got {values}")
         if any(not label or len(label) > 60 for _, label, _ in grades):
             raise forms.ValidationError("every grade needs a label of at most 60 characters")
         if any(not 0 <= gain < 1e9 for _, _, gain in grades):
@@ -188,7 +187,7 @@ class CampaignForm(CampaignTexts):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("grades") and cleaned.get("relevant_grade", 1) >= len(cleaned["grades"]):
-            self.add_error("relevant_grade", "is above the highest grade")
+            self.add_error("relevant_grade", "must not be above the highest grade")
         return cleaned
 
 
@@ -221,7 +220,7 @@ class AssessorRulesForm(forms.Form):
     """How much an assessor judges, in which team, and which topics come first."""
 
     quota = forms.IntegerField(
-        label="Quota: no more judgments than this", min_value=1, max_value=2_147_483_647, required=False
+        label="Quota of judgments", min_value=1, max_value=2_147_483_647, required=False
     )
     team = forms.CharField(
         label="Team",
@@ -301,12 +300,12 @@ class RequeueForm(forms.Form):
     def clean_confirmation(self) -> str:
         name: str = self.cleaned_data["confirmation"]
         if name != self.assessor.user.get_username():
-            raise forms.ValidationError("this is not the user name; nothing was changed")
+            raise forms.ValidationError("The name does not match. Nothing was changed.")
         return name
 
 
 class MessageForm(forms.Form):
-    """What a manager tells an assessor."""
+    """A manager's message to an assessor."""
 
     text = forms.CharField(
         label="Message", max_length=LONGEST_MESSAGE, widget=forms.Textarea(attrs={"rows": 3})
@@ -325,7 +324,7 @@ class ConfirmationForm(forms.Form):
     def clean_confirmation(self) -> str:
         typed: str = self.cleaned_data["confirmation"]
         if typed != self.name:
-            raise forms.ValidationError("this is not the name; nothing was deleted")
+            raise forms.ValidationError("The name does not match. Nothing was deleted.")
         return typed
 
 
@@ -334,7 +333,7 @@ class MembersForm(forms.Form):
 
     is_restricted = forms.BooleanField(label="Only members may see this collection", required=False)
     members = forms.CharField(
-        label="Members, one user name a line",
+        label="Members, one user name per line",
         max_length=50_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),

@@ -158,7 +158,7 @@ class DesignForm(forms.Form):
         names = list(self.campaign.collection.score_lists.values_list("name", flat=True))
         fields: dict[str, Any] = self.fields
         fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
-        closed = {} if names else {"scores": "None are imported: upload them on the collection's page."}
+        closed = {} if names else {"scores": "No scores are imported: upload them on the collection's page."}
         self.too_early = why_not_learn(self.campaign, self.earlier)
         if self.too_early:
             closed["judgments"] = self.too_early
@@ -178,7 +178,7 @@ class DesignForm(forms.Form):
         except WrongKind as error:
             noun = parse_measure(self.cleaned_data["measure"]).kind.noun
             raise forms.ValidationError(
-                f"is {noun}: a design is made for a sum over documents. Draw for DCG@10, for example; the other "
+                f"is {noun}: a design needs a sum over documents. Draw for DCG@10, for example; the other "
                 "measures are estimated from the same judgments"
             ) from error
         except ValueError as error:
@@ -188,7 +188,7 @@ class DesignForm(forms.Form):
         depth: int = self.cleaned_data["depth"]
         if self.earlier is not None and depth < self.earlier.parameters["depth"]:
             raise forms.ValidationError(
-                f"may grow, not shrink: the earlier batch pooled {self.earlier.parameters['depth']} ranks"
+                f"must not be smaller than before: the earlier batch pooled {self.earlier.parameters['depth']} ranks"
             )
         return depth
 
@@ -232,21 +232,24 @@ class DesignForm(forms.Form):
                 )
             else:
                 self.add_error(
-                    "selection", "the default draws each document at most once: choose another of the two"
+                    "selection",
+                    "the default method draws each document at most once: choose another method or another selection",
                 )
         if cleaned.get("prior") == "scores":
             if not cleaned.get("scores"):
                 self.add_error("prior", "no scores are imported: upload them on the collection's page")
             if cleaned.get("sensitivity", 1.0) + cleaned.get("specificity", 1.0) <= 1:
                 self.add_error(
-                    "specificity", "both together must be above 100 %: else the scores say the opposite"
+                    "specificity",
+                    "the two together must be above 100 %: otherwise the scores mean the opposite",
                 )
         if cleaned.get("prior") == "judgments":
             if self.too_early:
-                self.add_error("prior", f"{self.too_early} Choose the ranks of all runs")
+                self.add_error("prior", f"{self.too_early} Choose the prior from the ranks of all runs")
             elif not (selection and selection.may_learn):
                 self.add_error(
-                    "prior", "learning from judgments needs each document drawn by its own probability"
+                    "prior",
+                    "learning from judgments needs a selection that draws each document independently",
                 )
             elif cleaned.get("method") != "default":
                 self.add_error(
@@ -290,7 +293,7 @@ class DesignForm(forms.Form):
 def why_not_learn(campaign: Campaign, earlier: Draw | None) -> str:
     """Return why sizes cannot be learned from this campaign's judgments now; empty where they can."""
     if earlier is None:
-        return "For a top-up: nothing is judged yet."
+        return "Only for a top-up: nothing is judged yet."
     first = campaign.draws.exclude(learned_from=None).order_by("batch").first()
     learned_from = (first and first.learned_from) or earlier.batch
     drawn = campaign.items.filter(draw_entries__draw__batch__lte=learned_from, draw_entries__times__gte=1)
@@ -301,9 +304,9 @@ def why_not_learn(campaign: Campaign, earlier: Draw | None) -> str:
     waiting = n_waiting(campaign, learned_from)
     if waiting:
         items = "1 item waits" if waiting == 1 else f"{waiting} items wait"
-        return f"{items} for judgments: which come first must not decide what is drawn next."
+        return f"{items} for judgments: the order of judging must not influence the next draw."
     if n_judged < FEWEST_TO_LEARN_FROM:
-        return f"{n_judged} judged so far: learning takes {FEWEST_TO_LEARN_FROM} judged items."
+        return f"{n_judged} judged so far: learning needs {FEWEST_TO_LEARN_FROM} judged items."
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What needs the manager now, the most pressing first: each with where to go."""
+"""Alerts on a campaign's page, the most urgent first, each with a link to the page that resolves it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
                 said,
                 words,
                 f"{reverse('console:assessors', args=[row.pk])}?only=flagged",
-                "Look at them",
+                "Review them",
             )
         )
     order = {"error": 0, "next": 1, "warn": 2, "info": 3}
@@ -47,16 +47,18 @@ def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
     found = []
     if job is not None and job.is_active:
         title = "More items are being drawn." if draw else "The items are being drawn."
-        words = "This page shows them as soon as that is done."
-        found.append(_need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", "Watch it"))
+        words = "This page shows them as soon as the draw is done."
+        found.append(
+            _need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", "Watch the job")
+        )
     elif job is not None and job.state == "failed":
-        found.append(_need("error", "The last draw failed:", job.error, design, "To the design"))
+        found.append(_need("error", "The last draw failed:", job.error, design, "Open the design"))
     if draw is None and not (job is not None and job.is_active):
         words = (
-            "Choose a design: it decides which documents are judged, and shows what the judgments will tell before any "
-            "is spent."
+            "Choose a design. It decides which documents are judged, and shows the expected precision before any "
+            "judgment is made."
         )
-        found.append(_need("next", "No draw yet.", words, design, "Choose a design"))
+        found.append(_need("next", "Nothing is drawn yet.", words, design, "Choose a design"))
     elif draw is not None and not layout["is_complete"]:
         title = "The items are being made ready:" if layout["job"] else "Not all items are ready:"
         words = f"{layout['n_laid']} of {layout['n_topics']} topics are laid out."
@@ -73,13 +75,15 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
         words = "The items are drawn; add at least one bronze assessor."
         return [_need("error", "Nobody can judge yet.", words, people, "Add an assessor")]
     if row.state == Campaign.State.DRAFT:
-        words = "Items are drawn and assessors are there: open the campaign for judging."
+        words = "Items are drawn and the campaign has assessors: open it for judging."
         setup = reverse("console:setup", args=[row.pk])
-        return [_need("next", "Ready.", words, setup, "Look it over")]
+        return [_need("next", "The campaign is ready.", words, setup, "Review the set-up")]
     if "gold" not in tiers:
-        words = "Audits are judged by the gold tier; without it no number can be corrected for errors."
+        words = (
+            "The gold tier judges audits. Without audits, no number can be corrected for assessors' errors."
+        )
         level = "error" if shown["progress"]["audits_left"] else "next"
-        return [_need(level, "No gold assessor.", words, people, "Add a gold assessor")]
+        return [_need(level, "There is no gold assessor.", words, people, "Add a gold assessor")]
     return []
 
 
@@ -90,7 +94,7 @@ def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
     planned = audits["schedule"] is not None and audits["schedule"].is_active
     if audits["n"] or planned:
         return []
-    words = "Let the gold tier judge a random sample again: that is what the corrected numbers rest on."
+    words = "Let the gold tier judge a random sample again: the corrected numbers are based on it."
     url = f"{reverse('console:audits', args=[row.pk])}#plan"
     return [_need("next", "No audit is planned.", words, url, "Plan audits")]
 
@@ -101,9 +105,9 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
     if done["expired"]:
         n = done["expired"]
         said = (
-            "One document is held longer than agreed."
+            "One document is open past the time limit."
             if n == 1
-            else f"{n} documents are held longer than agreed."
+            else f"{n} documents are open past the time limit."
         )
         words = "They are reassigned automatically; you can release them now."
         found.append(_need("info", said, words, reverse("console:manage-leases", args=[row.pk]), "See them"))
@@ -119,5 +123,5 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
     is_behind = (row.n_stored or 0) > n_counted and activity
     if computation is not None and is_behind and now - computation.created_at > BEHIND_AFTER:
         words = "New judgments have not been processed. Is a worker running?"
-        found.append(_need("warn", "The numbers are behind.", words, "#draw", "Compute them"))
+        found.append(_need("warn", "The numbers are out of date.", words, "#draw", "Recompute them"))
     return found

@@ -38,7 +38,7 @@ def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> 
     campaigns.set_assessor_rules(assessor=person, actor=user_of(request), **form.cleaned_data)
     messages.success(
         request,
-        "Saved. The quota counts at once, team and first topics from the next topic on.",
+        "Saved. The quota counts at once, team and first topics apply from the next topic on.",
     )
     return redirect("console:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
 
@@ -54,12 +54,13 @@ def requeue(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> H
     n = leases.requeue(assessor=person, actor=user_of(request))
     if n:
         queue_recomputation(campaign=person.campaign)
-        wanted = "1 judgment is" if n == 1 else f"{n:,} judgments are"
+        requested = "1 judgment is" if n == 1 else f"{n:,} judgments are"
         messages.success(
-            request, f"{wanted} wanted again, from others. Nothing was deleted; the numbers follow."
+            request,
+            f"{requested} requested again from other assessors. Nothing was deleted. The numbers will be recomputed.",
         )
     else:
-        messages.info(request, "There was nothing to make again.")
+        messages.info(request, "There was no judgment to request again.")
     return redirect("console:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
 
 
@@ -72,7 +73,7 @@ def send_message(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int)
     if not form.is_valid():
         return _assessor_page(request, person, message=form)
     letters.send(assessor=person, text=form.cleaned_data["text"], sender=user_of(request))
-    messages.success(request, f"Sent: {person.user.get_username()} sees it on the next page that is opened.")
+    messages.success(request, f"Sent: {person.user.get_username()} will see it on the next page they open.")
     back = reverse("console:assessor", args=[campaign_id, assessor_id])
     return redirect(f"{back}#messages")
 

@@ -1,4 +1,4 @@
-"""The manager's table of assessors: who, how many, how well, how fast, and what speaks against somebody."""
+"""The manager's table of assessors: accuracy, speed and warning signs of each."""
 
 import uuid
 from dataclasses import dataclass

@@ -44,12 +44,14 @@ def audits(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return _page(request, row, plan=form)
     schedule = save_schedule(campaign=row, actor=user_of(request), **form.fields_of_schedule())
     if "now" not in request.POST:
-        when = f"audits come {schedule_words(schedule)}" if schedule.is_active else "audits come by hand only"
+        when = (
+            f"audits run {schedule_words(schedule)}" if schedule.is_active else "audits are started manually"
+        )
         messages.success(request, f"Saved: {when}.")
         return redirect("console:audits", campaign_id=campaign_id)
     job = queue_audit(campaign=row, user=user_of(request))
     if job is None:
-        messages.info(request, "An audit of this campaign is being drawn already.")
+        messages.info(request, "An audit of this campaign is already being drawn.")
         return redirect("console:audits", campaign_id=campaign_id)
     back = urlencode({"back": reverse("console:audits", args=[row.pk])})
     return redirect(f"{reverse('job', args=[job.pk])}?{back}")
@@ -67,7 +69,7 @@ def score(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     set_score_and_costs(campaign=row, actor=user_of(request), **form.cleaned_data)
     if form.cleaned_data["bronze_score"] != before:
         queue_recomputation(campaign=row)
-        messages.success(request, "Saved. The numbers are being computed anew.")
+        messages.success(request, "Saved. The numbers are being recomputed.")
     else:
         messages.success(request, "Saved.")
     return redirect("console:audits", campaign_id=campaign_id)

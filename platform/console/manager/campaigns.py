@@ -37,9 +37,9 @@ from judging.services.progress import documents_of, left_of
 from touchstone.models import User, user_of
 
 STATUS_WORDS = {
-    Assessor.Status.ACTIVE: "judges again.",
-    Assessor.Status.SUSPENDED: "is paused: documents still open went back at once, and what is still sent "
-    "is kept as surplus. No judgment was deleted.",
+    Assessor.Status.ACTIVE: "can judge again.",
+    Assessor.Status.SUSPENDED: "is paused. Open documents were released at once; judgments that still arrive "
+    "are kept as surplus. No judgment was deleted.",
 }
 SHOWN_LEASES = 200
 TOPICS_PER_PAGE = 100
@@ -123,12 +123,12 @@ def save_assessor(request: HttpRequest, campaign: Campaign, form: AssessorForm) 
             campaign=campaign, username=sent["username"], tier=sent["tier"], actor=user_of(request)
         )
     except AssessorKnown:
-        messages.error(request, f"{sent['username']} is an assessor of this campaign already.")
+        messages.error(request, f"{sent['username']} is already an assessor of this campaign.")
         return
     name = made.user.get_username()
     if password:
         messages.success(request, f"New account {name}; its password, shown only now: {password}")
-    messages.success(request, f"{name} is an assessor of this campaign now.")
+    messages.success(request, f"{name} is now an assessor of this campaign.")
 
 
 @require_POST
@@ -153,11 +153,13 @@ def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
         raise SuspiciousOperation(f"a campaign is opened or closed, not {state!r}")
     if state == Campaign.State.CLOSED:
         campaigns.close_campaign(campaign=campaign, actor=user_of(request))
-        messages.success(request, "Closed: nobody is given items any more. No judgment was deleted.")
+        messages.success(
+            request, "The campaign is closed: assessors receive no more items. No judgment was deleted."
+        )
         return redirect("console:campaign", campaign_id=campaign_id)
     try:
         campaigns.open_campaign(campaign=campaign, actor=user_of(request))
-        messages.success(request, "Open: its assessors can judge now.")
+        messages.success(request, "The campaign is open: its assessors can judge now.")
     except campaigns.CampaignNotReady as refusal:
         messages.error(request, f"{refusal.title}: {refusal}.")
     return redirect("console:campaign", campaign_id=campaign_id)
@@ -213,9 +215,9 @@ def release_lease(request: HttpRequest, campaign_id: uuid.UUID, token: uuid.UUID
     )
     slot = Slot.objects.filter(token=token, state=Slot.State.LEASED).first()
     if slot is not None and leases.release(slot=slot, actor=user_of(request)):
-        messages.success(request, f"Released. What {lease.assessor} still submits is kept.")
+        messages.success(request, f"Released. A judgment that {lease.assessor} still submits is kept.")
     else:
-        messages.info(request, "Nothing to release: it was judged or given back meanwhile.")
+        messages.info(request, "Nothing to release: the document was judged or released meanwhile.")
     return redirect("console:manage-leases", campaign_id=campaign_id)
 
 

@@ -150,7 +150,7 @@ def members(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
             said = (
                 f"only {n} member{'s see' if n != 1 else ' sees'} it"
                 if sent["is_restricted"]
-                else "everybody sees it"
+                else "every manager and researcher sees it"
             )
             messages.success(request, f"Saved: {said}.")
             return redirect("console:manage-members", collection_id=collection_id)

@@ -37,22 +37,24 @@ MARKET_PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&S
 
 class InvitationForm(forms.Form):
     prefix = "invitation"
-    note = forms.CharField(label="For whom?", max_length=100, required=False)
+    note = forms.CharField(label="Note", max_length=100, required=False)
     tier = forms.ChoiceField(choices=Assessor.Tier.choices, initial=Assessor.Tier.BRONZE)
     team = forms.CharField(label="Team", max_length=60, required=False)
     quota = forms.IntegerField(
-        label="Judgments each, at most", min_value=1, max_value=1_000_000, required=False
+        label="Judgments per person, at most", min_value=1, max_value=1_000_000, required=False
     )
-    max_uses = forms.IntegerField(label="How many people", min_value=1, max_value=entry.MOST_USES, initial=1)
-    days = forms.IntegerField(label="Valid for days", min_value=1, max_value=entry.MOST_DAYS, initial=14)
+    max_uses = forms.IntegerField(label="Number of people", min_value=1, max_value=entry.MOST_USES, initial=1)
+    days = forms.IntegerField(
+        label="Days until it expires", min_value=1, max_value=entry.MOST_DAYS, initial=14
+    )
 
 
 class MarketForm(forms.Form):
-    """How strangers come in. A HIT needs the market's sites, a study the code that the market expects."""
+    """How crowd workers take part. A HIT needs the market's sites, a study the code that the market expects."""
 
     prefix = "market"
     entry = forms.ChoiceField(
-        label="Strangers come in", choices=Campaign.Entry.choices, widget=forms.RadioSelect
+        label="Entry of crowd workers", choices=Campaign.Entry.choices, widget=forms.RadioSelect
     )
     judgments_per_participant = forms.IntegerField(
         label="Judgments per participant", min_value=1, max_value=100_000
@@ -74,9 +76,14 @@ class MarketForm(forms.Form):
         cleaned = super().clean() or {}
         way = cleaned.get("entry")
         if way == Campaign.Entry.HIT and "market_origin" in cleaned and not cleaned["market_origin"]:
-            self.add_error("market_origin", "without it, no market could show the HIT or get it back")
+            self.add_error(
+                "market_origin",
+                "Enter the market's sites: without them, no market can show the HIT or receive its result",
+            )
         if way == Campaign.Entry.STUDY and "completion_code" in cleaned and not cleaned["completion_code"]:
-            self.add_error("completion_code", "the market tells you one when you make the study")
+            self.add_error(
+                "completion_code", "Enter the code that the market gave you when you created the study"
+            )
         return cleaned
 
 
@@ -91,7 +98,7 @@ def _origin(word: str) -> str:
     bare = f"{parts.scheme}://{host}" + (f":{port}" if port else "")
     is_wrong = word.rstrip("/").lower() != bare or not (is_here or "." in host)
     if is_wrong or (parts.scheme != "https" and not (is_here and parts.scheme == "http")):
-        raise ValidationError(f"write a site as https://www.example.com and nothing more, not {word!r}")
+        raise ValidationError(f"write each site as https://www.example.com, without a path; got {word!r}")
     if not all(letter.isascii() and (letter.isalnum() or letter in "-.") for letter in host):
         raise ValidationError(f"{host!r} is not a host name")
     return bare
@@ -115,19 +122,19 @@ class TrainingItemsForm(forms.Form):
 class TrainingRulesForm(forms.Form):
     prefix = "rules"
     attempts = forms.IntegerField(label="Attempts", min_value=1, max_value=10)
-    percent = forms.IntegerField(label="Right answers to pass, in percent", min_value=0, max_value=100)
+    percent = forms.IntegerField(label="Right answers needed to pass, %", min_value=0, max_value=100)
 
 
 class CodesForm(forms.Form):
     prefix = "codes"
     codes = forms.CharField(
-        label="Codes, one a line", max_length=50 * MOST_CODES, widget=forms.Textarea(attrs={"rows": 4})
+        label="Codes, one per line", max_length=50 * MOST_CODES, widget=forms.Textarea(attrs={"rows": 4})
     )
 
     def clean_codes(self) -> list[str]:
         codes: list[str] = self.cleaned_data["codes"].split()
         if len(codes) > MOST_CODES:
-            raise ValidationError(f"{MOST_CODES} codes at a time")
+            raise ValidationError(f"at most {MOST_CODES} codes at a time")
         return codes
 
 
@@ -222,7 +229,7 @@ def invite(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def revoke(request: HttpRequest, campaign_id: uuid.UUID, invitation_id: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, pk=invitation_id, campaign_id=campaign_id)
     entry.revoke_invitation(invitation=invitation, user=user_of(request))
-    messages.success(request, "The link does not work any more. Who came in by it stays.")
+    messages.success(request, "The link no longer works. Assessors who joined through it stay.")
     return _redirect(campaign_id, "invitations")
 
 
@@ -233,7 +240,7 @@ def set_market(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if not form.is_valid():
         return _page(request, campaign, status=400, market_form=form)
     crowd.set_market(campaign=campaign, user=user_of(request), **form.cleaned_data)
-    messages.success(request, "Saved: how strangers come in.")
+    messages.success(request, "Saved the entry of crowd workers.")
     return _redirect(campaign_id, "market")
 
 
@@ -287,7 +294,7 @@ def choose_training(request: HttpRequest, campaign_id: uuid.UUID) -> HttpRespons
     except Refused as refusal:
         form.add_error("n", f"{refusal.title}: {refusal}.")
         return _page(request, campaign, status=refusal.status, items_form=form)
-    messages.success(request, f"{n} training items are chosen." if n else "There is no training now.")
+    messages.success(request, f"{n} training items were chosen." if n else "Training was switched off.")
     return _redirect(campaign_id, "training")
 
 
@@ -328,5 +335,5 @@ def grant_attempt(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int
         Assessor.objects.select_related("campaign", "user"), pk=assessor_id, campaign_id=campaign_id
     )
     training.grant_attempt(assessor=assessor, user=user_of(request))
-    messages.success(request, f"{assessor.user.get_username()} may try the training once more.")
+    messages.success(request, f"{assessor.user.get_username()} may repeat the training once.")
     return _redirect(campaign_id, "training")

@@ -36,7 +36,7 @@ NAMES = {
     "naive": "Naive",
     "pool": "Evenly over the pool",
 }
-SAID = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
+PHRASES = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
 
 
 @managers_only
@@ -88,7 +88,7 @@ def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
     if row.state == Campaign.State.DRAFT:  # a step of the set-up: the next one is the people
         back = reverse("console:setup-step", args=[row.pk, "people"])
     if job is None:
-        messages.error(request, "A draw of this campaign is running already.")
+        messages.error(request, "A draw of this campaign is already running.")
         return redirect(back)
     return _job_page(job, back)
 
@@ -111,16 +111,20 @@ def what_stops(row: Campaign, earlier: Draw | None) -> dict[str, Any]:
     """Return why nothing (more) can be drawn now, in words, with where to go; empty where it can."""
     active = Job.objects.filter(kind="draw", payload__campaign=str(row.pk), state__in=Job.ACTIVE).first()
     if active is not None:
-        return {"title": "Items are being drawn", "words": "Wait until that is done.", "job": active}
+        return {"title": "Items are being drawn", "words": "Wait until the draw is done.", "job": active}
     if earlier is None:
         if row.items.exists():
-            words = "Judgments were imported into this campaign; a draw must come first. Make a new campaign."
+            words = (
+                "Judgments were imported into this campaign, and a draw must come before judgments. Create a new "
+                "campaign."
+            )
             return {"title": "Nothing can be drawn here", "words": words}
         return {}
     if earlier.selection_kind.has_exact_counts:
         words = (
             "An exact count in every topic cannot grow: its probabilities hold for this count only. "
-            "For more items, make a new campaign. It can be topped up if each document is drawn by its own probability."
+            "For more items, create a new campaign. For later top-ups, choose a selection that draws each document "
+            "independently."
         )
         return {"title": "This campaign cannot be topped up", "words": words}
     layout = layout_state(earlier)
@@ -186,7 +190,7 @@ def lay_out(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     back = reverse("console:campaign", args=[row.pk])
     queued = queue_parts(draw=newest, user=user_of(request)) if newest else []
     if not queued:
-        messages.info(request, "Everything that was drawn is laid out, or being laid out.")
+        messages.info(request, "All drawn items are laid out or being laid out.")
         return redirect(f"{back}#draw")
     return _job_page(queued[0], back)
 
@@ -200,7 +204,9 @@ def _preview_context(found: Forecast, asked: Design, form: DesignForm) -> dict[s
     if preview is None:
         return None
     if not preview.budgets:
-        form.add_error("depth", f"the pool holds {preview.n_frame} documents only: too few for an interval")
+        form.add_error(
+            "depth", f"the pool holds only {preview.n_frame} documents: too few for a confidence interval"
+        )
         return None
     budget = min(asked.budget, preview.n_frame)
     place = preview.budgets.index(min(preview.budgets, key=lambda n: abs(n - budget)))
@@ -210,7 +216,7 @@ def _preview_context(found: Forecast, asked: Design, form: DesignForm) -> dict[s
         chosen = "default"
     width = preview.widths[chosen][place]
     if form.earlier is not None and asked.budget <= preview.already:
-        form.add_error("budget", f"about {preview.already:.0f} items are drawn already: ask for more in all")
+        form.add_error("budget", f"about {preview.already:.0f} items are already drawn: enter a larger total")
     elif width is None:
         form.add_error("budget", _out_of_reach(asked))
     order = [chosen, *(name for name in ("naive", "paper", "pool", "default") if name != chosen)]
@@ -230,7 +236,7 @@ def _preview_context(found: Forecast, asked: Design, form: DesignForm) -> dict[s
             for name in order
         ],
         "half_width": _plus_or_minus(width),
-        "same_said": _same_said(preview, asked) if chosen == "default" and width else "",
+        "other_designs": _other_designs(preview, asked) if chosen == "default" and width else "",
         "is_default": chosen == "default",
         "has_gaps": any(width is None for name in order for width in preview.widths[name]),
         "curve": _curve(
@@ -258,29 +264,30 @@ def _round_up(number: float | None) -> int | None:
     return None if number is None else math.ceil(number)
 
 
-def _same_said(preview: Preview, asked: Design) -> str:
+def _other_designs(preview: Preview, asked: Design) -> str:
     """Return what the same interval would cost under other designs, in a sentence."""
     others = [name for name in ("paper", "naive") if not (asked.question == "pool" and name == "paper")]
     known = [(name, _round_up(preview.same_width.get(name))) for name in others]
-    reached = [f"{intcomma(n)} {SAID[name]}" for name, n in known if n]
-    never = [SAID[name] for name, n in known if not n]
+    reached = [f"{intcomma(n)} {PHRASES[name]}" for name, n in known if n]
+    never = [PHRASES[name] for name, n in known if not n]
     words = []
     if reached:
         words.append(
-            f"Instead of {intcomma(asked.budget)} items, the same interval would take about {' and '.join(reached)}."
+            f"Instead of {intcomma(asked.budget)} items, the same confidence interval would take about "
+            f"{' and '.join(reached)}."
         )
     if never:
-        words.append(f"It is not reached {' or '.join(never)}, however many are judged.")
+        words.append(f"It is not reached {' or '.join(never)}, with any number of items.")
     return " ".join(words)
 
 
 def _out_of_reach(asked: Design) -> str:
     if asked.selection_kind.with_replacement:
         return (
-            "drawing with replacement does not reach so many different items here: ask for fewer, or let each "
-            "document be drawn by its own probability"
+            "drawing with replacement does not reach so many different items here: enter a smaller number, or choose "
+            "a selection that draws each document independently"
         )
-    return "some documents that matter to the question have no chance in this design: choose another method"
+    return "some documents that affect the question have probability 0 in this design: choose another method"
 
 
 def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> Chart | None:
@@ -290,4 +297,4 @@ def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) 
     if not shown:
         return None
     marked = chosen if mine in shown else None
-    return curve(preview.budgets, shown, "What a budget buys", chosen=marked)
+    return curve(preview.budgets, shown, "Expected half-width by budget", chosen=marked)

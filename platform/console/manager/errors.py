@@ -1,4 +1,4 @@
-"""The manager's page "Assessor accuracy": all together, in groups, joined; and who changes with time."""
+"""The manager's page "Assessor accuracy": all assessors together, in groups, after label aggregation; and drift."""
 
 import uuid
 from typing import Any
@@ -26,13 +26,13 @@ TELLS = {
     ),
     Scope.PERIOD: (
         "By period",
-        "Quarters of the known grades by when they were judged (UTC): do judges tire, or learn?",
+        "Quarters of the known grades by when they were judged (UTC): do assessors tire or learn?",
     ),
     Scope.AGGREGATE: (
-        "The grades of an item joined",
-        "From audits: the one grade that each way of joining gives an item, against gold.",
+        "By label aggregation",
+        "From audits: the aggregated label of an item by each aggregation method, compared with its gold grade.",
     ),
-    Scope.TOPIC: ("By topic", f"From audits; the {SHOWN_TOPICS} topics with the most gold."),
+    Scope.TOPIC: ("By topic", f"From audits; the {SHOWN_TOPICS} topics with the most gold grades."),
 }
 
 

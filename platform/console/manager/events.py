@@ -25,7 +25,7 @@ EVENT_WORDS = {
     "batch": "batch {}",
     "n_drawn": "{} items",
     "n_selected": "{} selected",
-    "n_slots": "{} places",
+    "n_slots": "{} slots",
     "n_topics": "{} topics",
     "n_documents": "{} documents",
     "n_runs": "{} runs",
@@ -37,8 +37,8 @@ EVENT_WORDS = {
     "quota": "quota {}",
     "grade": "grade {}",
     "strategy": "by {}",
-    "cost_per_judgment": "{} a judgment",
-    "cost_per_gold": "{} a gold label",
+    "cost_per_judgment": "{} per judgment",
+    "cost_per_gold": "{} per gold label",
     "team": "team {}",
 }
 NOT_SHOWN = {"sha256", "n_bytes", "text", "item"}

@@ -187,7 +187,10 @@ def day_chart(activity: dict[str, Any]) -> Chart | None:
     if len(days) < 2 or not series:
         return None
     return throughput(
-        [date.fromisoformat(day) for day in days], series, "Judgments a day, by tier", unit="judgments a day"
+        [date.fromisoformat(day) for day in days],
+        series,
+        "Judgments per day, by tier",
+        unit="judgments per day",
     )
 
 
@@ -197,7 +200,7 @@ def hour_chart(activity: dict[str, Any]) -> Chart | None:
     if len(hours) < 2 or not series:
         return None
     moments = [datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC) for hour in hours]
-    return throughput(moments, series, "Judgments an hour, by tier", unit="judgments an hour")
+    return throughput(moments, series, "Judgments per hour, by tier", unit="judgments per hour")
 
 
 CHARTS = {"days": day_chart, "hours": hour_chart}
@@ -207,5 +210,5 @@ CHARTS = {"days": day_chart, "hours": hour_chart}
 @managers_only
 def recompute_now(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     queue_recomputation(campaign=get_object_or_404(Campaign, pk=campaign_id))
-    messages.info(request, "The numbers are being computed anew.")
+    messages.info(request, "The numbers are being recomputed.")
     return redirect("console:campaign", campaign_id=campaign_id)

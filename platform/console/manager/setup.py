@@ -227,7 +227,7 @@ def _gold(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     form = AuditPlanForm(request.POST or None, campaign=campaign, schedule=schedule)
     if request.method == "POST" and form.is_valid():
         saved = save_schedule(campaign=campaign, actor=user_of(request), **form.fields_of_schedule())
-        when = f"audits come {schedule_words(saved)}" if saved.is_active else "audits come by hand only"
+        when = f"audits run {schedule_words(saved)}" if saved.is_active else "audits are started manually"
         messages.success(request, f"Saved: {when}.")
         return redirect("console:setup", campaign_id=campaign.pk)
     rules = campaign.topic_rules.order_by("-check_rate").values_list("check_rate", flat=True)

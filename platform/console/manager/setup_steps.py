@@ -16,7 +16,7 @@ NAMES = {
     "runs": "Runs and gold answers",
     "scale": "Scale and guidelines",
     "design": "Design",
-    "people": "People",
+    "people": "Assessors",
     "gold": "Gold checks and audits",
     "open": "Open",
 }
@@ -81,8 +81,8 @@ def steps(collection: Any, campaign: Any) -> list[Step]:
 
 def _of_collection(row: Any) -> list[tuple[str, bool, bool, str]]:
     if row is None:
-        first = "Make a collection, or choose one that is there."
-        wait = "A collection comes first."
+        first = "Create a collection, or use an existing one."
+        wait = "Needs a collection."
         return [
             ("collection", True, False, first),
             ("documents", False, False, wait),
@@ -108,8 +108,8 @@ def _of_collection(row: Any) -> list[tuple[str, bool, bool, str]]:
 def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]:
     can_make = collection is not None and bool(collection.n_topics) and collection.has_documents
     if row is None:
-        make = "Grades, and what assessors are told." if can_make else "Topics and documents come first."
-        wait = "The campaign is made in step 4."
+        make = "Grades and guidelines." if can_make else "Needs topics and documents."
+        wait = "The campaign is created in step 4."
         rest = [(key, False, False, wait) for key in ("design", "people", "gold", "open")]
         return [("scale", can_make, False, make), *rest]
     design = "Items are drawn." if row.has_draw else "Nothing is drawn yet."
@@ -118,12 +118,12 @@ def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]
     )
     if not row.n_judges:
         people = "Nobody can judge yet: add a bronze assessor."
-    audits = "Audits are planned." if row.has_schedule else "Audited."
+    audits = "Audits are planned." if row.has_schedule else "At least one audit was drawn."
     if not (row.has_schedule or row.has_audit):
-        audits = "No audit is planned: the numbers would stay uncorrected."
+        audits = "No audit is planned: the numbers would remain uncorrected."
     state = {
-        Campaign.State.OPEN: "Open: its assessors can judge.",
-        Campaign.State.CLOSED: "Closed. It can be opened again.",
+        Campaign.State.OPEN: "The campaign is open: its assessors can judge.",
+        Campaign.State.CLOSED: "The campaign is closed. It can be opened again.",
         Campaign.State.DRAFT: "Not open yet.",
     }
     return [

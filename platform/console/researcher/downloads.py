@@ -65,7 +65,7 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
         raise ReleaseDamaged("the file is gone: restore it from a backup") from fault
     if size != release.n_bytes:
         stream.close()
-        raise ReleaseDamaged("its length is another")
+        raise ReleaseDamaged("its length differs")
     first, last = _range(request, etag, size)
     if first > last:
         stream.close()

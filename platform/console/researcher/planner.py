@@ -20,8 +20,8 @@ from judging.services.access import researchers_only
 from sampling.measures.registry import sums_among
 
 FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
-LINES = ("Best split", "Gold labels alone", "Judgments alone")
-TITLE = "What money buys"
+LINES = ("Best split", "Gold labels only", "Judgments only")
+TITLE = "Half-width by cost"
 
 
 @require_GET

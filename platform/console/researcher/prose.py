@@ -1,4 +1,4 @@
-"""Numbers in words: what looking often does to an interval, what would make it narrower, whether judges err alike."""
+"""Sentences about numbers: the confidence sequence, the sources of variance, whether assessors err alike."""
 
 from typing import Any
 
@@ -8,30 +8,30 @@ from judging.models import Campaign
 
 CAUSES = {
     "drawing": ("the draw of documents", "more judged documents narrow it"),
-    "gold": ("the gold audit", "more gold narrows it"),
+    "gold": ("the gold audit", "more gold labels narrow it"),
     "topics": ("the choice of topics", "more topics narrow it"),
 }
 
 
 def always_words(corrected: Estimate | None, *, is_open: bool) -> str:
-    """Return the interval for whoever looks while judging goes on, and what to make of it; empty if there is none."""
+    """Return the confidence sequence while judging goes on, and its meaning; empty if there is none."""
     if not is_open or corrected is None or corrected.low is None or corrected.high is None:
         return ""
     low, high = corrected.always_low, corrected.always_high
     if low is None or high is None:
         return ""
-    said = f"However often you look while judging goes on, this one holds: {low:+.3f} to {high:+.3f}."
+    sequence = f"Confidence sequence, valid at every look while judging goes on: {low:+.3f} to {high:+.3f}."
     if corrected.run_b_id is None:
-        return said
+        return sequence
     once, always = excludes_zero(corrected.low, corrected.high), excludes_zero(low, high)
     if once and not always:
         return (
-            f"{said} It contains 0: the interval above is for one look at the end, and whoever looks often and stops "
-            "when a difference shows will find one. Judge on before you say that they differ."
+            f"{sequence} It contains 0. The 95 % confidence interval above is valid for one look only: repeated looks "
+            "find a difference by chance sooner or later. Continue judging before you claim a difference."
         )
     if always:
-        return f"{said} It does not contain 0 either: you may stop here and say so."
-    return said
+        return f"{sequence} It does not contain 0 either: you may stop here and report the difference."
+    return sequence
 
 
 def excludes_zero(low: float, high: float) -> bool:
@@ -41,8 +41,8 @@ def excludes_zero(low: float, high: float) -> bool:
 def variance_words(estimate: Estimate | None) -> str:
     """Return where the variance of a corrected number comes from, and what would make it smaller.
 
-    >>> variance_words(Estimate(components={"drawing": 1.0, "gold": 3.0}))
-    'About 75 % of this variance is the gold audit: more gold narrows it. The draw of documents makes 25 %.'
+    >>> variance_words(Estimate(components={"drawing": 3.0}))
+    'All of this variance comes from the draw of documents: more judged documents narrow it.'
     """
     parts = {name: part for name, part in (estimate.components if estimate else {}).items() if part > 0}
     total = sum(parts.values())
@@ -50,12 +50,12 @@ def variance_words(estimate: Estimate | None) -> str:
         return ""
     if len(parts) == 1:
         only = next(iter(parts))
-        return f"All of this variance is {CAUSES[only][0]}: {CAUSES[only][1]}."
+        return f"All of this variance comes from {CAUSES[only][0]}: {CAUSES[only][1]}."
     (most, part), *others = sorted(parts.items(), key=lambda item: -item[1])
     rest = " ".join(
-        f"{CAUSES[name][0].capitalize()} makes {_percent(other / total)}." for name, other in others
+        f"{CAUSES[name][0].capitalize()} contributes {_percent(other / total)}." for name, other in others
     )
-    return f"About {_percent(part / total)} of this variance is {CAUSES[most][0]}: {CAUSES[most][1]}. {rest}"
+    return f"About {_percent(part / total)} of this variance comes from {CAUSES[most][0]}: {CAUSES[most][1]}. {rest}"
 
 
 def _percent(share: float) -> str:
@@ -99,11 +99,11 @@ def methods_words(
     topics = f"{n_topics:,} topic{'' if n_topics == 1 else 's'}"
     basis = (
         f"{computation.n_judgments:,} judgments of {computation.n_items:,} documents of {topics}, "
-        f"{computation.n_audited:,} of them graded again by a gold audit of recorded probabilities"
+        f"{computation.n_audited:,} of them judged again in a gold audit with recorded probabilities"
     )
     method = (
-        "Values are design-based (difference estimator over classes of judgments, corrected by the audit; "
-        f"its errors: {', '.join(corrected.sources) or 'none'})"
+        "Values are design-based (model-assisted difference estimator, corrected by the audit; "
+        f"errors included: {', '.join(corrected.sources) or 'none'})"
     )
     adjusted = ""
     if holm is not None and n_tested > 1 and "Holm" not in verdict:

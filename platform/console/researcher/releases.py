@@ -29,10 +29,10 @@ from touchstone.models import Job, user_of
 RELEASES_PER_PAGE = 25
 FILES_PER_PAGE = 100
 CHANGES = {
-    "added": "grades that are new",
-    "changed": "grades that are another now",
-    "removed": "grades that are gone",
-    "same": "grades that are the same",
+    "added": "new grades",
+    "changed": "changed grades",
+    "removed": "removed grades",
+    "same": "unchanged grades",
 }
 ENDED = (Job.State.FAILED, Job.State.CANCELLED)
 VERSION = r"^[0-9]+(\.[0-9]+){0,2}$"
@@ -50,7 +50,7 @@ class ReleaseForm(forms.Form):
         label="Version",
         max_length=20,
         validators=[RegexValidator(VERSION, "Numbers with dots, for example 1 or 1.2.")],
-        help_text="It can be given once: a release that is ready never changes.",
+        help_text="Each version can be used once: a finished release never changes.",
     )
     title = forms.CharField(label="Title", max_length=200, help_text="As it will be cited.")
     authors = forms.CharField(
@@ -58,7 +58,7 @@ class ReleaseForm(forms.Form):
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One a line, as they will be cited.",
+        help_text="One per line, as they will be cited.",
     )
     licence = forms.CharField(
         label="License",
@@ -67,26 +67,26 @@ class ReleaseForm(forms.Form):
         help_text="What others may do with the judgments, for example CC BY 4.0.",
     )
     aggregation = forms.ChoiceField(
-        label="One grade for each document, from several judgments",
+        label="Label aggregation: one grade for each document",
         choices=_rules,
         initial=rules.DEFAULT_RULE,
         widget=forms.RadioSelect,
     )
     prefers_gold = forms.BooleanField(
-        label="A grade of the gold audit or of an adjudication stands before all others",
+        label="Grades of gold audits and adjudications take precedence",
         required=False,
         initial=True,
     )
     includes_runs = forms.BooleanField(
-        label="With the runs that may be published", required=False, initial=True
+        label="Include the runs that may be published", required=False, initial=True
     )
-    includes_documents = forms.BooleanField(label="With the documents' texts", required=False)
+    includes_documents = forms.BooleanField(label="Include the documents' texts", required=False)
     notes = forms.CharField(
-        label="What is new",
+        label="Release notes",
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="In your words (Markdown). The counts of what changed are added by themselves.",
+        help_text="Markdown. The numbers of changed grades are added automatically.",
     )
 
     def __init__(self, *arguments: Any, may_publish_documents: bool, **named: Any) -> None:
@@ -182,10 +182,10 @@ def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID)
         else None,
     }
     if found.state == Release.State.READY:
-        said = releasing.citation(release=found)
+        citation = releasing.citation(release=found)
         context |= {
-            "citation": said.text,
-            "bibtex": said.bibtex,
+            "citation": citation.text,
+            "bibtex": citation.bibtex,
             "file_name": releasing.download_name(found),
             "ir_datasets_id": f"touchstone/{found.manifest['slug']}/{found.version}",
         }
@@ -224,7 +224,7 @@ def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) 
     found = _release(row, release_id)
     if found.job is not None and found.job.is_active and _may_cancel(request, found.job):
         jobs.cancel(found.job)
-        messages.info(request, "The making of this release was asked to stop.")
+        messages.info(request, "The release is being cancelled.")
     return redirect("console:release", row.pk, found.pk)
 
 
@@ -236,7 +236,7 @@ def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID
     found = _release(row, release_id)
     reason = request.POST.get("reason", "").strip()[:2000]
     if not reason:
-        messages.error(request, "Say why it is withdrawn: the reason stands on its page.")
+        messages.error(request, "Enter a reason: it is shown on the release's page.")
         return redirect(_page(row, found) + "#withdraw")
     releasing.withdraw(release=found, reason=reason, actor=user_of(request))
     messages.success(request, "The release was withdrawn.")
@@ -246,14 +246,14 @@ def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID
 @require_POST
 @managers_only
 def forget_key(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
-    """Forget who is behind the pseudonyms, for ever; the version must be typed."""
+    """Delete the key of the pseudonyms permanently; the version must be typed."""
     row = _campaign(campaign_id)
     found = _release(row, release_id)
     if request.POST.get("confirmation", "").strip() != found.version:
-        messages.error(request, "Nothing was changed: what you typed is not the release's version.")
+        messages.error(request, "The version does not match. Nothing was changed.")
         return redirect(_page(row, found) + "#forget")
     releasing.forget_key(release=found, actor=user_of(request))
-    messages.success(request, "The key was forgotten: nobody can tell any more who was who.")
+    messages.success(request, "The pseudonym key was deleted: the assessors can no longer be identified.")
     return redirect(_page(row, found))
 
 

@@ -156,8 +156,8 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "plot": pair_forest(computation, measure, run_a, run_b, estimates),
         "caption": (
             f"{run_a} minus {run_b} in {measure}, by method: the mark is the difference, the line its 95 % confidence "
-            f"interval. Right of the dashed line {run_a} is better, left of it {run_b}; an interval that crosses it "
-            "does not separate them. Judge by “corrected”."
+            f"interval. To the right of the dashed line {run_a} is better, to the left {run_b}; an interval that "
+            "crosses the line contains 0. Report “corrected”."
         ),
         **said_of(found, corrected, run_a, run_b, adjusted),
         "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),

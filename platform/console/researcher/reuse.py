@@ -87,11 +87,12 @@ def verdict(asked: ReuseQuestion, said: Answer) -> str:
             f"{documents} that could not be judged."
         )
     if said.too_few:
-        return f"Not with these judgments alone: of the documents that decide {what}, {said.too_few}."
+        return f"Not with these judgments alone: of the documents that affect {what}, {said.too_few}."
     if not said.half_width:
-        sure = "every document that decides it was sure to be drawn"
+        sure = "every document that affects it was drawn with probability 1"
     else:
-        sure = f"every document that decides it had a chance to be drawn; expect about ± {_digits(said.half_width)}"
+        width = _digits(said.half_width)
+        sure = f"every document that affects it could be drawn; expect a half-width of about ± {width}"
     if said.n_judged == said.n_drawn:
         return f"Yes, {what}: {sure}."
     return f"Yes, {what}, once its {said.n_drawn:,} drawn items are judged ({said.n_judged:,} are): {sure}."

@@ -1,4 +1,4 @@
-"""Two analyses that a job makes when somebody asks: topic by topic, and what changes if the evidence were another."""
+"""Two analyses that a job computes on request: topic by topic, and sensitivity to the evidence."""
 
 import math
 import uuid
@@ -69,12 +69,12 @@ def _captions(made: dict[str, Any], n_plotted: int) -> dict[str, str]:
     return {
         "differences_caption": (
             f"The {n_plotted} topics that differ most, of {made['n_topics']:,}. A point with a line has a 95 % "
-            f"interval ({made['n_with_interval']:,} topics); a point alone has too few audited documents for one: "
-            "its grades are taken as they mean on average in the whole audit."
+            f"confidence interval ({made['n_with_interval']:,} topics). A point alone has too few audited documents "
+            "for one: its labels are corrected by their averages over the whole audit."
         ),
         "hardest_caption": (
-            f"The mean of {made['n_runs']:,} runs, the lowest first. A topic that is hard for all may have few "
-            "relevant documents, or words that no run understands."
+            f"The mean of {made['n_runs']:,} runs, the lowest first. A topic that is hard for all runs may have "
+            "few relevant documents, or words that no run understands."
         ),
     }
 
@@ -140,7 +140,7 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
 @require_GET
 @researchers_only
 def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Which verdicts would be others, were the evidence another: tiers, rules, halves, without each assessor."""
+    """Which verdicts other evidence would change: tiers, aggregation rules, halves of the time, no single assessor."""
     found = results_request(request, campaign_id)
     wanted = AnalysisSubject("sensitivity", found.measure)
     known = find(campaign=found.campaign, wanted=wanted)
@@ -163,7 +163,7 @@ def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 GROUPS = {
-    "tier": "Which tier counts",
+    "tier": "Tier",
     "rule": "Label aggregation",
     "drift": "Time of judging",
     "assessor": "Without one assessor",

@@ -26,25 +26,25 @@ MOST_SHOWN = 10
 
 class RunUploadForm(forms.Form):
     file = forms.FileField(
-        label="Run file (TREC, .gz is fine)",
+        label="Run file (TREC, also .gz)",
         help_text="Six columns: topic, Q0, document, rank, score, tag. The tag names the run.",
         allow_empty_file=False,
     )
     description = forms.CharField(
-        label="What is this run?",
+        label="Description of the run",
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     against = forms.ChoiceField(
-        label="Compare it with",
+        label="Run to compare with",
         required=False,
-        help_text="Decide before you look at the numbers.",
+        help_text="Choose it before you see the numbers.",
     )
     may_publish = forms.BooleanField(
         label="Releases may contain this run",
         required=False,
-        help_text="Say so only if it is yours to publish.",
+        help_text="Only if you have the right to publish it.",
     )
 
     def __init__(self, *arguments: Any, runs: list[str], **named: Any) -> None:

@@ -191,7 +191,7 @@ def test_a_no_refuses_one_audit_for_two_runs_and_leaves_the_corrected_number(aud
     answer_questions(campaign=audited, user=None, same_judges=True, same_period=False, blind_to_system=True)
     text = page_of(audited)
     assert "One audit may not serve both runs:" in text
-    assert "each round needs an audit of its own" in text
+    assert "each period needs an audit of its own" in text
     assert text.count("not estimable: the runs were graded in different periods") == 6
     assert "Corrected by the audit" in text
     answer_questions(campaign=audited, user=None, same_judges=True, same_period=True, blind_to_system=True)
@@ -239,6 +239,6 @@ def test_programs_answer_and_read_the_questions(api, judged):
     assert sent.status_code == 201
     said = api.get(address).json()
     assert (said["answers"], said["answered_by"]) == (answers, "mia")
-    assert "different judges" in said["refused"]
+    assert "different assessors" in said["refused"]
     incomplete = of_manager.post(address, json.dumps({"same_judges": True}), content_type="application/json")
     assert incomplete.status_code == 400

@@ -44,17 +44,17 @@ def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and
             row.value, row.low, row.high, row.refusal = 0.2, 0.1, 0.3, ""
         row.save(force_insert=True)
     turned = page_of(audited, "pair", measure="P@10", a="run2", b="run0")
-    assert "However often you look while judging goes on, this one holds: -0.420 to +0.020." in turned
+    assert "Confidence sequence, valid at every look while judging goes on: -0.420 to +0.020." in turned
     text = page_of(audited, "pair", measure="P@10", a="run0", b="run2")
-    assert "this one holds: -0.020 to +0.420. It contains 0" in text
-    assert "About 70 % of this variance is the gold audit: more gold narrows it." in text
+    assert "while judging goes on: -0.020 to +0.420. It contains 0" in text
+    assert "About 70 % of this variance comes from the gold audit: more gold labels narrow it." in text
     assert "which real judges do not. All." in text
     results = page_of(audited, "campaign-results", measure="P@10")
-    assert "however often you look" in results
+    assert "confidence sequence" in results
     assert "which real judges do not. All." in results
     audited.state = "closed"
     audited.save()
-    assert "However often" not in page_of(audited, "pair", measure="P@10", a="run0", b="run2")
+    assert "Confidence sequence" not in page_of(audited, "pair", measure="P@10", a="run0", b="run2")
 
 
 def test_every_analysis_has_a_page_of_its_key_and_a_title_for_its_jobs():
@@ -87,7 +87,7 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
     )  # one job for one question
     assert run_job(job).state == "done"
     text = page_of(audited)
-    assert "Compute anew" in text
+    assert "Recompute" in text
     assert "One audit for both runs, Fieller" in text
     assert "More judgments have arrived since" not in text
     newest = audited.computations.latest("id")
@@ -96,7 +96,7 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
     assert "More judgments have arrived since" in page_of(audited)
     again = ask(campaign=audited, wanted=PAIR, user=None)
     assert again.pk != job.pk
-    assert "Being computed anew." in page_of(audited)
+    assert "Being recomputed." in page_of(audited)
     assert "One audit for both runs, Fieller" in page_of(audited)  # the older result stays meanwhile
 
 

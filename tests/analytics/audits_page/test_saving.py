@@ -45,7 +45,7 @@ def test_audit_now_saves_and_queues_one_job(manager, campaign, django_capture_on
     job = Job.objects.get(kind="audit")
     assert str(job.pk) in response["Location"]
     again = manager.post(address(campaign), PLAN | {"now": "now"}, follow=True)
-    assert "is being drawn already" in text_of(again)
+    assert "is already being drawn" in text_of(again)
     jobs.run(job.pk)
     assert campaign.audits.get().strategy == "topic"
     assert Event.objects.get(verb="audited").actor.username == "manager"
@@ -68,7 +68,7 @@ def test_score_and_costs_are_saved_and_only_a_new_score_computes_anew(manager, c
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"every_seconds": ""}, "Say how often."),
+        ({"every_seconds": ""}, "Enter a number."),
         ({"every_seconds": "0"}, "greater than or equal to 1"),
         ({"every_seconds": "1e9"}, "Enter a whole number."),
         ({"every_seconds": "2000000000"}, "At most 2,000,000,000 seconds."),
@@ -85,7 +85,7 @@ def test_score_and_costs_are_saved_and_only_a_new_score_computes_anew(manager, c
         ({"items_each_time": "nan"}, "Enter a number."),
         ({"items_each_time": "1e308"}, "less than or equal to"),
         ({"items_in_total": ""}, "This field is required."),
-        ({"size_in": "money"}, "Money needs to know what a gold label costs"),
+        ({"size_in": "money"}, "A size in money needs the cost of a gold label"),
     ],
 )
 def test_a_wrong_plan_is_refused_beside_its_field_and_nothing_is_saved(manager, campaign, wrong, words):

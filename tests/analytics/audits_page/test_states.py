@@ -106,7 +106,7 @@ def test_forecasts_are_listed_with_costs_and_the_narrowest_is_recommended_and_ma
         "effort",
     ]
     assert "DCG@10, run0 less run2: <strong>± 0.400</strong> now" in text
-    assert 'Lowest inclusion probability <span class="tag ok">narrows most per cost</span>' in text
+    assert 'Lowest inclusion probability <span class="tag ok">largest reduction per cost</span>' in text
     assert 'Influence <span class="tag">about as good</span>' in text  # within the forecast's error
     assert "± 0.300" in text
     assert "too little gold" in text
@@ -131,7 +131,7 @@ def test_the_history_has_the_forecast_beside_what_came_out(manager, campaign):
     computed(campaign, n_more=24, influence=0.25)
     made = audit(campaign=campaign, items_each_time=24, items_in_total=42, seed=5)
     text = text_of(manager.get(address(campaign)))
-    assert "nobody to judge it" in text
+    assert "no assessor in this tier" in text
     gold = make_assessor(campaign, "greta", tier="gold")
     assert "waiting for gold" in text_of(manager.get(address(campaign)))
     judge_audit(campaign, gold, leave=3)
@@ -173,7 +173,7 @@ def test_silver_audits_have_no_forecast_and_wait_for_their_own_tier(manager, cam
     response = manager.get(address(campaign))
     (shown,) = response.context["history"]
     assert shown["forecast"] is None
-    assert "nobody to judge it" in text_of(response)
+    assert "no assessor in this tier" in text_of(response)
     make_assessor(campaign, "sia", tier="silver")
     assert "waiting for silver" in text_of(manager.get(address(campaign)))
 

@@ -169,14 +169,14 @@ REFUSED = {
     "a run that is not there": ({"run_a": "nobody"}, "nobody is not one of the available choices"),
     "one run to rank": ({"question": "ranking", "ranked": ["run0"]}, "choose two or more, or none for all"),
     "a cutoff beyond the pool": ({"depth": 5}, "must be at least 10, the measure&#x27;s cutoff"),
-    "a ratio": ({"measure": "nDCG@10"}, "is a ratio: a design is made for a sum over documents"),
+    "a ratio": ({"measure": "nDCG@10"}, "is a ratio: a design needs a sum over documents"),
     "no measure at all": ({"measure": "Quality@10"}, "measure family must be one of"),
     "a grade off the scale": ({"measure": "P(rel=9)@10"}, "relevant grade must be within"),
     "a budget too small": ({"budget": 9}, "greater than or equal to 10"),
     "a budget beyond all bounds": ({"budget": 10**9}, "less than or equal to"),
     "the default with replacement": (
         {"selection": "replacement"},
-        "the default draws each document at most once",
+        "the default method draws each document at most once",
     ),
     "a method of no name": ({"method": "best"}, "best is not one of the available choices"),
     "scores that are not there": ({"prior": "scores"}, "no scores are imported"),
@@ -219,7 +219,7 @@ def test_a_count_out_of_reach_with_replacement_is_refused_beside_the_budget(page
     fields = PAIR | {"method": "paper", "selection": "replacement", "budget": N_FRAME}
     text = page(campaign, status=400, **fields)
     assert "does not reach so many different items" in text
-    assert "out of its reach" in text  # in the table, in words
+    assert "out of reach" in text  # in the table, in words
     assert "Draw these items" not in text
 
 
@@ -268,7 +268,7 @@ def test_a_campaign_with_imported_judgments_says_that_nothing_can_be_drawn(page,
 
 
 def test_imported_scores_can_be_chosen_once_they_are_there(page, post, campaign):
-    assert "None are imported" in page(campaign)
+    assert "No scores are imported" in page(campaign)
     add_scores(campaign.collection)
     text = page(
         campaign, **PAIR | {"prior": "scores", "scores": "model", "sensitivity": 60, "specificity": 90}
@@ -280,7 +280,7 @@ def test_imported_scores_can_be_chosen_once_they_are_there(page, post, campaign)
     kept = campaign.draws.get().parameters
     assert (kept["scores"], kept["sensitivity"], kept["specificity"]) == ("model", 0.6, 0.9)
     refused = PAIR | {"prior": "scores", "scores": "model", "sensitivity": 40, "specificity": 50}
-    assert "both together must be above 100 %" in page(undrawn(campaign.collection), status=400, **refused)
+    assert "the two together must be above 100 %" in page(undrawn(campaign.collection), status=400, **refused)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post,
 
 def test_a_top_up_of_what_is_there_already_is_refused_beside_the_budget(page, drawn):
     text = page(drawn, status=400, **PAIR | {"budget": 15})
-    assert "items are drawn already: ask for more in all" in text
+    assert "items are already drawn: enter a larger total" in text
     assert "Draw more items" not in text
 
 
@@ -64,7 +64,7 @@ def test_a_top_up_keeps_the_selection_and_does_not_shrink_the_pool(page, post, d
     assert Job.objects.get(kind="draw").payload["design"]["selection"] == "poisson"
     Job.objects.all().delete()
     text = page(drawn, status=400, **PAIR | {"budget": 30, "measure": "P@5", "depth": 9})
-    assert "may grow, not shrink: the earlier batch pooled 10 ranks" in text
+    assert "must not be smaller than before: the earlier batch pooled 10 ranks" in text
 
 
 def test_a_top_up_may_ask_another_question(page, post, drawn):
@@ -93,7 +93,7 @@ def test_a_draw_with_replacement_is_topped_up_with_replacement(page, post, campa
 def test_learning_from_judgments_waits_for_them_and_is_named_afterwards(page, post, drawn):
     wanted = PAIR | {"budget": 30, "prior": "judgments"}
     assert "Nobody has judged yet." in page(drawn)
-    assert "Nobody has judged yet. Choose the ranks" in page(drawn, status=400, **wanted)
+    assert "Nobody has judged yet. Choose the prior from the ranks" in page(drawn, status=400, **wanted)
     ann, ben = make_assessor(drawn, "ann"), make_assessor(drawn, "ben")
     judge_all(drawn, [ann], number=1)
     assert f"{drawn.items.count()} items wait for judgments" in page(drawn, status=400, **wanted)
@@ -139,7 +139,7 @@ def test_while_a_draw_runs_there_is_no_second(page, post, drawn):
 
 
 def test_a_failed_draw_says_why_on_the_campaign(page, post, campaign):
-    assert "No draw yet" in page(campaign, name="console:campaign")
+    assert "Nothing is drawn yet" in page(campaign, name="console:campaign")
     post(campaign, **PAIR)
     assert "The items are being drawn" in page(campaign, name="console:campaign")
     Job.objects.update(state="failed", error="the disk is full", finished_at=timezone.now())
@@ -155,7 +155,7 @@ def test_a_cancelled_layout_is_continued(page, post, campaign, monkeypatch):
     first, second, third = Job.objects.filter(kind="layout").order_by("created_at")
     text = page(campaign, name="console:campaign")
     assert "0 of 3 topics laid out" in text
-    assert "Watch it" in text
+    assert "Watch the job" in text
     jobs.run(first.pk)
     for job in (second, third):
         jobs.cancel(job)
@@ -172,7 +172,7 @@ def test_a_cancelled_layout_is_continued(page, post, campaign, monkeypatch):
     assert "Top up</a>" in text
     assert campaign.items.count() == campaign.draws.get().n_drawn
     answer = post(campaign, name="console:layout")
-    assert "Everything that was drawn is laid out" in answer.content.decode()
+    assert "All drawn items are laid out" in answer.content.decode()
 
 
 # -- large pools --------------------------------------------------------------------------------------------

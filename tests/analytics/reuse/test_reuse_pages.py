@@ -81,14 +81,18 @@ def test_a_campaign_that_was_not_drawn_has_no_such_page(tmp_path):
         ({"run": "run0", "half_width": "wide"}, 400, "valid number"),
         ({"run": "run0", "half_width": "-1"}, 400, "greater than or equal to 0"),
         ({"run": "run0", "half_width": "nan"}, 400, "valid number"),
-        ({"run": "run0", "measure": "P@10"}, 200, "it is about as sure as other runs of this campaign"),
+        ({"run": "run0", "measure": "P@10"}, 200, "the estimate is about as precise as those of other runs"),
         ({"run": "run0", "measure": "P@10", "half_width": "0.1"}, 200, "bring the half-width to ± 0.0"),
         (
             {"run": "run0", "measure": "P@10", "half_width": "0"},
             200,
-            "complete all that the answer depends on",
+            "complete the documents that the answer depends on",
         ),
-        ({"run": "run0", "measure": "P@10", "half_width": "5"}, 200, "is reached with what was drawn"),
+        (
+            {"run": "run0", "measure": "P@10", "half_width": "5"},
+            200,
+            "is reached with the items already drawn",
+        ),
     ],
 )
 def test_every_state_of_the_page_has_its_words(campaign, asked, status, words):
@@ -98,7 +102,7 @@ def test_every_state_of_the_page_has_its_words(campaign, asked, status, words):
 def test_a_page_whose_answer_is_being_worked_out_loads_itself_again(campaign, monkeypatch):
     monkeypatch.setattr(lacking_service, "LARGEST_AT_ONCE", 0)
     page = page_of(campaign, run="late", measure="P@10")
-    assert "Being worked out" in page
+    assert "The missing judgments are being computed" in page
     assert '<meta http-equiv="refresh"' in page
     assert Job.objects.filter(kind="reuse").count() == 1
 

@@ -167,7 +167,7 @@ def test_with_all_judged_now_is_what_was_forecast(tmp_path):
     assert (said.n_drawn, said.n_judged, said.n_documents) == (30, 30, 30)
     assert said.effective_judgments == pytest.approx(_kish())
     assert verdict(ReuseQuestion("run1", "DCG@10"), said) == (
-        "Yes, run1 in DCG@10: every document that decides it was sure to be drawn."
+        "Yes, run1 in DCG@10: every document that affects it was drawn with probability 1."
     )
 
 
@@ -182,7 +182,7 @@ def _kish():
         (ReuseQuestion("run0", "nDCG@10"), "is a ratio"),
         (ReuseQuestion("run0", "P(rel=9)@10"), "relevant grade must be within"),
         (ReuseQuestion("nobody", "P@10"), "no run 'nobody'"),
-        (ReuseQuestion("run0", "P@10", "run0"), "are one run"),
+        (ReuseQuestion("run0", "P@10", "run0"), "are the same run"),
         (ReuseQuestion("copy", "P@10", "run0"), "the difference is exactly 0"),
         (ReuseQuestion("elsewhere", "P@10"), "returns nothing for the topics of this campaign"),
     ],
@@ -258,7 +258,7 @@ def test_fewer_than_ten_drawn_items_give_no_interval_and_the_top_up_brings_enoug
     assert 0 < said.n_drawn < 10
     assert said.too_few == f"{said.n_drawn} drawn items with non-zero weight; at least 10 are needed"
     assert verdict(asked, said).startswith(
-        "Not with these judgments alone: of the documents that decide run1 minus"
+        "Not with these judgments alone: of the documents that affect run1 minus"
     )
     made = lacking(campaign=campaign, asked=asked, half_width=1e6)
     assert made.n_new == pytest.approx(12 * (1 - P), abs=1)  # twelve are fewer than can be drawn in part
@@ -297,7 +297,7 @@ def test_documents_that_cannot_be_read_must_be_imported_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "selection", "words"),
-    [("default", "pareto", "cannot grow"), ("paper", "replacement", "topped up by whole batches")],
+    [("default", "pareto", "cannot be topped up"), ("paper", "replacement", "topped up in whole batches")],
 )
 def test_campaigns_that_cannot_be_topped_up_say_so(tmp_path, method, selection, words):
     made = create_campaign(

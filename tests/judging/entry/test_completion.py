@@ -63,11 +63,11 @@ def test_a_hits_code_is_the_workers_own_and_the_manager_learns_whose_it_is(hit_c
             {"codes-codes": f"{codes['A2'].lower()}\nAAAAA-AAAAA"},
         )
     )
-    row = page.partition("Whose codes these are.")[2]
+    row = page.partition("Participants by completion code.")[2]
     assert "<td>A2</td>" in row
     assert "3 of 3" in row
     assert "<td>A1</td>" not in row
-    assert "nobody's" in row
+    assert "unknown" in row
 
 
 def test_the_manager_compares_who_came_with_the_markets_list(study_campaign, manager, client):

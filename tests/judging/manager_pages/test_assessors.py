@@ -45,7 +45,9 @@ def test_the_rules_of_an_assessor_are_shown_saved_and_recorded(alice, campaign, 
     answer = post(
         alice, "console:assessor", campaign.pk, bob.pk, quota="40", team=" blue ", first_topics="t2, t0"
     )
-    assert said(answer) == ["Saved. The quota counts at once, team and first topics from the next topic on."]
+    assert said(answer) == [
+        "Saved. The quota counts at once, team and first topics apply from the next topic on."
+    ]
     assert rules(bob) == (40, "blue", ["t0", "t2"])
     event = Event.objects.get(verb="set rules")
     assert event.actor.username == "alice"
@@ -138,7 +140,7 @@ def test_an_assessor_page_tells_dates_obstacles_comments_and_the_costs_of_a_mach
     assert "2026-03-05 05:06 UTC" in text
     assert "2 × I do not understand its language<br>1 × The content is disturbing" in text
     assert reverse("console:said", args=[campaign.pk]) in text
-    assert "The machine" not in text
+    assert "Requests of the machine assessor" not in text
     robot = make_assessor(campaign, "robot")
     Assessor.objects.filter(pk=robot.pk).update(kind="machine")
     call = {"assessor": robot, "lease_token": uuid.uuid4(), "model": "small-1", "cost": "0.0125"}
@@ -163,7 +165,7 @@ def test_judgments_are_made_again_by_others_after_a_typed_confirmation(alice, ca
     answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation="bob")
     assert answer.url == reverse("console:assessor", args=[campaign.pk, bob.pk])
     assert said(answer) == [
-        "4 judgments are wanted again, from others. Nothing was deleted; the numbers follow."
+        "4 judgments are requested again from other assessors. Nothing was deleted. The numbers will be recomputed."
     ]
     assert Slot.objects.filter(assessor=bob, purpose="void", state="done").count() == 4
     assert Slot.objects.filter(campaign=campaign, purpose="judge", state="open").count() == 84
@@ -174,7 +176,7 @@ def test_judgments_are_made_again_by_others_after_a_typed_confirmation(alice, ca
     assert Job.objects.filter(kind="estimate", state="queued").exists()
     assert "There is no judgment to request again" in page(alice, "console:assessor", campaign.pk, bob.pk)
     answer = post(alice, "console:requeue", campaign.pk, bob.pk, confirmation="bob")
-    assert said(answer)[-1] == "There was nothing to make again."
+    assert said(answer)[-1] == "There was no judgment to request again."
 
 
 @pytest.mark.parametrize("typed", ["", "Bob", "dora", "bob; drop", NUL, LONG])

@@ -74,7 +74,7 @@ def changed(**changes: object) -> dict[str, object]:
 def test_what_may_change_after_the_draw_is_changed_and_recorded_and_nothing_else_is(alice, campaign):
     before = Campaign.objects.values().get(pk=campaign.pk)
     text = page(alice, "console:manage-campaign-edit", campaign.pk)
-    assert "stored judgments mean these words" in text
+    assert "stored judgments refer to these labels" in text
     assert "the probabilities were recorded before the first judgment" in text
     smuggled = {
         "judgments_per_item": 9,

@@ -31,7 +31,7 @@ def test_leases_are_listed_oldest_first_with_who_what_and_whether_they_are_over(
     Slot.objects.filter(token=old).update(leased_at=timezone.now() - timedelta(hours=3))
     expire(old)
     text = page(alice, "console:manage-leases", campaign.pk)
-    assert "2 are with an assessor, 1 of them longer than agreed" in text
+    assert "2 documents are with an assessor, 1 of them past the time limit" in text
     assert text.index("bob</a>") < text.index("dora</a>")
     assert "3 hours ago" in text
     assert text.count('<span class="tag warn">expired</span>') == 1
@@ -84,7 +84,7 @@ def test_releasing_twice_or_after_the_judgment_changes_nothing(alice, campaign, 
     post(alice, "console:manage-lease-release", campaign.pk, token)
     theirs = lease(dora, slot)  # the same place, meanwhile with somebody else
     answer = post(alice, "console:manage-lease-release", campaign.pk, token)
-    assert said(answer)[-1] == "Nothing to release: it was judged or given back meanwhile."
+    assert said(answer)[-1] == "Nothing to release: the document was judged or released meanwhile."
     assert Slot.objects.get(token=theirs).assessor == dora
     submit(assessor=dora, token=theirs, client_token=uuid.uuid4(), grade=1)
     post(alice, "console:manage-lease-release", campaign.pk, theirs)
@@ -118,7 +118,7 @@ def test_the_campaign_leads_to_its_leases_topics_and_changes(alice, campaign, bo
     for name in ("manage-leases", "manage-topics", "manage-campaign-edit", "manage-entry"):
         assert f'href="{reverse(f"console:{name}", args=[campaign.pk])}"' in text
     lease(bob, slots(campaign)[0])
-    assert "1 on screens now: who has which" in page(alice, "console:campaign", campaign.pk)
+    assert "1 open documents: see their assessors" in page(alice, "console:campaign", campaign.pk)
 
 
 def test_fifty_leases_take_as_many_statements_as_five(alice, campaign):
@@ -139,7 +139,7 @@ def test_pausing_takes_back_what_is_open_and_says_so(alice, campaign, bob):
         alice, "console:assessors", campaign.pk
     )
     where = reverse("console:manage-assessor-status", args=[campaign.pk, bob.pk])
-    assert "documents still open went back at once" in said(alice.post(where, {"status": "suspended"}))[0]
+    assert "Open documents were released at once" in said(alice.post(where, {"status": "suspended"}))[0]
     assert not Slot.objects.filter(token=token).exists()
     for status in ("", "removed", NUL, LONG):
         assert alice.post(where, {"status": status}).status_code == 302

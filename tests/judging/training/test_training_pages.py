@@ -79,7 +79,7 @@ def test_failing_leads_to_another_attempt_and_then_to_the_manager(bob, web, mana
     assert "waits for you" in page
     grant = reverse("console:entry-attempt", args=[bob.campaign_id, bob.pk])
     assert grant in page
-    assert "bob may try the training once more" in text_of(manager.post(grant, follow=True))
+    assert "bob may repeat the training once" in text_of(manager.post(grant, follow=True))
     assert "attempt 3" in text_of(web.get(path(bob), {"again": "1"}))
 
 
@@ -128,7 +128,7 @@ def test_a_manager_chooses_explains_and_sets_the_rules_on_one_page(manager, camp
         manager.post(reverse("console:entry-training", args=[campaign.pk]), {"items-n": "5"}, follow=True)
     )
     assert campaign.training_items.count() == 5
-    assert "5 training items are chosen" in page
+    assert "5 training items were chosen" in page
     rules = reverse("console:entry-training-rules", args=[campaign.pk])
     manager.post(rules, {"rules-attempts": "3", "rules-percent": "80"})
     campaign.refresh_from_db()

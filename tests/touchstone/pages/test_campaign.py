@@ -24,10 +24,10 @@ def test_a_campaign_names_the_next_step_of_each_state(page, post):
     campaign = make_campaign()
     assert "Nobody can judge yet" in page("console:campaign", campaign.pk)
     add_assessor(campaign)
-    assert "open the campaign for judging" in page("console:campaign", campaign.pk)
+    assert "open it for judging" in page("console:campaign", campaign.pk)
     text = post("console:manage-campaign-state", campaign.pk, state="open").content.decode()
     assert "its assessors can judge now" in text
-    assert "No gold assessor." in text
+    assert "There is no gold assessor." in text
     add_assessor(campaign, "gold")
     text = page("console:campaign", campaign.pk)
     assert "No audit is planned" in text
@@ -113,7 +113,7 @@ def test_the_audit_form_saves_a_schedule_and_audits_at_once(post):
 
 def test_computing_anew_is_a_job(post, judged):
     text = post("console:recompute", judged.pk).content.decode()
-    assert "The numbers are being computed anew." in text
+    assert "The numbers are being recomputed." in text
     assert Job.objects.filter(kind="estimate", state="queued").exists()
 
 
@@ -164,7 +164,7 @@ def test_a_known_matrix_is_a_heat_map_with_the_numbers_behind(page, judged):
 def test_a_grade_without_gold_says_so_instead_of_a_row(page, judged):
     person = give_matrix(judged, [[1, 0, 0, 0], None, None, None], [[5, 0, 0, 0]] + [[0, 0, 0, 0]] * 3)
     text = page("console:assessor", judged.pk, person.pk)
-    assert text.count('<td colspan="4">no gold of this grade yet</td>') == 3
+    assert text.count('<td colspan="4">no known documents of this grade yet</td>') == 3
     assert "<figcaption>" in text  # what is known is drawn
 
 
@@ -247,7 +247,7 @@ def test_a_pair_turned_round_turns_the_numbers_and_a_run_against_itself_is_refus
     text = page("console:pair", campaign.pk, a="beta", b="alpha")
     assert "alpha is better than beta" in text
     assert "-0.300 to -0.100" in text
-    assert "This is one run." in page("console:pair", campaign.pk, a="alpha", b="alpha")
+    assert "A comparison needs two runs." in page("console:pair", campaign.pk, a="alpha", b="alpha")
     page("console:pair", campaign.pk, a="alpha", b="nobody", status=404)
 
 

@@ -10,7 +10,7 @@ import sampling.tasks  # noqa: F401 (registers the kinds of job)
 from judging.models import Campaign
 from touchstone.models import Job, User, WorkerHeartbeat
 
-SIMULATED = "these assessors are programs of the demo"
+SIMULATED = "the demo's simulated assessors gave these grades"
 
 
 # -- who may see what ---------------------------------------------------------------------------------------
@@ -187,5 +187,5 @@ def test_a_new_campaign_leads_to_its_design(post, page):
 def test_wrong_grades_are_explained_beside_the_field(post):
     answer = post("console:manage-campaign-new", **campaign_fields(make_collection(), grades="1 | Yes | 1"))
     assert answer.status_code == 400
-    assert "grades must be 0, 1, 2" in answer.content.decode()
+    assert "enter two to ten grades: 0, 1, 2" in answer.content.decode()
     assert not Campaign.objects.exists()
