@@ -292,7 +292,8 @@ def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
         if row.accuracy_high is not None and row.accuracy_high < FLAG_BELOW_CHANCE_OF:
             total = sum(map(sum, row.counts))
             evidence.append(
-                f"right in {row.accuracy:.0%} of {total:.0f} gold labels; at most {row.accuracy_high:.0%}"
+                f"right in {row.accuracy:.0%} of {total:.0f} gold labels; at most "
+                f"{row.accuracy_high:.0%} with 95 % confidence"
             )
         if adjusted.get(id(row), 1.0) < SURE:
             evidence.append(

@@ -105,7 +105,7 @@ class NotFound(Refused):
     """What one may not see, or what was deleted meanwhile: looks like what never was."""
 
     status = 404
-    title = "Not found"
+    title = "There is no such thing"
 
 
 class ConfirmationWrong(Refused):

@@ -1,4 +1,4 @@
-"""A person's own account: keys for programs that work in their name."""
+"""A user's own account: API keys."""
 
 from typing import Any
 
@@ -29,11 +29,11 @@ class TokenForm(forms.Form):
     )
     days = forms.IntegerField(label="Valid for (days)", min_value=1, max_value=LONGEST_LIFE, initial=90)
     scopes = forms.MultipleChoiceField(
-        label="What it may do",
+        label="Scopes",
         choices=ApiToken.Scope.choices,
         initial=all_scopes,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "A key that may do nothing is of no use: tick what it is for."},
+        error_messages={"required": "Choose at least one scope."},
     )
 
 
@@ -62,5 +62,5 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(ApiToken, pk=token_id, user=request.user)
     revoke_token(token=token, actor=token.user)
-    messages.success(request, f"The key “{token.name}” does not work any more.")
+    messages.success(request, f"The key “{token.name}” was revoked.")
     return redirect("account-tokens")

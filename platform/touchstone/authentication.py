@@ -1,4 +1,4 @@
-"""Keys for programs: `Authorization: Bearer <key>`. The database knows only the SHA-256 of a key."""
+"""API keys: `Authorization: Bearer <key>`. The database knows only the SHA-256 of a key."""
 
 import hashlib
 import secrets
@@ -28,12 +28,12 @@ SCHEME = b"bearer"
 
 class TooManyTokens(Refused):
     status = 409
-    title = f"Nobody has more than {MOST_TOKENS} keys; revoke one first"
+    title = f"At most {MOST_TOKENS} keys. Revoke one first"
 
 
 class TokenNameTaken(Refused):
     status = 409
-    title = "You have a key of this name already"
+    title = "You already have a key with this name"
 
 
 class ScopeMissing(PermissionDenied):

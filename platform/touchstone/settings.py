@@ -245,7 +245,7 @@ TRUSTED_PROXIES = int(os.environ.get("TRUSTED_PROXIES", "0"))
 WEBHOOK_HOSTS = [host.strip() for host in os.environ.get("WEBHOOK_HOSTS", "").split(",") if host.strip()]
 SPECTACULAR_SETTINGS = {
     "TITLE": "Touchstone",
-    "DESCRIPTION": "Relevance judgments whose error is known: everything that the screens do, for programs.",
+    "DESCRIPTION": "Relevance judgments whose error is known: everything that the screens do, for API clients.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/api/v1",

@@ -98,7 +98,7 @@ def cancel_job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
         raise Http404
     job = get_object_or_404(stoppable_jobs(user), pk=job_id)
     jobs.cancel(job)
-    messages.info(request, "The job was asked to stop.")
+    messages.info(request, "The job is being cancelled.")
     back = urlencode({"back": _local_path(request.POST.get("back", ""))})
     return redirect(f"{reverse('job', args=[job.pk])}?{back}")
 

@@ -23,7 +23,7 @@ class WebhookForm(forms.Form):
     url = forms.CharField(
         label="Address", max_length=500, widget=forms.URLInput(attrs={"autocomplete": "off"})
     )
-    verbs = forms.CharField(label="Only these events", max_length=2000, required=False)
+    verbs = forms.CharField(label="Events", max_length=2000, required=False)
 
     def clean_verbs(self) -> list[str]:
         verbs = [verb.strip() for verb in self.cleaned_data["verbs"].split(",") if verb.strip()]
@@ -64,7 +64,7 @@ def switch(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
     if on not in ("yes", "no"):
         raise Http404
     _report(request, lambda webhook: change_webhook(webhook=webhook, actor=user_of(request), is_active=on == "yes"),
-          webhook_id, "It is on." if on == "yes" else "It is off.")  # fmt: skip
+          webhook_id, "The webhook is on." if on == "yes" else "The webhook is off.")  # fmt: skip
     return redirect("account-webhooks")
 
 

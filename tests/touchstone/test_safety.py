@@ -222,7 +222,7 @@ def test_a_message_stays_on_the_server(client):
     answer = client.post(reverse("cancel-job", args=[job.pk]))
     assert answer.status_code == 302
     assert "messages" not in client.cookies
-    assert "The job was asked to stop." in client.get(answer.url).content.decode()
+    assert "The job is being cancelled." in client.get(answer.url).content.decode()
 
 
 # -- settings -----------------------------------------------------------------------------------------------

@@ -198,9 +198,9 @@ def test_the_page_shows_a_new_key_once_and_stores_it_nowhere(page, bob):
 
 def test_the_page_revokes_a_key(page, bob):
     token, key = make_token(user=bob, name="judge", days=1)
-    assert "works</span>" in text_of(page.get(PAGE))
+    assert "valid</span>" in text_of(page.get(PAGE))
     answer = page.post(f"{PAGE}{token.pk}/revoke/", follow=True)
-    assert "The key “judge” does not work any more." in text_of(answer)
+    assert "The key “judge” was revoked." in text_of(answer)
     assert "revoked</span>" in text_of(answer)
     assert outcome(f"Bearer {key}") == TURNED_AWAY
 
@@ -234,7 +234,7 @@ def test_a_key_is_not_revoked_by_following_a_link(page, bob):
         ({"name": "judge", "days": "0"}, "greater than or equal to 1"),
         ({"name": "judge", "days": "367"}, "less than or equal to 366"),
         ({"name": "judge", "days": "for ever"}, "Enter a whole number."),
-        ({"name": "taken", "days": "30"}, "You have a key of this name already."),
+        ({"name": "taken", "days": "30"}, "You already have a key with this name."),
     ],
 )
 def test_what_the_page_refuses_is_explained_and_makes_no_key(page, bob, fields, words):
@@ -254,7 +254,7 @@ def test_the_name_of_a_revoked_key_is_free_again(page, bob):
 def test_nobody_has_more_than_so_many_working_keys(page, bob):
     for number in range(MOST_TOKENS):
         token, _ = make_token(user=bob, name=f"key {number}", days=1)
-    assert "revoke one first" in text_of(
+    assert "Revoke one first" in text_of(
         page.post(PAGE, {"name": "one more", "days": "1", "scopes": ["read"]})
     )
     revoke_token(token=token, actor=bob)

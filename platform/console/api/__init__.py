@@ -1,1 +1,1 @@
-"""The API of programs, a file a resource."""
+"""The API for API clients: one file per resource."""

@@ -1,4 +1,4 @@
-"""Analyses that a job makes when somebody asks, and the three questions that every comparison takes as answered."""
+"""Analyses that a job computes on request, and the three questions whose answers every comparison assumes."""
 
 import uuid
 from typing import Any
@@ -25,7 +25,7 @@ from touchstone.models import user_of
 
 
 class AnalysesView(APIView):
-    """GET: the newest result, if one was made. POST: have it made (202), then GET it."""
+    """GET: the newest result, if there is one. POST: request the analysis (202), then GET the result."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = AnalysisRequest

@@ -1,4 +1,4 @@
-"""A campaign's assessors, for programs: who they are, what they may do, what is said to them."""
+"""A campaign's assessors, for API clients: their accounts, rules and messages."""
 
 import uuid
 from typing import Any
@@ -27,7 +27,9 @@ MOST_TOPICS = 200
 
 class AssessorAnswer(serializers.ModelSerializer[Assessor]):
     username = serializers.CharField(source="user.username")
-    first_topics = serializers.SerializerMethodField(help_text="Ids of the topics given before all others.")
+    first_topics = serializers.SerializerMethodField(
+        help_text="Ids of the topics that the assessor receives first."
+    )
 
     class Meta:
         model = Assessor
@@ -52,9 +54,7 @@ class AssessorAnswer(serializers.ModelSerializer[Assessor]):
 
 
 class NewAssessorAnswer(AssessorAnswer):
-    password = serializers.SerializerMethodField(
-        help_text="Of an account that was made for this; said only now."
-    )
+    password = serializers.SerializerMethodField(help_text="Password of a new account; shown only once.")
 
     class Meta(AssessorAnswer.Meta):
         fields = (*AssessorAnswer.Meta.fields, "password")
@@ -74,15 +74,15 @@ class AssessorRequest(Strict):
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         if sent["kind"] == Assessor.Kind.MACHINE and sent["tier"] != Assessor.Tier.BRONZE:
-            raise serializers.ValidationError({"tier": ["a machine is of the bronze tier"]})
+            raise serializers.ValidationError({"tier": ["a machine assessor has the bronze tier"]})
         return sent
 
 
 class RulesRequest(Strict):
-    """What is not named stays."""
+    """Fields that are not sent keep their values."""
 
     quota = WholeNumber(
-        min_value=1, allow_null=True, required=False, help_text="No more judgments than this."
+        min_value=1, allow_null=True, required=False, help_text="Largest number of judgments."
     )
     team = Word(max_length=60, allow_blank=True, required=False)
     first_topics = serializers.ListField(
@@ -106,7 +106,9 @@ class StatusRequest(Strict):
 
 
 class RequeueAnswer(serializers.Serializer[Any]):
-    n_requeued = serializers.IntegerField(help_text="Judgments that are wanted again, from others.")
+    n_requeued = serializers.IntegerField(
+        help_text="Number of judgments requested again from other assessors."
+    )
 
 
 class MessageAnswer(serializers.ModelSerializer[Message]):
@@ -123,7 +125,7 @@ class MessageRequest(Strict):
 
 
 class Assessors(generics.ListAPIView[Assessor]):
-    """Who judges in the campaign, with tier, status and how much."""
+    """The assessors of the campaign, with tier, status and number of judgments."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = AssessorAnswer
@@ -153,7 +155,7 @@ class Assessors(generics.ListAPIView[Assessor]):
         examples=[OpenApiExample("usual", value={"username": "dora"}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Add somebody, or a machine. A name that nobody has becomes an account; its password is told here once."""
+        """Add a person or a machine assessor. An unknown name creates an account; its password is shown here once."""
         campaign = get_object_or_404(Campaign, pk=campaign_id)
         sent = AssessorRequest(data=request.data)
         sent.is_valid(raise_exception=True)
@@ -187,7 +189,7 @@ class OneAssessor(APIView):
         examples=[OpenApiExample("usual", value={"quota": 500, "team": ""}, request_only=True)],
     )
     def patch(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Say how much the assessor may judge, for which team, and which topics come first."""
+        """Set the assessor's quota, team and first topics."""
         row = _assessor(campaign_id, assessor_id)
         sent = RulesRequest(data=request.data, context={"assessor": row})
         sent.is_valid(raise_exception=True)
@@ -207,7 +209,7 @@ class AssessorStatus(APIView):
         examples=[OpenApiExample("usual", value={"status": "active"}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Pause or resume the assessor. Their judgments stay; what they hold goes back at once."""
+        """Pause or resume the assessor. Their judgments are kept; the items they hold are released at once."""
         row = _assessor(campaign_id, assessor_id)
         sent = StatusRequest(data=request.data)
         sent.is_valid(raise_exception=True)
@@ -226,7 +228,7 @@ class AssessorRequeue(APIView):
         examples=[OpenApiExample("usual", value={"confirmation": "{assessor_name}"}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Have all their judgments made again by others; the confirmation is their user name. Their rows stay."""
+        """Request the assessor's judgments again from others; the confirmation is the user name. Rows are kept."""
         row = _assessor(campaign_id, assessor_id)
         if confirmation_in(request) != row.user.get_username():
             raise ConfirmationWrong
@@ -275,7 +277,7 @@ class TrainingAttempts(APIView):
         operation_id="training_attempt_grant", tags=["training"], request=None, responses=AssessorAnswer
     )
     def post(self, request: Request, campaign_id: uuid.UUID, assessor_id: int) -> Response:
-        """Give a trainee who used up the attempts one more; nothing happens where some are left."""
+        """Give one more attempt to a trainee who has used up all of them; no effect where attempts are left."""
         training.grant_attempt(assessor=_assessor(campaign_id, assessor_id), user=user_of(request))
         return Response(AssessorAnswer(_assessor(campaign_id, assessor_id)).data)
 

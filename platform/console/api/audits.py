@@ -60,7 +60,7 @@ class AuditsView(APIView):
 
 
 class AuditScheduleView(APIView):
-    """When audits are made, and which; a PATCH changes what it names. A new time counts from now on."""
+    """The schedule of audits. A PATCH changes the fields it names. A new time counts from now on."""
 
     permission_classes = (ManagersOnly,)
 
@@ -78,7 +78,7 @@ class AuditScheduleView(APIView):
 
 
 class AuditSampleView(APIView):
-    """All items an audit could select as CSV, with what it takes to draw the sample again."""
+    """All items that an audit could select, as CSV, with everything needed to draw the sample again."""
 
     permission_classes = (ManagersOnly,)
 

@@ -1,4 +1,4 @@
-"""Campaigns for programs: made, changed, opened and closed, deleted and restored; how far they are."""
+"""Campaigns, for API clients: creation, changes, state, deletion, progress."""
 
 import uuid
 from typing import Any
@@ -103,7 +103,7 @@ class CampaignChange(Strict):
 
 
 class CampaignRequest(CampaignChange):
-    """A campaign with its scale; what is not named is as on the page where campaigns are made."""
+    """A campaign with its scale; fields that are not sent have the defaults of the page “New campaign”."""
 
     collection = serializers.UUIDField()
     name = Word(max_length=100)
@@ -128,11 +128,9 @@ class CampaignRequest(CampaignChange):
             else [(grade["value"], grade["label"], grade["gain"]) for grade in given]
         )
         if [value for value, _, _ in grades] != list(range(len(grades))) or not 2 <= len(grades) <= 10:
-            raise serializers.ValidationError(
-                {"grades": ["must be 0, 1, 2, ... in order, two to ten of them"]}
-            )
+            raise serializers.ValidationError({"grades": ["enter two to ten grades: 0, 1, 2, ... in order"]})
         if sent.get("relevant_grade", 1) >= len(grades):
-            raise serializers.ValidationError({"relevant_grade": ["is above the highest grade"]})
+            raise serializers.ValidationError({"relevant_grade": ["must not be above the highest grade"]})
         return {**sent, "grades": grades}
 
 
@@ -174,7 +172,7 @@ class Campaigns(generics.ListAPIView[Campaign]):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Make a campaign with a scale of its own; draw its items next."""
+        """Create a campaign with its own scale; draw its items next."""
         mine = Collection.objects.visible_to(user_of(request))
         sent = CampaignRequest(data=request.data, context={"collections": mine})
         sent.is_valid(raise_exception=True)
@@ -198,7 +196,7 @@ class OneCampaign(APIView):
         examples=[OpenApiExample("usual", value={"lease_seconds": 900}, request_only=True)],
     )
     def patch(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Change what may change after the draw; what is not named stays."""
+        """Change settings that may change after the draw; fields that are not sent keep their values."""
         sent = CampaignChange(data=request.data)
         sent.is_valid(raise_exception=True)
         row = _campaign(campaign_id)
@@ -211,7 +209,7 @@ class CampaignScale(APIView):
 
     @extend_schema(operation_id="scale_read", tags=TAGS, responses=ScaleAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """The grades with their gains, and from which on a document is relevant. A scale never changes."""
+        """The grades with their gains, and the lowest relevant grade. A scale never changes."""
         return Response(ScaleAnswer(_campaign(campaign_id).scale).data)
 
 
@@ -263,12 +261,14 @@ class CampaignRestore(APIView):
 
 
 class ProgressAnswer(serializers.Serializer[Any]):
-    left = serializers.IntegerField(help_text="Wanted judgments that nobody has given.")
-    is_exact = serializers.BooleanField(help_text="Whether no more than `left` are left.")
-    audits_left = serializers.IntegerField(help_text="The same of the gold tier's audits.")
-    silver_left = serializers.IntegerField(help_text="The same of the silver tier's audits.")
-    leased = serializers.IntegerField(help_text="Items that somebody holds.")
-    expired = serializers.IntegerField(help_text="Of them those whose time is over.")
+    left = serializers.IntegerField(help_text="Judgments still needed.")
+    is_exact = serializers.BooleanField(
+        help_text="Whether `left` is exact; if not, at least `left` are still needed."
+    )
+    audits_left = serializers.IntegerField(help_text="Judgments still needed by audits of the gold tier.")
+    silver_left = serializers.IntegerField(help_text="Judgments still needed by audits of the silver tier.")
+    leased = serializers.IntegerField(help_text="Items held by assessors.")
+    expired = serializers.IntegerField(help_text="Items held past their time limit.")
     oldest_lease = serializers.DateTimeField(allow_null=True)
 
 
@@ -277,7 +277,7 @@ class CampaignProgress(APIView):
 
     @extend_schema(operation_id="progress_read", tags=TAGS, responses=ProgressAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """What is left to judge and who holds what; counted up to a limit, so that it never takes long."""
+        """The judgments still needed and the items held; counted up to a limit, so that the answer is fast."""
         return Response(ProgressAnswer(progress(campaign=_campaign(campaign_id))).data)
 
 
@@ -292,15 +292,15 @@ class TopicTeamAnswer(serializers.ModelSerializer[CampaignTopic]):
         fields = ("id", "topic", "team", "check_rate")
         read_only_fields = fields
         extra_kwargs = {
-            "team": {"help_text": "Who alone may judge it; empty: everybody."},
-            "check_rate": {"help_text": "The share of gold checks that the topic can hide."},
+            "team": {"help_text": "The only team that may judge the topic; empty: all assessors."},
+            "check_rate": {"help_text": "Share of gold checks among the documents shown in the topic."},
         }
 
 
 class TopicTeamsRequest(Strict):
-    team = Word(max_length=60, allow_blank=True, help_text="Empty: everybody may judge these topics.")
+    team = Word(max_length=60, allow_blank=True, help_text="Empty: all assessors may judge these topics.")
     topics = serializers.ListField(
-        child=Word(max_length=200), min_length=1, max_length=MOST_TOPICS, help_text="Their ids."
+        child=Word(max_length=200), min_length=1, max_length=MOST_TOPICS, help_text="Ids of the topics."
     )
 
     def validate_topics(self, ids: list[str]) -> list[int]:
@@ -320,7 +320,7 @@ class TopicsChanged(serializers.Serializer[Any]):
 
 
 class TopicTeams(generics.ListAPIView[CampaignTopic]):
-    """The campaign's topics with the teams that alone may judge them."""
+    """The campaign's topics with the teams for which they are reserved."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = TopicTeamAnswer
@@ -343,7 +343,7 @@ class TopicTeams(generics.ListAPIView[CampaignTopic]):
         examples=[OpenApiExample("usual", value={"team": "", "topics": ["{topic_id}"]}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Keep topics for a team, or open them to everybody."""
+        """Reserve topics for a team, or open them to all assessors."""
         row = _campaign(campaign_id)
         sent = TopicTeamsRequest(data=request.data, context={"campaign": row})
         sent.is_valid(raise_exception=True)

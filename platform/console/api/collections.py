@@ -1,4 +1,4 @@
-"""Collections, their members, and what was deleted, for programs."""
+"""Collections, their members, and deleted collections and campaigns, for API clients."""
 
 import uuid
 from typing import Any
@@ -52,7 +52,7 @@ class CollectionRequest(StrictModel):
 
 
 class Confirmation(Strict):
-    """The name of what is deleted, as if typed by hand."""
+    """The name of the collection or campaign to delete."""
 
     confirmation = Word(max_length=200, trim_whitespace=False)
 
@@ -98,7 +98,7 @@ class Collections(generics.ListAPIView[Collection]):
         examples=[OpenApiExample("usual", value={"name": "News 2026"}, request_only=True)],
     )
     def post(self, request: Request) -> Response:
-        """Make an empty collection; topics, documents and runs come by imports."""
+        """Create an empty collection; import topics, documents and runs next."""
         sent = CollectionRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         made = create_collection(user=user_of(request), **sent.validated_data)
@@ -121,7 +121,7 @@ class OneCollection(APIView):
         examples=[OpenApiExample("usual", value={"licence": "CC BY 4.0"}, request_only=True)],
     )
     def patch(self, request: Request, collection_id: uuid.UUID) -> Response:
-        """Change what is said about it; what is not named stays."""
+        """Change the collection's description; fields that are not sent keep their values."""
         row = _collection(collection_id)
         sent = CollectionRequest(row, data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
@@ -172,7 +172,7 @@ class CollectionMembers(APIView):
         examples=[OpenApiExample("usual", value={"is_restricted": True, "members": []}, request_only=True)],
     )
     def put(self, request: Request, collection_id: uuid.UUID) -> Response:
-        """Say who the members are. You stay one: nobody shuts themselves out."""
+        """Set the members. You always stay a member."""
         sent = MembersRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         set_members(
@@ -188,7 +188,7 @@ class CollectionMembers(APIView):
 
 
 class DeletedCollections(generics.ListAPIView[Collection]):
-    """What was deleted and can be restored, the newest first."""
+    """Deleted collections and campaigns that can be restored, the newest first."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = CollectionAnswer
@@ -217,7 +217,7 @@ class DeletedCampaignAnswer(serializers.ModelSerializer[Campaign]):
 
 
 class DeletedCampaigns(generics.ListAPIView[Campaign]):
-    """Campaigns deleted by themselves, the newest first; of a deleted collection they come back after it."""
+    """Deleted campaigns, the newest first. Restore a deleted collection before its campaigns."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = DeletedCampaignAnswer

@@ -21,7 +21,7 @@ from sampling.design_fields import LONGEST_MEASURE
 from touchstone.models import Job
 
 LARGEST_KEY = 2**63 - 1
-COMPUTATION_HELP = "A number of the list of computations; unnamed, the newest"
+COMPUTATION_HELP = "Id of a computation; by default the newest"
 
 
 class ComputationKey(serializers.IntegerField):
@@ -61,7 +61,7 @@ class MeasureRequest(StrictQuery):
     """In which of the campaign's measures."""
 
     measure = Word(
-        max_length=LONGEST_MEASURE, default="", help_text="Unnamed, the measure that was drawn for"
+        max_length=LONGEST_MEASURE, default="", help_text="By default the measure of the newest draw"
     )
 
     def validate_measure(self, name: str) -> str:
@@ -96,7 +96,7 @@ class PairRequest(MeasureRequest):
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         if sent["run"] == sent["against"]:
-            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+            raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
         return super().validate(sent)
 
 

@@ -1,4 +1,4 @@
-"""What is in a collection, for programs: topics, documents, runs, scores, gold answers; and imports into it."""
+"""The contents of a collection, for API clients: topics, documents, runs, scores, gold answers; and imports into it."""
 
 import uuid
 from typing import Any
@@ -65,8 +65,8 @@ class DocumentAnswer(serializers.ModelSerializer[Document]):
         fields = ("id", "doc_id", "title", "version", "text", "html")
         read_only_fields = fields
         extra_kwargs = {
-            "text": {"help_text": "From a stranger: never put it into a page as it is."},
-            "html": {"help_text": "Made safe at import; empty where the document is text."},
+            "text": {"help_text": "Untrusted: never put it into a page unchanged."},
+            "html": {"help_text": "Sanitised at import; empty if the document is text."},
         }
 
 
@@ -146,7 +146,7 @@ class OneRun(APIView):
         examples=[OpenApiExample("usual", value={"may_publish": True}, request_only=True)],
     )
     def patch(self, request: Request, collection_id: uuid.UUID, run_pk: int) -> Response:
-        """Describe the run, or say whether releases may carry it."""
+        """Change the run's description, or whether releases may contain it."""
         row = _run(collection_id, run_pk)
         sent = RunRequest(row, data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
@@ -166,7 +166,7 @@ class ScoreListAnswer(serializers.ModelSerializer[ScoreList]):
 
 
 class ScoreLists(generics.ListAPIView[ScoreList]):
-    """Scores that programs gave documents beforehand; they shape draws and are never grades."""
+    """Imported scores of documents: priors for designs, never grades."""
 
     permission_classes = (ResearchersOnly,)
     serializer_class = ScoreListAnswer
@@ -193,7 +193,7 @@ class GoldAnswerAnswer(serializers.ModelSerializer[GoldAnswer]):
 
 
 class GoldAnswers(generics.ListAPIView[GoldAnswer]):
-    """Grades known beforehand, for managers: from whom, and since when. Assessors never see which these are."""
+    """Gold answers, for managers, with their source and date. Assessors never see which documents have one."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = GoldAnswerAnswer
@@ -239,7 +239,7 @@ class FormatWord(Word):
 
 
 class ImportRequest(Strict):
-    """Files, what they are, and what their kind wants to know besides."""
+    """Files, their kind, and the options of this kind."""
 
     kind = Choice(choices=sorted(KINDS))
     files = serializers.ListField(
@@ -250,16 +250,22 @@ class ImportRequest(Strict):
     file_format = FormatWord()
     is_html = Flag(required=False, help_text="Of documents.")
     description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
-    list_name = Word(max_length=200, required=False, help_text="Of scores; else each file's name.")
-    as_gold = Flag(required=False, help_text="Judgments become gold answers; otherwise name a campaign.")
-    source_name = Word(max_length=100, required=False, help_text="Who judged.")
+    list_name = Word(
+        max_length=200, required=False, help_text="Only for scores; by default the name of each file."
+    )
+    as_gold = Flag(
+        required=False, help_text="Whether the judgments become gold answers; otherwise name a campaign."
+    )
+    source_name = Word(max_length=100, required=False, help_text="Source of the grades.")
     grade_map = Word(
-        max_length=500, required=False, help_text="Of judgments: grades and what they become, 2=1,3=1"
+        max_length=500, required=False, help_text="Only for judgments: map of grades, for example 2=1,3=1"
     )
     assessor_kind = Choice(
-        choices=Assessor.Kind.choices, required=False, help_text="Of judgments: who the assessors are."
+        choices=Assessor.Kind.choices, required=False, help_text="Only for judgments: kind of the assessors."
     )
-    campaign = serializers.UUIDField(required=False, help_text="Of judgments that are not gold answers.")
+    campaign = serializers.UUIDField(
+        required=False, help_text="Only for judgments that are not gold answers."
+    )
 
     def validate_grade_map(self, text: str) -> str:
         try:
@@ -269,7 +275,7 @@ class ImportRequest(Strict):
         return text
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what the import would refuse before it reads the files."""
+        """Refuse options that the import would refuse before it reads the files."""
         kind = sent["kind"]
         given = self.options(sent)
         wrong = {name for name in given if name not in KINDS[kind]}
@@ -282,7 +288,11 @@ class ImportRequest(Strict):
             )
         if kind == "scores" and "list_name" in sent and len(sent["files"]) > 1:
             raise serializers.ValidationError(
-                {"list_name": ["is of one file; without it files name themselves"]}
+                {
+                    "list_name": [
+                        "one name cannot serve several files; leave it out to name the scores after their files"
+                    ]
+                }
             )
         formats = file_formats().get(kind, ())
         if "file_format" in sent and sent["file_format"] not in formats:
@@ -294,15 +304,17 @@ class ImportRequest(Strict):
     def _check_judgments(self, sent: dict[str, Any]) -> None:
         as_gold = sent.get("as_gold", False)
         if as_gold and sent.get("assessor_kind") == Assessor.Kind.MACHINE:
-            raise serializers.ValidationError({"as_gold": ["what a machine judged is never a gold answer"]})
+            raise serializers.ValidationError(
+                {"as_gold": ["a judgment of a machine assessor is never a gold answer"]}
+            )
         if not as_gold and "campaign" not in sent:
             raise serializers.ValidationError(
-                {"campaign": ["judgments that are no gold answers belong to one"]}
+                {"campaign": ["judgments that are not gold answers need a campaign"]}
             )
 
     @staticmethod
     def options(sent: dict[str, Any]) -> dict[str, Any]:
-        """Return what the import is told besides the files."""
+        """Return the options of the import."""
         renamed = {"assessor_kind": "kind"}
         return {
             renamed.get(name, name): value
@@ -336,7 +348,7 @@ class Imports(generics.ListAPIView[Job]):
         responses={202: JobAnswer},
     )
     def post(self, request: Request, collection_id: uuid.UUID) -> Response:
-        """Send files; a job imports them, all of a file or nothing. Follow the job to its end."""
+        """Upload files; a job imports each file completely or not at all. Follow the job to its end."""
         row = get_object_or_404(Collection, pk=collection_id)
         sent = ImportRequest(data=request.data)
         sent.is_valid(raise_exception=True)

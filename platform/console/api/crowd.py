@@ -1,4 +1,4 @@
-"""How people come into a campaign, for programs: invitations, the crowd market, its participants, consent."""
+"""Ways to join a campaign, for API clients: invitations, the crowd market, its participants, consent."""
 
 import uuid
 from typing import Any
@@ -29,7 +29,9 @@ MOST_CODES_AT_ONCE = min(MOST_CODES, 200)
 
 class InvitationAnswer(serializers.ModelSerializer[Invitation]):
     state = serializers.ChoiceField(STATES)
-    link = serializers.SerializerMethodField(help_text="Whoever opens it joins: pass it on with care.")
+    link = serializers.SerializerMethodField(
+        help_text="Everyone who opens this link becomes an assessor: share it with care."
+    )
 
     class Meta:
         model = Invitation
@@ -56,18 +58,18 @@ class InvitationAnswer(serializers.ModelSerializer[Invitation]):
 
 
 class InvitationRequest(Strict):
-    note = Word(max_length=100, allow_blank=True, required=False, help_text="For whom.")
+    note = Word(max_length=100, allow_blank=True, required=False, help_text="A note for managers.")
     tier = Choice(choices=Assessor.Tier.choices, required=False)
     team = Word(max_length=60, allow_blank=True, required=False)
     quota = WholeNumber(min_value=1, max_value=1_000_000, allow_null=True, required=False)
     max_uses = WholeNumber(min_value=1, max_value=entry.MOST_USES, required=False)
     days = WholeNumber(
-        min_value=1, max_value=entry.MOST_DAYS, required=False, help_text="How long it is valid."
+        min_value=1, max_value=entry.MOST_DAYS, required=False, help_text="Days until it expires."
     )
 
 
 class Invitations(generics.ListAPIView[Invitation]):
-    """Links that make whoever opens them an assessor, the newest first."""
+    """Invitation links, the newest first. Everyone who opens one becomes an assessor."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = InvitationAnswer
@@ -91,7 +93,7 @@ class Invitations(generics.ListAPIView[Invitation]):
         examples=[OpenApiExample("usual", value={"note": "for Dora", "days": 7}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Make a link."""
+        """Create a link."""
         sent = InvitationRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         made = entry.create_invitation(
@@ -107,7 +109,7 @@ class InvitationRevoke(APIView):
         operation_id="invitation_revoke", tags=["invitations"], request=None, responses=InvitationAnswer
     )
     def post(self, request: Request, campaign_id: uuid.UUID, invitation_id: int) -> Response:
-        """End a link; whoever came in by it stays."""
+        """Revoke a link; assessors who joined through it stay."""
         found = get_object_or_404(
             Invitation.objects.select_related("campaign"), pk=invitation_id, campaign_id=campaign_id
         )
@@ -136,8 +138,10 @@ def _invitation_json(request: Request, campaign_id: uuid.UUID, pk: int) -> Any:
 
 class MarketAnswer(serializers.ModelSerializer[Campaign]):
     completion_url = serializers.CharField(allow_blank=True)
-    hit_url = serializers.SerializerMethodField(help_text="What a market shows as an external question.")
-    study_url = serializers.SerializerMethodField(help_text="Where a study sends its participants.")
+    hit_url = serializers.SerializerMethodField(help_text="Address of the external question of a HIT.")
+    study_url = serializers.SerializerMethodField(
+        help_text="Address to which a study sends its participants."
+    )
 
     class Meta:
         model = Campaign
@@ -167,7 +171,7 @@ class MarketAnswer(serializers.ModelSerializer[Campaign]):
 
 
 class MarketRequest(Strict):
-    """How strangers come in. A HIT needs the market's sites, a study the code that the market expects."""
+    """Entry of crowd workers. A HIT needs the market's sites, a study the code that the market expects."""
 
     entry = Choice(choices=Campaign.Entry.choices)
     judgments_per_participant = WholeNumber(min_value=1, max_value=100_000)
@@ -190,7 +194,7 @@ class Market(APIView):
 
     @extend_schema(operation_id="market_read", tags=["market"], responses=MarketAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """How strangers come in."""
+        """The entry of crowd workers."""
         return Response(MarketAnswer(_campaign(campaign_id), context={"request": request}).data)
 
     @extend_schema(
@@ -205,7 +209,7 @@ class Market(APIView):
         ],
     )
     def put(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Say how strangers come in; those who are in keep the quota they came in with."""
+        """Change the entry of crowd workers; present participants keep their quota."""
         sent = MarketRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         crowd.set_market(campaign=_campaign(campaign_id), user=user_of(request), **sent.validated_data)
@@ -230,11 +234,13 @@ class ParticipantAnswer(serializers.ModelSerializer[Participant]):
             "completed_at",
         )
         read_only_fields = fields
-        extra_kwargs = {"participant": {"help_text": "The market's name of the person; empty once erased."}}
+        extra_kwargs = {
+            "participant": {"help_text": "The market's name of the participant; empty once erased."}
+        }
 
 
 class Participants(generics.ListAPIView[Participant]):
-    """Whom the market sent, the newest first."""
+    """Participants from the market, the newest first."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = ParticipantAnswer
@@ -261,7 +267,7 @@ class Sure(Strict):
 
     def validate_sure(self, sure: bool) -> bool:
         if not sure:
-            raise serializers.ValidationError("nothing was erased: say true")
+            raise serializers.ValidationError("nothing was erased: send true to confirm")
         return sure
 
 
@@ -280,7 +286,7 @@ class ParticipantsErase(APIView):
         examples=[OpenApiExample("usual", value={"sure": True}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Erase the market's names of all participants, for ever. Their judgments stay, under accounts of nobody."""
+        """Erase the market's names of all participants permanently. Judgments are kept under anonymous accounts."""
         sent = Sure(data=request.data)
         sent.is_valid(raise_exception=True)
         erased = crowd.erase_market_names(campaign=_campaign(campaign_id), user=user_of(request))
@@ -293,7 +299,7 @@ class CodesRequest(Strict):
 
 class CodeAnswer(serializers.Serializer[Any]):
     code = serializers.CharField()
-    username = serializers.CharField(allow_null=True, help_text="Null: it is nobody's, somebody made it up.")
+    username = serializers.CharField(allow_null=True, help_text="Null: no participant has this code.")
     assessor = serializers.IntegerField(allow_null=True)
     n_judged = serializers.IntegerField(allow_null=True)
     completed_at = serializers.DateTimeField(allow_null=True)
@@ -315,7 +321,7 @@ class Codes(APIView):
         examples=[OpenApiExample("usual", value={"codes": ["AAAAA-AAAAA"]}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Say whose completion codes these are, and how much each has judged. Nothing is changed."""
+        """Return the participants of these completion codes, with their numbers of judgments. Nothing is changed."""
         sent = CodesRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         checked = crowd.whose_codes(campaign=_campaign(campaign_id), codes=sent.validated_data["codes"])
@@ -341,7 +347,9 @@ def _code_json(code: str, row: Participant | None) -> dict[str, Any]:
 
 
 class ConsentText(Strict):
-    text = LongWord(max_length=20_000, allow_blank=True, help_text="Markdown; empty: nobody is asked.")
+    text = LongWord(
+        max_length=20_000, allow_blank=True, help_text="Markdown; empty: no consent is requested."
+    )
 
 
 class Consent(APIView):
@@ -349,7 +357,7 @@ class Consent(APIView):
 
     @extend_schema(operation_id="consent_read", tags=["consent"], responses=ConsentText)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """What people agree to before they judge."""
+        """The text that assessors agree to before they judge."""
         return Response({"text": _campaign(campaign_id).consent})
 
     @extend_schema(
@@ -360,7 +368,7 @@ class Consent(APIView):
         examples=[OpenApiExample("usual", value={"text": "We keep what you judge."}, request_only=True)],
     )
     def put(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Change what is agreed to; whoever agreed before is not asked again."""
+        """Change the text; assessors who have agreed are not asked again."""
         sent = ConsentText(data=request.data)
         sent.is_valid(raise_exception=True)
         entry.set_consent_text(

@@ -46,7 +46,7 @@ class FrameDamaged(Refused):
 
 
 class ForecastView(APIView):
-    """What a budget buys under this design and others, before a judgment is spent. Nothing is changed."""
+    """The expected half-width by budget, under this design and others. Nothing is changed."""
 
     permission_classes = (ManagersOnly,)
     scope = "read"
@@ -88,7 +88,7 @@ class DrawsView(APIView):
 
 
 class CampaignJobView(APIView):
-    """How far a draw, its layout or an audit is. A job of another campaign, or of another kind, is not there."""
+    """The progress of a draw, its layout or an audit. Jobs of other campaigns or kinds are not found."""
 
     permission_classes = (ManagersOnly,)
 
@@ -132,7 +132,7 @@ def _frame_file(draw: Draw) -> FileResponse:
         stream = draw.frame.open("rb")
         if hashlib.file_digest(stream, "sha256").hexdigest() != draw.frame_sha256:
             stream.close()
-            raise FrameRefused("its checksum is not the recorded one")
+            raise FrameRefused("its checksum differs from the recorded one")
     except (FrameRefused, FileNotFoundError) as refusal:
         _refuse_damaged(refusal)
     stream.seek(0)
@@ -151,4 +151,6 @@ def _valid_data(serializer: type[DesignRequest], request: Request, campaign: Cam
 
 
 def _refuse_damaged(fault: Exception) -> NoReturn:
-    raise FrameDamaged("the file is gone" if isinstance(fault, FileNotFoundError) else str(fault)) from fault
+    raise FrameDamaged(
+        "the file is missing" if isinstance(fault, FileNotFoundError) else str(fault)
+    ) from fault

@@ -1,4 +1,4 @@
-"""What the numbers rest on: computations, how assessors err, flags, what an audit would bring, disputed items."""
+"""The evidence behind the numbers: computations, assessor accuracy, flags, audit forecasts, disputed items."""
 
 import uuid
 from typing import Any
@@ -30,7 +30,7 @@ from touchstone.models import user_of
 
 
 class ComputationsView(ListAPIView[Computation]):
-    """The computations of the campaign, the newest first. A POST, by a manager, has the numbers made again now."""
+    """The computations of the campaign, the newest first. A POST, by a manager, starts a new one now."""
 
     permission_classes = (ResearchersOnly,)
     serializer_class = ComputationAnswer
@@ -69,7 +69,7 @@ class ComputationView(APIView):
 
 
 class ConfusionsView(OfComputation):
-    """How assessors and groups err. The matrices of single assessors are for managers."""
+    """The accuracy of assessors and groups. Only managers see the matrices of single assessors."""
 
     serializer_class = ConfusionAnswer
     queryset = ConfusionEstimate.objects.none()
@@ -90,7 +90,7 @@ class ConfusionsView(OfComputation):
 
 
 class FlagsView(OfComputation):
-    """Evidence against assessors, for a manager to look at. It suspends nobody by itself."""
+    """Flagged assessors with the evidence, for a manager to review. A flag does not pause anyone."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = FlagAnswer
@@ -106,7 +106,7 @@ class FlagsView(OfComputation):
 
 
 class ForecastsView(OfComputation):
-    """How wide an interval would be after one more audit, by strategy."""
+    """The expected half-width of the 95 % confidence interval after one more audit, by strategy."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = ForecastAnswer
@@ -122,7 +122,7 @@ class ForecastsView(OfComputation):
 
 
 class DisputedItemsView(OfComputation):
-    """The adjudication queue: items whose grade may be wrong and matters, the worst first."""
+    """The adjudication queue: items whose grade may be wrong and affects comparisons, the most influential first."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = DisputedAnswer

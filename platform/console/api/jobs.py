@@ -1,4 +1,4 @@
-"""Background jobs and the log of events, for programs."""
+"""Background jobs and the log of events, for API clients."""
 
 import uuid
 from typing import Any
@@ -18,9 +18,9 @@ from touchstone.models import Event, Job, user_of
 
 
 class JobAnswer(serializers.ModelSerializer[Job]):
-    percent = serializers.IntegerField(help_text="How far it is; 100 only when it is done.")
+    percent = serializers.IntegerField(help_text="Progress in percent; 100 only when the job is done.")
     requested_by = serializers.CharField(source="requested_by.username", allow_null=True, default=None)
-    result = serializers.DictField(help_text="What came of it; its keys depend on the kind.")
+    result = serializers.DictField(help_text="The result; its keys depend on the kind.")
 
     class Meta:
         model = Job
@@ -80,7 +80,7 @@ class OneJob(APIView):
 
     @extend_schema(operation_id="job_read", tags=["jobs"], responses=JobAnswer)
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
-        """How far a job is, its result or why it failed."""
+        """The progress of a job, its result or its error."""
         return Response(JobAnswer(_job(request, job_id)).data)
 
 
@@ -89,7 +89,7 @@ class JobCancel(APIView):
 
     @extend_schema(operation_id="job_cancel", tags=["jobs"], request=None, responses=JobAnswer)
     def post(self, request: Request, job_id: uuid.UUID) -> Response:
-        """Ask a job to stop: at once if it waits, at its next sign of progress if it runs."""
+        """Cancel a job: at once if it waits, at its next step if it runs."""
         jobs.cancel(get_object_or_404(stoppable_jobs(user_of(request)), pk=job_id))
         return Response(JobAnswer(_job(request, job_id)).data)
 
@@ -103,7 +103,7 @@ def _job(request: Request, job_id: uuid.UUID) -> Job:
 
 class EventAnswer(serializers.ModelSerializer[Event]):
     actor = serializers.CharField(source="actor.username", allow_null=True, default=None)
-    detail = serializers.DictField(help_text="What else is known; its keys depend on the verb.")
+    detail = serializers.DictField(help_text="Details; the keys depend on the verb.")
 
     class Meta:
         model = Event
@@ -112,7 +112,7 @@ class EventAnswer(serializers.ModelSerializer[Event]):
 
 
 class Events(generics.ListAPIView[Event]):
-    """What happened, to what, by whom; nobody can change or remove a line of it."""
+    """An event with its subject and actor. Events cannot be changed or deleted."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = EventAnswer
@@ -134,7 +134,7 @@ class Events(generics.ListAPIView[Event]):
 
 
 class CampaignEvents(Events):
-    """What happened to the campaign, the newest first."""
+    """The events of the campaign, the newest first."""
 
     def subject(self) -> str:
         return f"campaign:{self.kwargs['campaign_id']}"
@@ -145,7 +145,7 @@ class CampaignEvents(Events):
 
 
 class CollectionEvents(Events):
-    """What happened to the collection, the newest first."""
+    """The events of the collection, the newest first."""
 
     def subject(self) -> str:
         return f"collection:{self.kwargs['collection_id']}"
@@ -156,7 +156,7 @@ class CollectionEvents(Events):
 
 
 class AssessorEvents(Events):
-    """What happened to one assessor, the newest first."""
+    """The events of one assessor, the newest first."""
 
     def subject(self) -> str:
         named = {"pk": self.kwargs["assessor_id"], "campaign_id": self.kwargs["campaign_id"]}

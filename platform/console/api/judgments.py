@@ -1,4 +1,4 @@
-"""What was said about which item, for programs: items, the log of judgments, adjudications, leases."""
+"""Items, the log of judgments, adjudications and leases, for API clients."""
 
 import uuid
 from typing import Any
@@ -67,7 +67,7 @@ class JudgmentAnswer(AssessorRow):
         source="slot.purpose",
         allow_null=True,
         default=None,
-        help_text="What wanted it: judge, check, audit, silver; void: set aside; null: surplus, or no grade.",
+        help_text="The purpose: judge, check, audit, silver; void: set aside; null: surplus, or no grade.",
     )
     comment = serializers.SerializerMethodField(help_text="For managers; empty for researchers.")
 
@@ -91,14 +91,16 @@ class JudgmentAnswer(AssessorRow):
             "created_at",
         )
         read_only_fields = fields
-        extra_kwargs = {"sequence": {"help_text": "1, and more for each change of mind; the highest counts."}}
+        extra_kwargs = {
+            "sequence": {"help_text": "1, plus 1 for each change of the grade; the highest counts."}
+        }
 
     def get_comment(self, row: Judgment) -> str:
         return row.comment if self.context["request"].user.may_manage else ""
 
 
 class JudgmentLog(generics.ListAPIView[Judgment]):
-    """Every judgment ever given in the campaign, in the order in which they came. Nothing in it changes."""
+    """Every judgment of the campaign, in the order of arrival. Judgments never change."""
 
     permission_classes = (ResearchersOnly,)
     serializer_class = JudgmentAnswer
@@ -124,7 +126,7 @@ class JudgmentLog(generics.ListAPIView[Judgment]):
         operation_id="judgment_log_list",
         tags=["judgments"],
         parameters=[
-            OpenApiParameter("assessor", str, description="As the rows call them."),
+            OpenApiParameter("assessor", str, description="The name that the rows use."),
             OpenApiParameter("topic_id", str, description="Only judgments about this topic."),
             OpenApiParameter("doc_id", str, description="Only judgments of this document."),
         ],
@@ -154,7 +156,7 @@ class ItemLine(serializers.ModelSerializer[Item]):
 
 
 class Items(generics.ListAPIView[Item]):
-    """The pairs that the campaign wants judged, topic by topic."""
+    """The items of the campaign, topic by topic."""
 
     permission_classes = (ResearchersOnly,)
     serializer_class = ItemLine
@@ -194,9 +196,9 @@ class AdjudicationAnswer(serializers.ModelSerializer[Adjudication]):
 
 
 class ItemAnswer(ItemLine):
-    gold_grade = serializers.SerializerMethodField(help_text="Known beforehand; null: not known.")
-    judgments = JudgmentAnswer(many=True, help_text="All of them, changes of mind and surplus too.")
-    adjudications = AdjudicationAnswer(many=True, help_text="The last one counts.")
+    gold_grade = serializers.SerializerMethodField(help_text="The gold answer; null: there is none.")
+    judgments = JudgmentAnswer(many=True, help_text="All judgments, including changed grades and surplus.")
+    adjudications = AdjudicationAnswer(many=True, help_text="The last adjudication counts.")
 
     class Meta(ItemLine.Meta):
         fields = (*ItemLine.Meta.fields, "gold_grade", "judgments", "adjudications")
@@ -212,7 +214,7 @@ class OneItem(APIView):
 
     @extend_schema(operation_id="item_read", tags=["items"], responses=ItemAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID, item_id: uuid.UUID) -> Response:
-        """One item with all that was said about it."""
+        """One item with all its judgments and adjudications."""
         judgments = _with_names(Judgment.objects.order_by("id"))
         rows = Item.objects.select_related("topic", "document").prefetch_related(
             Prefetch("judgments", judgments), Prefetch("adjudications", _decisions().order_by("id"))
@@ -237,7 +239,7 @@ class AdjudicationRequest(Strict):
 
 
 class Adjudications(generics.ListAPIView[Adjudication]):
-    """What managers decided about items, the newest first; of an item the newest counts."""
+    """The adjudications, the newest first; the newest of an item counts."""
 
     permission_classes = (ManagersChange,)
     serializer_class = AdjudicationAnswer
@@ -269,7 +271,7 @@ class Adjudications(generics.ListAPIView[Adjudication]):
         ],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Decide an item's grade in the qrels. No estimate uses it: it was not drawn at random."""
+        """Decide an item's grade in the qrels. No estimate uses it, because the item was not drawn at random."""
         sent = AdjudicationRequest(data=request.data, context={"campaign_id": campaign_id})
         sent.is_valid(raise_exception=True)
         made = adjudicate(actor=user_of(request), **sent.validated_data)
@@ -312,11 +314,11 @@ class LeaseAnswer(serializers.ModelSerializer[Slot]):
 
 
 class LeaseReleaseAnswer(serializers.Serializer[Any]):
-    n_released = serializers.IntegerField(help_text="0: it was judged or given back meanwhile.")
+    n_released = serializers.IntegerField(help_text="0: the item was judged or released meanwhile.")
 
 
 class Leases(generics.ListAPIView[Slot]):
-    """Who holds which item, the oldest first."""
+    """The leases of items, the oldest first."""
 
     permission_classes = (ManagersOnly,)
     serializer_class = LeaseAnswer
@@ -342,7 +344,7 @@ class LeaseRelease(APIView):
 
     @extend_schema(operation_id="lease_release", tags=["leases"], request=None, responses=LeaseReleaseAnswer)
     def post(self, request: Request, campaign_id: uuid.UUID, token: uuid.UUID) -> Response:
-        """Take one lease back; what its holder still sends is kept. Its token says which."""
+        """Release the lease with this token; a judgment that its holder still submits is kept."""
         get_object_or_404(Lease, pk=token, slot__campaign_id=campaign_id)
         held = Slot.objects.filter(token=token, state=Slot.State.LEASED)
         slot = held.select_related("assessor__user", "campaign").first()
@@ -357,6 +359,6 @@ class LeasesReleaseExpired(APIView):
         operation_id="leases_release_expired", tags=["leases"], request=None, responses=LeaseReleaseAnswer
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Take back all leases that are over."""
+        """Release all expired leases."""
         row = get_object_or_404(Campaign, pk=campaign_id)
         return Response({"n_released": leases.release_expired(campaign=row, actor=user_of(request))})

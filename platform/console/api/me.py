@@ -30,7 +30,7 @@ class MyCampaignAnswer(serializers.ModelSerializer[Assessor]):
     description = serializers.CharField(source="campaign.collection.description")
     minutes = serializers.SerializerMethodField(help_text="Time spent judging.")
     comes_first = serializers.SerializerMethodField(
-        help_text="What stands before the first item: consent, training, or nothing (null)."
+        help_text="What is required before the first item: consent, training, or nothing (null)."
     )
 
     class Meta:
@@ -80,7 +80,7 @@ class MyJudgmentAnswer(serializers.ModelSerializer[Judgment]):
 
 
 class MyJudgments(generics.ListAPIView[Judgment]):
-    """Everything you said in the campaign, the newest first."""
+    """Your judgments in the campaign, the newest first."""
 
     scope = "judge"
     serializer_class = MyJudgmentAnswer
@@ -102,7 +102,7 @@ class MyJudgments(generics.ListAPIView[Judgment]):
 
 
 class MyConsentAnswer(serializers.Serializer[Any]):
-    text = serializers.CharField(help_text="Markdown; empty: nothing to agree to.")
+    text = serializers.CharField(help_text="Markdown; empty: no consent is requested.")
     consented_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -111,7 +111,7 @@ class Agreement(Strict):
 
     def validate_agrees(self, agrees: bool) -> bool:
         if not agrees:
-            raise serializers.ValidationError("whoever does not agree sends nothing, and judges nothing")
+            raise serializers.ValidationError("send true to agree; without consent you cannot judge")
         return agrees
 
 
@@ -120,7 +120,7 @@ class MyConsent(APIView):
 
     @extend_schema(operation_id="my_consent_read", tags=TAGS, responses=MyConsentAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """What you are asked to agree to before you judge."""
+        """The text that you are asked to agree to before you judge."""
         return Response(_consent_json(_assessor(request, campaign_id)))
 
     @extend_schema(
@@ -131,7 +131,7 @@ class MyConsent(APIView):
         examples=[OpenApiExample("usual", value={"agrees": True}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Agree to the text as it is now; twice is once."""
+        """Agree to the present text; repeating the request has no effect."""
         row = _assessor(request, campaign_id)
         Agreement(data=request.data).is_valid(raise_exception=True)
         entry.agree(assessor=row)
@@ -151,8 +151,8 @@ class TrainingStep(serializers.Serializer[Any]):
     document = serializers.CharField()
     frame_url = serializers.CharField(help_text="The document, for a frame.")
     given = serializers.IntegerField(allow_null=True)
-    reference = serializers.IntegerField(allow_null=True, help_text="Told once you have answered.")
-    explanation = serializers.CharField(allow_blank=True, help_text="The same.")
+    reference = serializers.IntegerField(allow_null=True, help_text="Shown after you have answered.")
+    explanation = serializers.CharField(allow_blank=True, help_text="Shown after you have answered.")
 
 
 class MyTrainingAnswer(serializers.Serializer[Any]):
@@ -175,7 +175,7 @@ class MyTraining(APIView):
 
     @extend_schema(operation_id="my_training_read", tags=TAGS, responses=MyTrainingAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Where you stand in the training; what follows a failed attempt is shown as the next one."""
+        """Your progress in the training; after a failed attempt, the next one is shown."""
         return Response(_training_json(_assessor(request, campaign_id)))
 
     @extend_schema(
@@ -188,7 +188,7 @@ class MyTraining(APIView):
         ],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Answer a training item; the first answer to it stands, and its grade is told."""
+        """Answer a training item; your first answer counts, and the answer contains the right grade."""
         row = _assessor(request, campaign_id)
         sent = TrainingAnswerRequest(data=request.data)
         sent.is_valid(raise_exception=True)
@@ -234,7 +234,7 @@ class CompletionAnswer(serializers.Serializer[Any]):
     is_participant = serializers.BooleanField(help_text="Whether a crowd market sent you.")
     code = serializers.CharField(allow_blank=True, help_text="For the market; empty until the work is done.")
     url = serializers.CharField(allow_blank=True)
-    obstacle = serializers.CharField(allow_blank=True, help_text="Why the work cannot go on, if it cannot.")
+    obstacle = serializers.CharField(allow_blank=True, help_text="Why you cannot continue, if you cannot.")
 
 
 class MyCompletion(APIView):
@@ -242,7 +242,7 @@ class MyCompletion(APIView):
 
     @extend_schema(operation_id="my_completion_read", tags=TAGS, responses=CompletionAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """How far you are, and the code for the market once you are done."""
+        """Your progress, and the code for the market once you are done."""
         return Response(CompletionAnswer(crowd.completion(assessor=_assessor(request, campaign_id))).data)
 
 
@@ -260,7 +260,7 @@ class MyMessageAnswer(serializers.ModelSerializer[Message]):
 
 
 class MyMessages(generics.ListAPIView[Message]):
-    """What managers told you, the newest first."""
+    """Messages from managers, the newest first."""
 
     scope = "judge"
     serializer_class = MyMessageAnswer
@@ -282,7 +282,7 @@ class MyMessageRead(APIView):
 
     @extend_schema(operation_id="my_message_mark_read", tags=TAGS, request=None, responses=MyMessageAnswer)
     def post(self, request: Request, message_id: int) -> Response:
-        """Say that you have read a message; twice is once."""
+        """Mark a message as read; repeating the request has no effect."""
         row = get_object_or_404(messages.messages_to(user=user_of(request)), pk=message_id)
         messages.mark_read(message=row, user=user_of(request))
         return Response(MyMessageAnswer(row).data)

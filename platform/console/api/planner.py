@@ -1,4 +1,4 @@
-"""What to buy next: more judgments or more gold."""
+"""What to buy next: more judgments or more gold labels."""
 
 import uuid
 
@@ -15,7 +15,7 @@ from judging.services.access import ResearchersOnly
 
 
 class PlannerView(APIView):
-    """What a budget buys for a run or a pair: more judgments, more gold, or both, at which cost."""
+    """A plan for a run or a pair: more judgments, more gold labels, or both, and their cost."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = PlannerRequest

@@ -90,17 +90,17 @@ PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
     ),
     "ranks": ("The chance of every rank for every run", OfMeasure, _newest(rank_picture)),
     "topics": (
-        "How two runs differ in every topic, once the analysis was made",
+        "The difference of two runs in every topic; needs the analysis",
         OfPair,
         _study("topics", lambda made, whole: studies.differences_chart(made, made["topics"], whole)),
     ),
     "hardest-topics": (
-        "The topics that are hard for all runs, once the analysis of two was made",
+        "The topics that are hard for all runs; needs the analysis by topic",
         OfPair,
         _study("topics", studies.hardest_chart),
     ),
     "sensitivity": (
-        "What other evidence would say, once the analysis was made",
+        "The verdict under other evidence; needs the analysis",
         OfMeasure,
         _study("sensitivity", lambda made, _: studies.variants_chart(made)),
     ),

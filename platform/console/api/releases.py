@@ -27,13 +27,13 @@ from touchstone.models import user_of
 
 
 class ReleaseRequest(Strict):
-    """What is to be released, and under which name. What is not said is as on the page."""
+    """The contents and the name of the release. Fields that are not sent have the defaults of the page."""
 
     is_strict = True
     version = Word(max_length=20, validators=[RegexValidator(r"^[0-9]+(\.[0-9]+){0,2}$")])
     title = Word(max_length=200)
-    authors = LongWord(max_length=5000, default="", allow_blank=True, help_text="One a line")
-    notes = LongWord(max_length=5000, default="", allow_blank=True, help_text="What is new, in Markdown")
+    authors = LongWord(max_length=5000, default="", allow_blank=True, help_text="One per line")
+    notes = LongWord(max_length=5000, default="", allow_blank=True, help_text="Release notes, in Markdown")
     licence = Word(max_length=200, default="", allow_blank=True)
     aggregation = TableChoice(aggregation_choices, default=DEFAULT_RULE)
     prefers_gold = Flag(default=True)
@@ -42,14 +42,14 @@ class ReleaseRequest(Strict):
 
 
 class WithdrawRequest(Strict):
-    """Why nobody should use it any more."""
+    """The reason for the withdrawal."""
 
     is_strict = True
     reason = LongWord(max_length=2000)
 
 
 class ReleasesView(ListAPIView[Release]):
-    """The campaign's releases, the newest first. A POST queues another one: ask for it until it is ready."""
+    """The campaign's releases, the newest first. A POST queues another one; GET it until it is ready."""
 
     permission_classes = (ResearchersOnly,)
     serializer_class = ReleaseAnswer
@@ -88,7 +88,7 @@ class ReleasesView(ListAPIView[Release]):
 
 
 class ReleaseView(APIView):
-    """One release: its state, its hashes, what it was made of."""
+    """One release: its state, hashes and sources."""
 
     permission_classes = (ResearchersOnly,)
 
@@ -124,7 +124,7 @@ class CitationView(APIView):
 
 
 class ChangesView(APIView):
-    """What changed against the release before."""
+    """The changes since the previous release."""
 
     permission_classes = (ResearchersOnly,)
 
@@ -138,7 +138,7 @@ class ChangesView(APIView):
 
 
 class WithdrawView(APIView):
-    """Withdraw a release, for a reason that is shown with it; its file stays for those who need what they cited."""
+    """Withdraw a release, with a reason that is shown. Its file remains available to those who have cited it."""
 
     permission_classes = (ManagersOnly,)
 
@@ -152,7 +152,7 @@ class WithdrawView(APIView):
 
 
 class ForgetKeyView(APIView):
-    """Forget the key of the pseudonyms: from then on nobody, this server included, can tell who was who."""
+    """Delete the pseudonym key: from then on, nobody, including this server, can identify the assessors."""
 
     permission_classes = (ManagersOnly,)
 

@@ -81,7 +81,7 @@ class EstimatesView(OfComputation):
         "method": "method",
         "run": "run__run_id",
         "run_b": "run_b__run_id",
-        "pairs": ("run_b__isnull", NegatedBoolean(help_text="Pairs of runs alone, or single runs alone")),
+        "pairs": ("run_b__isnull", NegatedBoolean(help_text="Only pairs of runs, or only single runs")),
     }
     default_order = "measure,method"  # with the primary key at the end: the order of an index
 
@@ -103,7 +103,7 @@ class ComparisonsView(OfComputation):
         "measure": (
             "measure",
             serializers.CharField(
-                max_length=LONGEST_MEASURE, help_text="Unnamed, the measure that was drawn for"
+                max_length=LONGEST_MEASURE, help_text="By default the measure of the newest draw"
             ),
         ),
         "run": "run__run_id",
@@ -133,7 +133,7 @@ class ComparisonsView(OfComputation):
 
 
 class ComparisonView(APIView):
-    """One pair of runs: `run` minus `against` by every method, and what may be said of it."""
+    """One pair of runs: `run` minus `against` by every method, with a verdict."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = PairRequest
@@ -173,7 +173,7 @@ class RankingRequest(MeasureRequest):
 
 
 class RankingView(APIView):
-    """The ranking of the runs with its uncertainty: the chance of every rank, and of the ranking as a whole."""
+    """The ranking of the runs and its uncertainty: the chance of every rank, and the interval of the whole ranking."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = RankingRequest

@@ -1,4 +1,4 @@
-"""Old judgments for a new run: what they are worth to it, and the judgments that are missing."""
+"""Reuse of judgments for a new run: their effective number, and the missing judgments."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""A run that somebody brings: taken by a job that imports and estimates it, and what is known of it afterwards."""
+"""Uploaded runs: a job imports and estimates them; their estimates."""
 
 import uuid
 from typing import Any
@@ -30,24 +30,24 @@ class UploadRequest(Strict):
     is_strict = True
     file = serializers.FileField(max_length=300)
     description = LongWord(max_length=LONGEST_DESCRIPTION, default="", allow_blank=True)
-    may_publish = Flag(default=False, help_text="Whether releases may carry the run")
+    may_publish = Flag(default=False, help_text="Whether releases may contain the run")
     against = Word(
         max_length=200,
         default="",
         allow_blank=True,
-        help_text="The run to compare it with; unnamed, the best one",
+        help_text="The run to compare it with; by default the best one",
     )
 
 
 class RunEstimateRequest(MeasureRequest):
-    """Of which run, and against which other one."""
+    """The run, and the run to compare it with."""
 
     run = Word(max_length=200)
     against = Word(max_length=200, default="")
 
 
 class UploadView(APIView):
-    """Bring a run: a job imports and estimates it; its result has the numbers, and so has `run-estimate`."""
+    """Upload a run: a job imports and estimates it. Its result has the numbers, and so has `run-estimate`."""
 
     permission_classes = (ResearchersOnly,)
     parser_classes = (MultiPartParser,)
@@ -65,7 +65,7 @@ class UploadView(APIView):
 
 
 class RunEstimateView(APIView):
-    """What is known of a run: from the newest computation, or, before it has the run, from its upload."""
+    """The estimates of a run: from the newest computation, or, before it contains the run, from its upload."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = RunEstimateRequest

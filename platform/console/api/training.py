@@ -1,4 +1,4 @@
-"""The training round for programs: which documents, under which rules, with which reasons, and who stands where."""
+"""The training, for API clients: its documents, rules, reasons and trainees."""
 
 import secrets
 import uuid
@@ -34,15 +34,17 @@ class TrainingItemAnswer(serializers.ModelSerializer[TrainingItem]):
 
 
 class TrainingAnswer(serializers.Serializer[Any]):
-    attempts = serializers.IntegerField(help_text="How often one may try.")
+    attempts = serializers.IntegerField(help_text="Number of attempts.")
     pass_share = serializers.FloatField(help_text="The share of right grades that passes.")
-    is_fixed = serializers.BooleanField(help_text="Somebody has answered: the items stay as they are.")
+    is_fixed = serializers.BooleanField(
+        help_text="Whether an assessor has answered, so that the items are fixed."
+    )
     items = TrainingItemAnswer(many=True)
 
 
 class ItemsRequest(Strict):
     n = WholeNumber(min_value=0, max_value=MOST_TRAINING_ITEMS)
-    seed = WholeNumber(min_value=0, required=False, help_text="Else one is drawn.")
+    seed = WholeNumber(min_value=0, required=False, help_text="By default random.")
 
 
 class RulesRequest(Strict):
@@ -75,7 +77,9 @@ class TraineeAnswer(serializers.Serializer[Any]):
 
 class TraineesAnswer(serializers.Serializer[Any]):
     n_trainees = serializers.IntegerField()
-    trainees = TraineeAnswer(many=True, help_text=f"At most {MOST_TRAINEES}, those who are stuck first.")
+    trainees = TraineeAnswer(
+        many=True, help_text=f"At most {MOST_TRAINEES}; trainees without attempts first."
+    )
 
 
 class Training(APIView):
@@ -98,7 +102,7 @@ class TrainingItems(APIView):
         examples=[OpenApiExample("usual", value={"n": 0}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Take that many gold answers for training in place of those chosen before; 0: no training."""
+        """Choose this number of gold answers for training, in place of earlier ones; 0: no training."""
         sent = ItemsRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         seed = sent.validated_data.get("seed", secrets.randbelow(2**31))
@@ -119,7 +123,7 @@ class TrainingRules(APIView):
         examples=[OpenApiExample("usual", value={"attempts": 2, "pass_share": 0.7}, request_only=True)],
     )
     def put(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Say how often one may try and what passes; whoever has passed, has passed."""
+        """Set the number of attempts and the share to pass. Trainees who have passed stay passed."""
         sent = RulesRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         training.set_training_rules(
@@ -139,7 +143,7 @@ class TrainingExplanations(APIView):
         examples=[OpenApiExample("usual", value={"explanations": []}, request_only=True)],
     )
     def put(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Write the reasons that a trainee reads with the reference grade; positions not named stay."""
+        """Set the reasons that trainees read with the right grade; other positions keep theirs."""
         sent = ExplanationsRequest(data=request.data)
         sent.is_valid(raise_exception=True)
         texts = {given["position"]: given["text"] for given in sent.validated_data["explanations"]}
@@ -152,7 +156,7 @@ class Trainees(APIView):
 
     @extend_schema(operation_id="trainees_list", tags=TAGS, responses=TraineesAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Everybody who has to pass the training, and where they stand."""
+        """The trainees and their progress."""
         row = _campaign(campaign_id)
         found = training.trainees(campaign=row) if row.training_items.exists() else []
         shown = TraineesAnswer({"n_trainees": len(found), "trainees": found[:MOST_TRAINEES]})

@@ -32,7 +32,10 @@ PROBLEM_SCHEMA = {
     "description": "Why a request was refused (RFC 9457).",
     "required": ["type", "title", "status", "detail"],
     "properties": {
-        "type": {"type": "string", "description": "Which problem it is, for programs: /problems/<name>"},
+        "type": {
+            "type": "string",
+            "description": "The type of the problem, for API clients: /problems/<name>",
+        },
         "title": {"type": "string", "description": "Which problem it is, for people"},
         "status": {"type": "integer", "minimum": 400, "maximum": 599},
         "detail": {"type": "string", "description": "What is special about this case; may be empty"},

@@ -78,7 +78,7 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
     job = Job.objects.get(kind="analysis")
     assert str(job.pk) in sent["Location"]
     page = client_of("researcher").get(sent["Location"]).content.decode()
-    assert "What the papers&#x27; methods say of run0 and run2, in P@10." in page
+    assert "The papers&#x27; methods on run0 and run2, in P@10." in page
     waiting = page_of(audited)
     assert "Being computed." in waiting
     assert 'http-equiv="refresh"' in waiting
@@ -141,7 +141,7 @@ def test_nothing_is_read_but_a_few_rows_before_somebody_asks(
     ("asked", "words"),
     [
         ({"measure": "P@10", "run": "run0"}, "choose a run"),
-        ({"measure": "P@10", "run": "run0", "against": "run0"}, "this is the same run"),
+        ({"measure": "P@10", "run": "run0", "against": "run0"}, "both runs are the same"),
         ({"measure": "P@10", "run": "run0", "against": "nobody"}, "the collection has no run"),
         ({"measure": "P@77", "run": "run0", "against": "run1"}, "this campaign has numbers in"),
     ],

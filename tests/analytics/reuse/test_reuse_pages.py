@@ -75,7 +75,7 @@ def test_a_campaign_that_was_not_drawn_has_no_such_page(tmp_path):
     [
         ({}, 200, "Choose a run"),
         ({"run": "nobody"}, 400, "the collection has no run &#x27;nobody&#x27;"),
-        ({"run": "run0", "against": "run0"}, 400, "this is the same run"),
+        ({"run": "run0", "against": "run0"}, 400, "both runs are the same"),
         ({"run": "run0", "measure": "nDCG@10"}, 400, "is a ratio"),
         ({"run": "run0", "measure": "<b>"}, 400, "&lt;b&gt;"),
         ({"run": "run0", "half_width": "wide"}, 400, "valid number"),

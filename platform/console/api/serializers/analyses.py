@@ -1,4 +1,4 @@
-"""What is asked about a campaign's judgments, checked before a service sees it; and the answers."""
+"""Requests for analyses of a campaign's judgments, checked before a service sees them; and the answers."""
 
 from typing import Any
 
@@ -48,20 +48,20 @@ class ReuseRequest(StrictQuery):
             return parse_linear(name).name
         except WrongKind as error:
             noun = parse_measure(name).kind.noun
-            reason = f"{name} is {noun}; ask about DCG or P with its cutoff: the same documents decide"
+            reason = f"{name} is {noun}; choose DCG or P with its cutoff: the same documents affect it"
             raise serializers.ValidationError(reason) from error
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from error
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         if sent["run"] == sent["against"]:
-            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+            raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
         measure = sent["measure"] or self.validate_measure("")
         return {**sent, "asked": ReuseQuestion(sent["run"], measure, sent["against"])}
 
 
 class ReuseDraw(ReuseRequest):
-    """The top-up that was shown."""
+    """The budget of the top-up that was shown."""
 
     budget = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
 
@@ -113,7 +113,7 @@ class AnalysisRequest(Strict):
                 if not self.context["campaign"].collection.runs.filter(run_id=sent[name]).exists():
                     raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
             if sent["run"] == sent["against"]:
-                raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+                raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
         return {"wanted": AnalysisSubject(**sent)}
 
 
@@ -167,7 +167,7 @@ class PlannerRequest(StrictQuery):
         if not sent["run"]:
             sent["run"], sent["against"] = usual_pair(campaign)
         if sent["run"] == sent["against"]:
-            raise serializers.ValidationError({"against": ["this is the same run: choose another"]})
+            raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
         cost_judgment, cost_gold, _ = costs_of(campaign)
         costs = {
             "cost_judgment": sent["cost_judgment"] or cost_judgment,

@@ -44,7 +44,7 @@ class ComputationAnswer(serializers.ModelSerializer[Computation]):
 class MeasureAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     kind = TableChoice(reported_kinds)
-    is_usual = serializers.BooleanField(help_text="Drawn for; taken where a request names none")
+    is_usual = serializers.BooleanField(help_text="The measure of the newest draw; the default of requests")
 
 
 class MeasuresAnswer(serializers.Serializer[Any]):
@@ -97,7 +97,7 @@ class EstimateAnswer(serializers.ModelSerializer[Estimate]):
 
 
 class OneEstimateAnswer(EstimateAnswer):
-    """The same, without a number of its own: it may not be stored."""
+    """An estimate that may not be stored, so it has no id."""
 
     class Meta:
         model = Estimate
@@ -105,7 +105,7 @@ class OneEstimateAnswer(EstimateAnswer):
 
 
 class PairAnswer(serializers.Serializer[Any]):
-    """The corrected difference of two runs, its place among all pairs, and what may be said of it."""
+    """The corrected difference of two runs, its Holm-adjusted p, and a verdict."""
 
     run = serializers.CharField(source="estimate.run.run_id")
     run_b = serializers.CharField(source="estimate.run_b.run_id")
@@ -119,7 +119,9 @@ class PairAnswer(serializers.Serializer[Any]):
         source="holm", allow_null=True, help_text="Adjusted for all tested pairs of the measure"
     )
     n = serializers.IntegerField(source="estimate.n")
-    better = serializers.SerializerMethodField(help_text="The better run, where p_holm tells them apart")
+    better = serializers.SerializerMethodField(
+        help_text="The better run, if the difference is significant after Holm"
+    )
     verdict = serializers.SerializerMethodField(help_text="A sentence to quote")
     refusal = serializers.CharField(source="estimate.refusal")
     warning = serializers.CharField(source="estimate.warning")
@@ -132,7 +134,7 @@ class PairAnswer(serializers.Serializer[Any]):
 
 
 class ComparisonAnswer(serializers.Serializer[Any]):
-    """Two runs: their difference by every method, and what may be said of it."""
+    """Two runs: their difference by every method, with a verdict."""
 
     campaign = serializers.UUIDField()
     computation = ComputationAnswer(allow_null=True)
@@ -144,9 +146,9 @@ class ComparisonAnswer(serializers.Serializer[Any]):
     n_compared = serializers.IntegerField(help_text="Pairs of the measure that were tested")
     better = serializers.CharField(allow_null=True)
     always = serializers.CharField(
-        allow_blank=True, help_text="What holds for who looks while judging goes on"
+        allow_blank=True, help_text="The confidence sequence, valid at every look while judging goes on"
     )
-    variance = serializers.CharField(allow_blank=True, help_text="Where the variance comes from")
+    variance = serializers.CharField(allow_blank=True, help_text="The sources of the variance")
     forbidden = serializers.CharField(
         allow_blank=True,
         help_text="Why the answers about how was judged forbid the comparison; empty if they do not",
@@ -161,7 +163,7 @@ class RankedRunAnswer(serializers.Serializer[Any]):
     high = serializers.FloatField()
     rank = serializers.IntegerField()
     rank_low = serializers.IntegerField(
-        help_text="From here to rank_high: for all runs at once, 95 of 100 times"
+        help_text="With rank_high: simultaneous bounds of all runs at 95 % confidence"
     )
     rank_high = serializers.IntegerField()
     probabilities = serializers.ListField(child=serializers.FloatField(), help_text="Of rank 1, 2, ...")
@@ -192,7 +194,7 @@ class RankingAnswer(serializers.Serializer[Any]):
 
 
 class ConfusionAnswer(serializers.ModelSerializer[ConfusionEstimate]):
-    """confusion[true grade][given grade]; rows sum to 1, null where there is no gold."""
+    """confusion[true grade][given grade]; rows sum to 1, null where no grade is known."""
 
     counts = serializers.JSONField()
     matrix = serializers.JSONField()
@@ -229,7 +231,7 @@ class FlagAnswer(serializers.ModelSerializer[Flag]):
 
 
 class ForecastAnswer(serializers.ModelSerializer[AuditForecast]):
-    """How wide an interval would be after one more audit of this strategy."""
+    """The expected half-width after one more audit by this strategy."""
 
     run = serializers.CharField(source="run.run_id", allow_null=True, default=None)
     run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
@@ -271,7 +273,7 @@ class DisputedAnswer(serializers.ModelSerializer[DisputedItem]):
 class PictureAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     words = serializers.CharField()
-    query = serializers.ListField(child=serializers.CharField(), help_text="What its address takes")
+    query = serializers.ListField(child=serializers.CharField(), help_text="The parameters of its address")
     url = serializers.CharField()
 
 
@@ -285,24 +287,29 @@ class RunEstimateAnswer(serializers.Serializer[Any]):
     measure = serializers.CharField()
     against = serializers.CharField(allow_null=True)
     as_of = serializers.IntegerField(
-        allow_null=True, help_text="The judgment that these numbers go up to; null: nothing is known yet"
+        allow_null=True,
+        help_text="The last judgment included in these numbers; null: there are no numbers yet",
     )
-    is_from_upload = serializers.BooleanField(help_text="Made when the run came; no computation has it yet")
+    is_from_upload = serializers.BooleanField(
+        help_text="Estimated at the upload; no computation contains the run yet"
+    )
     values = OneEstimateAnswer(many=True)
     differences = OneEstimateAnswer(many=True, help_text="The run minus the other, by every method")
     verdict = serializers.CharField(allow_blank=True)
 
 
 class ReleaseAnswer(serializers.ModelSerializer[Release]):
-    """A release; the key of its pseudonyms is never told."""
+    """A release; its pseudonym key is never returned."""
 
     campaign = serializers.UUIDField(source="campaign_id")
     job = serializers.UUIDField(source="job_id", allow_null=True)
     computation = serializers.IntegerField(source="computation_id", allow_null=True)
     previous = serializers.CharField(source="previous.version", allow_null=True, default=None)
     state = serializers.SerializerMethodField()
-    failed = serializers.SerializerMethodField(help_text="Why it could not be built; else empty")
-    has_key = serializers.SerializerMethodField(help_text="Whether pseudonyms can still be told apart by us")
+    failed = serializers.SerializerMethodField(help_text="Why it could not be built; otherwise empty")
+    has_key = serializers.SerializerMethodField(
+        help_text="Whether this server can still identify the assessors behind the pseudonyms"
+    )
 
     class Meta:
         model = Release
@@ -360,6 +367,6 @@ class CitationAnswer(serializers.Serializer[Any]):
 
 
 class ChangesAnswer(serializers.Serializer[Any]):
-    previous = serializers.CharField(allow_null=True, help_text="The version that it is compared with")
+    previous = serializers.CharField(allow_null=True, help_text="The version it is compared with")
     notes = serializers.CharField(allow_blank=True)
     changes = serializers.JSONField(help_text="What was added, changed, removed")

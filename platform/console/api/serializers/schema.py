@@ -1,4 +1,4 @@
-"""What the requests about analyses, plans and reuse are answered, for the API's description."""
+"""Answers to requests for analyses, plans and reuse, for the API's description."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ class AnalysisAnswer(serializers.Serializer[Any]):
     run = serializers.CharField(allow_null=True)
     against = serializers.CharField(allow_null=True)
     result = serializers.DictField(allow_null=True)
-    is_current = serializers.BooleanField(help_text="Nothing was judged since")
+    is_current = serializers.BooleanField(help_text="Whether no judgment has arrived since")
     is_being_computed = serializers.BooleanField()
     failed = serializers.CharField(allow_null=True, help_text="Why the newest attempt failed")
 
 
 class ConditionsAnswer(serializers.Serializer[Any]):
-    """What no data can tell, as somebody who knows answered it."""
+    """The answers to the questions that data cannot test."""
 
     questions = serializers.DictField(child=serializers.CharField())
     answers = serializers.DictField(child=serializers.BooleanField(), allow_null=True)
@@ -61,7 +61,7 @@ class CurvePointAnswer(serializers.Serializer[Any]):
 
 
 class PlannerAnswer(serializers.Serializer[Any]):
-    """What to buy next; with a `refusal`, only what was asked."""
+    """The plan; with a `refusal`, only the question."""
 
     campaign = serializers.UUIDField()
     measure = serializers.CharField()
@@ -84,7 +84,7 @@ class PlannerAnswer(serializers.Serializer[Any]):
 
 
 class LackingAnswer(serializers.Serializer[Any]):
-    """What a top-up takes; `design` is null if nothing lacks."""
+    """The top-up; `design` is null if no judgment is missing."""
 
     half_width = serializers.FloatField()
     half_width_after = serializers.FloatField()
@@ -95,7 +95,7 @@ class LackingAnswer(serializers.Serializer[Any]):
 
 
 class ReuseAnswer(serializers.Serializer[Any]):
-    """What the judgments that are there say of a run, by its documents alone."""
+    """How far the existing judgments answer for a run, from its documents alone."""
 
     campaign = serializers.UUIDField()
     run = serializers.CharField()
