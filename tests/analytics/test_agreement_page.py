@@ -185,7 +185,7 @@ def test_the_page_shows_tables_kappas_orders_and_refusals(audited):
     assert (job.state, job.error) == ("done", "")
     text = page_of(audited)
     assert "Gold and bronze: the same documents" in text
-    assert "What bronze says where gold says so" in text
+    assert "Grades of the bronze tier by grade of the gold tier" in text
     assert "Not comparable: no judgment of the silver tier counts here" in text
     assert "Scott&#x27;s pi, weighted to the pool" in text
     assert "infNDCG of every run: gold and bronze" in text

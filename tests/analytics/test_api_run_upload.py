@@ -150,7 +150,7 @@ def test_a_broken_file_is_refused_with_its_place_and_leaves_nothing(campaign):
 def test_the_same_run_twice_is_refused_the_second_time(campaign):
     assert done(queue_upload(campaign=campaign, file=run_file())).state == Job.State.DONE
     second = done(queue_upload(campaign=campaign, file=run_file()))
-    assert "has run mine already" in second.error
+    assert "already has run mine" in second.error
 
 
 def test_documents_that_could_not_be_drawn_give_a_reason_and_no_number(campaign):

@@ -230,7 +230,7 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
         row.pk, row.computation, row.topics_standard_error = None, made, 0.04
         row.save(force_insert=True)
     unknown = page_of(judged, measure="P@10", run="run0", against="run2")
-    assert "Not planned: the judges&#x27; errors are not known yet" in unknown
+    assert "Not planned: the assessors&#x27; errors are not known yet" in unknown
     counts = [[30, 6, 3, 1], [6, 20, 3, 1], [1, 2, 20, 7], [1, 1, 8, 20]]
     rows = {"matrix": [[0.25] * 4] * 4, "low": [[0.0] * 4] * 4, "high": [[1.0] * 4] * 4}
     ConfusionEstimate.objects.create(
@@ -281,7 +281,7 @@ def test_the_curve_can_be_taken_along(judged):
         made = client.get(address, {"plot": "curve", "format": kind})
         assert made.status_code == 200
         assert made.content.startswith(start)
-        assert f'filename="what-money-buys.{kind}"' in made["Content-Disposition"]
+        assert f'filename="half-width-by-cost.{kind}"' in made["Content-Disposition"]
     dark = client.get(address, {"plot": "curve", "format": "svg", "theme": "dark"}).content.decode()
     assert "#ece7de" in dark
     assert "#ece7de" not in client.get(address, {"plot": "curve"}).content.decode()

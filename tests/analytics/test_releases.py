@@ -107,8 +107,8 @@ def test_a_campaign_that_was_never_drawn_has_judgments_and_no_estimates(tmp_path
     inside = opened(released(judged(tmp_path)))
     numbers = json.loads(inside.text("estimates.json"))
     assert (numbers["estimates"], numbers["computation"], numbers["draw"]) == ([], None, None)
-    assert "nothing is drawn" in numbers["refusal"]
-    assert "nothing is drawn" in inside.text("README.md")
+    assert "nothing was drawn" in numbers["refusal"]
+    assert "nothing was drawn" in inside.text("README.md")
     assert inside.text("prels.txt") == ""
     assert pl.read_parquet(io.BytesIO(inside.read("items.parquet"))).height == 2
 

@@ -24,7 +24,7 @@ TESTED = "tested a webhook"
 
 class WebhooksOff(Refused):
     status = 409
-    title = "This server calls nobody: its operator has listed no hosts for webhooks"
+    title = "Webhooks are switched off: the operator of this server has listed no hosts for them"
 
 
 class HostNotAllowed(Refused):

@@ -136,7 +136,7 @@ def test_the_same_judgments_give_the_same_numbers(audited):
 
 
 def test_without_an_audit_there_is_a_range_and_no_interval(judged):
-    """Gold checks alone, chosen by nobody's coin: the two ends and how much local gold would give an interval."""
+    """Gold checks alone, chosen by nobody's coin: the two ends and how much local gold would give a half-width."""
     result = made(judged)
     for of in ("difference", "run", "against"):
         named = lines(result, of)
@@ -161,7 +161,7 @@ def test_with_gold_checks_alone_the_range_has_both_ends(tmp_path):
     assert found["kind"] == "range", found
     assert found["refusal"] == "", found
     assert found["low"] <= found["high"]
-    assert "would give an interval" in found["note"]
+    assert "would give a half-width" in found["note"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_plan_is_saved_with_its_event(manager, campaign):
     response = manager.post(address(campaign), PLAN, follow=True)
-    assert "Saved: audits come every 2 hours." in text_of(response)
+    assert "Saved: audits run every 2 hours." in text_of(response)
     found = AuditSchedule.objects.get(campaign=campaign)
     assert (found.every_seconds, found.crontab, found.strategy, found.tier) == (7200, "", "topic", "gold")
     assert (found.items_each_time, found.items_in_total, found.is_active) == (12, 40, True)

@@ -105,7 +105,7 @@ def test_forecasts_are_listed_with_costs_and_the_narrowest_is_recommended_and_ma
         "simple",
         "effort",
     ]
-    assert "DCG@10, run0 less run2: <strong>± 0.400</strong> now" in text
+    assert "DCG@10, run0 minus run2: <strong>± 0.400</strong> now" in text
     assert 'Lowest inclusion probability <span class="tag ok">largest reduction per cost</span>' in text
     assert 'Influence <span class="tag">about as good</span>' in text  # within the forecast's error
     assert "± 0.300" in text

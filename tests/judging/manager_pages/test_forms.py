@@ -144,7 +144,7 @@ def test_two_campaigns_never_share_a_name(alice, campaign):
 def test_how_a_collection_is_shown_is_changed_on_its_page_and_recorded(alice):
     made = Collection.objects.create(name="News", description="old")
     text = page(alice, "console:manage-collection", made.pk)
-    assert "now: text alone" in text
+    assert "now: text only" in text
     post(alice, "console:manage-collection-edit", made.pk, name="News", description="old", shows_html="on")
     assert Collection.objects.get().shows_html is True
     assert Event.objects.get(verb="changed").detail["fields"] == ["shows_html"]

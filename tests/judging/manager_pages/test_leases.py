@@ -68,7 +68,7 @@ def test_a_released_document_is_free_and_what_its_holder_still_sends_is_kept(ali
     slot = slots(campaign)[0]
     token = lease(bob, slot)
     answer = post(alice, "console:manage-lease-release", campaign.pk, token)
-    assert said(answer) == ["Released. What bob still submits is kept."]
+    assert said(answer) == ["Released. A judgment that bob still submits is kept."]
     slot.refresh_from_db()
     assert (slot.state, slot.assessor, slot.token) == ("open", None, None)
     event = Event.objects.get(verb="released")

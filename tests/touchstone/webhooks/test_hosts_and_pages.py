@@ -62,7 +62,7 @@ def test_without_a_list_there_are_no_webhooks_and_the_page_says_so(mara, setting
     client = Client()
     client.force_login(mara)
     page = client.get(PAGE).content.decode()
-    assert "This server calls nobody." in page
+    assert "Webhooks are switched off." in page
     assert 'name="url"' not in page
     answer = client.post(API, {"url": "https://hooks.example.org/"}, "application/json")
     assert (answer.status_code, answer.json()["type"]) == (409, "/problems/WebhooksOff")
