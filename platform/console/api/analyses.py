@@ -38,9 +38,9 @@ class AnalysesView(APIView):
     @extend_schema(operation_id="analyses_create", request=AnalysisRequest, responses={202: AnalysisAnswer})
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = drawn_campaign(campaign_id)
-        wanted = _analysis_request(request.data, campaign)
-        ask(campaign=campaign, wanted=wanted, user=user_of(request))
-        return _answer(campaign, wanted, status=202)
+        subject = _analysis_request(request.data, campaign)
+        ask(campaign=campaign, wanted=subject, user=user_of(request))
+        return _answer(campaign, subject, status=202)
 
 
 class ConditionsView(APIView):
@@ -71,9 +71,9 @@ def _analysis_request(sent: Any, campaign: Campaign) -> Any:
     return request.validated_data["wanted"]
 
 
-def _answer(campaign: Campaign, wanted: Any, *, status: int) -> Response:
-    found = find(campaign=campaign, wanted=wanted)
-    answer = Response(analysis_json(campaign, wanted, found), status=status)
-    if found.active is not None:
+def _answer(campaign: Campaign, subject: Any, *, status: int) -> Response:
+    analysis = find(campaign=campaign, wanted=subject)
+    answer = Response(analysis_json(campaign, subject, analysis), status=status)
+    if analysis.active is not None:
         answer["Retry-After"] = "2"
     return answer

@@ -183,12 +183,12 @@ class RankingView(APIView):
         row = drawn_campaign(campaign_id)
         sent = query_of(RankingRequest, request, row)
         computed = latest_computation(campaign=row)
-        found = ranking_of(computation=computed, **sent)
+        ranking = ranking_of(computation=computed, **sent)
         body = {
-            **{name: getattr(found, name) for name in ("measure", "method", "runs", "tau", "refusal")},
-            **{name: getattr(found, name) for name in ("n_pairs", "n_apart", "n_unknown")},
+            **{name: getattr(ranking, name) for name in ("measure", "method", "runs", "tau", "refusal")},
+            **{name: getattr(ranking, name) for name in ("n_pairs", "n_apart", "n_unknown")},
             "campaign": row.pk,
             "computation": computed,
-            "left_out": [{"run": run, "reason": reason} for run, reason in found.left_out],
+            "left_out": [{"run": run, "reason": reason} for run, reason in ranking.left_out],
         }
         return Response(RankingAnswer(body).data)

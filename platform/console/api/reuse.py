@@ -30,13 +30,13 @@ class ReuseView(APIView):
         sent.is_valid(raise_exception=True)
         asked, half_width = sent.validated_data["asked"], sent.validated_data["half_width"]
         try:
-            said = answer(campaign=campaign, asked=asked)
+            reuse = answer(campaign=campaign, asked=asked)
         except FrameRefused as refusal:
             raise ReuseRefused(str(refusal)) from refusal
-        wanted, found = lacking_for(
-            campaign=campaign, asked=asked, said=said, half_width=half_width, user=user_of(request)
+        target, top_up = lacking_for(
+            campaign=campaign, asked=asked, said=reuse, half_width=half_width, user=user_of(request)
         )
-        response = Response(reuse_json(campaign, asked, said, wanted, found))
-        if found.job is not None:
+        response = Response(reuse_json(campaign, asked, reuse, target, top_up))
+        if top_up.job is not None:
             response["Retry-After"] = "2"
         return response

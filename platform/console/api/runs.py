@@ -76,14 +76,14 @@ class RunEstimateView(APIView):
         sent = query_of(RunEstimateRequest, request, row)
         run = _run(row.collection.runs, sent["run"])
         rival = _run(row.collection.runs, sent["against"]) if sent["against"] else None
-        found = find_estimates(campaign=row, run=run, measure=sent["measure"], against=rival)
+        estimates = find_estimates(campaign=row, run=run, measure=sent["measure"], against=rival)
         body = {
             "campaign": row.pk,
-            "run": found.run.run_id,
-            "measure": found.measure,
-            "against": found.against.run_id if found.against else None,
-            **{name: getattr(found, name) for name in ("as_of", "is_from_upload", "verdict")},
-            **{name: getattr(found, name) for name in ("values", "differences")},
+            "run": estimates.run.run_id,
+            "measure": estimates.measure,
+            "against": estimates.against.run_id if estimates.against else None,
+            **{name: getattr(estimates, name) for name in ("as_of", "is_from_upload", "verdict")},
+            **{name: getattr(estimates, name) for name in ("values", "differences")},
         }
         return Response(RunEstimateAnswer(body).data)
 

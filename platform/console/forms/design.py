@@ -316,11 +316,11 @@ def pairs(design: Design) -> list[tuple[str, str]]:
     >>> pairs(Design("ranking", ("b", "a"), "P@1", 1, 10))[-2:]
     [('ranked', 'b'), ('ranked', 'a')]
     """
-    found = []
+    fields = []
     for name, value in initial_of(design.parameters()).items():
         values = value if isinstance(value, list) else [value]
-        found += [(name, str(each)) for each in values if each != ""]
-    return found
+        fields += [(name, str(each)) for each in values if each != ""]
+    return fields
 
 
 def initial_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,12 +331,12 @@ def initial_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """
     names = {field.name for field in ON_SCREEN}
     kept = {name: value for name, value in parameters.items() if name in names}
-    found = {name: _percent(value) if name in SHARES else value for name, value in kept.items()}
+    fields = {name: _percent(value) if name in SHARES else value for name, value in kept.items()}
     runs = list(parameters["runs"])
     if parameters["question"] == "pair":
-        return found | {"run_a": runs[0], "run_b": runs[1]}
+        return fields | {"run_a": runs[0], "run_b": runs[1]}
     if parameters["question"] == "system":
-        return found | {"run": runs[0]}
+        return fields | {"run": runs[0]}
     if parameters["question"] == "baseline":
-        return found | {"baseline": runs[0], "candidates": runs[1:]}
-    return found | ({"ranked": runs} if parameters["question"] == "ranking" and runs else {})
+        return fields | {"baseline": runs[0], "candidates": runs[1:]}
+    return fields | ({"ranked": runs} if parameters["question"] == "ranking" and runs else {})

@@ -16,25 +16,25 @@ Need = dict[str, Any]
 
 def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     """Return what is wrong or missing, by what the overview shows."""
-    found = [*_of_draw(row, shown), *_of_people(row, shown)]
+    alerts = [*_of_draw(row, shown), *_of_people(row, shown)]
     if row.state == Campaign.State.OPEN:
-        found += [*_of_audits(row, shown), *_of_work(row, shown)]
+        alerts += [*_of_audits(row, shown), *_of_work(row, shown)]
     computation = shown["computation"]
     if computation is not None and computation.n_flags:
         n = computation.n_flags
-        said = "One assessor is flagged." if n == 1 else f"{n} assessors are flagged."
+        title = "One assessor is flagged." if n == 1 else f"{n} assessors are flagged."
         words = "Significantly more often wrong than right. Review the evidence before acting."
-        found.append(
+        alerts.append(
             _need(
                 "warn",
-                said,
+                title,
                 words,
                 f"{reverse('console:assessors', args=[row.pk])}?only=flagged",
                 "Review them",
             )
         )
     order = {"error": 0, "next": 1, "warn": 2, "info": 3}
-    return sorted(found, key=lambda need: order[need["level"]])
+    return sorted(alerts, key=lambda need: order[need["level"]])
 
 
 def _need(level: str, title: str, words: str, url: str, button: str) -> Need:
@@ -44,27 +44,27 @@ def _need(level: str, title: str, words: str, url: str, button: str) -> Need:
 def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
     job, draw, layout = shown["draw_job"], shown["draw"], shown["layout"]
     design, here = reverse("console:design", args=[row.pk]), reverse("console:campaign", args=[row.pk])
-    found = []
+    alerts = []
     if job is not None and job.is_active:
         title = "More items are being drawn." if draw else "The items are being drawn."
         words = "This page shows them as soon as the draw is done."
-        found.append(
+        alerts.append(
             _need("info", title, words, f"{reverse('job', args=[job.pk])}?back={here}", "Watch the job")
         )
     elif job is not None and job.state == "failed":
-        found.append(_need("error", "The last draw failed:", job.error, design, "Open the design"))
+        alerts.append(_need("error", "The last draw failed:", job.error, design, "Open the design"))
     if draw is None and not (job is not None and job.is_active):
         words = (
             "Choose a design. It decides which documents are judged, and shows the expected precision before any "
             "judgment is made."
         )
-        found.append(_need("next", "Nothing is drawn yet.", words, design, "Choose a design"))
+        alerts.append(_need("next", "Nothing is drawn yet.", words, design, "Choose a design"))
     elif draw is not None and not layout["is_complete"]:
         title = "The items are being made ready:" if layout["job"] else "Not all items are ready:"
         words = f"{layout['n_laid']} of {layout['n_topics']} topics are laid out."
         level = "info" if layout["job"] else "error"
-        found.append(_need(level, title, words, "#draw", "See" if layout["job"] else "Continue"))
-    return found
+        alerts.append(_need(level, title, words, "#draw", "See" if layout["job"] else "Continue"))
+    return alerts
 
 
 def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
@@ -101,16 +101,18 @@ def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
 
 def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
     """Return what stands still: nobody judges, documents held too long, numbers that are behind."""
-    found, now, done = [], timezone.now(), shown["progress"]
+    alerts, now, done = [], timezone.now(), shown["progress"]
     if done["expired"]:
         n = done["expired"]
-        said = (
+        title = (
             "One document is open past the time limit."
             if n == 1
             else f"{n} documents are open past the time limit."
         )
         words = "They are reassigned automatically; you can release them now."
-        found.append(_need("info", said, words, reverse("console:manage-leases", args=[row.pk]), "See them"))
+        alerts.append(
+            _need("info", title, words, reverse("console:manage-leases", args=[row.pk]), "See them")
+        )
     computation, activity = shown["computation"], shown["activity"]
     hours = activity.get("hours", {})
     if done["left"] and hours and not done["leased"]:
@@ -118,10 +120,10 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
         if now - newest > SILENT_AFTER:
             words = f"Last judgment: {newest:%Y-%m-%d}. {done['left']:,} judgments still needed."
             url = reverse("console:assessors", args=[row.pk])
-            found.append(_need("warn", "Nobody has judged for a day.", words, url, "See who can judge"))
+            alerts.append(_need("warn", "Nobody has judged for a day.", words, url, "See who can judge"))
     n_counted = sum(pair[0] for pair in activity.get("series", {}).values())
     is_behind = (row.n_stored or 0) > n_counted and activity
     if computation is not None and is_behind and now - computation.created_at > BEHIND_AFTER:
         words = "New judgments have not been processed. Is a worker running?"
-        found.append(_need("warn", "The numbers are out of date.", words, "#draw", "Recompute them"))
-    return found
+        alerts.append(_need("warn", "The numbers are out of date.", words, "#draw", "Recompute them"))
+    return alerts

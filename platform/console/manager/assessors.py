@@ -110,10 +110,10 @@ def _people(row: Campaign, computation: Computation | None) -> list[Person]:
     accuracies: dict[int, Any] = {}
     flags: dict[int, str] = {}
     if computation is not None:
-        found = computation.confusions.filter(scope="assessor", assessor_id__isnull=False).values_list(
+        measured = computation.confusions.filter(scope="assessor", assessor_id__isnull=False).values_list(
             "assessor_id", "accuracy", "accuracy_low", "accuracy_high"
         )
-        accuracies = {person: numbers for person, *numbers in found if person is not None}
+        accuracies = {person: numbers for person, *numbers in measured if person is not None}
         flags = dict(computation.flags.values_list("assessor_id", "evidence"))
     people = []
     for about in row.assessors.order_by("pk").values_list(

@@ -152,9 +152,9 @@ def _forecasts(row: Campaign, computation: Computation | None) -> list[dict[str,
     """Return the newest computation's forecasts, the narrowest first; all audits are of one size, so of one cost."""
     if computation is None:
         return []
-    found = list(computation.audit_forecasts.select_related("run", "run_b"))
-    found.sort(key=lambda one: (one.half_width_after is None, one.half_width_after or 0.0, one.strategy))
-    least = found[0] if found and found[0].half_width_after is not None else None
+    forecasts = list(computation.audit_forecasts.select_related("run", "run_b"))
+    forecasts.sort(key=lambda one: (one.half_width_after is None, one.half_width_after or 0.0, one.strategy))
+    least = forecasts[0] if forecasts and forecasts[0].half_width_after is not None else None
     return [
         {
             "row": one,
@@ -164,7 +164,7 @@ def _forecasts(row: Campaign, computation: Computation | None) -> list[dict[str,
             "is_best": one is least,
             "is_as_good": least is not None and one is not least and _is_as_good(one, least),
         }
-        for one in found
+        for one in forecasts
     ]
 
 

@@ -52,7 +52,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     """All collections and campaigns, by pages; what is left of a campaign is counted, never what is done."""
     user = user_of(request)
     people = Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
-    found = (
+    campaigns_seen = (
         Campaign.objects.visible_to(user)
         .select_related("collection")
         .annotate(
@@ -61,7 +61,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         )
         .order_by("-created_at", "pk")  # Meta.ordering does not survive the grouping
     )
-    campaign_page: Page[Any] = Paginator(found, ROWS).get_page(request.GET.get("campaigns"))
+    campaign_page: Page[Any] = Paginator(campaigns_seen, ROWS).get_page(request.GET.get("campaigns"))
     left = left_of(list(campaign_page))
     for row in campaign_page:
         row.n_slots = row.n_drawn * row.judgments_per_item
@@ -242,8 +242,10 @@ def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Campaign, pk=campaign_id)
     # Items, not their slots: an index finds a topic's.
     of_campaign = Item.objects.filter(campaign=row, topic=OuterRef("pk"))
-    found = Topic.objects.filter(Exists(of_campaign), collection_id=row.collection_id).order_by("topic_id")
-    page = Paginator(found, TOPICS_PER_PAGE).get_page(request.GET.get("page"))
+    drawn_topics = Topic.objects.filter(Exists(of_campaign), collection_id=row.collection_id).order_by(
+        "topic_id"
+    )
+    page = Paginator(drawn_topics, TOPICS_PER_PAGE).get_page(request.GET.get("page"))
     topics = list(page)
     rules = {rule.topic_id: rule for rule in CampaignTopic.objects.filter(campaign=row, topic__in=topics)}
     teams = {topic.pk: rules[topic.pk].team if topic.pk in rules else "" for topic in topics}
@@ -269,11 +271,9 @@ def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def _topic_rows(
     row: Campaign, topics: list[Topic], rules: dict[int, CampaignTopic], form: TopicTeamsForm
 ) -> list[dict[str, Any]]:
-    wanted = row.slots.filter(purpose=Slot.Purpose.JUDGE, topic__in=topics).values("topic")
+    slots = row.slots.filter(purpose=Slot.Purpose.JUDGE, topic__in=topics).values("topic")
     done = Count("pk", filter=Q(state=Slot.State.DONE))
-    counts: dict[Any, Any] = {
-        count["topic"]: count for count in wanted.annotate(total=Count("pk"), done=done)
-    }
+    counts: dict[Any, Any] = {count["topic"]: count for count in slots.annotate(total=Count("pk"), done=done)}
     none = {"done": 0, "total": 0}
     return [
         {

@@ -147,12 +147,12 @@ def members(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
             form.add_error("members", f"{refusal.title} {refusal}".strip())
         else:
             n = len(there)
-            said = (
+            audience = (
                 f"only {n} member{'s see' if n != 1 else ' sees'} it"
                 if sent["is_restricted"]
                 else "every manager and researcher sees it"
             )
-            messages.success(request, f"Saved: {said}.")
+            messages.success(request, f"Saved: {audience}.")
             return redirect("console:manage-members", collection_id=collection_id)
     context = {"collection": row, "form": form, "members": named, "others": _possible_members()}
     return render(request, "console/manager/members.html", context, status=400 if form.errors else 200)

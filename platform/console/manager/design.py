@@ -50,15 +50,15 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     obstacle = what_stops(row, earlier)
     asked = request.POST or (request.GET if "question" in request.GET else None)
     form = DesignForm(asked, campaign=row, earlier=earlier)
-    found, wanted = Forecast(), None
+    outlook, chosen = Forecast(), None
     if asked and not obstacle and form.is_valid():
-        wanted = form.design()
+        chosen = form.design()
         if request.method == "POST":
             return (
-                _preview(request, row, wanted) if "preview" in request.POST else _draw(request, row, wanted)
+                _preview(request, row, chosen) if "preview" in request.POST else _draw(request, row, chosen)
             )
-        found = forecast(campaign=row, design=wanted)
-    preview = _preview_context(found, wanted, form) if wanted else None
+        outlook = forecast(campaign=row, design=chosen)
+    preview = _preview_context(outlook, chosen, form) if chosen else None
     if "plot" in request.GET:
         return plot_answer(request, {"curve": lambda: preview["curve"] if preview else None})
     is_draft, is_part = row.state == Campaign.State.DRAFT, bool(getattr(request, "htmx", False))
@@ -68,9 +68,9 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_drawn": row.n_drawn or 0,
         "obstacle": obstacle,
         "form": form,
-        "asked": wanted,
-        "pairs": pairs(wanted) if wanted else [],
-        "forecast": found,
+        "asked": chosen,
+        "pairs": pairs(chosen) if chosen else [],
+        "forecast": outlook,
         "preview": preview,
         "runs": len(form.run_ids),
         "suggested_measures": suggested_measures((Linear,)),
@@ -81,8 +81,8 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)
 
 
-def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
-    payload = {"campaign": str(row.pk), "design": wanted.parameters()}
+def _draw(request: HttpRequest, row: Campaign, design: Design) -> HttpResponse:
+    payload = {"campaign": str(row.pk), "design": design.parameters()}
     job = jobs.enqueue(kind="draw", payload=payload, active_key=str(row.pk), user=user_of(request))
     back = reverse("console:campaign", args=[row.pk])
     if row.state == Campaign.State.DRAFT:  # a step of the set-up: the next one is the people
@@ -93,10 +93,10 @@ def _draw(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
     return _job_page(job, back)
 
 
-def _preview(request: HttpRequest, row: Campaign, wanted: Design) -> HttpResponse:
+def _preview(request: HttpRequest, row: Campaign, design: Design) -> HttpResponse:
     """Lead to the page that shows the forecast, by way of its job where the pool is large."""
-    back = f"{reverse('console:design', args=[row.pk])}?{urlencode(pairs(wanted))}"
-    job = queue_forecast(campaign=row, design=wanted, user=user_of(request))
+    back = f"{reverse('console:design', args=[row.pk])}?{urlencode(pairs(design))}"
+    job = queue_forecast(campaign=row, design=design, user=user_of(request))
     return _job_page(job, back) if job and job.is_active else redirect(f"{back}#preview")
 
 
@@ -198,9 +198,9 @@ def lay_out(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 # -- the preview --------------------------------------------------------------------------------------------
 
 
-def _preview_context(found: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] | None:
+def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict[str, Any] | None:
     """Return the preview in words and pictures; what cannot be had is said beside the form."""
-    preview, pool = found.preview, found.complete_pool
+    preview, pool = outlook.preview, outlook.complete_pool
     if preview is None:
         return None
     if not preview.budgets:

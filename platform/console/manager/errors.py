@@ -42,9 +42,9 @@ def errors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     computation = latest_computation(campaign=row)
     labels = [f"{grade.value} {grade.label}" for grade in row.scale.grades.all()]
-    found = computation.confusions.exclude(scope=Scope.ASSESSOR).order_by("id") if computation else []
+    confusions = computation.confusions.exclude(scope=Scope.ASSESSOR).order_by("id") if computation else []
     groups: dict[str, list[ConfusionEstimate]] = {}
-    for confusion in found:
+    for confusion in confusions:
         groups.setdefault(confusion.scope, []).append(confusion)
     everybody = next(iter(groups.get(Scope.POOLED, [])), None)
     if "plot" in request.GET:

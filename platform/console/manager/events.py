@@ -65,10 +65,10 @@ def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
     form = EventFilter(request.GET)
     asked = form.cleaned_data if form.is_valid() else {}
-    found = _matching_events(events_of(row), asked) if asked else Event.objects.none()
+    events_shown = _matching_events(events_of(row), asked) if asked else Event.objects.none()
     if request.GET.get("format") == "csv" and asked:
-        return _csv(row, found)
-    shown, newer, older = _page(found, asked)
+        return _csv(row, events_shown)
+    shown, newer, older = _page(events_shown, asked)
     offered = list(events_of(row)[:LOOKED_AT].values_list("verb", "actor__username"))
     kept = {name: request.GET.get(name, "") for name in ("verb", "who", "since", "until")}
     query = {name: value for name, value in kept.items() if value}
@@ -86,28 +86,28 @@ def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     return render(request, "console/manager/events.html", context, status=200 if asked else 400)
 
 
-def _matching_events(found: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[Event]:
+def _matching_events(rows: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[Event]:
     if asked["verb"]:
-        found = found.filter(verb=asked["verb"])
+        rows = rows.filter(verb=asked["verb"])
     if asked["who"]:
-        found = found.filter(actor__in=User.objects.filter(username=asked["who"]))
+        rows = rows.filter(actor__in=User.objects.filter(username=asked["who"]))
     if asked["since"]:
-        found = found.filter(at__gte=datetime.combine(asked["since"], datetime.min.time(), UTC))
+        rows = rows.filter(at__gte=datetime.combine(asked["since"], datetime.min.time(), UTC))
     if asked["until"]:
-        found = found.filter(
+        rows = rows.filter(
             at__lt=datetime.combine(asked["until"], datetime.min.time(), UTC) + timedelta(days=1)
         )
-    return found
+    return rows
 
 
-def _page(found: QuerySet[Event], asked: dict[str, Any]) -> tuple[list[Event], int | None, int | None]:
+def _page(log: QuerySet[Event], asked: dict[str, Any]) -> tuple[list[Event], int | None, int | None]:
     """Return a page, and the ids from which the newer and the older page go; None where there is none."""
     if asked.get("after") is not None:
-        rows = list(found.filter(pk__gt=asked["after"]).order_by("id")[: PAGE + 1])
+        rows = list(log.filter(pk__gt=asked["after"]).order_by("id")[: PAGE + 1])
         has_newer, shown = len(rows) > PAGE, rows[:PAGE][::-1]
         return shown, shown[0].pk if has_newer else None, shown[-1].pk if shown else None
     before = asked.get("before")
-    rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
+    rows = list((log.filter(pk__lt=before) if before else log)[: PAGE + 1])
     shown = rows[:PAGE]
     return shown, shown[0].pk if before and shown else None, shown[-1].pk if len(rows) > PAGE else None
 
@@ -152,12 +152,12 @@ class _Echo:
         return line
 
 
-def _csv(row: Campaign, found: QuerySet[Event]) -> StreamingHttpResponse:
+def _csv(row: Campaign, rows: QuerySet[Event]) -> StreamingHttpResponse:
     writer = csv.writer(_Echo())
 
     def lines() -> Iterator[str]:
         yield writer.writerow(["when", "who", "what", "of", "detail"])
-        for event in found.iterator(chunk_size=1000):
+        for event in rows.iterator(chunk_size=1000):
             who = event.actor.get_username() if event.actor else ""
             detail = json.dumps(event.detail, ensure_ascii=False, sort_keys=True)
             cells = [event.at.isoformat(timespec="seconds"), who, event.verb, event.subject, detail]

@@ -124,11 +124,11 @@ def _judging_progress(
 
 def _series(row: Campaign, activity: dict[str, Any]) -> list[dict[str, Any]]:
     """Return by tier (and of machines) how many judgments there are and how long one takes."""
-    found = activity.get("series", {})
+    series = activity.get("series", {})
     return [
-        {"name": name, "n": found[name][0], "seconds": found[name][1] / 1000 / found[name][0]}
+        {"name": name, "n": series[name][0], "seconds": series[name][1] / 1000 / series[name][0]}
         for name in SERIES
-        if name in found and found[name][0]
+        if name in series and series[name][0]
     ]
 
 
@@ -152,7 +152,7 @@ def _costs(
     if schedule is not None and schedule.is_active and schedule.tier == Assessor.Tier.GOLD:
         n_gold = activity.get("series", {}).get(Assessor.Tier.GOLD, [0])[0]
         planned = max(0.0, schedule.items_in_total - n_gold - done["audits_left"])
-    found = costs(
+    cost = costs(
         row,
         activity,
         counted=activity.get("counted", 0),
@@ -160,7 +160,7 @@ def _costs(
         gold_left=done["audits_left"] + planned,
     )
     has_machines = MACHINE in activity.get("series", {})
-    return {"found": found, "has_machines": has_machines, "n_calls": activity.get("calls", {}).get("n", 0)}
+    return {"found": cost, "has_machines": has_machines, "n_calls": activity.get("calls", {}).get("n", 0)}
 
 
 def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:

@@ -72,10 +72,10 @@ def campaign_facts(campaigns: Any) -> Any:
 
 def steps(collection: Any, campaign: Any) -> list[Step]:
     """Return all steps, by what is there: either may be None."""
-    told = [*_of_collection(collection), *_of_campaign(collection, campaign)]
+    states = [*_of_collection(collection), *_of_campaign(collection, campaign)]
     return [
         Step(key, NAMES[key], _url(key, collection, campaign) if can else "", is_done, words)
-        for key, can, is_done, words in told
+        for key, can, is_done, words in states
     ]
 
 

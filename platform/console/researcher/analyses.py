@@ -79,9 +79,9 @@ def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResp
     sent = _analysis_request(request.POST, row, what)
     if not sent.is_valid():
         raise BadRequest(str(sent.errors))
-    wanted = sent.validated_data["wanted"]
-    job = ask(campaign=row, wanted=wanted, user=user_of(request))
-    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': _page_of(row, wanted)})}")
+    subject = sent.validated_data["wanted"]
+    job = ask(campaign=row, wanted=subject, user=user_of(request))
+    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': _page_of(row, subject)})}")
 
 
 @require_POST
@@ -106,9 +106,9 @@ def _analysis_context(request: HttpRequest, row: Campaign, what: str) -> dict[st
     sent = _analysis_request(request.GET, row, what)
     if not sent.is_valid():
         return {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
-    wanted = sent.validated_data["wanted"]
-    found = find(campaign=row, wanted=wanted)
-    return {"given": given, "wanted": wanted, "found": found, "result": found.result, "what": what}
+    subject = sent.validated_data["wanted"]
+    found = find(campaign=row, wanted=subject)
+    return {"given": given, "wanted": subject, "found": found, "result": found.result, "what": what}
 
 
 def _analysis_request(given: Mapping[str, str], row: Campaign, what: str) -> AnalysisRequest:
@@ -119,12 +119,12 @@ def _analysis_request(given: Mapping[str, str], row: Campaign, what: str) -> Ana
     )
 
 
-def _groups(lines: list[dict[str, Any]], wanted: AnalysisSubject) -> list[dict[str, Any]]:
+def _groups(lines: list[dict[str, Any]], subject: AnalysisSubject) -> list[dict[str, Any]]:
     """Return the lines by what they are about: the difference, then each run."""
     names = {
-        "difference": f"{wanted.run} minus {wanted.against}",
-        "run": wanted.run,
-        "against": wanted.against,
+        "difference": f"{subject.run} minus {subject.against}",
+        "run": subject.run,
+        "against": subject.against,
     }
     return [
         {"of": of, "name": name, "lines": [line for line in lines if line["of"] == of]}
@@ -167,9 +167,9 @@ def _kappa_plot(pair: dict[str, Any]) -> Chart | None:
     )
 
 
-def _page_of(row: Campaign, wanted: AnalysisSubject) -> str:
+def _page_of(row: Campaign, subject: AnalysisSubject) -> str:
     """Return the page of an analysis: it bears the analysis's key."""
-    given = {"measure": wanted.measure, "run": wanted.run, "against": wanted.against}
+    given = {"measure": subject.measure, "run": subject.run, "against": subject.against}
     query = urlencode({name: value for name, value in given.items() if value})
-    page = reverse(f"console:{wanted.what}", args=[row.pk])
+    page = reverse(f"console:{subject.what}", args=[row.pk])
     return f"{page}?{query}"

@@ -62,18 +62,18 @@ class Row:
 @researchers_only
 def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every pair of the best runs, or of those that were chosen; Holm's p is over all pairs of the campaign."""
-    found = results_request(request, campaign_id)
-    order = runs_in_order(found.computation, found.measure)
+    results = results_request(request, campaign_id)
+    order = runs_in_order(results.computation, results.measure)
     chosen, top, tops = _selected_runs(request, order)
-    adjusted = adjusted_p_values(found.computation, found.measure)
-    rows = list(_rows(found.computation, found.measure, chosen, adjusted))
+    adjusted = adjusted_p_values(results.computation, results.measure)
+    rows = list(_rows(results.computation, results.measure, chosen, adjusted))
     if "plot" in request.GET:
-        return plot_answer(request, {"differences": lambda: _matrix(chosen, rows, found.measure)})
+        return plot_answer(request, {"differences": lambda: _matrix(chosen, rows, results.measure)})
     shown = request.GET.get("show", "all")
     shown = shown if shown in SHOWN else "all"
     kept = [row for row in rows if _is_kept(row, shown)]
     context = {
-        **found.context("pairs"),
+        **results.context("pairs"),
         "runs": order,
         "n_runs": len(order),
         "chosen": {run.run_id for run in chosen} if request.GET.getlist("run") else set(),
@@ -82,13 +82,13 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_shown_runs": len(chosen),
         "top": top,
         "tops": tops,
-        "matrix": _matrix(chosen, rows, found.measure),
+        "matrix": _matrix(chosen, rows, results.measure),
         "pairs": page_of(request, kept, PAIRS_PER_PAGE),
         "n_all": len(rows),
         "show": shown,
         "n_tested": adjusted.n_tested,
         "n_apart": sum(p < SURE for p in adjusted.p_values.values()),
-        **_sentence_context(request, found, chosen, rows, adjusted),
+        **_sentence_context(request, results, chosen, rows, adjusted),
     }
     return render(request, "console/researcher/pairs.html", context)
 

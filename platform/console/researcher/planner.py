@@ -54,32 +54,32 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     )
 
 
-def _shown_terms(given: dict[str, str], found: Plan) -> dict[str, str]:
+def _shown_terms(given: dict[str, str], plan: Plan) -> dict[str, str]:
     """Return what the form shows: what was typed, and else what was taken."""
-    terms = found.terms
+    terms = plan.terms
     taken = {
         "measure": terms.measure,
         "run": terms.run,
         "against": terms.against,
         "cost_judgment": f"{terms.cost_judgment:g}",
         "cost_gold": f"{terms.cost_gold:g}",
-        "difference": f"{found.difference:g}" if found.difference else "",
+        "difference": f"{plan.difference:g}" if plan.difference else "",
         "power": f"{100 * terms.power:g}",
         "money": "" if terms.money is None else f"{terms.money:g}",
     }
     return taken | {name: value for name, value in given.items() if value}
 
 
-def _plan_context(found: Plan) -> dict[str, Any]:
+def _plan_context(plan: Plan) -> dict[str, Any]:
     """Return the numbers to read."""
-    if found.refusal or found.state is None:
+    if plan.refusal or plan.state is None:
         return {}
     return {
-        "curve": _curve(found),
-        "half_width": digits(found.state.half_width),
-        "wanted": digits(found.wanted),
-        "needed": _purchase(found.needed),
-        "spent": _purchase(found.spent),
+        "curve": _curve(plan),
+        "half_width": digits(plan.state.half_width),
+        "wanted": digits(plan.wanted),
+        "needed": _purchase(plan.needed),
+        "spent": _purchase(plan.spent),
         "papers": [
             {
                 "name": one.name,
@@ -88,7 +88,7 @@ def _plan_context(found: Plan) -> dict[str, Any]:
                 "gold": f"{one.plan.gold:,.0f}",
                 "cost": _money(one.plan.cost),
             }
-            for one in found.papers
+            for one in plan.papers
         ],
     }
 
@@ -126,11 +126,11 @@ def digits(width: float) -> str:
     return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
 
 
-def _curve(found: Plan) -> Chart:
-    money = [amount for amount, *_ in found.curve]
-    lines = {name: [row[1 + place] for row in found.curve] for place, name in enumerate(LINES)}
+def _curve(plan: Plan) -> Chart:
+    money = [amount for amount, *_ in plan.curve]
+    lines = {name: [row[1 + place] for row in plan.curve] for place, name in enumerate(LINES)}
     return curve(
-        money, lines, TITLE, x_title="money spent from now on", target=found.wanted, is_logarithmic=False
+        money, lines, TITLE, x_title="money spent from now on", target=plan.wanted, is_logarithmic=False
     )
 
 

@@ -19,40 +19,40 @@ from judging.services.access import researchers_only
 @researchers_only
 def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which rank every run may have, and how far the order is from the true one."""
-    found = results_request(request, campaign_id)
+    results = results_request(request, campaign_id)
     ranked = {method.key: method for method in ranked_methods()}
     method = ranked.get(request.GET.get("method", REPORTED.key))
     if method is None:
         raise Http404
-    said = ranking_of(computation=found.computation, measure=found.measure, method=method.key)
-    top, tops = top_of(request, len(said.runs))
+    order = ranking_of(computation=results.computation, measure=results.measure, method=method.key)
+    top, tops = top_of(request, len(order.runs))
     if "plot" in request.GET:
-        n = len(said.runs) if request.GET.get("format") == "csv" else top
-        return plot_answer(request, {"ranks": lambda: _picture(said, n)})
+        n = len(order.runs) if request.GET.get("format") == "csv" else top
+        return plot_answer(request, {"ranks": lambda: _picture(order, n)})
     context = {
-        **found.context("ranking"),
-        "ranking": said,
+        **results.context("ranking"),
+        "ranking": order,
         "method": method,
         "methods": list(ranked.values()),
         "reported": REPORTED,
-        "runs": [_run_row(run) for run in said.runs],
-        "n_runs": len(said.runs),
+        "runs": [_run_row(run) for run in order.runs],
+        "n_runs": len(order.runs),
         "top": top,
         "tops": tops,
-        "ranks": _picture(said, top),
-        "share_apart": round(100 * said.n_apart / said.n_pairs) if said.n_pairs else 0,
+        "ranks": _picture(order, top),
+        "share_apart": round(100 * order.n_apart / order.n_pairs) if order.n_pairs else 0,
     }
     return render(request, "console/researcher/ranking.html", context)
 
 
-def _picture(said: Ranking, n: int) -> Chart | None:
+def _picture(ranks: Ranking, n: int) -> Chart | None:
     """Return the chances of the first n runs to have the first n ranks."""
-    if said.refusal:
+    if ranks.refusal:
         return None
     return rank_matrix(
-        [run.run_id for run in said.runs[:n]],
-        [list(run.probabilities[:n]) for run in said.runs[:n]],
-        f"Ranks in {said.measure}",
+        [run.run_id for run in ranks.runs[:n]],
+        [list(run.probabilities[:n]) for run in ranks.runs[:n]],
+        f"Ranks in {ranks.measure}",
     )
 
 

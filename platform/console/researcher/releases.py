@@ -100,8 +100,8 @@ class ReleaseForm(forms.Form):
 def releases(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """All releases of the campaign, the newest first."""
     row = _campaign(campaign_id)
-    found = releasing.releases_of(campaign=row).defer("manifest", "changes", "previous__manifest")
-    page = page_of(request, found, RELEASES_PER_PAGE)
+    rows = releasing.releases_of(campaign=row).defer("manifest", "changes", "previous__manifest")
+    page = page_of(request, rows, RELEASES_PER_PAGE)
     for one in page:
         _settle(one)
     context = {"campaign": row, **_head(row), "page": page}
@@ -165,38 +165,38 @@ def next_version(version: str) -> str:
 def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
     """One release: its state or its contents, how to cite and load it, what changed since the one before."""
     row = _campaign(campaign_id)
-    found = _settle(_release(row, release_id))
-    files = found.manifest.get("files", []) if found.manifest else []
+    made = _settle(_release(row, release_id))
+    files = made.manifest.get("files", []) if made.manifest else []
     context: dict[str, Any] = {
         "campaign": row,
         **_head(row),
-        "release": found,
-        "job": found.job,
-        "sees_job": found.job is not None and found.job.requested_by_id == user_of(request).pk,
-        "may_cancel": found.job is not None and _may_cancel(request, found.job),
+        "release": made,
+        "job": made.job,
+        "sees_job": made.job is not None and made.job.requested_by_id == user_of(request).pk,
+        "may_cancel": made.job is not None and _may_cancel(request, made.job),
         "files": page_of(request, files, FILES_PER_PAGE),
-        "counts": found.manifest.get("counts", {}) if found.manifest else {},
-        "changes": _changes(found.changes),
-        "later": row.releases.filter(state=Release.State.READY, ready_at__gt=found.ready_at).last()
-        if found.ready_at
+        "counts": made.manifest.get("counts", {}) if made.manifest else {},
+        "changes": _changes(made.changes),
+        "later": row.releases.filter(state=Release.State.READY, ready_at__gt=made.ready_at).last()
+        if made.ready_at
         else None,
     }
-    if found.state == Release.State.READY:
-        citation = releasing.citation(release=found)
+    if made.state == Release.State.READY:
+        citation = releasing.citation(release=made)
         context |= {
             "citation": citation.text,
             "bibtex": citation.bibtex,
-            "file_name": releasing.download_name(found),
-            "ir_datasets_id": f"touchstone/{found.manifest['slug']}/{found.version}",
+            "file_name": releasing.download_name(made),
+            "ir_datasets_id": f"touchstone/{made.manifest['slug']}/{made.version}",
         }
     return render(request, "console/researcher/release.html", context)
 
 
-def _settle(found: Release) -> Release:
+def _settle(release: Release) -> Release:
     """Return a release whose job has ended without one as failed, which the next one that is asked for will store."""
-    if found.state == Release.State.BUILDING and found.job and found.job.state in ENDED:
-        found.state = Release.State.FAILED
-    return found
+    if release.state == Release.State.BUILDING and release.job and release.job.state in ENDED:
+        release.state = Release.State.FAILED
+    return release
 
 
 def _may_cancel(request: HttpRequest, job: Job) -> bool:
@@ -221,11 +221,11 @@ def download(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID
 def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
     """Stop the making of a release that one asked for."""
     row = _campaign(campaign_id)
-    found = _release(row, release_id)
-    if found.job is not None and found.job.is_active and _may_cancel(request, found.job):
-        jobs.cancel(found.job)
+    release = _release(row, release_id)
+    if release.job is not None and release.job.is_active and _may_cancel(request, release.job):
+        jobs.cancel(release.job)
         messages.info(request, "The release is being cancelled.")
-    return redirect("console:release", row.pk, found.pk)
+    return redirect("console:release", row.pk, release.pk)
 
 
 @require_POST
@@ -233,14 +233,14 @@ def cancel(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) 
 def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
     """Take a release back: its page says so, with the reason; its file stays for those who have cited it."""
     row = _campaign(campaign_id)
-    found = _release(row, release_id)
+    release = _release(row, release_id)
     reason = request.POST.get("reason", "").strip()[:2000]
     if not reason:
         messages.error(request, "Enter a reason: it is shown on the release's page.")
-        return redirect(_page(row, found) + "#withdraw")
-    releasing.withdraw(release=found, reason=reason, actor=user_of(request))
+        return redirect(_page(row, release) + "#withdraw")
+    releasing.withdraw(release=release, reason=reason, actor=user_of(request))
     messages.success(request, "The release was withdrawn.")
-    return redirect(_page(row, found))
+    return redirect(_page(row, release))
 
 
 @require_POST
@@ -248,17 +248,17 @@ def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID
 def forget_key(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
     """Delete the key of the pseudonyms permanently; the version must be typed."""
     row = _campaign(campaign_id)
-    found = _release(row, release_id)
-    if request.POST.get("confirmation", "").strip() != found.version:
+    release = _release(row, release_id)
+    if request.POST.get("confirmation", "").strip() != release.version:
         messages.error(request, "The version does not match. Nothing was changed.")
-        return redirect(_page(row, found) + "#forget")
-    releasing.forget_key(release=found, actor=user_of(request))
+        return redirect(_page(row, release) + "#forget")
+    releasing.forget_key(release=release, actor=user_of(request))
     messages.success(request, "The pseudonym key was deleted: the assessors can no longer be identified.")
-    return redirect(_page(row, found))
+    return redirect(_page(row, release))
 
 
-def _page(row: Campaign, found: Release) -> str:
-    return reverse("console:release", args=[row.pk, found.pk])
+def _page(row: Campaign, release: Release) -> str:
+    return reverse("console:release", args=[row.pk, release.pk])
 
 
 def _head(row: Campaign) -> dict[str, Any]:
@@ -271,7 +271,7 @@ def _campaign(campaign_id: uuid.UUID) -> Campaign:
 
 
 def _release(row: Campaign, release_id: uuid.UUID) -> Release:
-    found = Release.objects.select_related(
+    releases = Release.objects.select_related(
         "campaign__collection", "job", "made_by", "previous", "computation"
     )
-    return get_object_or_404(found, pk=release_id, campaign=row)
+    return get_object_or_404(releases, pk=release_id, campaign=row)

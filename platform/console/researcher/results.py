@@ -74,22 +74,22 @@ def _newest_computations(campaigns: list[uuid.UUID]) -> dict[uuid.UUID, Computat
 @researchers_only
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every run by every method: forest plot of the best, the table page by page. Pairs have a page of their own."""
-    found = results_request(request, campaign_id)
-    order = runs_in_order(found.computation, found.measure)
+    results = results_request(request, campaign_id)
+    order = runs_in_order(results.computation, results.measure)
     top, tops = top_of(request, len(order))
     if "plot" in request.GET:
         # The file of numbers has all runs.
         shown = order if request.GET.get("format") == "csv" else order[:top]
-        return plot_answer(request, {"forest": lambda: _forest(found, shown)})
+        return plot_answer(request, {"forest": lambda: _forest(results, shown)})
     page = page_of(request, order, RUNS_PER_PAGE)
-    wanted = {run.key for run in [*page, *order[:top]]}
-    estimates = estimates_of(found.computation, found.measure, run_b__isnull=True, run__in=wanted)
+    shown_keys = {run.key for run in [*page, *order[:top]]}
+    estimates = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=shown_keys)
     best = {run.key for run in order[:top]}
-    methods = _methods_of(estimates, found.measure)
-    row = found.campaign
+    methods = _methods_of(estimates, results.measure)
+    row = results.campaign
     draw = newest_draw(row)
     context = {
-        **found.context("runs"),
+        **results.context("runs"),
         "title": row.name,
         "draw": draw,
         "drawn_pair": _drawn_pair(row, draw),
@@ -98,20 +98,20 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_runs": len(order),
         "top": top,
         "tops": tops,
-        "plot": forest_of_runs([e for e in estimates if e.run_id in best], found.measure),
+        "plot": forest_of_runs([e for e in estimates if e.run_id in best], results.measure),
         "has_values": any(estimate.value is not None for estimate in estimates),
         "methods": methods,
         "is_open": row.state == Campaign.State.OPEN,
-        "assumption": assumption_words(found.computation),
+        "assumption": assumption_words(results.computation),
         "exports": exports.EXPORTS,
     }
     return render(request, "console/researcher/campaign_results.html", context)
 
 
-def _forest(found: ResultsRequest, runs: list[Run]) -> Chart | None:
+def _forest(results: ResultsRequest, runs: list[Run]) -> Chart | None:
     keys = [run.key for run in runs]
     return forest_of_runs(
-        estimates_of(found.computation, found.measure, run_b__isnull=True, run__in=keys), found.measure
+        estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=keys), results.measure
     )
 
 
@@ -133,8 +133,8 @@ def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
 @researchers_only
 def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """One pair of runs: the difference by every method, its interval, p, and the verdict in words."""
-    found = results_request(request, campaign_id)
-    row, computation, measure = found.campaign, found.computation, found.measure
+    results = results_request(request, campaign_id)
+    row, computation, measure = results.campaign, results.computation, results.measure
     all_runs = list(row.collection.runs.all())
     named = {run.run_id: run for run in all_runs}
     run_a, run_b = (named.get(request.GET.get(name, "")) for name in ("a", "b"))
@@ -147,7 +147,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     corrected = reported_of(estimates)
     adjusted = adjusted_p_values(computation, measure)
     context = {
-        **found.context("pairs"),
+        **results.context("pairs"),
         "title": f"{run_a} against {run_b}",
         "run_a": run_a,
         "run_b": run_b,
@@ -159,7 +159,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             f"interval. To the right of the dashed line {run_a} is better, to the left {run_b}; an interval that "
             "crosses the line contains 0. Report “corrected”."
         ),
-        **said_of(found, corrected, run_a, run_b, adjusted),
+        **said_of(results, corrected, run_a, run_b, adjusted),
         "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
         "assumption": assumption_words(computation),
@@ -170,19 +170,23 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 
 def said_of(
-    found: ResultsRequest, corrected: Estimate | None, run_a: RunRow, run_b: RunRow, adjusted: AdjustedPValues
+    results: ResultsRequest,
+    corrected: Estimate | None,
+    run_a: RunRow,
+    run_b: RunRow,
+    adjusted: AdjustedPValues,
 ) -> dict[str, Any]:
     """Return the verdict and what a methods section can quote; empty where there is no number."""
-    said = verdict(corrected, found.measure, run_a, run_b, adjusted)
+    sentence = verdict(corrected, results.measure, run_a, run_b, adjusted)
     quoted = ""
-    if corrected is not None and corrected.value is not None and found.computation is not None:
+    if corrected is not None and corrected.value is not None and results.computation is not None:
         holm = adjusted.of(corrected)
-        draw = newest_draw(found.campaign)
+        draw = newest_draw(results.campaign)
         n_topics = len(draw.parameters["topics"]) if draw else 0
         quoted = methods_words(
-            found.computation, corrected, said, n_topics=n_topics, holm=holm, n_tested=adjusted.n_tested
+            results.computation, corrected, sentence, n_topics=n_topics, holm=holm, n_tested=adjusted.n_tested
         )
-    return {"verdict": said, "quoted": quoted, "holm": adjusted.of(corrected) if corrected else None}
+    return {"verdict": sentence, "quoted": quoted, "holm": adjusted.of(corrected) if corrected else None}
 
 
 @researchers_only

@@ -56,60 +56,60 @@ def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def _reuse_context(row: Campaign, sent: Mapping[str, Any], user: Any) -> dict[str, Any]:
     asked = sent["asked"]
     try:
-        said = answer(campaign=row, asked=asked)
+        reuse = answer(campaign=row, asked=asked)
     except (ReuseRefused, FrameRefused) as refusal:
         return {"asked": asked, "refusal": str(refusal)}
-    wanted, found = lacking_for(
-        campaign=row, asked=asked, said=said, half_width=sent["half_width"], user=user
+    target, top_up = lacking_for(
+        campaign=row, asked=asked, said=reuse, half_width=sent["half_width"], user=user
     )
-    design = found.lacking.design if found.lacking else None
+    design = top_up.lacking.design if top_up.lacking else None
     return {
         "asked": asked,
-        "answer": said,
-        "verdict": verdict(asked, said),
-        "wanted": wanted,
+        "answer": reuse,
+        "verdict": verdict(asked, reuse),
+        "wanted": target,
         "wanted_is_usual": sent["half_width"] is None,
-        "found": found,
-        "shown": _reuse_numbers(said, wanted, found),
+        "found": top_up,
+        "shown": _reuse_numbers(reuse, target, top_up),
         "design": json.dumps(design.parameters(), indent=2) if design else "",
         "obstacle": what_stops(row, newest_draw(row)) if design else {},
     }
 
 
-def verdict(asked: ReuseQuestion, said: Answer) -> str:
+def verdict(asked: ReuseQuestion, reuse: Answer) -> str:
     """Return the answer in a sentence or two."""
     what = f"{asked.run} minus {asked.against} in" if asked.against else f"{asked.run} in"
     what = f"{what} {asked.measure}"
-    if said.refusal:
-        documents = "1 document" if said.n_outside == 1 else f"{said.n_outside:,} documents"
+    if reuse.refusal:
+        documents = "1 document" if reuse.n_outside == 1 else f"{reuse.n_outside:,} documents"
         return (
-            f"Not with these judgments alone: {_percent(said.share_outside)} of the weight of {what} lies on "
+            f"Not with these judgments alone: {_percent(reuse.share_outside)} of the weight of {what} lies on "
             f"{documents} that could not be judged."
         )
-    if said.too_few:
-        return f"Not with these judgments alone: of the documents that affect {what}, {said.too_few}."
-    if not said.half_width:
+    if reuse.too_few:
+        return f"Not with these judgments alone: of the documents that affect {what}, {reuse.too_few}."
+    if not reuse.half_width:
         sure = "every document that affects it was drawn with probability 1"
     else:
-        width = _digits(said.half_width)
+        width = _digits(reuse.half_width)
         sure = f"every document that affects it could be drawn; expect a half-width of about ± {width}"
-    if said.n_judged == said.n_drawn:
+    if reuse.n_judged == reuse.n_drawn:
         return f"Yes, {what}: {sure}."
-    return f"Yes, {what}, once its {said.n_drawn:,} drawn items are judged ({said.n_judged:,} are): {sure}."
+    return f"Yes, {what}, once its {reuse.n_drawn:,} drawn items are judged ({reuse.n_judged:,} are): {sure}."
 
 
-def _reuse_numbers(said: Answer, wanted: float | None, found: TopUpAnswer) -> dict[str, Any]:
+def _reuse_numbers(reuse: Answer, target: float | None, top_up: TopUpAnswer) -> dict[str, Any]:
     """Return the numbers to read."""
-    made = found.lacking
-    now = said.half_width_now if said.half_width_now != said.half_width else None
+    made = top_up.lacking
+    now = reuse.half_width_now if reuse.half_width_now != reuse.half_width else None
     return {
-        "outside": _percent(said.share_outside),
-        "expected": f"{said.expected_judgments:,.0f}",
-        "effective": f"{said.effective_judgments:,.0f}",
-        "half_width": _digits(said.half_width),
+        "outside": _percent(reuse.share_outside),
+        "expected": f"{reuse.expected_judgments:,.0f}",
+        "effective": f"{reuse.effective_judgments:,.0f}",
+        "half_width": _digits(reuse.half_width),
         "half_width_now": _digits(now),
-        "variance": "" if said.relative_variance is None else f"{said.relative_variance:.2g}",
-        "wanted": _digits(wanted),
+        "variance": "" if reuse.relative_variance is None else f"{reuse.relative_variance:.2g}",
+        "wanted": _digits(target),
         "n_new": max(1, round(made.n_new)) if made else 0,
         "judgments": f"{max(1, round(made.judgments)):,}" if made else "",
         "after": _digits(made.half_width_after or None) if made else "",

@@ -27,22 +27,22 @@ VARIANTS_PLOTTED = 60
 @researchers_only
 def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How two runs differ in every topic, and which topics are hard for all runs."""
-    found = results_request(request, campaign_id)
-    runs = list(found.campaign.collection.runs.values_list("run_id", flat=True))
-    run, against = _pair(request, found, runs)
+    results = results_request(request, campaign_id)
+    runs = list(results.campaign.collection.runs.values_list("run_id", flat=True))
+    run, against = _pair(request, results, runs)
     context: dict[str, Any] = {
-        **found.context("topics"),
+        **results.context("topics"),
         "run_ids": runs,
         "run": run,
         "against": against,
-        "kind": parse_measure(found.measure).kind,
+        "kind": parse_measure(results.measure).kind,
         "reported": REPORTED,
     }
     if not run or not context["kind"].is_sum:
         return render(request, "console/researcher/topics.html", context)
-    wanted = AnalysisSubject("topics", found.measure, run, against)
-    known = find(campaign=found.campaign, wanted=wanted)
-    made = known.result
+    subject = AnalysisSubject("topics", results.measure, run, against)
+    analysis = find(campaign=results.campaign, wanted=subject)
+    made = analysis.result
     rows = _sort_rows(made["topics"], request.GET.get("sort", "")) if made else []
     if "plot" in request.GET:
         return plot_answer(
@@ -52,7 +52,7 @@ def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
                 "hardest": lambda: hardest_chart(made, request.GET.get("format") == "csv"),
             },
         )
-    context |= {"found": known, "result": made, "wanted": wanted, "what": "topics"}
+    context |= {"found": analysis, "result": made, "wanted": subject, "what": "topics"}
     if made:
         sort = request.GET.get("sort", "")
         context |= {
@@ -79,12 +79,12 @@ def _captions(made: dict[str, Any], n_plotted: int) -> dict[str, str]:
     }
 
 
-def _pair(request: HttpRequest, found: ResultsRequest, runs: list[str]) -> tuple[str, str]:
+def _pair(request: HttpRequest, results: ResultsRequest, runs: list[str]) -> tuple[str, str]:
     """Return the two runs that are asked for, else the pair that was drawn for, else the two best."""
     given = request.GET.get("run", ""), request.GET.get("against", "")
     if given[0] in runs and given[1] in runs and given[0] != given[1]:
         return given
-    order = [run.run_id for run in runs_in_order(found.computation, found.measure)] or runs
+    order = [run.run_id for run in runs_in_order(results.computation, results.measure)] or runs
     return (order[0], order[1]) if len(order) > 1 else ("", "")
 
 
@@ -141,23 +141,23 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
 @researchers_only
 def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which verdicts other evidence would change: tiers, aggregation rules, halves of the time, no single assessor."""
-    found = results_request(request, campaign_id)
-    wanted = AnalysisSubject("sensitivity", found.measure)
-    known = find(campaign=found.campaign, wanted=wanted)
-    made = known.result
+    results = results_request(request, campaign_id)
+    subject = AnalysisSubject("sensitivity", results.measure)
+    analysis = find(campaign=results.campaign, wanted=subject)
+    made = analysis.result
     if "plot" in request.GET:
         return plot_answer(request, {"variants": lambda: variants_chart(made)})
     context = {
-        **found.context("sensitivity"),
-        "found": known,
+        **results.context("sensitivity"),
+        "found": analysis,
         "result": made,
-        "wanted": wanted,
+        "wanted": subject,
         "what": "sensitivity",
         "reported": REPORTED,
         "variants": variants_chart(made),
         "groups": _groups(made) if made else [],
         "n_reversed": sum(variant["n_reversed"] for variant in made["variants"]) if made else 0,
-        "n_runs": found.campaign.collection.runs.count(),
+        "n_runs": results.campaign.collection.runs.count(),
     }
     return render(request, "console/researcher/sensitivity.html", context)
 

@@ -57,8 +57,8 @@ class RunUploadForm(forms.Form):
 @researchers_only
 def upload(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """The form, and what came of an upload (`?job=`). A POST keeps the file and queues its import and estimate."""
-    found = results_request(request, campaign_id)
-    row = found.campaign
+    results = results_request(request, campaign_id)
+    row = results.campaign
     runs = list(row.collection.runs.values_list("run_id", flat=True))
     form = RunUploadForm(request.POST or None, request.FILES or None, runs=runs)
     status = 200
@@ -73,10 +73,10 @@ def upload(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
                 form.add_error("file", f"{refusal.title}: {refusal}")
         status = 400
     context = {
-        **found.context("reuse"),
+        **results.context("reuse"),
         "form": form,
         "mine": _own_uploads(request, row.pk),
-        **_came_of(request, found),
+        **_came_of(request, results),
     }
     return render(request, "console/researcher/upload.html", context, status=status)
 
@@ -87,39 +87,39 @@ def _own_uploads(request: HttpRequest, campaign: uuid.UUID) -> list[Job]:
     return list(jobs.order_by("-created_at")[:MOST_SHOWN])
 
 
-def _came_of(request: HttpRequest, found: ResultsRequest) -> dict[str, Any]:
+def _came_of(request: HttpRequest, results: ResultsRequest) -> dict[str, Any]:
     """Return what is known of the run of one upload, in the measure that is asked for."""
     try:
         key = uuid.UUID(request.GET.get("job", ""))
     except ValueError:
         return {}
-    campaign = found.campaign
+    campaign = results.campaign
     job = get_object_or_404(Job, pk=key, kind=KIND, payload__campaign=str(campaign.pk))
     if job.state != Job.State.DONE:
         return {"job": job}
     run = get_object_or_404(Run, collection=campaign.collection, run_id=job.result["run"])
     rival = campaign.collection.runs.filter(run_id=job.result["against"]).first()
-    said = find_estimates(campaign=campaign, run=run, measure=found.measure, against=rival)
-    by_method = {estimate.method: estimate for estimate in said.values}
-    corrected = reported_of(said.differences)
+    estimates = find_estimates(campaign=campaign, run=run, measure=results.measure, against=rival)
+    by_method = {estimate.method: estimate for estimate in estimates.values}
+    corrected = reported_of(estimates.differences)
     return {
         "job": job,
         "result": job.result,
         "run": run,
-        "rival": said.against,
-        "said": said,
+        "rival": estimates.against,
+        "said": estimates,
         "values": [by_method[method.key] for method in ranked_methods() if method.key in by_method],
-        "estimable": any(estimate.value is not None for estimate in said.values),
+        "estimable": any(estimate.value is not None for estimate in estimates.values),
         "difference": corrected,
-        "corrected": reported_of(said.values),
-        "quoted": _quotation(found, corrected, said.verdict),
+        "corrected": reported_of(estimates.values),
+        "quoted": _quotation(results, corrected, estimates.verdict),
     }
 
 
-def _quotation(found: ResultsRequest, corrected: Estimate | None, verdict: str) -> str:
-    if corrected is None or corrected.value is None or found.computation is None or not verdict:
+def _quotation(results: ResultsRequest, corrected: Estimate | None, verdict: str) -> str:
+    if corrected is None or corrected.value is None or results.computation is None or not verdict:
         return ""
-    if corrected.computation_id != found.computation.pk:
+    if corrected.computation_id != results.computation.pk:
         return ""
-    n_topics = found.campaign.collection.topics.count()
-    return methods_words(found.computation, corrected, verdict, n_topics=n_topics, holm=None, n_tested=0)
+    n_topics = results.campaign.collection.topics.count()
+    return methods_words(results.computation, corrected, verdict, n_topics=n_topics, holm=None, n_tested=0)

@@ -21,7 +21,7 @@ from sampling.measures.registry import WrongKind, parse_linear, parse_measure, s
 
 
 class ReuseRequest(StrictQuery):
-    """About which run, in which linear measure, against which other run if any, and how surely."""
+    """The run, the linear measure, the run to compare with if any, and the half-width."""
 
     run = Word(max_length=200)
     against = Word(max_length=200, default="")
@@ -67,7 +67,7 @@ class ReuseDraw(ReuseRequest):
 
 
 def reuse_json(
-    campaign: Campaign, asked: ReuseQuestion, answer: Answer, wanted: float | None, found: TopUpAnswer
+    campaign: Campaign, asked: ReuseQuestion, answer: Answer, target: float | None, top_up: TopUpAnswer
 ) -> dict[str, Any]:
     return {
         "campaign": str(campaign.pk),
@@ -75,16 +75,16 @@ def reuse_json(
         "against": asked.against or None,
         "measure": asked.measure,
         **answer.as_json(),
-        "wanted_half_width": wanted,
-        "lacking": found.lacking.as_json() if found.lacking else None,
-        "lacking_refusal": found.refusal,
-        "lacking_is_being_computed": found.job is not None,
+        "wanted_half_width": target,
+        "lacking": top_up.lacking.as_json() if top_up.lacking else None,
+        "lacking_refusal": top_up.refusal,
+        "lacking_is_being_computed": top_up.job is not None,
         "draws": reverse("console:api-draws", args=[campaign.pk]),
     }
 
 
 class AnalysisRequest(Strict):
-    """Which analysis, of which measure, of which two runs."""
+    """The analysis, the measure and the two runs."""
 
     what = serializers.ChoiceField([one.key for one in ANALYSES])
     measure = Word(max_length=LONGEST_MEASURE, default="")
@@ -139,7 +139,7 @@ def conditions_json(campaign: Campaign) -> dict[str, Any]:
 
 
 class PlannerRequest(StrictQuery):
-    """What is to be known, and what it may cost; power in percent. What is not said is as usual."""
+    """The question of the plan and the costs; power in percent. Fields that are not sent have their defaults."""
 
     measure = Word(max_length=LONGEST_MEASURE, default="")
     run = Word(max_length=200, default="")
@@ -176,16 +176,16 @@ class PlannerRequest(StrictQuery):
         return {"terms": Terms(**{**sent, **costs, "power": sent["power"] / 100})}
 
 
-def analysis_json(campaign: Campaign, wanted: AnalysisSubject, found: FoundAnalysis) -> dict[str, Any]:
+def analysis_json(campaign: Campaign, subject: AnalysisSubject, analysis: FoundAnalysis) -> dict[str, Any]:
     answers = newest_answers(campaign)
     return {
         "campaign": str(campaign.pk),
-        "what": wanted.what,
-        "measure": wanted.measure,
-        "run": wanted.run or None,
-        "against": wanted.against or None,
-        "result": under_conditions(found.result, answers) if found.result else None,
-        "is_current": found.is_current,
-        "is_being_computed": found.active is not None,
-        "failed": found.failed.error if found.failed else None,
+        "what": subject.what,
+        "measure": subject.measure,
+        "run": subject.run or None,
+        "against": subject.against or None,
+        "result": under_conditions(analysis.result, answers) if analysis.result else None,
+        "is_current": analysis.is_current,
+        "is_being_computed": analysis.active is not None,
+        "failed": analysis.failed.error if analysis.failed else None,
     }
