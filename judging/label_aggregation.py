@@ -36,29 +36,33 @@ LABEL_SCORES = (
     LabelScore(
         "vote-share",
         "Mean of its grades",
-        "The mean of an item's grades. Never a bad choice.",
+        "The mean of an item's grades. A safe choice.",
         is_compared=True,
     ),
     LabelScore(
         "one-label",
         "The grade given first",
-        "One of its grades, by chance: as if one assessor had judged.",
+        "One of the item's grades at random, as if one assessor had judged.",
         is_compared=True,
     ),
     LabelScore(
         "dawid-skene",
         "Dawid-Skene",
-        "Weighs assessors by errors learned from all grades; gains where some are weak.",
+        "Weights assessors by errors learned from all grades; helps where some assessors are weak.",
         is_compared=True,
     ),
-    LabelScore("one-coin", "One coin", "The same with one number an assessor: for few grades each."),
-    LabelScore("spammers", "Spammer model", "Learns who guesses, and ignores the guesses: for crowds."),
+    LabelScore("one-coin", "One coin", "The same with one error rate per assessor: for few grades each."),
+    LabelScore(
+        "spammers",
+        "Spammer model",
+        "Detects assessors who grade at random, and ignores their grades: for crowds.",
+    ),
     LabelScore(
         "empirical-bayes",
         "Gold checks",
-        "Weighs assessors by their gold checks alone: from two checks each.",
+        "Weights assessors by their gold checks only; needs two checks each.",
     ),
-    LabelScore("machine", "Imported scores", "Scores of a program, imported into the collection."),
+    LabelScore("machine", "Imported scores", "Scores of a model, imported into the collection."),
 )
 DEFAULT_LABEL_SCORE = LABEL_SCORES[0].key
 

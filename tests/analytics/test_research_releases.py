@@ -112,7 +112,7 @@ def test_a_second_release_says_what_changed_and_takes_over_how_the_first_is_cite
     text = text_of(client.get(address("release", campaign, second.pk)))
     assert "Changes since version 1.0" in text
     assert second.changes["same"] == 42
-    assert "Grades that are the same" in text
+    assert "Unchanged grades" in text
 
 
 @pytest.mark.parametrize(

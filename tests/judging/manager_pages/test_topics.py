@@ -36,7 +36,7 @@ def test_topics_are_kept_for_teams_and_opened_again(alice, campaign, bob):
     assert kept == {"t0": "blue", "t2": "blue"}
     text = page(alice, "console:manage-topics", campaign.pk)
     assert '<option value="blue">' in text
-    assert "“blue” keeps 2 topics and has no active gold member: audits of them would wait." in text
+    assert "“blue” has 2 reserved topics and no active gold member: audits of them would wait." in text
     answer = post(alice, "console:manage-topics", campaign.pk, **team_fields(campaign, t0="", t2="blue"))
     assert said(answer)[-1] == "1 topic was changed."
     assert list(campaign.topic_rules.exclude(team="").values_list("topic__topic_id", flat=True)) == ["t2"]
@@ -77,13 +77,13 @@ def test_topics_that_nobody_can_judge_are_warned_of(alice, campaign, bob, change
     set_topic_teams(campaign=campaign, teams=topics, actor=None)
     text = page(alice, "console:manage-topics", campaign.pk)
     assert ("wait for members of their team" in text) == bool(warning)
-    assert f"“blue” keeps 2 topics and has {warning}." in text or not warning
+    assert f"“blue” has 2 reserved topics and {warning}." in text or not warning
 
 
 def test_a_topic_of_a_team_without_anybody_is_warned_of_once(alice, campaign):
     set_topic_teams(campaign=campaign, teams={topic_pk(campaign, "t0"): "blue"}, actor=None)
     text = page(alice, "console:manage-topics", campaign.pk)
-    assert "“blue” keeps 1 topic and has no active member: nobody can judge it." in text
+    assert "“blue” has 1 reserved topic and no active member: nobody can judge it." in text
 
 
 @pytest.mark.parametrize("team", ["t" * 61, NUL])
