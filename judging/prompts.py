@@ -176,7 +176,7 @@ def _objects(text: str) -> list[tuple[int, int, dict[str, Any]]]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members; a grade that is there twice is none."""
+    """Return the members; a grade that occurs twice is none."""
     if [name for name, _ in pairs].count("grade") > 1:
         return {"grade": None}
     return dict(pairs)

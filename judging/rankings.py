@@ -103,7 +103,7 @@ def _columns(frame: pl.DataFrame) -> RunColumns:
     topics = frame["topic_id"].to_list()
     pair_hashes = hash_pairs(topics, frame["doc_id"].to_list())
     if len(np.unique(pair_hashes)) != len(pair_hashes):
-        raise ValueError("a (topic, document) is there twice")
+        raise ValueError("a (topic, document) occurs twice")
     order, topic_ids, offsets = rank_order(topics, np.arange(len(topics)), frame["doc_id"], scores)
     return RunColumns(
         tags[0], topic_ids, offsets, frame["doc_id"].gather(order), scores[order], pair_hashes[order]

@@ -326,7 +326,7 @@ def _find_error(source: Source, name: str, limits: Limits) -> NoReturn:
         before = first.setdefault(key, fields.number)
         if before != fields.number:
             fields.fail(
-                2, f"document {key.document} of topic {key.topic} is there twice (first on line {before})"
+                2, f"document {key.document} of topic {key.topic} occurs twice (first on line {before})"
             )
     if tag is None:
         raise TrecFormatError(name, 1, 1, "no lines in the run")

@@ -94,6 +94,6 @@ def _find_error(source: Source, name: str, width: int, limits: Limits) -> NoRetu
         if before != fields.number:
             fields.fail(
                 document,
-                f"document {key.document} of topic {key.topic} is there twice (first on line {before})",
+                f"document {key.document} of topic {key.topic} occurs twice (first on line {before})",
             )
     raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")

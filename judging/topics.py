@@ -290,7 +290,7 @@ def read_topics(
     first: dict[str, int] = {}
     for topic, number, column in read(chain(head, lines), name):
         if topic.topic_id in first:
-            reason = f"topic {topic.topic_id} is there twice (first on line {first[topic.topic_id]})"
+            reason = f"topic {topic.topic_id} occurs twice (first on line {first[topic.topic_id]})"
             raise TrecFormatError(name, number, column, reason)
         first[topic.topic_id] = number
         yield topic

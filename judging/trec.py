@@ -170,7 +170,7 @@ def read_qrels(source: Source, name: str, *, allows_repeats: bool = False) -> It
 
 def _refuse_twice(fields: Fields, index: int, before: int | None, what: str) -> None:
     if before is not None:
-        fields.fail(index, f"{what} is there twice (first on line {before})")
+        fields.fail(index, f"{what} occurs twice (first on line {before})")
 
 
 def read_qrels_jg(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[JudgmentRecord]:
@@ -264,5 +264,5 @@ def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False
         before = seen.add((topic_id, assessor), doc_id, row.line)
         if before is not None:
             what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
-            row.fail(blamed, f"{what} is there twice (first on line {before})")
+            row.fail(blamed, f"{what} occurs twice (first on line {before})")
         yield JudgmentRecord(topic_id, doc_id, assessor, int(label))

@@ -44,7 +44,7 @@ def shares(filled: Floats) -> Floats:
 def known_items(
     known_item: ArrayLike | None, known_grade: ArrayLike | None, n_items: int, n_grades: int
 ) -> KnownGrades:
-    """Return the items with a known grade. Raise ValueError for an item that is there twice."""
+    """Return the items with a known grade. Raise ValueError for an item that occurs twice."""
     if (known_item is None) != (known_grade is None):
         raise ValueError("known_item and known_grade belong together, got only one of them")
     if known_item is None or known_grade is None:

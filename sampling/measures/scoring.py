@@ -101,7 +101,7 @@ def index_qrels(qrels: Iterable[QrelRecord]) -> JudgedPairs:
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     if np.any(hashes[1:] == hashes[:-1]):
-        raise ValueError("a (topic, document) is there twice in the qrels")
+        raise ValueError("a (topic, document) occurs twice in the qrels")
     topic = np.array([place[topic_id] for topic_id in topics], dtype=np.int64)[order]
     grade = np.array([record.grade for record in records], dtype=np.int64)[order]
     above = grade > 0

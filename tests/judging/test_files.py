@@ -55,7 +55,7 @@ def test_topics_are_added_and_the_event_names_the_file_by_its_hash():
     ("data", "message"),
     [
         ("7\tnew\n1\told\n", "t:2:1: the collection already has topic 1"),
-        ("7\tnew\n7\tagain\n", "t:2:1: topic 7 is there twice (first on line 1)"),
+        ("7\tnew\n7\tagain\n", "t:2:1: topic 7 occurs twice (first on line 1)"),
         ("7\tnew\n8\n", "t:2:2: expected id<TAB>text, found 1 columns"),
         ("x" * 201 + "\tlong\n", "t:1:1: topic id longer than 200 characters"),
         (
@@ -283,7 +283,7 @@ def test_the_codes_of_cranfield_are_turned_round():
             {},
             "q:2:8: document d3 of topic 1 has the gold answer 2, but 1 in the collection",
         ),
-        ("1 0 d1 1\n1 0 d1 1\n", {}, "q:2:5: document d1 of topic 1 is there twice (first on line 1)"),
+        ("1 0 d1 1\n1 0 d1 1\n", {}, "q:2:5: document d1 of topic 1 occurs twice (first on line 1)"),
         ("1 0 d1 1\n1 0 d2 3\n", {"grade_map": {1: 1}}, "q:2:8: grade 3 is not in the grade map"),
         ("1 0 d1 1\n1 0 d2 ?\n", {}, "q:2:8: grade must be an integer in -127..127, not '?'"),
         (

@@ -79,7 +79,7 @@ def test_an_import_takes_only_slots_that_nobody_holds():
         ),
         (
             "1 a d1 1\n1 a d1 2\n",
-            "j:2:5: document d1 of topic 1 and assessor a is there twice (first on line 1)",
+            "j:2:5: document d1 of topic 1 and assessor a occurs twice (first on line 1)",
         ),
         ("1 a d1 1\n1 b d1 3\n", "j:2:8: grade 3 is not on the scale 0, 1, 2"),
         ("1 a d1 1\n1 b d1 -2\n", "j:2:8: grade -2 is not on the scale 0, 1, 2"),

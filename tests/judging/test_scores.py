@@ -65,8 +65,8 @@ def test_blanks_and_a_byte_order_mark_are_fine_and_the_ends_of_the_range_belong_
         (b"topic\tdocument\tscore\n1\ta\t1\n", "f:1:16: score must be a finite number, not 'score'"),
         (b"1 Q0 a 1 0.5 t\n1 Q0 b 2 7.5 t\n", "f:2:10: score must be within [0, 1], not 7.5"),
         (b"1 Q0 a 1 inf t\n", "f:1:10: score must be a finite number, not 'inf'"),
-        (b"1\ta\t1\n2\ta\t1\n1\ta\t1\n", "f:3:3: document a of topic 1 is there twice (first on line 1)"),
-        (b"1 Q0 a 1 1 t\n1 Q0 a 2 0 t\n", "f:2:6: document a of topic 1 is there twice (first on line 1)"),
+        (b"1\ta\t1\n2\ta\t1\n1\ta\t1\n", "f:3:3: document a of topic 1 occurs twice (first on line 1)"),
+        (b"1 Q0 a 1 1 t\n1 Q0 a 2 0 t\n", "f:2:6: document a of topic 1 occurs twice (first on line 1)"),
         (b"1 Q0 a 1 1 t\n1 Q0 b 2 1 u\n", "f:2:12: one run tag a file: 'u' after 't'"),
         (
             b"1\ta\n",

@@ -144,4 +144,4 @@ def test_pausing_takes_back_what_is_open_and_says_so(alice, campaign, bob):
     for status in ("", "removed", NUL, LONG):
         assert alice.post(where, {"status": status}).status_code == 302
     assert Assessor.objects.get(pk=bob.pk).status == "suspended"
-    assert said(alice.post(where, {"status": "active"}))[-1] == "bob judges again."
+    assert said(alice.post(where, {"status": "active"}))[-1] == "bob can judge again."
