@@ -48,10 +48,10 @@ def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and
     text = page_of(audited, "pair", measure="P@10", a="run0", b="run2")
     assert "while judging goes on: -0.020 to +0.420. It contains 0" in text
     assert "About 70 % of this variance comes from the gold audit: more gold labels narrow it." in text
-    assert "which real judges do not. All." in text
+    assert "unlike real assessors. All." in text
     results = page_of(audited, "campaign-results", measure="P@10")
     assert "confidence sequence" in results
-    assert "which real judges do not. All." in results
+    assert "unlike real assessors. All." in results
     audited.state = "closed"
     audited.save()
     assert "Confidence sequence" not in page_of(audited, "pair", measure="P@10", a="run0", b="run2")
