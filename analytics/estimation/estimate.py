@@ -246,3 +246,9 @@ def refused_where(mask: NDArray[np.bool_], refusal: Callable[[int], Refusal]) ->
 def too_few_of(n: Ints, least: int = FEWEST_ITEMS, noun: str = "judged items") -> dict[int, Refusal]:
     """Return by place the refusals of the targets with too few items with weight."""
     return refused_where(n < least, lambda target: too_few(int(n[target]), least, noun))
+
+
+def few_or_alike(n: Ints, is_alike: NDArray[np.bool_], least: int) -> dict[int, Refusal]:
+    """Return by place the refusals of the targets with too few items with weight, or with errors that are all alike."""
+    alike = refused_where(is_alike, lambda target: no_spread(int(n[target])))
+    return alike | too_few_of(n, least)

@@ -11,7 +11,7 @@ With replacement: `analytics.estimation.importance`. Topics as a sample of many:
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +26,8 @@ from analytics.estimation.estimate import (
     Ints,
     Refusal,
     estimates,
-    no_spread,
-    refused_where,
+    few_or_alike,
     too_few,
-    too_few_of,
 )
 from analytics.estimation.targets import (
     TargetWeights,
@@ -156,9 +154,7 @@ def poisson_sums(targets: TargetWeights, surprise: Floats, noise: Floats, pi: Fl
     return PoissonSums(squares[:, 0], squares[:, 1], spread, n, n_uncertain)
 
 
-def _poisson_estimates(
-    value: Floats, sums: PoissonSums, sources: tuple[str, ...], fewest: int, refusals: Mapping[int, Refusal]
-) -> Estimates:
+def _poisson_estimates(value: Floats, sums: PoissonSums, sources: tuple[str, ...], fewest: int) -> Estimates:
     """Return the intervals of the values, whose sampled part is sum w * surprise with the label noise."""
     alike = (fewest > 0) & (sums.drawing == 0) & (sums.n_uncertain > 0)
     # a variance may not be negative
@@ -168,7 +164,7 @@ def _poisson_estimates(
         {name: parts[name] for name in sources},
         degrees_of_freedom=poisson_degrees_of_freedom(sums.drawing + sums.noise, sums.spread),
         n=sums.n,
-        refusals=refused_where(alike, lambda target: no_spread(int(sums.n[target]))) | dict(refusals),
+        refusals=few_or_alike(sums.n, alike, fewest),
     )
 
 
@@ -203,7 +199,7 @@ def difference_estimator(
         label_variance=label_variance,
     )
     sums = poisson_sums(drawn.targets, drawn.surprise, drawn.noise, drawn.probability)
-    return _poisson_estimates(drawn.values(), sums, drawn.sources, fewest, too_few_of(sums.n, fewest))
+    return _poisson_estimates(drawn.values(), sums, drawn.sources, fewest)
 
 
 def hajek_ratio(
@@ -250,5 +246,5 @@ def hajek_ratio(
         surprise = (u - mean) / pi * math.sqrt(used / (used - 1))
         sums = poisson_sums(as_targets(scale * w), surprise, drawn.noise, pi)
         value = np.array([scale * size * mean])
-        results += _poisson_estimates(value, sums, drawn.sources, fewest, {})
+        results += _poisson_estimates(value, sums, drawn.sources, fewest)
     return results

@@ -17,9 +17,7 @@ from analytics.estimation.estimate import (
     Ints,
     Refusal,
     estimates,
-    no_spread,
-    refused_where,
-    too_few_of,
+    few_or_alike,
 )
 from analytics.estimation.estimators import sample
 from analytics.estimation.targets import TargetWeights, Weights, not_zero
@@ -87,18 +85,16 @@ def fixed_size(
         (not_zero, np.stack([np.ones(pi.size), pi < 1], axis=1)), (np.square, drawn.noise)
     )
     n, n_uncertain = np.rint(counted).astype(np.int64).T
-    alike = (fewest > 0) & (variance == 0) & (n_uncertain > 0)
-    refusals = refused_where(alike, lambda target: no_spread(int(n[target])))
     single = _single_items(cells, stratified=strata is not None)
-    if single is not None:
-        refusals = dict.fromkeys(range(n.size), single)
+    without = {} if single is None else dict.fromkeys(range(n.size), single)
+    alike = (fewest > 0) & (variance == 0) & (n_uncertain > 0) & (single is None)
     parts = {"drawing": variance, "label noise": np.maximum(0.0, noise)}
     return estimates(
         drawn.values(),
         {name: parts[name] for name in drawn.sources},
         degrees_of_freedom=np.divide(variance**2, spread, out=np.full(n.size, np.inf), where=spread > 0),
         n=n,
-        refusals=refusals | too_few_of(n, fewest),
+        refusals=without | few_or_alike(n, alike, fewest),
     )
 
 

@@ -26,10 +26,10 @@ from analytics.estimation.estimate import (
     all_refused,
     estimates,
     few_items_warning,
+    few_or_alike,
     no_spread,
     refused_where,
     too_few,
-    too_few_of,
 )
 from analytics.estimation.estimators import sample
 from analytics.estimation.targets import TargetWeights, Weights, as_targets
@@ -265,7 +265,7 @@ def distinct_items(
         {name: parts[name] for name in drawn.sources},
         degrees_of_freedom=max(1, uncertain - 1) if uncertain else np.inf,
         n=n,
-        refusals=refused_where(alike, lambda target: no_spread(int(n[target]))) | too_few_of(n, fewest),
+        refusals=few_or_alike(n, alike, fewest),
     )
     return found.with_warning(["the variance is taken too large" if one else "" for one in replaced.tolist()])
 

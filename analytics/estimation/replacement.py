@@ -4,7 +4,7 @@ import numpy as np
 
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.evidence import Evidence, LinearTargets, MethodEstimates, none_of
-from analytics.estimation.importance import balance_heuristic, importance_sampling
+from analytics.estimation.importance import balance_heuristic
 from analytics.estimation.labels import JUDGE_BIAS
 
 REUSED = "a pair drawn more than once was judged once: with judges who err, the interval is too short"
@@ -27,9 +27,6 @@ def estimate(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     repeated = draws.times[batch, place]
     batch, place = np.repeat(batch, repeated), np.repeat(place, repeated)
     weights, utility, q = targets.judged.over(place), targets.utility[place], draws.probability[:, place]
-    if len(q) == 1:
-        found = importance_sampling(weights, utility, q[0])
-    else:
-        found = balance_heuristic(weights, utility, q, batch)
+    found = balance_heuristic(weights, utility, q, batch)
     is_repeated = draws.times.sum() > evidence.frame.judged.size
     return MethodEstimates(found.with_warning(f"{REUSED}; {JUDGE_BIAS}" if is_repeated else JUDGE_BIAS))
