@@ -90,7 +90,7 @@ def test_from_nothing_to_an_open_campaign_only_by_clicking(browser, web):
         page.click("text=Continue")
         page.click("text=Set-up")
         page.click(".next a")
-        says(page, "h1", "People")
+        says(page, "h1", "Assessors")
         page.fill("#id_username", "bob")
         page.click("form button:has-text('Add the assessor')")
         says(page, ".messages", "its password, shown only now")

@@ -219,7 +219,7 @@ def test_what_cannot_be_reached_is_refused_with_what_would_be_left():
     found = next_purchase(4e-4, 6e-4, 100, 30, 1, 20, half_width=0.01, frame_size=260, fixed_variance=1e-3)
     assert isinstance(found, Refusal)
     assert "cannot be reached" in found.reason
-    assert f"{1.959964 * math.sqrt(1e-3):.4g} would be left" in found.reason
+    assert f"{1.959964 * math.sqrt(1e-3):.4g} would remain" in found.reason
     without_end = next_purchase(4e-4, 6e-4, 100, 30, 1, 20, half_width=0.01, fixed_variance=1e-3)
     assert isinstance(without_end, Refusal)
     assert next_purchase(4e-4, 6e-4, 100, 5, 1, 20, budget=100).needed == 5
