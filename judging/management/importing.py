@@ -48,6 +48,8 @@ def one_line() -> Iterator[None]:
         raise CommandError(str(refusal) or refusal.title) from refusal
     except OSError as error:
         raise CommandError(f"{error.filename or 'file'}: {error.strerror or error}") from error
+    except ValueError as error:  # of pure code: a prompt that cannot work, a file that is no text
+        raise CommandError(str(error)) from error
 
 
 def source_of(path: str, stack: ExitStack) -> tuple[Source, str]:
