@@ -277,7 +277,7 @@ def test_refusals_name_the_reason():
                 ranked_labels([[2], [0]], [1]), ranked_labels([[2]], [1]), same_topics=True, matrices=[J7],
                 gold_per_grade=[[9] * 3], gains=GAINS,
             ),
-            "different numbers of documents",
+            "same topics must be equally many, got 2 and 1",
         ),
         (
             lambda: bootstrap_over_topics(
