@@ -96,7 +96,7 @@ def page_of(browser: Any, web: str, user: User, **options: Any) -> Iterator[Any]
     session.save()
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
     context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": web}])
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))

@@ -84,7 +84,7 @@ def marks():
     return Event.objects.filter(verb="did").count()
 
 
-def until(condition, seconds=20.0):
+def until(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come about in time"

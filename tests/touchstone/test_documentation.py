@@ -23,7 +23,7 @@ MAKE = re.compile(r"\bmake ([a-z]+)\b")
 COMMAND = re.compile(r"manage\.py (?:help )?([a-z_]+)(?![\w.])")
 # A row of the table of variables, or of any other place: capitals in backticks.
 VARIABLE_ROW = re.compile(r"^\| `([A-Z_]+)` \|", re.MULTILINE)
-ROOM = re.compile(r"^\d+\. (.+)$", re.MULTILINE)
+PLACE = re.compile(r"^\d+\. (.+)$", re.MULTILINE)
 
 
 def name_of(page: Path) -> str:
@@ -100,9 +100,9 @@ def test_operations_starts_the_processes_that_the_embedded_stack_starts():
     assert [command for command in (WEB, WORKER, BEAT) if " ".join(command) not in commands] == []
 
 
-def test_the_readme_walks_through_ten_rooms_that_exist():
-    rooms = (REPOSITORY / "README.md").read_text().partition("## Ten rooms")[2].partition("\n## ")[0]
-    lines = ROOM.findall(rooms)
+def test_the_readme_names_ten_places_to_read_that_exist():
+    section = (REPOSITORY / "README.md").read_text().partition("## Ten places to read")[2].partition("\n## ")[0]
+    lines = PLACE.findall(section)
     assert len(lines) == 10
     for line in lines:
         paths = re.findall(r"`([^`]+)`", line.partition(":")[0])
