@@ -101,7 +101,9 @@ def test_operations_starts_the_processes_that_the_embedded_stack_starts():
 
 
 def test_the_readme_names_ten_places_to_read_that_exist():
-    section = (REPOSITORY / "README.md").read_text().partition("## Ten places to read")[2].partition("\n## ")[0]
+    section = (
+        (REPOSITORY / "README.md").read_text().partition("## Ten places to read")[2].partition("\n## ")[0]
+    )
     lines = PLACE.findall(section)
     assert len(lines) == 10
     for line in lines:
