@@ -160,16 +160,16 @@ def place_of(product: dict[str, Module], root: Path, start: str) -> Place:
     return place
 
 
-def measure_together(root: Path, starts: tuple[str, ...], table: str) -> dict[str, int]:
-    """Return the trail of a reader who follows the first start, then those that a table names, from the table's file.
+def measure_together(root: Path, start: str, entries: tuple[tuple[str, str], ...]) -> dict[str, int]:
+    """Return the trail of a reader who follows the start, then entries of tables: `(file of the table, function)`.
 
-    What calls through a table hide is counted here.
+    The reader comes to each function from its table's file. What calls through a table hide is counted here.
     """
     product = read_product(root)
-    first, *others = (place_of(product, root, start) for start in starts)
-    trail = follow(product, first, Trail())
-    for place in others:
+    trail = follow(product, place_of(product, root, start), Trail())
+    for table, function in entries:
         trail.stay(str(root / table))
+        place = place_of(product, root, function)
         if place not in trail.entered:
             follow(product, place, trail)
     return trail.summary()

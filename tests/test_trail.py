@@ -131,9 +131,9 @@ def other(): method()
 """,
     }
     product(tmp_path, files)
-    starts = ("judging/a.py:start", "judging/b.py:method", "judging/c.py:other")
+    entries = tuple(("judging/table.py", name) for name in ("judging/b.py:method", "judging/c.py:other"))
     # a, table b, table c: other's call of method is known by then
-    assert measure_together(tmp_path, starts, "judging/table.py") == {
+    assert measure_together(tmp_path, "judging/a.py:start", entries) == {
         "stays": 5,
         "files": 4,
         "returns": 1,
