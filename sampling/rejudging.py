@@ -153,7 +153,7 @@ def wrong_probability(
     rho = np.broadcast_to(np.asarray(prevalence, dtype=np.float64), given.shape)
     wrong = np.where(given == 1, f * (1 - rho), g * rho)
     right = np.where(given == 1, (1 - g) * rho, (1 - f) * (1 - rho))
-    return np.divide(wrong, wrong + right, out=np.zeros(given.shape), where=wrong + right > 0)
+    return np.asarray(np.divide(wrong, wrong + right, out=np.zeros(given.shape), where=wrong + right > 0))
 
 
 def prevalence_by_prior(

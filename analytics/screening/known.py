@@ -32,7 +32,7 @@ def auc(scores: ArrayLike, labels: ArrayLike) -> float:
     """
     given = np.asarray(labels)
     n_relevant = int(given.sum())
-    ranks = rankdata(scores)[given == 1]
+    ranks = rankdata(np.asarray(scores))[given == 1]
     return float((ranks.sum() - n_relevant * (n_relevant + 1) / 2) / (n_relevant * (given.size - n_relevant)))
 
 

@@ -142,11 +142,13 @@ class ScreeningLog:
 
     def per_session(self, values: FloatArray) -> FloatArray:
         """Return the sum of the values over every session."""
-        return np.bincount(self.session, weights=values, minlength=self.starts.size)
+        return np.bincount(self.session, weights=values, minlength=self.starts.size).astype(np.float64)
 
     def per_assessor(self, values: FloatArray) -> FloatArray:
         """Return the sum of values of sessions over the assessors."""
-        return np.bincount(self.session_assessor, weights=values, minlength=self.n_assessors)
+        return np.bincount(self.session_assessor, weights=values, minlength=self.n_assessors).astype(
+            np.float64
+        )
 
     def topics_of(self, sessions: Mask) -> dict[int, tuple[int, ...]]:
         """Return the topics of the chosen sessions, by assessor."""

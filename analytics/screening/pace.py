@@ -114,8 +114,9 @@ def _weighted_fit(
 def _totals(log: ScreeningLog, residuals: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the number and the sum of the known residuals of every assessor."""
     known = ~np.isnan(residuals)
-    number = np.bincount(log.assessor[known], minlength=log.n_assessors).astype(np.float64)
-    return number, np.bincount(log.assessor[known], residuals[known], minlength=log.n_assessors)
+    of = log.assessor[known]
+    number = np.bincount(of, minlength=log.n_assessors).astype(np.float64)
+    return number, np.bincount(of, residuals[known], minlength=log.n_assessors).astype(np.float64)
 
 
 def _machines(log: ScreeningLog) -> dict[int, str]:
@@ -139,7 +140,7 @@ def fast_topics(log: ScreeningLog, residuals: FloatArray) -> Finding:
     """
     known = ~np.isnan(residuals)
     number = log.per_session(known.astype(np.float64))
-    faster = log.per_session(np.where(known, residuals, 0.0) < 0)
+    faster = log.per_session((np.where(known, residuals, 0.0) < 0).astype(np.float64))
     is_counted = number >= FEWEST_IN_TOPIC
     is_fast = is_counted & (faster >= FAST_SHARE * number)
     n_topics, n_fast = log.per_assessor(is_counted.astype(float)), log.per_assessor(is_fast.astype(float))

@@ -73,7 +73,8 @@ def two_sided(z: FloatArray, degrees: ArrayLike) -> FloatArray:
 
 def peer_rate(successes: FloatArray, totals: FloatArray) -> FloatArray:
     """Return of every assessor (k + 1) / (n + 2) of the others."""
-    return (successes.sum() - successes + 1.0) / (totals.sum() - totals + 2.0)
+    rate: FloatArray = (successes.sum() - successes + 1.0) / (totals.sum() - totals + 2.0)
+    return rate
 
 
 def upper_tail(successes: FloatArray, totals: FloatArray, rate: FloatArray) -> FloatArray:

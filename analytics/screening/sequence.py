@@ -94,7 +94,8 @@ def sticky_distribution(blocks: Sequence[tuple[int, int]], stickiness: float) ->
     def tilted(g: float) -> FloatArray:
         exponents = logarithms - g * changes[support]
         values: FloatArray = np.exp(exponents - exponents.max())
-        return values / values.sum()
+        values /= values.sum()
+        return values
 
     g = brentq(lambda g: float(tilted(g) @ changes[support]) - goal, 0.0, 50.0)
     result = np.zeros(total.size)
