@@ -1,6 +1,6 @@
 """How assessors err: eight behaviours that give labels where the true ones are known.
 
-Source: Carterette and Soboroff, "The Effect of Assessor Errors on IR System Evaluation", SIGIR 2010, section 3. Where
+Source: Carterette and Soboroff, "The Effect of Assessor Errors on IR System Evaluation", SIGIR 2010, section 2.2. Where
 the paper is open or contradicts itself, the choice is named in the docstring of the behaviour.
 
 A behaviour takes the true labels of one topic in judging order and as many uniform numbers; "with probability p" means
@@ -83,7 +83,7 @@ def quitting_place(labels: ArrayLike, a: float, b: float) -> int:
 def random_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) -> LabelArray:
     """Return labels that do not depend on the document: relevant with the topic's probability.
 
-    Source: Carterette and Soboroff (2010), section 3.1. The topic's probability is the posterior mean; the paper does
+    Source: Carterette and Soboroff (2010), section 2.2. The topic's probability is the posterior mean; the paper does
     not say whether it draws one from the posterior.
     """
     true = binary(labels)
@@ -91,7 +91,7 @@ def random_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) ->
 
 
 def pattern_labels(labels: ArrayLike, uniforms: ArrayLike, pattern: str) -> LabelArray:
-    """Return a fixed pattern of labels, repeated: the unenthusiastic assessor (section 3.1).
+    """Return a fixed pattern of labels, repeated: the unenthusiastic assessor (section 2.2).
 
     >>> pattern_labels([1, 1, 1], [0, 0, 0], "01").tolist()
     [0, 1, 0]
@@ -103,7 +103,7 @@ def pattern_labels(labels: ArrayLike, uniforms: ArrayLike, pattern: str) -> Labe
 
 
 def optimist_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) -> LabelArray:
-    """Return labels without misses: a document that is not relevant passes with the topic's probability (section 3.2).
+    """Return labels without misses: a document that is not relevant passes with the topic's probability (section 2.2).
 
     A fixed probability p of passing gives r + p (n - r) relevant labels, not the p n that the paper states.
     """
@@ -112,21 +112,21 @@ def optimist_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) 
 
 
 def pessimist_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) -> LabelArray:
-    """Return labels without false alarms: a relevant document fails with probability (b+n-r)/(a+b+n) (section 3.2)."""
+    """Return labels without false alarms: a relevant document fails with probability (b+n-r)/(a+b+n) (section 2.2)."""
     true = binary(labels)
     misses = _uniforms(uniforms, true.size) < missing_probability(true, a, b)
     return np.where(misses, 0, true)
 
 
 def disgruntled_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) -> LabelArray:
-    """Return the true labels up to `quitting_place`, and 0 after it (section 3.3)."""
+    """Return the true labels up to `quitting_place`, and 0 after it (section 2.2)."""
     true = binary(labels).copy()
     true[quitting_place(true, a, b) :] = 0
     return true
 
 
 def lazy_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) -> LabelArray:
-    """Return the first label throughout where the labels up to `quitting_place` are all alike (section 3.3).
+    """Return the first label throughout where the labels up to `quitting_place` are all alike (section 2.2).
 
     At least one document is read: no document at all would be all alike.
     """
@@ -148,7 +148,7 @@ def fatigue_probabilities(labels: ArrayLike, a: float, b: float, variant: str = 
     `perdoc`: ((i-1) a + x_i) / ((i-1)(a+b) + 1), the default. `literal`, as printed: ((i-1) a + r_i)/((i-1)(a+b)+i),
     with the true relevant documents r_i among the first i; it tends to (a + share) / (a+b+1), not to the a / (a+b) that
     the paper states, and does not depend on the document. Of the variants, only `perdoc` has both properties.
-    Source: Carterette and Soboroff (2010), section 3.4.
+    Source: Carterette and Soboroff (2010), section 2.2.
 
     >>> fatigue_probabilities([1, 0], 0.5, 1).tolist()
     [1.0, 0.2]
@@ -189,7 +189,7 @@ def feedback_probabilities(
 def fatigued_labels(
     labels: ArrayLike, uniforms: ArrayLike, a: float, b: float, variant: str = "perdoc"
 ) -> LabelArray:
-    """Return the labels of an assessor who tires, in one of three readings of section 3.4.
+    """Return the labels of an assessor who tires, in one of three readings of section 2.2.
 
     `perdoc` and `literal` as in `fatigue_probabilities`, `feedback` as in `feedback_probabilities`.
     """
@@ -218,7 +218,7 @@ def sticky_labels(labels: ArrayLike, uniforms: ArrayLike, stickiness: float) -> 
 
 
 def compensating_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: float) -> LabelArray:
-    """Return the labels of an assessor whom a run of equal labels makes uneasy (section 3.4, Markovian).
+    """Return the labels of an assessor whom a run of equal labels makes uneasy (section 2.2, Markovian).
 
     A true label equal to the one given before is flipped with probability (a + m) / (a + b + m), m the length of the
     current run of equal labels.

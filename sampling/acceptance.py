@@ -2,7 +2,7 @@
 
 A collection has N topics, D of them judged badly (unknown). Of n topics drawn without replacement so many are bad that
 their number is hypergeometric; the collection is accepted if at most c are. Source: Carterette and Soboroff (2010),
-section 5.3, for the question; Wald (1945) for the sequential plan.
+section 4.2, for the question; Wald (1945) for the sequential plan.
 
 The paper's limit of 232 bad topics of 638 is 36.4 %, not the "over 40 %" in its text.
 """

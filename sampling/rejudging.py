@@ -1,6 +1,6 @@
 """What to judge again: the documents whose label is probably wrong and whose correction would move the answer most.
 
-Source: Carterette and Soboroff (2010), section 5.2, for judging again by inclusion probability; the product of
+Source: Carterette and Soboroff (2010), section 4.1, for judging again by inclusion probability; the product of
 influence and error probability is ours.
 """
 

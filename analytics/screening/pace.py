@@ -1,6 +1,6 @@
 """Tests of pace: who judges faster than the peers, in which topics, and from which moment on.
 
-Source: Carterette and Soboroff (2010), section 4.1, for the time model and for topics judged fast; the peers' rate in
+Source: Carterette and Soboroff (2010), section 2, for the time model and for topics judged fast; the peers' rate in
 place of one half, and the test of giving up, are ours.
 """
 

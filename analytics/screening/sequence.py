@@ -1,6 +1,6 @@
 """Tests of the sequence of labels: patterns, topics without a relevant label, and a trend over the topic.
 
-Source: Carterette and Soboroff (2010), section 4.2, for what is looked at. Their test of two proportions pools topics
+Source: Carterette and Soboroff (2010), section 2, for what is looked at. Their test of two proportions pools topics
 of different prevalence and rejects a quarter of honest assessors at 100 judgments; the exact test in blocks is ours.
 """
 

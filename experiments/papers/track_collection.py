@@ -1,6 +1,6 @@
 """Simulated collections like that of the Million Query track of 2009: systems, topics, and a sample judged of each.
 
-Source of the design: Carterette and Soboroff (2010), section 2; Aslam and Pavlu's statAP prior and Stevens' buckets
+Source of the design: Carterette and Soboroff (2010), section 3.1; Aslam and Pavlu's statAP prior and Stevens' buckets
 for the sample. The generator is ours: its parameters were chosen once so that the share of relevant labels (.26), of
 documents drawn with probability below .01 (about a tenth) and of topics without a relevant document (.15) are the
 track's. No number of the paper was fitted.
@@ -27,7 +27,9 @@ class Shape:
     median_relevant: float = 320.0
     relevant_spread: float = 0.8  # of the logarithm
     quality_spread: float = 0.08
-    noise_slope: float = 3.0  # own noise grows as the quality falls: random labels then still tell weak systems
+    noise_slope: float = (
+        3.0  # own noise grows as the quality falls: random labels then still tell weak systems
+    )
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ def rank_prior(depth: int) -> FloatArray:
     return prior
 
 
-def bucket_sample(prior: FloatArray, n_judged: int, rng: np.random.Generator) -> tuple[IndexArray, FloatArray]:
+def bucket_sample(
+    prior: FloatArray, n_judged: int, rng: np.random.Generator
+) -> tuple[IndexArray, FloatArray]:
     """Return documents and inclusion probabilities of a draw by Stevens' buckets, in random order.
 
     The documents are sorted by prior and cut into buckets of `n_judged`, the last filled with none; buckets are drawn
@@ -78,7 +82,7 @@ def bucket_sample(prior: FloatArray, n_judged: int, rng: np.random.Generator) ->
     return documents[kept], chance[kept]
 
 
-def make_collection(n_topics: int, seed: int, shape: Shape = Shape()) -> list[TrackTopic]:  # noqa: B008  # frozen
+def make_collection(n_topics: int, seed: int, shape: Shape = Shape()) -> list[TrackTopic]:  # frozen
     """Return the topics of a simulated collection."""
     rng = np.random.default_rng(seed)
     quality = 1.0 + shape.quality_spread * rng.standard_normal(shape.n_systems)
@@ -105,7 +109,9 @@ def _make_topic(
     scores += own_noise[:, np.newaxis] * rng.standard_normal(scores.shape)
     order = np.argsort(-scores, axis=1)[:, : shape.depth]
     ranks = np.full(scores.shape, np.inf)
-    np.put_along_axis(ranks, order, np.arange(1.0, shape.depth + 1)[np.newaxis, :].repeat(len(order), 0), axis=1)
+    np.put_along_axis(
+        ranks, order, np.arange(1.0, shape.depth + 1)[np.newaxis, :].repeat(len(order), 0), axis=1
+    )
     prior = np.zeros(n)
     np.add.at(prior, order.ravel(), np.tile(rank_prior(shape.depth), len(order)) / len(order))
     documents, chances = bucket_sample(prior, shape.n_judged, rng)

@@ -64,7 +64,9 @@ def mean_tau(track: Track, model: str, seed: int, trials: int) -> tuple[float, f
     for _ in range(trials):
         labels = track.labels(assessor, rng)
         given = np.concatenate(labels) == 1
-        results.append((track.tau(labels), given.mean(), track.chances()[given].mean() if given.any() else 0.0))
+        results.append(
+            (track.tau(labels), given.mean(), track.chances()[given].mean() if given.any() else 0.0)
+        )
     tau, share, chance = np.mean(results, axis=0)
     return float(tau), float(share), float(chance)
 
@@ -89,7 +91,9 @@ def bad_topics(
     taus = []
     for share in shares:
         bad = set(order[: round(share * order.size)].tolist())
-        taus.append(track.tau([doubles[one] if one in bad else truth for one, truth in enumerate(track.truth)]))
+        taus.append(
+            track.tau([doubles[one] if one in bad else truth for one, truth in enumerate(track.truth)])
+        )
     return taus
 
 
@@ -104,7 +108,7 @@ def linear_fit(x: Sequence[float], y: Sequence[float]) -> float:
 def confirmed(track: Track, labels: Labels, assessor: ErringAssessor, rng: np.random.Generator) -> Labels:
     """Return the labels after a second vote of the same kind on rare relevant ones: relevant only if both say so.
 
-    Source: Carterette and Soboroff (2010), section 5.2, inclusion probability below .01.
+    Source: Carterette and Soboroff (2010), section 4.1, inclusion probability below .01.
     """
     again = track.labels(assessor, rng)
     return [
