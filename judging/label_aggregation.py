@@ -62,6 +62,12 @@ LABEL_SCORES = (
         "Gold checks",
         "Weights assessors by their gold checks only; needs two checks each.",
     ),
+    LabelScore(
+        "supermajority",
+        "Supermajority",
+        "Relevant if more than two thirds of its grades are: where relevant is often given wrongly.",
+        is_compared=True,
+    ),
     LabelScore("machine", "Imported scores", "Scores of a model, imported into the collection."),
 )
 DEFAULT_LABEL_SCORE = LABEL_SCORES[0].key

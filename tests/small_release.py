@@ -20,6 +20,7 @@ from small_campaign import (
 
 from analytics.releases.services.releasing import build, make_release
 from analytics.services.recomputation import recompute
+from judging.label_aggregation import DEFAULT_LABEL_SCORE
 from judging.services.campaigns import open_campaign
 from sampling.questions import Design
 from sampling.services.auditing import audit
@@ -46,10 +47,16 @@ def judged_campaign(
     gold=True,
     top_up=0,
     relevant_grade=1,
+    bronze_score=DEFAULT_LABEL_SCORE,
 ):
     """Return a campaign with estimates: drawn, judged by two, some of it checked and audited."""
     made = make_undrawn(
-        folder, gold=gold, gold_check_rate=checks, gold_check_exposures=4, relevant_grade=relevant_grade
+        folder,
+        gold=gold,
+        gold_check_rate=checks,
+        gold_check_exposures=4,
+        relevant_grade=relevant_grade,
+        bronze_score=bronze_score,
     )
     about = {"measure": "DCG@10", "depth": DEPTH, "selection": selection}
     about["method"] = "paper" if selection == "replacement" else "default"

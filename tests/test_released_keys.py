@@ -39,9 +39,9 @@ FILES = (
 RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "aggregated labels": (
         label_score_keys,
-        "vote-share one-label dawid-skene one-coin spammers empirical-bayes machine",
+        "vote-share one-label dawid-skene one-coin spammers empirical-bayes machine supermajority",
     ),
-    "aggregation rules": (aggregation_keys, "median majority dawid-skene"),
+    "aggregation rules": (aggregation_keys, "median majority dawid-skene supermajority"),
     "kinds of judging": (kind_keys, "graded"),
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP ERR Swaps wSwaps"),

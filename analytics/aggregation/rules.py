@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.aggregation.dawid_skene import dawid_skene
-from analytics.aggregation.grade_tables import NO_GRADE, Ints, lower_medians, majorities
+from analytics.aggregation.grade_tables import NO_GRADE, Ints, lower_medians, majorities, supermajorities
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.samples import Labels
 from judging.label_aggregation import LOWER_MEDIAN
@@ -43,6 +43,10 @@ def _majority(labels: Labels) -> Ints:
     return majorities(labels.table())
 
 
+def _supermajority(labels: Labels) -> Ints:
+    return supermajorities(labels.table(), labels.relevant_grade)
+
+
 def _dawid_skene(labels: Labels) -> Ints | Refusal:
     """Return the likeliest grades; the model sees no item without a label."""
     grades = np.full(labels.n_items, NO_GRADE, dtype=np.int64)
@@ -71,6 +75,13 @@ AGGREGATION_RULES = (
         "the likeliest grade by the model of Dawid and Skene, which learns each assessor's errors from the latest "
         "grades of all",
         _dawid_skene,
+    ),
+    AggregationRule(
+        "supermajority",
+        "Supermajority",
+        "relevant if more than two thirds of the assessors gave a relevant grade last, and then the lower median of "
+        "these relevant grades; else the lower median of the grades that are not relevant",
+        _supermajority,
     ),
 )
 DEFAULT_RULE = AGGREGATION_RULES[0].key

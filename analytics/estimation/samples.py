@@ -73,6 +73,8 @@ class Labels:
     item, assessor, grade : int arrays
     n_items, n_assessors, n_grades : int
         Grades are those on the scale, at least 2.
+    relevant_grade : int
+        The lowest grade that counts as relevant.
 
     Raises
     ------
@@ -86,10 +88,13 @@ class Labels:
     n_items: int
     n_assessors: int
     n_grades: int
+    relevant_grade: int = 1
 
     def __post_init__(self) -> None:
         if self.n_grades < 2:
             raise ValueError(f"n_grades must be at least 2, got {self.n_grades}")
+        if self.relevant_grade < 1:
+            raise ValueError(f"relevant_grade must be at least 1, got {self.relevant_grade}")
         arrays = {
             "item": integers("label_item", self.item, 0, self.n_items - 1),
             "assessor": integers("label_assessor", self.assessor, 0, self.n_assessors - 1),

@@ -27,6 +27,7 @@ class CampaignArrays:
     draw: Draw  # the newest batch: its frame knows of all
     n_topics: int
     n_grades: int
+    relevant_grade: int  # the lowest that counts as relevant
     runs: list[Run]
     frame: pl.DataFrame
     returned: SparseRuns  # ranks [run, frame], where a run returns the item
@@ -75,6 +76,7 @@ class CampaignArrays:
             n_items=self.judged.size,
             n_assessors=len(self.assessors),
             n_grades=self.n_grades,
+            relevant_grade=self.relevant_grade,
         )
 
     @property

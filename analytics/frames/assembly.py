@@ -45,6 +45,7 @@ def assemble(
         draw=facts.draw,
         n_topics=len(facts.topic_ids),
         n_grades=facts.n_grades,
+        relevant_grade=facts.relevant_grade,
         runs=facts.runs,
         frame=facts.frame,
         returned=facts.returned,

@@ -138,6 +138,7 @@ class Facts:
     draw: Draw
     topic_ids: list[str]
     n_grades: int
+    relevant_grade: int
     runs: list[Run]
     frame: pl.DataFrame
     returned: SparseRuns
@@ -197,6 +198,7 @@ def read_facts(campaign: Campaign) -> Facts:
         draw=draw,
         topic_ids=topic_ids,
         n_grades=len(values),
+        relevant_grade=campaign.scale.relevant_grade,
         runs=runs,
         frame=frame,
         returned=returned,

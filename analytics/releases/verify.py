@@ -12,7 +12,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -26,6 +26,7 @@ if __package__:
     from analytics.releases.verify_estimates import REFUSED, WeightTable, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
+    from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, parts_of
     from analytics.releases.verify_methods import METHODS
     from analytics.releases.verify_ratios import RatioMethod
@@ -36,6 +37,7 @@ else:  # in a release, the files lie beside each other
     from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
+    from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, parts_of  # type: ignore
     from verify_methods import METHODS  # type: ignore
     from verify_ratios import RatioMethod  # type: ignore
@@ -130,14 +132,14 @@ def pair_of(row: Row) -> tuple[str, str]:
     return row["topic_id"], row["doc_id"]
 
 
-def check_grades(folder: Path, manifest: Row, report: Report) -> None:
+def check_grades(folder: Path, manifest: Row, relevant_grade: int, report: Report) -> None:
     """Compare the grades with what the judgments say, and qrels, prels and their BEIR twin with the grades.
 
     items.jsonl and judgments.jsonl are in one order, topic by topic and document by document.
     """
-    if manifest["aggregation"] == "dawid-skene":
+    if manifest["aggregation"] not in RULES:
         report.not_recomputed[
-            "joint grades by Dawid and Skene's model, taken as they stand in items.jsonl"
+            f"joint grades by {manifest['aggregation']}, taken as they stand in items.jsonl"
         ] += 1
     counted = (row for row in json_lines(folder / "judgments.jsonl") if row["counted"])
     groups = groupby(counted, pair_of)
@@ -148,7 +150,7 @@ def check_grades(folder: Path, manifest: Row, report: Report) -> None:
         if pair == pair_of(item):
             own = list(rows)
             pair, rows = next(groups, (None, iter(())))
-        joint, grade = grades_of(own, item, manifest)
+        joint, grade = grades_of(own, item, manifest, relevant_grade)
         where = f"items.jsonl {item['topic_id']} {item['doc_id']}"
         report.compare("joint grades", f"{where} joint_grade", item["joint_grade"], joint)
         report.compare("grades", f"{where} grade", item["grade"], grade)
@@ -173,26 +175,6 @@ def check_lines(folder: Path, name: str, lines: Iterable[str], report: Report) -
             report.compare(f"lines of {name}", f"{name} line {number}", recorded, again)
 
 
-def grades_of(rows: Sequence[Row], item: Row, manifest: Row) -> tuple[int | None, int | None]:
-    """Return what the assessors say together, and the grade of qrels: adjudicated, else audited, else that.
-
-    Together: the lower median, or the grade given most often (ties to the lower). With `prefers_gold` the grade of an
-    adjudication stands before that of an audit, and both before the others.
-    """
-    judged = sorted(row["grade"] for row in rows if row["purpose"] == "judge")
-    audited = sorted(row["grade"] for row in rows if row["purpose"] == "audit")
-    joint = judged[(len(judged) - 1) // 2] if judged else None
-    if manifest["aggregation"] == "majority" and judged:
-        joint = min(judged, key=lambda grade: (-judged.count(grade), grade))
-    if manifest["aggregation"] == "dawid-skene":
-        joint = item["joint_grade"]
-    if manifest["prefers_gold"] and item["adjudicated_grade"] is not None:
-        return joint, item["adjudicated_grade"]
-    if manifest["prefers_gold"] and audited:
-        return joint, audited[(len(audited) - 1) // 2]
-    return joint, joint
-
-
 # -- numbers -----------------------------------------------------------------------------------------------------
 
 
@@ -209,12 +191,14 @@ def check_chances(folder: Path, facts: Facts, bronze_score: str, report: Report)
             report.compare(
                 "chances", f"items.jsonl {row['topic_id']} {row['doc_id']} {name}", row[name], again
             )
-    if bronze_score != "vote-share":
+    if bronze_score not in CLASSES:
         report.not_recomputed[f"classes of grades by {bronze_score}, taken as they stand in items.jsonl"] += 1
         return
-    number = np.bincount(facts.label_item, minlength=len(judged))
-    mean = np.bincount(facts.label_item, facts.label_grade, len(judged)) / number
-    for row, again in zip(judged, np.rint(12 * mean).astype(int).tolist(), strict=True):
+    given: list[list[int]] = [[] for _ in judged]
+    for place, grade in zip(facts.label_item.tolist(), facts.label_grade.tolist(), strict=True):
+        given[place].append(grade)
+    for row, grades in zip(judged, given, strict=True):
+        again = CLASSES[bronze_score](grades, facts.relevant_grade)
         where = f"items.jsonl {row['topic_id']} {row['doc_id']} bronze_class"
         report.compare("classes of grades", where, row["bronze_class"], again)
 
@@ -359,8 +343,8 @@ def verify(folder: Path) -> Report:
     report = Report()
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     check_files(folder, manifest, report)
-    check_grades(folder, manifest, report)
     estimates = json.loads((folder / "estimates.json").read_text("utf-8"))
+    check_grades(folder, manifest, estimates["scale"]["relevant_grade"], report)
     if estimates["computation"] is None:
         report.not_recomputed[f"there are no estimates: {estimates['refusal']}"] += 1
         return report

@@ -14,6 +14,7 @@ from analytics.aggregation.dawid_skene import (
     posterior_from_matrices,
     spammers,
 )
+from analytics.aggregation.grade_tables import supermajorities
 from analytics.estimation.confusion import assessor_counts, shrink
 from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Floats, Ints
@@ -83,6 +84,11 @@ def first_label(arrays: CampaignArrays) -> Ints:
     return arrays.label_grade[first].astype(np.int64) * STEPS
 
 
+def supermajority(arrays: CampaignArrays) -> Ints:
+    labels = arrays.labels
+    return supermajorities(labels.table(), labels.relevant_grade) * STEPS
+
+
 def imported_score(arrays: CampaignArrays) -> Ints | Refusal:
     if "score" not in arrays.frame.columns:
         return Refusal("no scores were imported before the draw", 1)
@@ -140,5 +146,6 @@ LABELS: dict[str, Callable[[CampaignArrays], Result]] = {
     "one-coin": posterior_of(one_coin),
     "spammers": posterior_of(spammers),
     "empirical-bayes": gold_check_posterior,
+    "supermajority": supermajority,
     "machine": imported_score,
 }

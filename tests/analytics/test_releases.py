@@ -127,6 +127,8 @@ def test_an_empty_campaign_makes_a_release_too(tmp_path):
         ("median", [2, 2, 2, 1, 0, 0, 0, 0], 0),
         ("majority", [0, 0, 0, 2, 2, 2, 1, 1], 0),
         ("majority", [3, 3, 3, 0, 1, 1, 2, 0], 3),
+        ("supermajority", [0, 0, 1, 1, 1, 2, 3, 3], 1),
+        ("supermajority", [0, 0, 0, 3, 3, 3, 3, 3], 0),
         ("dawid-skene", [1, 1, 1, 1, 1, 1, 1, 1], 1),
     ],
 )

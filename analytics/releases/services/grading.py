@@ -32,6 +32,7 @@ class Grading:
     rule: AggregationRule
     prefers_gold: bool
     n_assessors: int
+    relevant_grade: int
 
 
 def graded_items(
@@ -62,4 +63,5 @@ def _labels(judged: JudgmentSummary, chosen: np.ndarray, grading: Grading) -> La
         column[chosen].astype(np.int64) for column in (judged.item, judged.assessor, judged.grade)
     )
     n_grades = max(2, int(judged.grade.max(initial=0)) + 1)
-    return Labels(item, assessor, grade, judged.items.height, grading.n_assessors, n_grades)
+    n_items = judged.items.height
+    return Labels(item, assessor, grade, n_items, grading.n_assessors, n_grades, grading.relevant_grade)

@@ -218,7 +218,10 @@ class Writer:
     def write_items(self) -> None:
         self.say(62, "writing items")
         grading = Grading(
-            aggregation_rule_of(self.release.aggregation), self.release.prefers_gold, len(self.assessors)
+            aggregation_rule_of(self.release.aggregation),
+            self.release.prefers_gold,
+            len(self.assessors),
+            self.campaign.scale.relevant_grade,
         )
         items = self.items = graded_items(self.campaign, self.judged, self.inputs.pairs, grading)
         with self.folder.open("items.jsonl") as stream:

@@ -39,6 +39,12 @@ KINDS = {
     "few audited": {"audited": 11},
     "no gold answers": {"gold": False, "checks": 0.0},
     "majority, without gold": {"aggregation": "majority", "prefers_gold": False},
+    "supermajority": {
+        "aggregation": "supermajority",
+        "bronze_score": "supermajority",
+        "relevant_grade": 2,
+        "prefers_gold": False,
+    },
 }
 
 
