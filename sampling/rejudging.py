@@ -127,7 +127,7 @@ def ranking_influence(changes: FloatArray) -> FloatArray:
 
 
 def wrong_probability(
-    labels: ArrayLike, false_alarm: float, miss: float, prevalence: ArrayLike
+    labels: ArrayLike, false_alarm: ArrayLike, miss: ArrayLike, prevalence: ArrayLike
 ) -> FloatArray:
     """Return the probability that a label is wrong, by Bayes' rule.
 
@@ -138,7 +138,8 @@ def wrong_probability(
     labels
         0 or 1.
     false_alarm, miss
-        f and g: the rates of 1 where the truth is 0, and of 0 where it is 1.
+        f and g: the rates of 1 where the truth is 0, and of 0 where it is 1; one for all labels, or one a label. See
+        `rates_of_votes` for a label of several votes.
     prevalence
         rho: the probability that the document is relevant, before it was judged; see `prevalence_by_prior`.
     """
@@ -147,13 +148,48 @@ def wrong_probability(
     if refused.size:
         raise ValueError(f"labels must be 0 or 1, got {refused[0]}")
     f, g = (
-        float(probabilities(name, [value])[0])
+        np.broadcast_to(probabilities(name, np.atleast_1d(np.asarray(value, dtype=np.float64))), given.shape)
         for name, value in (("false_alarm", false_alarm), ("miss", miss))
     )
     rho = np.broadcast_to(np.asarray(prevalence, dtype=np.float64), given.shape)
     wrong = np.where(given == 1, f * (1 - rho), g * rho)
     right = np.where(given == 1, (1 - g) * rho, (1 - f) * (1 - rho))
     return np.asarray(np.divide(wrong, wrong + right, out=np.zeros(given.shape), where=wrong + right > 0))
+
+
+def rates_of_votes(
+    labels: ArrayLike, item: ArrayLike, vote: ArrayLike, false_alarm: ArrayLike, miss: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return by item f and g of its label, from all its votes: what `wrong_probability` takes.
+
+    With L1 and L0 the probabilities of the item's votes if it is relevant and if not (votes are independent given the
+    truth), both over the larger of the two: the label 1 has f = L0 and 1 - g = L1, the label 0 has g = L1 and
+    1 - f = L0. Of a single vote these are its own rates, up to a factor that cancels.
+
+    Parameters
+    ----------
+    labels : (n_items,) array
+        0 or 1: what the votes say together.
+    item, vote, false_alarm, miss : (n_votes,) arrays
+        Of each vote its item, counted from 0, whether it is 1, and the rates of who gave it.
+
+    Examples
+    --------
+    >>> f, g = rates_of_votes([1], [0, 0, 0], [1, 1, 0], [0.2] * 3, [0.1] * 3)
+    >>> wrong_probability([1], f, g, 0.5).round(6).tolist()  # .2^2 .8 / (.2^2 .8 + .9^2 .1)
+    [0.283186]
+    """
+    label, place = np.asarray(labels) == 1, np.asarray(item, dtype=np.int64)
+    is_one = np.asarray(vote) == 1
+    f, g = (
+        np.clip(probabilities(name, rate, place.size), TINY, 1 - TINY)
+        for name, rate in (("false_alarm", false_alarm), ("miss", miss))
+    )
+    if_relevant = np.bincount(place, np.log(np.where(is_one, 1 - g, g)), label.size)
+    if_not = np.bincount(place, np.log(np.where(is_one, f, 1 - f)), label.size)
+    largest = np.maximum(if_relevant, if_not)
+    relevant, other = np.exp(if_relevant - largest), np.exp(if_not - largest)
+    return np.where(label, other, 1 - other), np.where(label, 1 - relevant, relevant)
 
 
 def prevalence_by_prior(

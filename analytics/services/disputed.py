@@ -1,73 +1,115 @@
 """The adjudication queue of a computation: the items whose joint grade may be wrong and matters, stored with it."""
 
 import uuid
+from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
 from django.db.models import Exists, OuterRef, QuerySet
 
 from analytics.estimation.confusion import shrink
 from analytics.estimation.disputes import disputes, grade_shares
-from analytics.estimation.estimate import Refusal
+from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.relevance_errors import label_error_probability, relevance_errors
 from analytics.estimation.targets import TargetWeights
-from analytics.frames import CampaignArrays
-from analytics.models import Computation, DisputedItem
+from analytics.frames import CampaignArrays, Ints
+from analytics.models import Computation, ConfusionEstimate, DisputedItem
 from analytics.services.confusions import ConfusionCounts
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Adjudication, Campaign, Item
 from sampling.audit_plan import middle_grades
 from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear
+from sampling.rejudging import shortest_queue
 
 MOST = 200
+
+
+@dataclass(frozen=True)
+class DoubtfulLabels:
+    """The judged items with what a wrong label of each would move, and how likely it is wrong; entries an item.
+
+    Of items that may not be asked about (audited, decided) the influence is 0.
+    """
+
+    joint_grade: Ints
+    influence: Floats
+    error_probability: Floats
+
+    @property
+    def priority(self) -> Floats:
+        return np.asarray(self.influence * self.error_probability)
+
+
+def doubtful_labels(arrays: CampaignArrays, campaign: Campaign, counts: ConfusionCounts) -> DoubtfulLabels:
+    """Return influence and error probability of the grade that each item's judgments say together.
+
+    With gold the probability is that of the wrong side of relevance, by Bayes' rule from everybody's errors and the
+    item's prior. Without it the probability that the grade is not the true one, as the assessors disagree.
+    """
+    parsed = parse_linear(arrays.draw.parameters["measure"])
+    relevant = parsed.relevant_grade or campaign.scale.relevant_grade
+    shrunk = shrink(counts.total)
+    n_judged = arrays.judged.size
+    joint = middle_grades(arrays.label_item, arrays.label_grade, n_judged)  # the grade of the qrels
+    shares = grade_shares(arrays.labels, None if isinstance(shrunk, Refusal) else shrunk.matrices)
+    runs = weights_of_runs(parsed, arrays.returned, arrays.n_topics)
+    found = disputes(
+        TargetWeights(runs, paired=False).over(arrays.judged).runs,
+        shares,
+        joint,
+        grade_gains(parsed, campaign.scale.gains(), relevant),
+        ~(arrays.audited | _is_decided(arrays, campaign)),
+        n_judged,
+    )
+    influence, wrong = np.zeros(n_judged), np.zeros(n_judged)
+    influence[found.item], wrong[found.item] = found.influence, found.error_probability
+    errors = relevance_errors(counts.total, arrays.relevant_grade)
+    if not isinstance(errors, Refusal):
+        prior = arrays.frame["prior"].to_numpy()[arrays.judged]
+        wrong = label_error_probability(arrays.labels, joint, prior, errors)
+    return DoubtfulLabels(joint, influence, wrong)
+
+
+def _is_decided(arrays: CampaignArrays, campaign: Campaign) -> np.ndarray:
+    """Return by judged item whether a manager has decided its grade."""
+    rows = Adjudication.objects.filter(item__campaign=campaign).values_list(
+        "item__topic__topic_id", "item__document__doc_id"
+    )
+    decided = pl.DataFrame(list(rows.distinct()), schema=dict.fromkeys(ITEM_COLUMNS, pl.String), orient="row")
+    keys = arrays.frame[arrays.judged].select(pl.col(ITEM_COLUMNS).cast(pl.String)).with_row_index("place")
+    mask = np.zeros(arrays.judged.size, dtype=bool)
+    mask[keys.join(decided, on=ITEM_COLUMNS, how="semi")["place"].to_numpy()] = True
+    return mask
 
 
 def store_disputed(
     computation: Computation, arrays: CampaignArrays, campaign: Campaign, counts: ConfusionCounts
 ) -> list[DisputedItem]:
-    """Store the items most in question, the worst first; those that gold or a manager has decided are left out."""
+    """Store what is worth a manager's eyes, the worst first; what gold or a manager has decided is left out.
+
+    Listed is what is wrong with a probability of a quarter or more, and of that by influence times probability the
+    first half of the sum.
+    """
     if not arrays.judged.size:
         return []
-    parsed = parse_linear(arrays.draw.parameters["measure"])
-    relevant = parsed.relevant_grade or campaign.scale.relevant_grade
-    shrunk = shrink(counts.total) if counts.total.size else Refusal("nobody has judged yet")
-    n_judged = arrays.judged.size
-    joint = middle_grades(arrays.label_item, arrays.label_grade, n_judged)  # the grade of the qrels
-    shares = grade_shares(arrays.labels, None if isinstance(shrunk, Refusal) else shrunk.matrices)
-    runs = weights_of_runs(parsed, arrays.returned, arrays.n_topics)
-    weights = TargetWeights(runs, paired=False).over(arrays.judged).runs
-    decided = _decided_items(campaign)
-    found = disputes(
-        weights,
-        shares,
-        joint,
-        grade_gains(parsed, campaign.scale.gains(), relevant),
-        ~arrays.audited,
-        MOST + len(decided),
-    )
-    frame = arrays.frame[arrays.judged[found.item]].select(ITEM_COLUMNS)
-    keys = [ItemKey(*names) for names in frame.iter_rows()]
+    doubtful = doubtful_labels(arrays, campaign, counts)
+    queue = shortest_queue(doubtful.priority, doubtful.error_probability)[:MOST]
+    keys = [ItemKey(*names) for names in arrays.frame[arrays.judged[queue]].select(ITEM_COLUMNS).iter_rows()]
     items = _items(campaign, keys)
-    rows: list[DisputedItem] = []
-    for key, place, influence, chance in zip(
-        keys, found.item.tolist(), found.influence.tolist(), found.error_probability.tolist(), strict=True
-    ):
-        if items[key] in decided or len(rows) == MOST:
-            continue
-        rows.append(
-            DisputedItem(
-                computation=computation,
-                item_id=items[key],
-                position=len(rows) + 1,
-                influence=influence,
-                error_probability=chance,
-                joint_grade=int(joint[place]),
-            )
+    rows = [
+        DisputedItem(
+            computation=computation,
+            item_id=items[key],
+            position=position,
+            influence=float(doubtful.influence[place]),
+            error_probability=float(doubtful.error_probability[place]),
+            joint_grade=int(doubtful.joint_grade[place]),
         )
+        for position, (key, place) in enumerate(zip(keys, queue, strict=True), start=1)
+    ]
     DisputedItem.objects.bulk_create(rows)
     return rows
-
-
-def _decided_items(campaign: Campaign) -> set[uuid.UUID]:
-    return set(Adjudication.objects.filter(item__campaign=campaign).values_list("item_id", flat=True))
 
 
 def _items(campaign: Campaign, keys: list[ItemKey]) -> dict[ItemKey, uuid.UUID]:
@@ -88,3 +130,11 @@ def open_disputes() -> QuerySet[DisputedItem]:
     """Return the places of all queues whose item nobody has decided, the worst first."""
     decided = Adjudication.objects.filter(item=OuterRef("item"))
     return DisputedItem.objects.filter(~Exists(decided)).order_by("position")
+
+
+def why_no_error_rates(computation: Computation) -> str:
+    """Return why the queue goes by disagreement alone and not by measured errors; empty where it goes by these."""
+    pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
+    counts = [pooled.counts] if pooled else []
+    found = relevance_errors(counts, computation.campaign.scale.relevant_grade)
+    return found.reason if isinstance(found, Refusal) else ""

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from analytics.models import Computation, DisputedItem
-from analytics.services.disputed import open_disputes
+from analytics.services.disputed import open_disputes, why_no_error_rates
 from analytics.services.recomputation import latest_computation
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
@@ -51,6 +51,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "computation": computation,
         "grades": grades,
         "n_left": len(queue),
+        "no_error_rates": why_no_error_rates(computation) if computation and place is not None else "",
         "shown": _item_context(queue[place], labels, row) if place is not None else None,
         "is_past_end": bool(queue) and place is None,
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
