@@ -65,6 +65,15 @@ def histogram(name="kappa"):
     )
 
 
+def dots(name="run2"):
+    return charts.dots(
+        ["run1", name],
+        {"gold": [0.2, 0.3], "silver": [0.25, 0.28], "bronze": [0.1, 0.4]},
+        "Tiers",
+        x_title="infAP",
+    )
+
+
 def parse(picture):
     return ET.fromstring(picture.svg() if isinstance(picture, Chart) else picture)  # noqa: S314 (our own output)
 

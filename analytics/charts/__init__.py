@@ -8,7 +8,7 @@ from analytics.charts.chart import Chart, add_name, chart_of
 from analytics.charts.curves import curve
 from analytics.charts.forests import ForestRow, forest, topic_differences
 from analytics.charts.matrices import confusion_heat, difference_matrix, rank_matrix
-from analytics.charts.series import histogram, throughput
+from analytics.charts.series import dots, histogram, throughput
 
 __all__ = [
     "Chart",
@@ -18,6 +18,7 @@ __all__ = [
     "confusion_heat",
     "curve",
     "difference_matrix",
+    "dots",
     "forest",
     "histogram",
     "rank_matrix",

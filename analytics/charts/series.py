@@ -21,6 +21,7 @@ from analytics.charts.theme import (
 )
 
 Moment = datetime.date | datetime.datetime
+MOST_DOTS = 60  # names in one picture
 
 
 def throughput(
@@ -67,6 +68,28 @@ def histogram(
         raise ValueError(f"counts must be at least 0, got {min(counts)}")
     plain = tuple(map(float, edges)), tuple(map(int, counts))
     return _histogram(*plain, title, description, x_title, y_title, finite(reference))
+
+
+def dots(
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    title: str,
+    description: str = "",
+    x_title: str = "",
+) -> Chart:
+    """Return one line a name with a mark of each series, the first name at the bottom; the CSV has what is too much.
+
+    ValueError: no names, no or more than six series, lengths that differ, a number that is not finite.
+    """
+    if not names or not 1 <= len(series) <= len(LINE_COLOURS):
+        raise ValueError(
+            f"at least 1 name and 1 to {len(LINE_COLOURS)} series can be drawn, got {len(series)}"
+        )
+    lines = tuple((name, finites(numbers)) for name, numbers in series.items())
+    for name, numbers in lines:
+        if len(numbers) != len(names) or None in numbers:
+            raise ValueError(f"series {name!r} needs {len(names)} finite numbers, got {len(numbers)}")
+    return _dots(tuple(names), lines, title, description, x_title)
 
 
 @lru_cache(maxsize=32)
@@ -140,6 +163,54 @@ def _utc(moment: Moment) -> str:
     if moment.tzinfo is not None:
         moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     return f"{moment.isoformat(timespec='seconds')}Z"
+
+
+@lru_cache(maxsize=32)
+def _dots(
+    names: tuple[str, ...],
+    lines: tuple[tuple[str, tuple[float | None, ...]], ...],
+    title: str,
+    description: str,
+    x_title: str,
+) -> Chart:
+    alt = altair()
+
+    shown = names[-MOST_DOTS:]
+    labels, tiers = labels_of(shown, 24), labels_of((name for name, _ in lines), 24)
+    values = [
+        {"name": labels[name], "value": number, "tier": tiers[tier]}
+        for tier, numbers in lines
+        for name, number in zip(shown, numbers[-MOST_DOTS:], strict=True)
+    ]
+    legend = alt.Legend(orient="bottom", title=None, columns=3, symbolSize=200)
+
+    def by_tier(channel: Any, looks: Sequence[Any]) -> Any:
+        scale = alt.Scale(domain=list(tiers.values()), range=list(looks[: len(lines)]))
+        return channel("tier:N", scale=scale, legend=legend)
+
+    order = [labels[name] for name in reversed(shown)]
+    drawing = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_point(size=60, opacity=1, strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "value:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=printable(x_title), tickCount=5)
+            ),
+            y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=True, labelLimit=200)),
+            stroke=by_tier(alt.Stroke, LINE_COLOURS),
+            fill=by_tier(alt.Fill, LINE_COLOURS),
+            shape=by_tier(alt.Shape, LINE_SHAPES),
+        )
+        .properties(height=max(90, 22 * len(shown)))
+    )
+    ends = "; ".join(f"{tier}: {min(numbers):.3g} to {max(numbers):.3g}" for tier, numbers in lines)  # type: ignore[type-var]
+    return chart_of(
+        drawing,
+        title=title,
+        description=description or f"{x_title} of {len(names)}, a mark for each series. {ends}.",
+        columns=("name", *(tier for tier, _ in lines)),
+        rows=zip(names, *(numbers for _, numbers in lines), strict=True),
+    )
 
 
 @lru_cache(maxsize=32)

@@ -189,4 +189,92 @@ def test_the_page_shows_tables_kappas_orders_and_refusals(audited):
     assert "Not comparable: no judgment of the silver tier counts here" in text
     assert "Scott&#x27;s pi, weighted to the pool" in text
     assert "infNDCG of every run: gold and bronze" in text
-    assert text.count("<svg") == 1
+    assert text.count("<svg") == 3
+    assert "Overlap of the relevant ones" in text
+    assert "infAP of every run, by tier" in text
+    assert "Pairs of assessors" in text
+
+
+def test_overlap_counts_what_both_call_relevant(audited):
+    pairs = [
+        (true_grade(t, doc_id(n, d)), lower_of_two(t, doc_id(n, d)))
+        for n, t in enumerate(TOPICS)
+        for d in range(14)
+    ]
+    both = sum(gold > 0 and bronze > 0 for gold, bronze in pairs)
+    either = sum(gold > 0 or bronze > 0 for gold, bronze in pairs)
+    found = pair_of(made(audited), "gold", "bronze")["overlap"]
+    assert [one["value"] for one in found] == pytest.approx([both / either] * 2)  # every chance is 1
+
+
+def test_the_picture_has_every_run_by_every_tier_that_can_score(audited):
+    result = made(audited)
+    for one in result["scored"]:
+        row = ranking_of(result, one["score"], "gold", "bronze")
+        assert list(one["means"]) == ["gold", "bronze"]
+        assert one["n_topics"] == row["n_topics"]
+        assert one["means"]["gold"] == sorted(one["means"]["gold"])
+        for place, run in enumerate(one["runs"]):
+            means = next(each for each in row["runs"] if each["run"] == run)
+            assert one["means"]["gold"][place] == pytest.approx(means["reference"])
+            assert one["means"]["bronze"][place] == pytest.approx(means["other"])
+    job = ask(campaign=audited, wanted=ALL, user=None)
+    jobs.run(job.pk)
+    address = reverse("console:agreement", args=[audited.pk])
+    csv = client_of("researcher").get(address, {"plot": "infAP", "format": "csv"}).content.decode()
+    assert csv.splitlines()[0] == "name,gold,bronze"
+    assert client_of("researcher").get(address, {"plot": "nothing"}).status_code == 404
+
+
+def test_one_tier_alone_has_no_picture(judged):
+    for one in made(judged)["scored"]:
+        assert one["refusal"] == "no two tiers can score the runs over the same topics"
+
+
+def test_pairs_of_assessors_are_named_to_managers_and_by_their_files_names_to_others(audited):
+    found = made(audited)["assessors"]
+    assert found["n"] == 1
+    (pair,) = found["pairs"]
+    assert pair["n"] == 42
+    assert not set(pair["of"]) & {"bronze0", "bronze1"}
+    disagree = sum(
+        (first > 0) != (second > 0)
+        for first, second in (
+            (3 - t if int(d[-2:]) % 5 == 0 else t, max(0, t - 1))
+            for t, d in (
+                (true_grade(topic, doc_id(n, d)), doc_id(n, d))
+                for n, topic in enumerate(TOPICS)
+                for d in range(14)
+            )
+        )
+    )
+    assert pair["first_alone"] + pair["second_alone"] == disagree
+    assert pair["agreement"] == pytest.approx(1 - disagree / 42)
+    job = ask(campaign=audited, wanted=ALL, user=None)
+    jobs.run(job.pk)
+    told = page_of(audited)
+    assert pair["of"][0] in told
+    assert "bronze0" not in told
+    manager = client_of("manager").get(reverse("console:agreement", args=[audited.pk])).content.decode()
+    assert "bronze0" in manager
+    assert pair["of"][0] not in manager
+
+
+def test_two_with_few_documents_in_common_are_not_compared(tmp_path):
+    campaign = make_campaign(tmp_path)
+    judge_all(campaign, [make_assessor(campaign, "alone")], number=1)
+    assert made(campaign)["assessors"]["refusal"] == "no two assessors have judged 10 documents in common"
+
+
+def test_a_result_made_before_these_were_shown_still_has_its_page(audited):
+    job = ask(campaign=audited, wanted=ALL, user=None)
+    jobs.run(job.pk)
+    job.refresh_from_db()
+    for name in ("scored", "assessors"):
+        del job.result[name]
+    for pair in job.result["pairs"]:
+        pair.pop("overlap", None)
+    job.save()
+    text = page_of(audited)
+    assert "Gold and bronze: the same documents" in text
+    assert "Pairs of assessors" not in text

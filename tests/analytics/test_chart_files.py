@@ -239,6 +239,10 @@ def test_a_histogram_that_cannot_be_drawn_is_refused(edges, counts):
         (lambda: charts.throughput([], {"a": []}, "t"), "at least 1"),
         (lambda: charts.throughput([datetime.date(2026, 1, 1)], {}, "t"), "got 0"),
         (lambda: charts.throughput([datetime.date(2026, 1, 1)], {"a": [-1]}, "t"), "at least 0"),
+        (lambda: charts.dots([], {"a": []}, "t"), "at least 1 name"),
+        (lambda: charts.dots(["r"], {}, "t"), "got 0"),
+        (lambda: charts.dots(["r", "s"], {"a": [1.0, float("nan")]}, "t"), "2 finite numbers"),
+        (lambda: charts.dots(["r"], {"a": [1.0, 2.0]}, "t"), "1 finite numbers, got 2"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make, message):

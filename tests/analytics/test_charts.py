@@ -9,6 +9,7 @@ from chart_samples import (
     SVG,
     curve,
     differences,
+    dots,
     forest,
     group,
     heat_map,
@@ -50,6 +51,7 @@ PICTURES = {
     "differences": differences,
     "topics": topics,
     "histogram": histogram,
+    "dots": dots,
     "hostile forest": lambda: charts.forest(
         [ForestRow(HOSTILE, "naive", 0.4, 0.3, 0.5)], HOSTILE, HOSTILE, HOSTILE
     ),
@@ -61,6 +63,7 @@ PICTURES = {
     "hostile pair": lambda: differences((HOSTILE, "b", "c")),
     "hostile topic": lambda: topics(HOSTILE),
     "hostile axis": lambda: histogram(HOSTILE),
+    "hostile run": lambda: dots(HOSTILE),
 }
 
 

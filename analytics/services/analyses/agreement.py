@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
 from analytics.agreement.alpha import krippendorff_alpha
+from analytics.agreement.overlap import overlap
 from analytics.agreement.rankings import TopicScores, compare_tiers, scores_by_topic
 from analytics.agreement.tiers import (
     Kappa,
@@ -21,6 +23,7 @@ from analytics.agreement.tiers import (
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
+from analytics.services.analyses.assessor_pairs import disagreeing_assessors
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
@@ -28,6 +31,7 @@ from sampling.audit_plan import middle_grades
 
 Score = Literal["infNDCG", "infAP"]
 SCORES: tuple[Score, ...] = ("infNDCG", "infAP")
+ScoresOfTiers = dict[str, TopicScores | Refusal]  # by the tier's name
 SHOWN_FLIPS = 30
 UNJUDGED = -1
 
@@ -54,7 +58,8 @@ def agreement(
         raise AnalysisRefused("nobody has judged yet")
     pairs = [_pair(arrays, one, other) for one, other in combinations(tiers, 2)]
     progress(2, 4, "scoring the runs by each tier")
-    rankings = list(_rankings(campaign, arrays, tiers))
+    scores = {score: _scores_of_tiers(campaign, arrays, tiers, score) for score in SCORES}
+    rankings = list(_rankings(arrays, tiers, scores))
     return {
         "n_grades": arrays.n_grades,
         "n_items": int(arrays.judged.size),
@@ -62,6 +67,8 @@ def agreement(
         "pairs": pairs,
         "alphas": list(_alphas(arrays)),
         "rankings": rankings,
+        "scored": [_scored(arrays, score, by_tier) for score, by_tier in scores.items()],
+        "assessors": disagreeing_assessors(campaign, arrays),
     }
 
 
@@ -97,6 +104,7 @@ def _pair(arrays: CampaignArrays, one: Tier, other: Tier) -> dict[str, Any]:
     if isinstance(tables, Refusal):
         return {**named, "refusal": tables.reason}
     topic = arrays.topic_index[arrays.judged[usable]]
+    overlaps = (overlap(a, b, arrays.relevant_grade, weight=weight) for weight in (None, 1 / chance[usable]))
     histogram = kappa_histogram(kappas_by_topic(a, b, topic, arrays.n_topics, arrays.n_grades))
     return {
         **named,
@@ -107,6 +115,7 @@ def _pair(arrays: CampaignArrays, one: Tier, other: Tier) -> dict[str, Any]:
         "a_given_b": [_row(row) for row in tables.a_given_b],
         "overall_a": tables.overall_a,
         "overall_b": tables.overall_b,
+        "overlap": [_overlap_row(found) for found in overlaps],
         "kappas": list(_kappas(tables, int(usable.sum()))),
         "histogram": {
             "edges": histogram.edges,
@@ -115,6 +124,10 @@ def _pair(arrays: CampaignArrays, one: Tier, other: Tier) -> dict[str, Any]:
             "significant": histogram.significant,
         },
     }
+
+
+def _overlap_row(found: float | Refusal) -> dict[str, Any]:
+    return {"refusal": found.reason} if isinstance(found, Refusal) else {"refusal": "", "value": found}
 
 
 def _row(row: tuple[float, ...] | Refusal) -> dict[str, Any]:
@@ -177,20 +190,46 @@ def _alphas(arrays: CampaignArrays) -> Iterator[dict[str, Any]]:
 # -- the order of the runs ----------------------------------------------------------------------------------
 
 
-def _rankings(campaign: Campaign, arrays: CampaignArrays, tiers: list[Tier]) -> Iterator[dict[str, Any]]:
-    gains = np.asarray(campaign.scale.gains(), dtype=np.float64)
-    stratum = tiers[-1].grade
-    for score in SCORES:
-        scores = {
-            tier.name: _scores(arrays, tier, score, stratum, gains, campaign.scale.relevant_grade)
-            for tier in tiers
-        }
+def _rankings(
+    arrays: CampaignArrays, tiers: list[Tier], scores: dict[Score, ScoresOfTiers]
+) -> Iterator[dict[str, Any]]:
+    for score, by_tier in scores.items():
         for one, other in combinations(tiers, 2):
             yield {
                 "of": [one.name, other.name],
                 "score": score,
-                **_compare(arrays, scores[one.name], scores[other.name]),
+                **_compare(arrays, by_tier[one.name], by_tier[other.name]),
             }
+
+
+def _scores_of_tiers(
+    campaign: Campaign, arrays: CampaignArrays, tiers: list[Tier], score: Score
+) -> ScoresOfTiers:
+    gains = np.asarray(campaign.scale.gains(), dtype=np.float64)
+    stratum = tiers[-1].grade
+    return {
+        tier.name: _scores(arrays, tier, score, stratum, gains, campaign.scale.relevant_grade)
+        for tier in tiers
+    }
+
+
+def _scored(arrays: CampaignArrays, score: Score, by_tier: ScoresOfTiers) -> dict[str, Any]:
+    """Return every run's mean by each tier that can score, over the topics that all of these can."""
+    known = {name: found for name, found in by_tier.items() if isinstance(found, TopicScores)}
+    shared = reduce(np.intersect1d, [found.topics for found in known.values()]) if known else np.zeros(0)
+    if len(known) < 2 or not shared.size:
+        return {"score": score, "refusal": "no two tiers can score the runs over the same topics"}
+    means = {
+        name: found.values[:, np.isin(found.topics, shared)].mean(axis=1) for name, found in known.items()
+    }
+    order = np.argsort(next(iter(means.values())), kind="stable")
+    return {
+        "score": score,
+        "refusal": "",
+        "n_topics": int(shared.size),
+        "runs": [arrays.runs[place].run_id for place in order.tolist()],
+        "means": {name: mean[order] for name, mean in means.items()},
+    }
 
 
 def _scores(

@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
-from analytics.charts import Chart, histogram
+from analytics.charts import Chart, dots, histogram
 from analytics.services.analyses import AnalysisSubject, ask, find
+from analytics.services.analyses.assessor_pairs import names_behind
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, answer_questions, newest_answers, what_forbids
 from analytics.services.recomputation import measures_of
@@ -61,11 +62,17 @@ def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = drawn_campaign(campaign_id)
     context = {"campaign": row} | _analysis_context(request, row, "agreement")
     if "plot" in request.GET:
-        pairs = context["result"]["pairs"] if context.get("result") else []
-        return plot_answer(request, {"-".join(pair["of"]): partial(_kappa_plot, pair) for pair in pairs})
+        known = context.get("result") or {"pairs": []}
+        pictures = {"-".join(pair["of"]): partial(_kappa_plot, pair) for pair in known["pairs"]}
+        pictures |= {one["score"]: partial(_score_plot, one) for one in known.get("scored", [])}
+        return plot_answer(request, pictures)
     if context.get("result"):
         context["grades"] = list(row.scale.grades.order_by("value").values_list("label", flat=True))
         context["pairs"] = [_pair_shown(pair, context["grades"]) for pair in context["result"]["pairs"]]
+        context["scored"] = [one | {"plot": _score_plot(one)} for one in context["result"].get("scored", [])]
+        context["names"] = names = names_behind(row) if user_of(request).may_manage else {}
+        pairs = context["result"].get("assessors", {}).get("pairs", [])
+        context["assessor_pairs"] = [_named_pair(pair, names) for pair in pairs]
     return render(
         request, "console/researcher/agreement.html", context, status=400 if "errors" in context else 200
     )
@@ -165,6 +172,23 @@ def _kappa_plot(pair: dict[str, Any]) -> Chart | None:
     return histogram(
         counted["edges"], counted["counts"], title, x_title="Scott's pi", y_title="topics", reference=0.0
     )
+
+
+def _named_pair(pair: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    first, second = (names.get(name, name) for name in pair["of"])
+    return pair | {"first": first, "second": second}
+
+
+def _score_plot(scored: dict[str, Any]) -> Chart | None:
+    """Return all runs scored by every tier that can: Figure 2 of Bailey et al. (2008)."""
+    if scored["refusal"]:
+        return None
+    score, tiers = scored["score"], list(scored["means"])
+    title = f"{score} of every run, by tier"
+    about = (
+        f"{score} of {len(scored['runs'])} runs by {', '.join(tiers)}, the runs in the order of {tiers[0]}."
+    )
+    return dots(scored["runs"], scored["means"], title, about, x_title=score)
 
 
 def _page_of(row: Campaign, subject: AnalysisSubject) -> str:
