@@ -252,6 +252,7 @@ def test_an_item_without_a_score_is_predicted_like_its_neighbours():
         label_assessor=np.zeros(judged.size, dtype=np.int64),
         assessors=[object()],
         n_grades=2,
+        relevant_grade=1,
     )
     predicted = Predictions(arrays).of_gains(np.array([0.0, 3.0]), 1)
     assert np.isfinite(predicted).all()
