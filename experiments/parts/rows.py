@@ -12,7 +12,8 @@ class Row:
     """The paper's number beside ours. None stands for a number that does not exist; the note says why.
 
     `expected` +- `tolerance` is what `computed` must be: an earlier, independent computation, or a closed form.
-    `paper_tolerance` is how near to the paper it must be. `ok` is None where nothing is demanded.
+    `paper_tolerance` is how near to the paper it must be, `least` and `most` are bounds. `ok` is None where nothing is
+    demanded.
     """
 
     name: str
@@ -23,6 +24,8 @@ class Row:
     paper_tolerance: float | None = None
     ok: bool | None = None
     note: str = ""
+    least: float | None = None
+    most: float | None = None
 
 
 def row(
@@ -33,6 +36,8 @@ def row(
     expected: float | None = None,
     tolerance: float | None = None,
     paper_tolerance: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
     note: str = "",
 ) -> Row:
     """Return a row that is checked against what is demanded of it.
@@ -49,8 +54,12 @@ def row(
         held.append(abs(computed - expected) <= tolerance)
     if paper is not None and paper_tolerance is not None:
         held.append(abs(computed - paper) <= paper_tolerance)
+    if least is not None:
+        held.append(computed >= least)
+    if most is not None:
+        held.append(computed <= most)
     ok = all(held) if held else None
-    return Row(name, paper, float(computed), expected, tolerance, paper_tolerance, ok, note)
+    return Row(name, paper, float(computed), expected, tolerance, paper_tolerance, ok, note, least, most)
 
 
 def unchecked(values: Mapping[str, float], reason: str) -> list[Row]:
@@ -112,6 +121,10 @@ def _demand(line: Row) -> str:
         parts.append(f"{line.expected:.7g} +- {line.tolerance:.2g}")
     if line.paper_tolerance is not None:
         parts.append(f"{line.paper:.6g} +- {line.paper_tolerance:.2g} (the paper's)")
+    if line.least is not None:
+        parts.append(f"at least {line.least:.6g}")
+    if line.most is not None:
+        parts.append(f"at most {line.most:.6g}")
     return " and ".join(parts)
 
 
