@@ -107,7 +107,7 @@ class Campaign(models.Model):
     # What a judgment costs, in any one unit; empty: unknown. They decide what the planner says, nothing else.
     cost_per_judgment = models.FloatField(null=True, blank=True)
     cost_per_gold = models.FloatField(null=True, blank=True)
-    # Its judgments came from the simulation of the demo, and every screen says so.
+    # Programs gave its judgments, in the demo or by `simulate_assessors`, and every screen says so.
     is_simulated = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -66,7 +66,7 @@ def test_the_simulated_gold_assessor_judges_audits_with_the_known_answers(campai
 
 def test_a_paused_assessor_or_a_campaign_of_people_is_left_alone(campaign, monkeypatch):
     audit(campaign=campaign, items_each_time=15, items_in_total=42, seed=5)
-    gold = Simulation(campaign)._assessor(GOLD, "gold")
+    gold = Simulation(campaign).assessor(GOLD, "gold")
     set_status(assessor=gold, status="suspended", actor=None)
     rounds(monkeypatch, 1)
     Campaign.objects.filter(pk=campaign.pk).update(is_simulated=False)

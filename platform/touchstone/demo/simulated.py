@@ -6,10 +6,14 @@ are those measured for the best of three judges on a TREC passage collection (63
 that depended on the true grade alone would make every correction by a confusion matrix look right.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from judging.behaviour import binary
+from judging.erring_assessors import Pace
 
 GRADES = 4  # 0 not relevant, 1 marginal, 2 relevant, 3 highly relevant
 
@@ -22,7 +26,7 @@ MISS = np.array([0.0, 1.5, 1.0, 0.5])  # by true grade: a marginal document is o
 STEP = 0.35  # within the relevant grades, an error by one more step is this much rarer
 
 GUESS = np.array([0.40, 0.25, 0.20, 0.15])  # the grades of somebody who does not look
-SECONDS_SIGMA = 0.6  # of the logarithm of the seconds; people vary about twofold from document to document
+PLAIN_RELEVANT = 2  # the grade that stands for "relevant" where a scale has other grades than 0 to 3
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,29 @@ def simulated_grades(
     return given
 
 
+def simulated_labels(
+    rng: np.random.Generator, true_labels: ArrayLike, popularity_shares: ArrayLike, skill: float
+) -> NDArray[np.int64]:
+    """Return the binary labels that a simulated assessor gives: `simulated_grades` on a scale of any length.
+
+    Parameters
+    ----------
+    rng
+        Source of one uniform number an item.
+    true_labels, popularity_shares
+        Arrays over items: 0 or 1; see `simulated_grade`.
+    skill
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, or a value is outside its bounds.
+    """
+    grades = PLAIN_RELEVANT * binary(true_labels)
+    return (simulated_grades(rng, grades, popularity_shares, skill) > 0).astype(np.int64)
+
+
 def simulated_seconds(rng: np.random.Generator, n_items: int, median_seconds: float) -> NDArray[np.float64]:
     """Return the seconds that a simulated assessor spends on each item: log-normal around the median.
 
@@ -137,7 +164,8 @@ def simulated_seconds(rng: np.random.Generator, n_items: int, median_seconds: fl
         raise ValueError(f"n_items must be >= 0, got {n_items}")
     if not median_seconds > 0:
         raise ValueError(f"median_seconds must be > 0, got {median_seconds}")
-    return median_seconds * np.exp(SECONDS_SIGMA * rng.standard_normal(n_items))
+    pace = Pace(start=math.log(median_seconds), relevant=0.0, position=0.0)
+    return pace.seconds(np.zeros(n_items, dtype=np.int64), rng.standard_normal(n_items))
 
 
 def _check_skill(skill: ArrayLike) -> None:

@@ -10,7 +10,7 @@ import sampling.tasks  # noqa: F401 (registers the kinds of job)
 from judging.models import Campaign
 from touchstone.models import Job, User, WorkerHeartbeat
 
-SIMULATED = "the demo's simulated assessors gave these grades"
+SIMULATED = "simulated assessors, who err in known ways"
 
 
 # -- who may see what ---------------------------------------------------------------------------------------

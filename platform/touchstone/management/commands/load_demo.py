@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.utils.translation import gettext_noop
 
-from analytics.services.recomputation import recompute
+from analytics.services.recomputation import queue_recomputation, recompute
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
 from judging.rankings import read_rankings, top
@@ -26,14 +26,17 @@ from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
 from judging.trec import QrelRecord, read_qrels
 from judging.trec_tables import write_qrels, write_run
-from sampling.models import AuditSchedule
+from sampling.models import AuditSchedule, AuditTier
 from sampling.questions import Design
 from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.demo import docstrings, systems
+from touchstone.demo.filling import fill
 from touchstone.demo.folder import Folder, read_folder, read_grades
-from touchstone.demo.simulation import DEPTH, Simulation, judge_audits_for_ever
+from touchstone.demo.mixes import parse_mix
+from touchstone.demo.simulated_campaign import DEPTH
+from touchstone.demo.simulation import Simulation, judge_audits_for_ever
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
 
@@ -55,6 +58,7 @@ When two grades seem right, take the lower one.
 """
 RUN_COLUMNS = {"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
 OWN, SIMULATED = "Judge it yourself", "Judged by simulated assessors"
+ERRING = "Judged by assessors who err"
 OWN_TOPICS = (
     4  # numbers need judgments on every topic: few topics, so that one person sees them after half an hour
 )
@@ -66,10 +70,14 @@ SIMULATED_FIELDS = {
 }
 SEED = 20261121
 AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 75, 4, 8
+AUDITED_BY_SILVER = 240
+# Ten who err as people do, and one each of five kinds that a manager should find.
+ERRING_MIX = "honest=10,pattern:0=1,pattern:01=1,sticky:.5=1,disgruntled=1,optimist=1"
+ERRING_ITEMS, ERRING_EACH, ERRING_AUDITED = 1600, 300, 300
 
 
 class Command(BaseCommand):
-    help = "Load the demo collection, its two campaigns and its users (does nothing where they are already)."
+    help = "Load the demo collection, its campaigns and its users (does nothing where they are already)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
@@ -84,6 +92,7 @@ class Command(BaseCommand):
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
         if judge_audits:
+            self._erring_campaign()
             judge_audits_for_ever(self._say)
         name = Path(collection).name if collection else "Python's standard library"
         people = self._people()
@@ -321,6 +330,15 @@ class Command(BaseCommand):
             seed=SEED + 1,
         )
         simulation.judge_audit(self._say)
+        audit(
+            campaign=campaign,
+            items_each_time=AUDITED_BY_SILVER,
+            items_in_total=AUDITED_BY_SILVER,
+            tier=AuditTier.SILVER,
+            user=people["mara"],
+            seed=SEED + 2,
+        )
+        simulation.judge_silver_audit(self._say)
         # From now on audits come by themselves, once a minute, and the simulated gold assessor judges them.
         save_schedule(
             campaign=campaign,
@@ -331,6 +349,38 @@ class Command(BaseCommand):
         )
         recompute(campaign=campaign)
         self._say("the numbers are computed")
+
+    def _erring_campaign(self) -> None:
+        """A third campaign, judged while the demo runs already: most of its assessors are honest, some are not."""
+        of = Campaign.objects.filter(name__startswith=f"{SIMULATED}: ").select_related("collection").first()
+        if of is None:  # a folder without grades
+            return
+        made, manager = of.collection, User.objects.get(username="mara")
+        name = f"{ERRING}: {made.name}"
+        if AuditSchedule.objects.filter(campaign__name=name).exists():
+            return
+        campaign = Campaign.objects.filter(name=name).first()
+        if campaign is None:
+            with transaction.atomic():
+                campaign = self._campaign(made, name, manager, judgments_per_item=3, is_simulated=True)
+                self._draw(campaign, self._best_pair(made), ERRING_ITEMS, manager)
+        fill(campaign, parse_mix(ERRING_MIX), seed=SEED, most_each=ERRING_EACH, say=self._say)
+        audit(
+            campaign=campaign,
+            items_each_time=ERRING_AUDITED,
+            items_in_total=ERRING_AUDITED,
+            user=manager,
+            seed=SEED + 1,
+        )
+        Simulation(campaign).judge_audit(self._say)
+        save_schedule(
+            campaign=campaign,
+            actor=manager,
+            every_seconds=86400,
+            items_each_time=AUDITED_EACH_TIME,
+            items_in_total=ERRING_AUDITED,
+        )
+        queue_recomputation(campaign=campaign)
 
 
 def _write_run(ranking: pl.DataFrame, run_tag: str, path: Path) -> None:
