@@ -54,6 +54,20 @@ class AcceptancePlan:
     producer_risk: float
     consumer_risk: float
 
+    def decision(self, n_checked: int, n_found: int) -> bool | None:
+        """Return True to accept, False to reject, None where the checks that are left may still decide it.
+
+        Stopping as soon as the rest cannot change the decision changes neither risk.
+
+        >>> AcceptancePlan(26, 5, 0.037, 0.046).decision(10, 6)
+        False
+        """
+        _count("n_checked", n_checked, 0, self.n_checked)
+        _count("n_found", n_found, 0, n_checked)
+        if n_found > self.most_bad:
+            return False
+        return True if n_found + self.n_checked - n_checked <= self.most_bad else None
+
 
 def fewest_checks(n_topics: int, n_bad_limit: int, most_bad: int, beta: float) -> int | None:
     """Return the smallest number of checks with which a collection at the limit passes with probability beta at most.

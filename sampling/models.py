@@ -4,9 +4,9 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
-from judging.models import Campaign, Item
+from judging.models import Campaign, Item, Topic
 from sampling.design_options import method_choices, question_choices
 from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
@@ -52,7 +52,7 @@ class Draw(models.Model):
             models.CheckConstraint(
                 name="sampling_draw_learned_from",
                 condition=Q(learned_from__isnull=True)
-                | Q(learned_from__gte=1, learned_from__lt=models.F("batch"), selection="poisson"),
+                | Q(learned_from__gte=1, learned_from__lt=F("batch"), selection="poisson"),
             ),
         ]
 
@@ -175,3 +175,84 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id} {self.inclusion_probability}"
+
+
+class TopicCheckPlan(models.Model):
+    """How many topics a manager checks, and how many bad ones they accept: an acceptance sample. Append-only.
+
+    `sampling/acceptance.py` gives `n_checks` and `most_bad` from the limits and the risks. The topics come in the order
+    of their permanent random numbers from the seed, so anyone can draw them again.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="topic_check_plans")
+    sequence = models.PositiveIntegerField()
+    n_topics = models.PositiveIntegerField()
+    n_bad_good = models.PositiveIntegerField()  # D0: rejected with probability alpha at most
+    n_bad_limit = models.PositiveIntegerField()  # D1: accepted with probability beta at most
+    alpha = models.FloatField()
+    beta = models.FloatField()
+    n_checks = models.PositiveIntegerField()
+    most_bad = models.PositiveIntegerField()
+    producer_risk = models.FloatField()
+    consumer_risk = models.FloatField()
+    seed = models.BigIntegerField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["sequence"]
+        constraints = [
+            models.UniqueConstraint(name="sampling_topiccheckplan_unique", fields=["campaign", "sequence"]),
+            models.CheckConstraint(
+                name="sampling_topiccheckplan_limits",
+                condition=Q(n_bad_good__lt=F("n_bad_limit"), n_bad_limit__lte=F("n_topics")),
+            ),
+            models.CheckConstraint(
+                name="sampling_topiccheckplan_checks",
+                condition=Q(n_checks__gte=1, n_checks__lte=F("n_topics"), most_bad__lt=F("n_checks")),
+            ),
+            models.CheckConstraint(
+                name="sampling_topiccheckplan_risks",
+                condition=Q(alpha__gt=0, alpha__lt=1, beta__gt=0, beta__lt=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"topic checks {self.sequence}"
+
+
+class TopicCheck(models.Model):
+    """A topic that was drawn to be checked, in the order of checking. Append-only.
+
+    At most one of a topic in a plan, and (a trigger) no more than the plan has, of topics of its collection.
+    """
+
+    plan = models.ForeignKey(TopicCheckPlan, on_delete=models.PROTECT, related_name="checks")
+    sequence = models.PositiveIntegerField()
+    topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["sequence"]
+        constraints = [
+            models.UniqueConstraint(name="sampling_topiccheck_topic", fields=["plan", "topic"]),
+            models.UniqueConstraint(name="sampling_topiccheck_sequence", fields=["plan", "sequence"]),
+            models.CheckConstraint(name="sampling_topiccheck_first", condition=Q(sequence__gte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return f"check {self.sequence}"
+
+
+class TopicFinding(models.Model):
+    """What a check found: whether the topic's judgments are bad, and why. Append-only, one of each check."""
+
+    topic_check = models.OneToOneField(TopicCheck, on_delete=models.PROTECT, related_name="finding")
+    is_bad = models.BooleanField()
+    reason = models.CharField(max_length=2000, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return "bad" if self.is_bad else "good"

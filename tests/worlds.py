@@ -24,6 +24,7 @@ from judging.models import Campaign, CollectionMember, Message, Participant, Tra
 from judging.services.assign import claim
 from judging.services.entry import create_invitation
 from sampling.services.auditing import audit
+from sampling.services.topic_checks import plan_checks
 from touchstone.models import ApiToken, Event, Job, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
@@ -147,6 +148,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
     webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
     token = ApiToken.objects.create(user=manager, name="key", key_sha256=uuid.uuid4().hex * 2)
     run = collection.runs.first()
+    checks = plan_checks(campaign=campaign, n_bad_good=0, n_bad_limit=2, seed=3, user=manager).checks
     return {
         "campaign_id": campaign.pk,
         "collection_id": collection.pk,
@@ -176,6 +178,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "what": "agreement",
         "step": "documents",
         "plot": "forest",
+        "check_id": checks.get(sequence=1).pk,
         "console:api-campaign-job job_id": drawing.pk,
         "judging:frame token": held.token,
         "judging:join token": invitation.token,

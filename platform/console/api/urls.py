@@ -22,6 +22,7 @@ from console.api import (
     results,
     reuse,
     runs,
+    topic_checks,
     training,
 )
 
@@ -122,6 +123,12 @@ urlpatterns = [
         f"{CAMPAIGN}/audits/<int:sequence>/sample.csv",
         audits.AuditSampleView.as_view(),
         name="api-audit-sample",
+    ),
+    path(f"{CAMPAIGN}/topic-checks", topic_checks.TopicChecksView.as_view(), name="api-topic-checks"),
+    path(
+        f"{CAMPAIGN}/topic-checks/<int:sequence>/findings",
+        topic_checks.TopicFindingsView.as_view(),
+        name="api-topic-findings",
     ),
     path(f"{CAMPAIGN}/draws/jobs/<uuid:job_id>", draws.CampaignJobView.as_view(), name="api-campaign-job"),
     path(f"{CAMPAIGN}/measures", results.MeasuresView.as_view(), name="api-measures"),

@@ -17,6 +17,7 @@ from console.manager import (
     events,
     overview,
     setup,
+    topic_checks,
 )
 
 urlpatterns = [
@@ -118,6 +119,14 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/layout/", design.lay_out, name="layout"),
     path("manage/campaigns/<uuid:campaign_id>/audits/", audits.audits, name="audits"),
     path("manage/campaigns/<uuid:campaign_id>/audits/score/", audits.score, name="audits-score"),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/audits/topics/", topic_checks.topic_checks, name="topic-checks"
+    ),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/audits/topics/<int:check_id>/",
+        topic_checks.check,
+        name="topic-check",
+    ),
     path("manage/campaigns/<uuid:campaign_id>/errors/", errors.errors, name="errors"),
     path("manage/campaigns/<uuid:campaign_id>/recompute/", overview.recompute_now, name="recompute"),
     path(
