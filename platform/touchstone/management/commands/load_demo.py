@@ -364,6 +364,7 @@ class Command(BaseCommand):
             with transaction.atomic():
                 campaign = self._campaign(made, name, manager, judgments_per_item=3, is_simulated=True)
                 self._draw(campaign, self._best_pair(made), ERRING_ITEMS, manager)
+                campaign.refresh_from_db()
         fill(campaign, parse_mix(ERRING_MIX), seed=SEED, most_each=ERRING_EACH, say=self._say)
         audit(
             campaign=campaign,
