@@ -10,6 +10,7 @@ from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analys
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import ReuseQuestion, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
+from analytics.services.screening import queue_screening, screen_campaign
 from analytics.services.top_up import lacking
 from judging.models import Campaign
 from judging.services.errors import ImportRefused
@@ -20,10 +21,24 @@ from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 
 @handler("estimate")
 def estimate(context: Context) -> None:
-    computation = recompute(
-        campaign=Campaign.objects.get(pk=context.payload["campaign"]), progress=context.progress
-    )
+    """Compute the campaign's numbers anew, and have its log screened: flags follow new judgments."""
+    campaign = Campaign.objects.get(pk=context.payload["campaign"])
+    computation = recompute(campaign=campaign, progress=context.progress)
+    queue_screening(campaign=campaign)
     context.result = {"computation": computation.pk}
+
+
+@handler("screening")
+def screening(context: Context) -> None:
+    """Test the log of the judgments for careless assessors."""
+    campaign = Campaign.objects.select_related("scale").get(pk=context.payload["campaign"])
+    try:
+        made = screen_campaign(campaign=campaign, progress=context.progress)
+    except FrameRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    if made is None:
+        raise JobRefused("no numbers were computed yet: judgments come first")
+    context.result = {"screening": made.pk, "computation": made.computation_id}
 
 
 @handler("forecast")

@@ -74,6 +74,28 @@ def dots(name="run2"):
     )
 
 
+def positions(name="bob"):
+    lines = {name: [12.0, 9.0, None, 4.0], "all assessors": [12.0, 11.0, 11.0, 10.0]}
+    return charts.position_lines([1, 6, 11, 16], lines, "Speed", y_title="median seconds")
+
+
+def quartiles(name="bob"):
+    return charts.quartile_bars(
+        [name, "dora", "new"],
+        [[3, 4, 6], [9, 12, 15], [None] * 3],
+        "Seconds",
+        x_title="seconds",
+        group="assessor",
+    )
+
+
+def grades(name="bob"):
+    shares = [[1.0, 0.0, 0.0], [0.5, 0.25, 0.25], [None] * 3]
+    return charts.grade_shares(
+        [name, "dora", "new"], ["0 no", "1 some", "2 all"], shares, "Grades", group="assessor"
+    )
+
+
 def parse(picture):
     return ET.fromstring(picture.svg() if isinstance(picture, Chart) else picture)  # noqa: S314 (our own output)
 

@@ -17,6 +17,7 @@ OWN_FILES = {
     "exports": ("analytics/services/exports.py", "judging/services/judgment_formats.py"),
     "files of a release": ("analytics/releases/",),
     "formats of judgments": ("judging/services/judgment_formats.py", "analytics/services/exports.py"),
+    "kinds of flags": ("analytics/screening/kinds.py",),
     "kinds of judging": ("judging/kinds.py",),
     "measures": ("sampling/measures/",),
     "methods": ("analytics/methods.py",),

@@ -7,6 +7,7 @@ import pytest
 from analytics.aggregation.rules import aggregation_keys
 from analytics.methods import METHODS
 from analytics.releases.formats import RELEASE_FILES
+from analytics.screening.kinds import flag_choices
 from analytics.services.exports import export_keys
 from analytics.services.label_classes import LABELS
 from judging.kinds import kind_keys
@@ -23,6 +24,10 @@ def release_file_names() -> list[str]:
 
 def measure_keys() -> list[str]:
     return [name for family in FAMILIES for name in (family.key, *family.aliases)]
+
+
+def flag_keys() -> list[str]:
+    return [key for key, _ in flag_choices()]
 
 
 def method_keys() -> list[str]:
@@ -48,6 +53,10 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
     "formats of judgments": (judgment_format_keys, "qrels qrels_jg crowd cranfield"),
     "files of a release": (release_file_names, FILES),
+    "kinds of flags": (
+        flag_keys,
+        "speed fast-topics giving-up serial all-alike drift rate no-relation false-alarms misses accuracy change",
+    ),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }

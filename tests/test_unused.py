@@ -9,6 +9,8 @@ EXCEPTIONS = {
     "analytics.frames.kept.forget": "tests start from an empty memory",
     "analytics.papers.graded.corrected_difference": "kept for differences of graded labels",
     "analytics.estimation.sequences.always_valid_p_value": "kept for tests that may be looked at whenever one likes",
+    "analytics.screening.known.auc": "the AUC of one topic, beside which tests put those of a whole log",
+    "analytics.screening.sequence.serial_tails": "the serial test of labels without a log",
     "sampling.measures.pairwise.pair_utility": "kept for measures of pairs of documents",
     "sampling.measures.pairwise.pair_weights": "kept for measures of pairs of documents",
     "sampling.measures.registry.parse_pairs": "kept for measures of pairs of documents",

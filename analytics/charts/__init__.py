@@ -7,6 +7,7 @@ Altair and the renderer are imported by the first picture that is made, not by w
 from analytics.charts.chart import Chart, add_name, chart_of
 from analytics.charts.curves import curve
 from analytics.charts.forests import ForestRow, forest, topic_differences
+from analytics.charts.logs import grade_shares, position_lines, quartile_bars
 from analytics.charts.matrices import confusion_heat, difference_matrix, rank_matrix
 from analytics.charts.series import dots, histogram, throughput
 
@@ -20,7 +21,10 @@ __all__ = [
     "difference_matrix",
     "dots",
     "forest",
+    "grade_shares",
     "histogram",
+    "position_lines",
+    "quartile_bars",
     "rank_matrix",
     "throughput",
     "topic_differences",

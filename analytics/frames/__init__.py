@@ -4,14 +4,17 @@ from analytics.frames.arrays import CampaignArrays, Floats, Ints
 from analytics.frames.arrays import first_drawn as _first_drawn
 from analytics.frames.facts import HARMLESS
 from analytics.frames.kept import campaign_arrays, current_arrays, forget
+from analytics.frames.screening import ScreeningEvidence, screening_evidence
 
 __all__ = [
     "HARMLESS",
     "CampaignArrays",
     "Floats",
     "Ints",
+    "ScreeningEvidence",
     "_first_drawn",
     "campaign_arrays",
     "current_arrays",
     "forget",
+    "screening_evidence",
 ]

@@ -65,6 +65,11 @@ def campaign_arrays(campaign: Campaign) -> CampaignArrays:
 
 def current_arrays(campaign: Campaign) -> CampaignArrays:
     """Return the arrays of a drawn campaign as of now; what this process read before is not read again."""
+    return _assemble(campaign, current_reading(campaign))
+
+
+def current_reading(campaign: Campaign) -> Reading:
+    """Return what there is to read of a drawn campaign as of now."""
     with _lock:
         known = _kept.get(campaign.pk)
     if known is not None and not is_still_true(known.log, known.watermark):
@@ -74,7 +79,7 @@ def current_arrays(campaign: Campaign) -> CampaignArrays:
     )
     if not is_writing():
         _keep(campaign, reading)
-    return _assemble(campaign, reading)
+    return reading
 
 
 def forget(campaign: Campaign | None = None) -> None:

@@ -31,6 +31,8 @@ class ScreeningLog:
     truth : (n,) array of int
         The gold label, or UNKNOWN.
     is_machine : (n_assessors,) array of bool
+    has_order : (n,) array of bool
+        The order of presentation is known.
     """
 
     assessor: IndexArray
@@ -41,6 +43,7 @@ class ScreeningLog:
     prior: FloatArray
     truth: IndexArray
     is_machine: Mask
+    has_order: Mask
 
     @classmethod
     def of(
@@ -101,6 +104,23 @@ class ScreeningLog:
             columns["prior"][rows],
             columns["truth"][rows].astype(np.int64),
             machines,
+            ~np.isnan(when[rows]),
+        )
+
+    def with_order(self) -> "ScreeningLog":
+        """Return the log of the judgments whose order is known."""
+        if self.has_order.all():
+            return self
+        rows = np.flatnonzero(self.has_order)
+        return ScreeningLog.of(
+            self.assessor[rows],
+            self.topic[rows],
+            self.position[rows],
+            self.relevant[rows],
+            seconds=self.seconds[rows],
+            prior=self.prior[rows],
+            truth=self.truth[rows],
+            is_machine=self.is_machine,
         )
 
     @property

@@ -17,8 +17,8 @@ from analytics.screening.peers import (
     has_peers,
     lower_tail,
     peer_rate,
-    standardised,
     upper_tail,
+    z_scores,
 )
 from sampling.arrays import FloatArray
 
@@ -127,7 +127,7 @@ def speed(log: ScreeningLog, residuals: FloatArray) -> Finding:
     """Return whether an assessor's mean residual is below the peers'; effect in robust deviations of theirs."""
     number, total = _totals(log, residuals)
     means = np.divide(total, number, out=np.full(number.size, np.nan), where=number >= FEWEST_JUDGMENTS)
-    z, n_peers = standardised(means)
+    z, n_peers = z_scores(means)
     return finding(lower_tail(z, n_peers - 1), z.copy(), NO_TIMES, refusals=_machines(log))
 
 

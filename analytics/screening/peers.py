@@ -51,7 +51,7 @@ def peer_centres(values: FloatArray) -> tuple[FloatArray, FloatArray, IndexArray
     return centres, spreads, numbers
 
 
-def standardised(values: FloatArray, *, least_spread: float = 0.0) -> tuple[FloatArray, IndexArray]:
+def z_scores(values: FloatArray, *, least_spread: float = 0.0) -> tuple[FloatArray, IndexArray]:
     """Return every value less the peers' median over the peers' MAD, and the number of peers.
 
     NaN where the value is unknown, where fewer than FEWEST_PEERS others are known, or where they do not differ.

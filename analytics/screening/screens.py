@@ -6,6 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analytics.screening.kinds import (
+    ALL_ALIKE,
+    DRIFT,
+    FALSE_ALARMS,
+    FAST_TOPICS,
+    GIVING_UP,
+    MISSES,
+    NO_RELATION,
+    RATE,
+    SERIAL,
+    SPEED,
+    FlagKind,
+)
 from analytics.screening.known import false_alarms, misses, no_relation
 from analytics.screening.log import Mask, ScreeningLog
 from analytics.screening.pace import fast_topics, giving_up, pace_residuals, speed
@@ -14,6 +27,7 @@ from analytics.screening.sequence import all_alike, drift, rate, serial
 from sampling.arrays import FloatArray
 
 FALSE_DISCOVERIES = 0.10
+NO_ORDER = "the order of presentation is unknown (imported judgments)"
 
 
 @dataclass(frozen=True)
@@ -22,21 +36,21 @@ class Screen:
 
     Attributes
     ----------
-    key : str
-        As stored, and as the API spells it; at most 40 characters.
-    label, help : str
-        Its name on the screen, and a sentence on what it shows.
-    effect : str
-        What the effect is, as a phrase after its value.
+    kind : FlagKind
+        What it says, in words.
     find : callable
         From the log and the residuals of the time model what it says of each assessor.
+    needs_order : bool
+        It looks at the order of presentation: judgments whose order is unknown (imports) are left out.
     """
 
-    key: str
-    label: str
-    help: str
-    effect: str
+    kind: FlagKind
     find: Callable[[ScreeningLog, FloatArray], Finding]
+    needs_order: bool = False
+
+    @property
+    def key(self) -> str:
+        return self.kind.key
 
 
 def _labels_only(find: Callable[[ScreeningLog], Finding]) -> Callable[[ScreeningLog, FloatArray], Finding]:
@@ -44,76 +58,16 @@ def _labels_only(find: Callable[[ScreeningLog], Finding]) -> Callable[[Screening
 
 
 SCREENS = (
-    Screen(
-        "speed",
-        "Speed",
-        "Judges faster than the other assessors, given labels and places of the documents.",
-        "robust standard deviations from the others' median",
-        speed,
-    ),
-    Screen(
-        "fast-topics",
-        "Fast topics",
-        "Judges nearly every document of many topics faster than usual.",
-        "of the topics judged fast",
-        fast_topics,
-    ),
-    Screen(
-        "giving-up",
-        "Giving up",
-        "Begins to rush at some point of a topic.",
-        "largest cumulative deviation",
-        giving_up,
-    ),
-    Screen(
-        "serial",
-        "Pattern of labels",
-        "Repeats or alternates labels more than chance allows.",
-        "changes of label per expected change",
-        _labels_only(serial),
-    ),
-    Screen(
-        "all-alike",
-        "Topics without a relevant document",
-        "Finds nothing relevant in more topics than the other assessors.",
-        "of the topics without a relevant label",
-        _labels_only(all_alike),
-    ),
-    Screen(
-        "drift",
-        "Drift",
-        "The share of relevant labels changes along a topic as it does for nobody else.",
-        "robust standard deviations from the others' trend",
-        _labels_only(drift),
-    ),
-    Screen(
-        "rate",
-        "Share of relevant labels",
-        "Calls more or fewer documents relevant than the other assessors.",
-        "of the labels relevant",
-        _labels_only(rate),
-    ),
-    Screen(
-        "no-relation",
-        "No relation to the prior",
-        "Labels go with the ranks of the runs less than those of the other assessors.",
-        "AUC of the labels against the prior",
-        _labels_only(no_relation),
-    ),
-    Screen(
-        "false-alarms",
-        "False alarms",
-        "Calls documents relevant that are known not to be, more often than the other assessors.",
-        "of the documents known not to be relevant",
-        _labels_only(false_alarms),
-    ),
-    Screen(
-        "misses",
-        "Misses",
-        "Overlooks documents known to be relevant more often than the other assessors.",
-        "of the documents known to be relevant",
-        _labels_only(misses),
-    ),
+    Screen(SPEED, speed),
+    Screen(FAST_TOPICS, fast_topics),
+    Screen(GIVING_UP, giving_up, needs_order=True),
+    Screen(SERIAL, _labels_only(serial), needs_order=True),
+    Screen(ALL_ALIKE, _labels_only(all_alike)),
+    Screen(DRIFT, _labels_only(drift), needs_order=True),
+    Screen(RATE, _labels_only(rate)),
+    Screen(NO_RELATION, _labels_only(no_relation)),
+    Screen(FALSE_ALARMS, _labels_only(false_alarms)),
+    Screen(MISSES, _labels_only(misses)),
 )
 
 
@@ -123,12 +77,15 @@ class Screening:
 
     Attributes
     ----------
+    residuals : (n,) array
+        Of the time model, by row of the log; NaN where no time is known.
     findings : dict of str to Finding
         By the key of the test.
     adjusted : dict of str to (n_assessors,) array
         Of each test the p adjusted for the assessor's tests (Bonferroni) and for the assessors (Benjamini-Hochberg).
     """
 
+    residuals: FloatArray
     findings: dict[str, Finding]
     adjusted: dict[str, FloatArray]
 
@@ -166,7 +123,11 @@ def screen(log: ScreeningLog) -> Screening:
     assessor's worst is adjusted as if it were.
     """
     residuals = pace_residuals(log)
-    findings = {one.key: one.find(log, residuals) for one in SCREENS}
+    ordered = log.with_order()
+    findings = {
+        one.key: _in_order(one, log, ordered, residuals) if one.needs_order else one.find(log, residuals)
+        for one in SCREENS
+    }
     table = np.array([findings[one.key].p for one in SCREENS]).reshape(len(SCREENS), -1)
     is_tested: Mask = ~np.isnan(table)
     n_tests = is_tested.sum(axis=0)
@@ -175,4 +136,12 @@ def screen(log: ScreeningLog) -> Screening:
     over_assessors = benjamini_hochberg(worst)
     factor = np.divide(over_assessors, worst, out=np.ones(worst.size), where=worst > 0)
     adjusted = np.minimum(1.0, single * factor)
-    return Screening(findings, {one.key: row for one, row in zip(SCREENS, adjusted, strict=True)})
+    return Screening(residuals, findings, {one.key: row for one, row in zip(SCREENS, adjusted, strict=True)})
+
+
+def _in_order(one: Screen, log: ScreeningLog, ordered: ScreeningLog, residuals: FloatArray) -> Finding:
+    """Return what a test of the order says; who has no judgment with a known order has that as the reason."""
+    found = one.find(ordered, residuals[log.has_order])
+    for person in np.flatnonzero((log.n_judgments > 0) & (ordered.n_judgments == 0)).tolist():
+        found.refusals[person] = NO_ORDER
+    return found

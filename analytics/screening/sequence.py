@@ -19,9 +19,9 @@ from analytics.screening.peers import (
     finding,
     has_peers,
     peer_rate,
-    standardised,
     two_sided,
     upper_tail,
+    z_scores,
 )
 from sampling.arrays import FloatArray
 
@@ -91,15 +91,15 @@ def sticky_distribution(blocks: Sequence[tuple[int, int]], stickiness: float) ->
         return total
     logarithms = np.log(total[support])
 
-    def tilted(g: float) -> FloatArray:
+    def tilt(g: float) -> FloatArray:
         exponents = logarithms - g * changes[support]
         values: FloatArray = np.exp(exponents - exponents.max())
         values /= values.sum()
         return values
 
-    g = brentq(lambda g: float(tilted(g) @ changes[support]) - goal, 0.0, 50.0)
+    g = brentq(lambda g: float(tilt(g) @ changes[support]) - goal, 0.0, 50.0)
     result = np.zeros(total.size)
-    result[support] = tilted(g)
+    result[support] = tilt(g)
     return result
 
 
@@ -202,7 +202,7 @@ def drift(log: ScreeningLog) -> Finding:
     root = np.sqrt(variance)
     usual = np.nanmedian(slope) if known.any() else 0.0
     least = np.sqrt((1 + STICKINESS) / (1 - STICKINESS))
-    z, n_peers = standardised(np.where(known, (slope - usual) * root, np.nan), least_spread=least)
+    z, n_peers = z_scores(np.where(known, (slope - usual) * root, np.nan), least_spread=least)
     return finding(two_sided(z, n_peers - 1), z.copy(), TOO_FEW)
 
 
@@ -216,5 +216,5 @@ def rate(log: ScreeningLog) -> Finding:
         log.per_assessor(log.n_relevant.astype(float)), n, out=np.full(n.size, np.nan), where=n > 0
     )
     roots = np.where(n >= FEWEST_JUDGMENTS, np.arcsin(np.sqrt(share)), np.nan)
-    z, n_peers = standardised(roots)
+    z, n_peers = z_scores(roots)
     return finding(two_sided(z, n_peers - 1), share, TOO_FEW)

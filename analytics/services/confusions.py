@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from analytics.estimation.comparison import holm
 from analytics.estimation.confusion import ConfusionEstimate as Confusion
@@ -22,6 +23,7 @@ from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
 from analytics.papers.assumption import AuditedLabels, assumption_result, assumption_sentences
+from analytics.screening.kinds import ACCURACY, CHANGE
 from analytics.services.label_classes import joined_grades
 from judging.models import Campaign
 
@@ -283,23 +285,46 @@ def _accuracy(share: Confusion) -> dict[str, float]:
 
 def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
     """Store the evidence against assessors: mostly wrong, or not erring alike all the time."""
-    tested = [row for row in rows if row.drift_p_value is not None]
-    p_values = [row.drift_p_value for row in tested if row.drift_p_value is not None]
-    adjusted = dict(zip(map(id, tested), holm(p_values) if tested else [], strict=True))
-    flags = []
-    for row in rows:
-        evidence = []
+    Flag.objects.bulk_create([*_wrong_flags(computation, rows), *_change_flags(computation, rows)])
+
+
+def _wrong_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:
+    """Yield a flag for who is surely wrong more often than right; its p is adjusted by Holm for all assessors."""
+    known = [row for row in rows if row.accuracy is not None]
+    tails = [_chance_of_half(row) for row in known]
+    for row, p in zip(known, holm(tails) if tails else [], strict=True):
         if row.accuracy_high is not None and row.accuracy_high < FLAG_BELOW_CHANCE_OF:
-            total = sum(map(sum, row.counts))
-            evidence.append(
-                f"right in {row.accuracy:.0%} of {total:.0f} gold labels; at most "
+            evidence = (
+                f"right in {row.accuracy:.0%} of {sum(map(sum, row.counts)):.0f} gold labels; at most "
                 f"{row.accuracy_high:.0%} with 95 % confidence"
             )
-        if adjusted.get(id(row), 1.0) < SURE:
-            evidence.append(
-                f"the accuracy on gold checks changes over time (p = {adjusted[id(row)]:.2g}, adjusted for all "
-                "assessors)"
+            yield Flag(
+                assessor=row.assessor,
+                computation=computation,
+                kind=ACCURACY.key,
+                p_adjusted=min(1.0, float(p)),
+                effect=row.accuracy,
+                evidence=evidence,
             )
-        if evidence:
-            flags.append(Flag(assessor=row.assessor, computation=computation, evidence="; ".join(evidence)))
-    Flag.objects.bulk_create(flags)
+
+
+def _chance_of_half(row: ConfusionEstimate) -> float:
+    """Return the chance, by Jeffreys' posterior, that the assessor is right at least half of the time."""
+    total = sum(map(sum, row.counts))
+    right = sum(line[grade] for grade, line in enumerate(row.counts))
+    return float(beta.sf(FLAG_BELOW_CHANCE_OF, right + 0.5, max(0.0, total - right) + 0.5))
+
+
+def _change_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:
+    """Yield a flag for whose answers on gold checks change with time, adjusted by Holm for all assessors."""
+    tested = [row for row in rows if row.drift_p_value is not None]
+    p_values = [row.drift_p_value for row in tested if row.drift_p_value is not None]
+    for row, p in zip(tested, holm(p_values) if tested else [], strict=True):
+        if p < SURE:
+            yield Flag(
+                assessor=row.assessor,
+                computation=computation,
+                kind=CHANGE.key,
+                p_adjusted=min(1.0, float(p)),
+                evidence=f"the accuracy on gold checks changes over time (p = {p:.2g}, adjusted for all assessors)",
+            )

@@ -10,6 +10,7 @@ from django.db import close_old_connections, connection
 
 from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
+from analytics.services.screening import start_due_screenings
 from sampling.services.auditing import start_due_audits
 from touchstone import jobs
 from touchstone.api.delivery import prune_deliveries, tell_webhooks
@@ -29,7 +30,8 @@ def run(job_id: str) -> None:
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    for step in (jobs.sweep, start_due_audits, start_due_recomputations, settle_ended, *PRUNING):
+    due = (start_due_audits, start_due_recomputations, start_due_screenings)
+    for step in (jobs.sweep, *due, settle_ended, *PRUNING):
         try:
             step()
         except Exception:  # what stops one step must not stop the others

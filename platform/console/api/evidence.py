@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from analytics.models import AuditForecast, Computation, ConfusionEstimate, DisputedItem, Flag
 from analytics.services.job_queue import newest_job
 from analytics.services.recomputation import queue_recomputation
+from analytics.services.screening import current_flags
 from console.api.common import ComputationKey, OfComputation, job_accepted
 from console.api.jobs import JobAnswer
 from console.api.serializers.results import (
@@ -24,7 +25,7 @@ from console.api.serializers.results import (
     FlagAnswer,
     ForecastAnswer,
 )
-from console.campaigns import drawn_campaign
+from console.campaigns import campaign_of, drawn_campaign
 from judging.services.access import ManagersOnly, ResearchersOnly
 from touchstone.models import user_of
 
@@ -90,15 +91,28 @@ class ConfusionsView(OfComputation):
 
 
 class FlagsView(OfComputation):
-    """Flagged assessors with the evidence, for a manager to review. A flag does not pause anyone."""
+    """Evidence against assessors, for a manager to look at. It suspends nobody by itself.
+
+    Without `?computation=` the flags that stand: of the newest computation, and of the newest screening of the log,
+    which may be that of a computation before.
+    """
 
     permission_classes = (ManagersOnly,)
     serializer_class = FlagAnswer
     queryset = Flag.objects.none()
-    filter_fields = {"computation": ("computation_id", ComputationKey()), "assessor_id": "assessor_id"}
+    filter_fields = {
+        "computation": ("computation_id", ComputationKey()),
+        "test": "kind",
+        "assessor_id": "assessor_id",
+        "assessor": "assessor__user__username",
+    }
 
     def get_queryset(self) -> QuerySet[Any]:
-        return super().get_queryset().select_related("assessor__user")
+        if "computation" in self.request.query_params:
+            rows = super().get_queryset()
+        else:
+            rows = current_flags(campaign_of(self.kwargs["campaign_id"]))
+        return rows.select_related("assessor__user")
 
     @extend_schema(operation_id="flags_list")
     def get(self, request: Request, *arguments: Any, **named: Any) -> Response:

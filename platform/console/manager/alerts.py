@@ -23,7 +23,9 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     if computation is not None and computation.n_flags:
         n = computation.n_flags
         title = "One assessor is flagged." if n == 1 else f"{n} assessors are flagged."
-        words = "Significantly more often wrong than right. Review the evidence before acting."
+        words = (
+            "Known answers or the log of the judgments speak against them. Review the evidence before acting."
+        )
         alerts.append(
             _need(
                 "warn",

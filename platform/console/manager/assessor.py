@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from analytics.charts import Chart, confusion_heat
 from analytics.services.recomputation import latest_computation, queue_recomputation
 from console.forms.campaigns import AssessorRulesForm, MessageForm, RequeueForm
+from console.manager.assessor_log import log_charts, log_columns, log_context
 from console.manager.comments import LOOKED_AT, obstacle_counts, without_grade
 from console.researcher.plots import plot_answer
 from judging.models import Assessor, Judgment, MachineCall, Message, Topic, TrainingItem
@@ -89,6 +90,7 @@ def _assessor(campaign_id: uuid.UUID, assessor_id: int) -> Any:
         teams=Subquery(colleagues.annotate(found=ArrayAgg("team", distinct=True)).values("found")),
         first_ids=ArraySubquery(first.order_by("topic_id").values("topic_id")),
         needs_training=Exists(TrainingItem.objects.filter(campaign=OuterRef("campaign"))),
+        **log_columns(),
     )
     return get_object_or_404(people, pk=assessor_id, campaign_id=campaign_id)
 
@@ -106,7 +108,8 @@ def _assessor_page(
     confusion = computation.confusions.filter(assessor=person).first() if computation else None
     labels = [f"{grade.value} {grade.label}" for grade in row.scale.grades.all()]
     if "plot" in request.GET:
-        return plot_answer(request, {"grades": lambda: _heat(person, confusion, labels)})
+        of_log = log_charts(person)
+        return plot_answer(request, {"grades": lambda: _heat(person, confusion, labels), **of_log})
     activity = (computation.activity if computation else None) or {}
     context = {
         "campaign": row,
@@ -116,7 +119,7 @@ def _assessor_page(
         "rows": matrix_rows(confusion, labels) if confusion else [],
         "labels": labels,
         "chart": _heat(person, confusion, labels),
-        "flags": person.flags.filter(computation=computation) if computation else [],
+        **log_context(person),
         **_work(person, activity),
         "obstacles": _obstacles(person),
         "calls": _machine_calls(person),

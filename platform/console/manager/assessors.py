@@ -10,9 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import urlencode
 
-from analytics.models import Computation
+from analytics.models import Computation, Flag
 from analytics.services.recomputation import latest_computation
+from analytics.services.screening import current_flags, latest_screening
 from console.forms.campaigns import AssessorForm
+from console.manager.log_charts import overview_charts
+from console.researcher.plots import plot_answer
 from judging.models import Assessor, Campaign
 from judging.services.access import managers_only
 
@@ -66,13 +69,15 @@ class Person:
     accuracy_high: float | None
     agreement: float | None
     n_shared: int
-    flag: str
+    flag: Flag | None  # the worst
+    n_more_flags: int
 
     def key(self, order: str) -> Any:
         """Return what the row is sorted by; who has no such number comes last, whichever way round."""
         value = getattr(self, order)
         if order == "flag":
-            return (not value, self.name)
+            p = None if value is None else value.p_adjusted
+            return (value is None, 1.0 if p is None else p, self.name)
         if order == "tier":
             return (TIERS[value], self.name)
         return value
@@ -87,6 +92,10 @@ def assessors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     order = asked.get("order") or USUAL
     computation = latest_computation(campaign=row)
     everybody = _people(row, computation)
+    names = {str(person.pk): person.name for person in everybody}
+    charts = overview_charts(latest_screening(campaign=row), row, names)
+    if "plot" in request.GET:
+        return plot_answer(request, charts)
     chosen = [person for person in everybody if _fits(person, asked)] if form.is_valid() else []
     page = Paginator(_sort(chosen, order), PAGE).get_page(request.GET.get("page"))
     kept = {name: asked.get(name, "") for name in ("name", "tier", "only") if asked.get(name)}
@@ -99,6 +108,7 @@ def assessors(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "heads": _heads(order, kept),
         "kept": urlencode(kept | {"order": order}),
         "is_filtered": bool(kept),
+        "charts": [(name, chart) for name, make in charts.items() if (chart := make()) is not None],
         "assessor_form": AssessorForm(),
     }
     return render(request, "console/manager/assessors.html", context, status=200 if form.is_valid() else 400)
@@ -108,13 +118,14 @@ def _people(row: Campaign, computation: Computation | None) -> list[Person]:
     activity = (computation.activity if computation else None) or {}
     speeds, agreements = activity.get("assessors", {}), activity.get("agreement", {})
     accuracies: dict[int, Any] = {}
-    flags: dict[int, str] = {}
+    flags: dict[int, list[Flag]] = {}
     if computation is not None:
         measured = computation.confusions.filter(scope="assessor", assessor_id__isnull=False).values_list(
             "assessor_id", "accuracy", "accuracy_low", "accuracy_high"
         )
         accuracies = {person: numbers for person, *numbers in measured if person is not None}
-        flags = dict(computation.flags.values_list("assessor_id", "evidence"))
+        for flag in current_flags(row):
+            flags.setdefault(flag.assessor_id, []).append(flag)
     people = []
     for about in row.assessors.order_by("pk").values_list(
         "pk", "user__username", "tier", "kind", "status", "n_judged", "quota"
@@ -122,8 +133,10 @@ def _people(row: Campaign, computation: Computation | None) -> list[Person]:
         key = about[0]
         accuracy, low, high = accuracies.get(key, (None, None, None))
         agreement, n_shared = agreements.get(str(key), (None, 0))
-        seconds, flag = _seconds(speeds.get(str(key))), flags.get(key, "")
-        people.append(Person(*about, seconds, accuracy, low, high, agreement, n_shared, flag))
+        seconds, against = _seconds(speeds.get(str(key))), flags.get(key, [])
+        worst = against[0] if against else None
+        n_more = max(0, len(against) - 1)
+        people.append(Person(*about, seconds, accuracy, low, high, agreement, n_shared, worst, n_more))
     return people
 
 
@@ -137,7 +150,7 @@ def _fits(person: Person, asked: dict[str, Any]) -> bool:
     return (
         asked["name"].lower() in person.name.lower()
         and asked["tier"] in ("", person.tier)
-        and (not only or (bool(person.flag) if only == "flagged" else person.status == only))
+        and (not only or (person.flag is not None if only == "flagged" else person.status == only))
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Exists, OuterRef, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, JSONObject
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,11 +15,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from analytics.charts import Chart, throughput
-from analytics.models import Computation, Flag
+from analytics.models import Computation
 from analytics.services.activity import MACHINE, SERIES, a_day, filled_days, filled_hours
 from analytics.services.costs import costs
 from analytics.services.disputed import open_disputes
 from analytics.services.recomputation import queue_recomputation
+from analytics.services.screening import current_flags
 from console.manager.alerts import needs
 from console.manager.design import draw_context
 from console.manager.events import event_words, events_of
@@ -87,11 +88,11 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
 
 
 def _newest(row: Campaign) -> Any:
-    flags = Flag.objects.filter(computation=OuterRef("pk")).order_by().values("computation")
+    flags = current_flags(row).order_by().values(everybody=Value(0))  # one group
     newest = Computation.objects.filter(campaign=row).order_by("-id")
     disputed = open_disputes().filter(computation=OuterRef("pk")).order_by().values("computation")
     return newest.annotate(
-        n_flags=Coalesce(Subquery(flags.annotate(n=Count("pk")).values("n")), 0),
+        n_flags=Coalesce(Subquery(flags.annotate(n=Count("assessor", distinct=True)).values("n")), 0),
         n_disputed=Coalesce(Subquery(disputed.annotate(n=Count("pk")).values("n")), 0),
     ).first()
 

@@ -77,6 +77,8 @@ def test_flags_forecasts_and_disputed_items_are_those_of_the_newest_computation(
     assert [(row["assessor"], row["assessor_id"]) for row in ask("flags", user="mia").json()["results"]] == [
         ("ann", ann.pk)
     ]
+    [then] = ask("flags", user="mia", computation=older.pk, test="accuracy").json()["results"]
+    assert (then["evidence"], then["test"], then["topics"]) == ("long ago", "accuracy", [])
     forecasts = ask("audit-forecasts", user="mia").json()["results"]
     assert {row["strategy"] for row in forecasts} == set(
         AuditForecast.objects.filter(computation=computation).values_list("strategy", flat=True)

@@ -1,11 +1,14 @@
 """Screening a log: what is refused, what is never flagged, and who is found."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from analytics.screening.kinds import FLAG_KINDS
 from analytics.screening.log import ScreeningLog
 from analytics.screening.pace import pace_residuals
-from analytics.screening.screens import SCREENS, screen
+from analytics.screening.screens import NO_ORDER, SCREENS, screen
 from judging.behaviour import sticky_labels
 from judging.erring_assessors import Pace, erring_assessor
 
@@ -153,3 +156,27 @@ def test_keys_of_screens_are_unique():
 def test_bad_columns_are_refused(columns, message):
     with pytest.raises(ValueError, match=message):
         ScreeningLog.of(*columns)
+
+
+def test_judgments_without_an_order_are_left_out_of_the_tests_that_need_one():
+    log = made_log(["honest"] * 8)
+    order = log.position.astype(float)
+    order[log.assessor == 2] = np.nan
+    order[(log.assessor == 3) & (log.topic == 0)] = np.nan
+    made = ScreeningLog.of(log.assessor, log.topic, order, log.relevant, seconds=log.seconds, prior=log.prior)
+    findings = screen(made).findings
+    for one in SCREENS:
+        assert (findings[one.key].refusals.get(2) == NO_ORDER) == one.needs_order
+        assert findings[one.key].refusals.get(3) != NO_ORDER
+    assert np.isfinite(findings["serial"].p[3])
+    assert made.with_order().assessor.size == log.assessor.size - 6 * PER_TOPIC - PER_TOPIC
+
+
+def test_the_manual_says_what_each_flag_means():
+    manual = (Path(__file__).parents[3] / "docs" / "manager.md").read_text()
+    for kind in FLAG_KINDS:
+        words = kind.help[0].lower() + kind.help[1:].removesuffix(".")
+        assert f"| {kind.label} | {words} |" in manual
+    assert [one.kind for one in SCREENS] == [
+        kind for kind in FLAG_KINDS if kind.key not in ("accuracy", "change")
+    ]

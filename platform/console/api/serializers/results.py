@@ -16,6 +16,7 @@ from analytics.models import (
     Flag,
     Release,
 )
+from analytics.screening.kinds import flag_choices
 from analytics.services.verdicts import Pair
 from judging.serializers.strict import TableChoice
 from sampling.measures.registry import reported_kinds
@@ -223,11 +224,29 @@ class ConfusionAnswer(serializers.ModelSerializer[ConfusionEstimate]):
 
 
 class FlagAnswer(serializers.ModelSerializer[Flag]):
+    """What one test says against an assessor. `effect` is in the unit that `evidence` names."""
+
     assessor = serializers.CharField(source="assessor.user.username")
+    test = serializers.ChoiceField(source="kind", choices=flag_choices())
+    topics = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Ids of the topics that show it; empty where the test names none",
+    )
 
     class Meta:
         model = Flag
-        fields = ("id", "assessor_id", "assessor", "evidence", "created_at")
+        fields = (
+            "id",
+            "computation_id",
+            "assessor_id",
+            "assessor",
+            "test",
+            "p_adjusted",
+            "effect",
+            "topics",
+            "evidence",
+            "created_at",
+        )
 
 
 class ForecastAnswer(serializers.ModelSerializer[AuditForecast]):

@@ -1,0 +1,27 @@
+"""What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
+
+from analytics.models.releases import Release
+from analytics.models.results import (
+    AuditForecast,
+    Computation,
+    ConfusionEstimate,
+    DisputedItem,
+    Estimate,
+    JudgingConditions,
+    method_choices,
+)
+from analytics.models.screening import AssessorScreening, Flag, Screening
+
+__all__ = [
+    "AssessorScreening",
+    "AuditForecast",
+    "Computation",
+    "ConfusionEstimate",
+    "DisputedItem",
+    "Estimate",
+    "Flag",
+    "JudgingConditions",
+    "Release",
+    "Screening",
+    "method_choices",
+]
