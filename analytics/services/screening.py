@@ -16,9 +16,10 @@ from analytics.screening.kinds import ACCURACY, CHANGE, FLAG_KINDS, flag_kind
 from analytics.screening.profiles import Overview, Profiles, Quartiles, overview, profiles
 from analytics.screening.screens import Screening as Result
 from analytics.screening.screens import screen
-from judging.models import Campaign
+from judging.models import Assessor, Campaign
+from judging.services.campaigns import set_status
 from touchstone import jobs
-from touchstone.models import Job
+from touchstone.models import Event, Job
 
 KIND = "screening"
 # What a computation flags by itself, from known answers alone.
@@ -54,6 +55,7 @@ def screen_campaign(*, campaign: Campaign, progress: Progress = lambda *_: None)
         )
         AssessorScreening.objects.bulk_create(_assessor_rows(made, evidence, result, drawn), batch_size=500)
         Flag.objects.bulk_create(_flags(computation, evidence, result), batch_size=1000)
+        _pause_flagged(campaign)
     progress(3, 3, "done")
     return made
 
@@ -143,6 +145,33 @@ def _number(value: float) -> float | None:
 
 def _numbers(values: np.ndarray) -> list[float | None]:
     return [_number(value) for value in values.tolist()]
+
+
+def _pause_flagged(campaign: Campaign) -> None:
+    """Pause whom a flag below the campaign's limit speaks against; nobody where no limit is set.
+
+    Whom a manager has resumed since is not paused again.
+    """
+    if campaign.pause_below is None:
+        return
+    pauses = Event.objects.filter(
+        subject=f"campaign:{campaign.pk}", verb=f"set {Assessor.Status.SUSPENDED}", actor=None
+    )
+    before = set(pauses.values_list("detail__assessor", flat=True))
+    against = current_flags(campaign).filter(
+        p_adjusted__lt=campaign.pause_below, assessor__status=Assessor.Status.ACTIVE
+    )
+    for flag in against.select_related("assessor__user", "assessor__campaign"):
+        username = flag.assessor.user.get_username()
+        if username not in before:
+            before.add(username)
+            set_status(
+                assessor=flag.assessor,
+                status=Assessor.Status.SUSPENDED,
+                actor=None,
+                test=flag.kind,
+                p_adjusted=flag.p_adjusted,
+            )
 
 
 # -- when ---------------------------------------------------------------------------------------------------

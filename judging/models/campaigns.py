@@ -107,6 +107,8 @@ class Campaign(models.Model):
     # What a judgment costs, in any one unit; empty: unknown. They decide what the planner says, nothing else.
     cost_per_judgment = models.FloatField(null=True, blank=True)
     cost_per_gold = models.FloatField(null=True, blank=True)
+    # Adjusted p of a flag below which its assessor is paused without anybody being asked; empty: nobody ever is.
+    pause_below = models.FloatField(null=True, blank=True)
     # Programs gave its judgments, in the demo or by `simulate_assessors`, and every screen says so.
     is_simulated = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
@@ -132,6 +134,11 @@ class Campaign(models.Model):
                 )
                 & (Q(cost_per_gold__isnull=True) | Q(cost_per_gold__gt=0, cost_per_gold__lt=1e9)),
                 violation_error_message="A judgment costs more than 0.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_pause",
+                condition=Q(pause_below__isnull=True) | Q(pause_below__gt=0, pause_below__lte=0.1),
+                violation_error_message="The adjusted p is above 0 and at most 0.1: above it there is no flag.",
             ),
             models.CheckConstraint(
                 name="judging_campaign_k",

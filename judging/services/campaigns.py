@@ -116,14 +116,15 @@ def add_by_username(
     return made, password if is_new else None
 
 
-def set_status(*, assessor: Assessor, status: str, actor: User | None) -> None:
-    """Pause or resume an assessor; their judgments stay, and open leases go back at once."""
+def set_status(*, assessor: Assessor, status: str, actor: User | None, **detail: Any) -> None:
+    """Pause or resume an assessor; their judgments stay, and open leases go back at once. `detail` says why."""
     with transaction.atomic():
         lock_requests(assessor)  # else one in flight might lease what is released here
         Assessor.objects.filter(pk=assessor.pk).update(status=status)
         if status == Assessor.Status.SUSPENDED:
             release_all(assessor=assessor)
-        record(f"set {status}", assessor.campaign, actor=actor, assessor=assessor.user.get_username())
+        username = assessor.user.get_username()
+        record(f"set {status}", assessor.campaign, actor=actor, assessor=username, **detail)
 
 
 def set_score_and_costs(

@@ -99,6 +99,7 @@ def test_a_campaign_is_made_with_its_scale(alice, tmp_path):
         {"gold_check_exposures": 0},
         {"decoys_per_check": 6},
         {"break_minutes": -1},
+        {"pause_below": 0.5},
         {"cost_per_judgment": 0},
         {"bronze_score": "best"},
         {"machine_prompt": "no place for the document"},

@@ -63,6 +63,7 @@ class CampaignAnswer(serializers.ModelSerializer[Campaign]):
             "decoys_per_check",
             "highlights_terms",
             "break_minutes",
+            "pause_below",
             "machine_prompt",
             "bronze_score",
             "cost_per_judgment",
@@ -87,6 +88,13 @@ class CampaignChange(Strict):
     guidelines = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
     lease_seconds = WholeNumber(min_value=1, max_value=86_400, required=False)
     break_minutes = WholeNumber(min_value=0, max_value=32_767, required=False)
+    pause_below = Finite(
+        min_value=1e-12,
+        max_value=0.1,
+        allow_null=True,
+        required=False,
+        help_text="A flag whose adjusted p is below this pauses its assessor; null, the default: none does",
+    )
     highlights_terms = Flag(required=False)
     machine_prompt = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
     bronze_score = TableChoice(label_score_choices, required=False)

@@ -103,6 +103,7 @@ CAMPAIGN_LABELS = {
     "decoys_per_check": "Decoys for each repeated check (0 to 5)",
     "highlights_terms": "Highlight the words of the topic in the document",
     "break_minutes": "Minutes of judging before a break is suggested",
+    "pause_below": "Pause an assessor without asking if a flag's adjusted p is below",
 }
 
 
@@ -206,6 +207,7 @@ class CampaignEditForm(CampaignTexts):
             "guidelines",
             "lease_seconds",
             "break_minutes",
+            "pause_below",
             "highlights_terms",
             "machine_prompt",
         ]

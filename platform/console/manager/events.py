@@ -40,6 +40,8 @@ EVENT_WORDS = {
     "cost_per_judgment": "{} per judgment",
     "cost_per_gold": "{} per gold label",
     "team": "team {}",
+    "test": "by the test {}",
+    "p_adjusted": "adjusted p {}",
 }
 NOT_SHOWN = {"sha256", "n_bytes", "text", "item"}
 

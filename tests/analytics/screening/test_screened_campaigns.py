@@ -29,11 +29,12 @@ from analytics.services.recomputation import queue_recomputation, recompute
 from analytics.services.screening import current_flags, screen_campaign, start_due_screenings
 from judging.models import Adjudication, Assessor
 from judging.services.assign import revise, submit
+from judging.services.campaigns import set_status
 from judging.services.judgment_files import import_judgments
 from judging.services.leases import requeue
 from sampling.services.auditing import audit
 from touchstone import jobs
-from touchstone.models import Job, User
+from touchstone.models import Event, Job, User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("screened-campaigns")]
 
@@ -235,6 +236,45 @@ def test_a_machine_is_not_tested_for_pace(screened):
     made = screen_campaign(campaign=campaign)
     row = made.assessors.get(assessor=people[CARELESS])
     assert row.tests["speed"] == {"refusal": "a machine's pace says nothing"}
+
+
+# -- pausing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_flag_pauses_nobody_unless_the_campaign_says_so(screened):
+    campaign, _ = screened
+    recompute(campaign=campaign)
+    screen_campaign(campaign=campaign)
+    assert not campaign.assessors.filter(status="suspended").exists()
+    campaign.pause_below = 1e-9  # below every p
+    campaign.save()
+    recompute(campaign=campaign)
+    screen_campaign(campaign=campaign)
+    assert not campaign.assessors.filter(status="suspended").exists()
+
+
+def test_below_the_adjusted_p_of_the_campaign_an_assessor_is_paused_once_and_recorded(screened):
+    campaign, people = screened
+    campaign.pause_below = 0.05
+    campaign.save()
+    recompute(campaign=campaign)
+    screen_campaign(campaign=campaign)
+    assert [one.user.username for one in campaign.assessors.filter(status="suspended")] == [CARELESS]
+    event = Event.objects.get(verb="set suspended")
+    worst = current_flags(campaign).first()
+    assert (event.actor, event.subject) == (None, f"campaign:{campaign.pk}")
+    assert event.detail == {"assessor": CARELESS, "test": worst.kind, "p_adjusted": worst.p_adjusted}
+    set_status(assessor=people[CARELESS], status="active", actor=None)  # a manager looked, and resumed
+    recompute(campaign=campaign)
+    screen_campaign(campaign=campaign)
+    assert not campaign.assessors.filter(status="suspended").exists()
+
+
+@pytest.mark.parametrize("p", [0, -0.1, 0.11, float("nan")])
+def test_the_limit_of_pausing_is_a_p_below_which_there_are_flags(screened, p):
+    campaign, _ = screened
+    with pytest.raises(IntegrityError, match="judging_campaign_pause"), transaction.atomic():
+        type(campaign).objects.filter(pk=campaign.pk).update(pause_below=p)
 
 
 # -- when -----------------------------------------------------------------------------------------------------------

@@ -123,6 +123,7 @@ def test_a_change_does_not_write_over_what_somebody_else_changed_meanwhile(alice
         ({"lease_seconds": 86_401}, "1 second to 1 day"),
         ({"lease_seconds": "-1"}, "greater than or equal to 0"),
         ({"break_minutes": "1e3"}, "Enter a whole number."),
+        ({"pause_below": "0.5"}, "above 0 and at most 0.1"),
         ({"guidelines": "g" * 100_001}, "at most 100000 characters"),
     ],
 )
