@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.screening.screens import screen
+from analytics.screening.screens import SCREENS, screen
 from experiments.papers.carterette import pooled_serial, two_proportion_z, unbroken_runs, zero_drift
 from experiments.papers.track_collection import make_collection
+from judging.erring_assessors import BEHAVIOURS, erring_assessor
 
 # For these lines alone: benchmarks/judging.py is not the package of that name, benchmarks/coverage.py not the tool.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
@@ -91,3 +92,11 @@ def test_a_goal_that_is_missed_is_said():
     assert "the control drift rejects only 0.010" in sentences[1]
     fine = {"honest": [row | {"accused": 0.02, "controls": {"drift": 0.9}}]}
     assert screening.missed(fine) == []
+
+
+def test_the_page_about_assessors_has_a_row_for_every_test_and_behaviour():
+    page = (Path(__file__).parents[3] / "docs" / "methods" / "assessors.md").read_text()
+    assert [one.kind.label for one in SCREENS if f"\n| {one.kind.label} |" not in page] == []
+    assert [one.key for one in BEHAVIOURS if f"| `{one.key}:" not in page] == []
+    for behaviour in screening.GOALS:
+        erring_assessor(behaviour)
