@@ -11,6 +11,7 @@ from analytics.services.recomputation import recompute
 from analytics.services.reuse import ReuseQuestion, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
 from analytics.services.screening import queue_screening, screen_campaign
+from analytics.services.simulations import SimulationRefused, simulate
 from analytics.services.top_up import lacking
 from judging.models import Campaign
 from judging.services.errors import ImportRefused
@@ -80,6 +81,16 @@ def analysis(context: Context) -> None:
         raise JobRefused(str(refusal)) from refusal
     context.progress(3, 3, f"as of judgment {made['as_of']}")
     context.result = made
+
+
+@handler("simulation")
+def simulation(context: Context) -> None:
+    """Simulate what a campaign's own errors do."""
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
+    try:
+        context.result = simulate(campaign=campaign, what=context.payload["what"], progress=context.progress)
+    except SimulationRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
 
 
 @handler("run-upload")

@@ -177,6 +177,8 @@ DESIGN = {"question": "pair", "runs": ["run0", "run1"], "measure": "DCG@10", "de
 BODIES: dict[str, Any] = {
     "analyses_create": {"what": "agreement"},
     "audits_create": {"items": 3},
+    "topic_checks_create": {"n_bad_good": 0, "n_bad_limit": 2},
+    "topic_findings_create": {"topic_id": "{next_topic}", "is_bad": False},
     "audit_schedule_update": {"every_seconds": 3600},
     "conditions_create": {"same_judges": True, "same_period": True, "blind_to_system": True},
     "draws_create": DESIGN,

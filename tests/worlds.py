@@ -179,6 +179,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "step": "documents",
         "plot": "forest",
         "check_id": checks.get(sequence=1).pk,
+        "next_topic": checks.get(sequence=1).topic.topic_id,
         "console:api-campaign-job job_id": drawing.pk,
         "judging:frame token": held.token,
         "judging:join token": invitation.token,

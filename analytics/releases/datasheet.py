@@ -6,7 +6,7 @@ from analytics.releases import formats
 from analytics.releases.about import About
 from analytics.releases.citation import citation_text
 
-SIMULATED = "**The judgments come from a simulation of the demonstration. Draw no conclusion from them.**"
+SIMULATED = "**The judgments come from a simulation. Draw no conclusion from them.**"
 STILL_OPEN = (
     "**The campaign was still open at that moment.** This release reveals which items were gold checks: do not show "
     "it to assessors who still judge there."

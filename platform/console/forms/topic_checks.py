@@ -25,9 +25,12 @@ class TopicPlanForm(forms.Form):
     beta = _percent("Risk of accepting a bad collection, %", 5, 0.1)
     plan: AcceptancePlan
 
-    def __init__(self, data: Any = None, *, n_topics: int) -> None:
+    def __init__(self, data: Any = None, *, n_topics: int, limit_share: float | None = None) -> None:
+        """`limit_share` is where the campaign's own errors put the limit, if that was simulated."""
         self.n_topics = n_topics
         super().__init__(data)
+        if limit_share is not None:
+            self.fields["limit"].initial = round(100 * limit_share, 1)
 
     def clean(self) -> dict[str, Any]:
         sent: dict[str, Any] = super().clean() or {}

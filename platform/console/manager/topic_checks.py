@@ -8,8 +8,11 @@ import numpy as np
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
+from analytics.services.simulations import BAD_TOPICS, ask_simulation, newest_simulation
 from console.forms.topic_checks import BAD, FindingForm, TopicPlanForm
 from judging.models import Assessor, Campaign, Judgment, Slot
 from judging.services.access import managers_only
@@ -33,7 +36,13 @@ def topic_checks(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """The newest plan with its next topic. A POST shows a plan; with `draw`, it makes the plan and draws its topics."""
     row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     n_topics = judged_topics(row).count()
-    form = TopicPlanForm(request.POST if request.method == "POST" else None, n_topics=n_topics)
+    job = newest_simulation(campaign=row, what=BAD_TOPICS)
+    simulated = job.result if job else None
+    form = TopicPlanForm(
+        request.POST if request.method == "POST" else None,
+        n_topics=n_topics,
+        limit_share=simulated["limit_share"] if simulated else None,
+    )
     if "draw" in request.POST and form.is_valid():
         made = plan_checks(campaign=row, user=user_of(request), **form.arguments())
         messages.success(request, f"{made.n_checks} of {made.n_topics} topics are drawn.")
@@ -44,11 +53,23 @@ def topic_checks(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "form": form,
         "n_topics": n_topics,
         "proposal": _proposal(form),
+        "simulation": _percents(simulated) if simulated else None,
+        "simulated_at": job.finished_at if job else None,
         "plans": [_plan_row(plan) for plan in plans],
         "current": _current(row, plans[0]) if plans else None,
     }
     status = 400 if form.is_bound and not form.is_valid() else 200
     return render(request, "console/manager/topic_checks.html", context, status=status)
+
+
+@require_POST
+@managers_only
+def simulate(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Have a job find how many bad topics the campaign's ranking of runs stands."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    job = ask_simulation(campaign=row, what=BAD_TOPICS, user=user_of(request))
+    back = urlencode({"back": reverse("console:topic-checks", args=[row.pk])})
+    return redirect(f"{reverse('job', args=[job.pk])}?{back}")
 
 
 @require_POST
@@ -79,6 +100,19 @@ def _proposal(form: TopicPlanForm) -> dict[str, Any] | None:
     if not asked.is_bound or not asked.is_valid():
         return None
     return {"plan": asked.plan, **_risks(asked.plan), **asked.cleaned_data}
+
+
+def _percents(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the shares of a simulation in percent, None where they are not known."""
+    measured = found["measured"]
+    return {
+        "n_topics": found["n_topics"],
+        "n_runs": found["n_runs"],
+        "mixed": 100 * found["mixed"]["limit_share"],
+        "measured": 100 * measured["limit_share"] if measured else None,
+        "false_alarm": 100 * found["false_alarm"] if measured else None,
+        "miss": 100 * found["miss"] if measured else None,
+    }
 
 
 def _risks(plan: Any) -> dict[str, Any]:

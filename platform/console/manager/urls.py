@@ -123,6 +123,11 @@ urlpatterns = [
         "manage/campaigns/<uuid:campaign_id>/audits/topics/", topic_checks.topic_checks, name="topic-checks"
     ),
     path(
+        "manage/campaigns/<uuid:campaign_id>/audits/topics/simulate/",
+        topic_checks.simulate,
+        name="topic-checks-simulate",
+    ),
+    path(
         "manage/campaigns/<uuid:campaign_id>/audits/topics/<int:check_id>/",
         topic_checks.check,
         name="topic-check",

@@ -1,0 +1,127 @@
+"""Simulations of a campaign's own errors, made by a job when somebody asks: how many bad topics its ranking stands."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from analytics.frames import CampaignArrays, campaign_arrays
+from analytics.planning.bad_topics import LEAST_TAU, Tolerance, flips, mixture_labels, tolerance
+from analytics.services.job_queue import newest_job, queue_work
+from analytics.services.recomputation import Progress
+from judging.models import Campaign
+from judging.services.errors import Refused
+from sampling.arrays import FloatArray
+from sampling.audit_plan import middle_grades
+from sampling.frames import FrameRefused
+from sampling.rejudging import SampledTopic
+from touchstone.models import Job, User
+
+KIND = "simulation"
+BAD_TOPICS = "bad topics"
+SEED = 2010
+FEWEST_LABELS = 20  # of items whose true label is known, relevant or not, for an error rate
+
+
+class SimulationRefused(Refused):
+    status = 409
+    title = "This cannot be simulated yet"
+
+
+def ask_simulation(*, campaign: Campaign, what: str, user: User | None) -> Job:
+    """Queue the simulation, or return the job that is at it."""
+    return queue_work(KIND, {"campaign": str(campaign.pk), "what": what}, user)
+
+
+def newest_simulation(*, campaign: Campaign, what: str) -> Job | None:
+    """Return the newest job that has made this simulation."""
+    payload = {"campaign": str(campaign.pk), "what": what}
+    return newest_job(KIND, payload=payload, state=Job.State.DONE)
+
+
+def simulate(*, campaign: Campaign, what: str, progress: Progress) -> dict[str, Any]:
+    """Return what a simulation of the campaign's errors says."""
+    return SIMULATIONS[what](campaign, progress)
+
+
+def bad_topics(campaign: Campaign, progress: Progress) -> dict[str, Any]:
+    """Return at which share of bad topics Kendall's tau between rankings of the runs falls below .9.
+
+    `mixed`: bad topics are judged by assessors who err in the known ways, evenly. `measured`: at the error rates that
+    gold checks and audits have shown, where they are many enough. `limit_share` is the smaller of the two.
+    """
+    progress(0, 2, "reading judgments")
+    try:
+        arrays = campaign_arrays(campaign)
+    except FrameRefused as refusal:
+        raise SimulationRefused(str(refusal)) from refusal
+    topics = sampled_topics(arrays)
+    rates = error_rates(arrays)
+    rng = np.random.default_rng(SEED)
+    try:
+        mixed = tolerance(topics, mixture_labels, rng)
+        progress(1, 2, "simulating the campaign's own errors")
+        measured = tolerance(topics, flips(*rates), rng) if rates else None
+    except ValueError as error:
+        raise SimulationRefused(str(error)) from error
+    return {
+        "least_tau": LEAST_TAU,
+        "n_topics": len(topics),
+        "n_runs": len(arrays.runs),
+        "n_judgments": arrays.n_judgments,
+        "mixed": _curve(mixed),
+        "measured": _curve(measured) if measured else None,
+        "false_alarm": rates[0] if rates else None,
+        "miss": rates[1] if rates else None,
+        "limit_share": min(mixed.limit_share, measured.limit_share if measured else 1.0),
+    }
+
+
+SIMULATIONS: dict[str, Callable[[Campaign, Progress], dict[str, Any]]] = {BAD_TOPICS: bad_topics}
+
+
+def sampled_topics(arrays: CampaignArrays) -> list[SampledTopic]:
+    """Return the judged topics, their documents in judging order with the lower median of the ordinary grades."""
+    n_judged = arrays.judged.size
+    grades = middle_grades(arrays.label_item, arrays.label_grade, n_judged)
+    chances = arrays.draw_probability(np.ones(n_judged, dtype=bool))
+    usable = np.flatnonzero((grades >= 0) & (chances > 0))
+    first = np.full(n_judged, np.iinfo(np.int64).max)
+    np.minimum.at(first, arrays.label_item, arrays.label_judgment)
+    usable = usable[np.argsort(first[usable], kind="stable")]
+    topic = arrays.topic_index[arrays.judged[usable]]
+    places = _judged_ranks(arrays)
+    return [
+        SampledTopic.of(
+            places[:, usable[topic == one]],
+            (grades[usable[topic == one]] >= arrays.relevant_grade).astype(np.int64),
+            chances[usable[topic == one]],
+        )
+        for one in np.unique(topic)
+    ]
+
+
+def _judged_ranks(arrays: CampaignArrays) -> FloatArray:
+    """Return the ranks [run, judged], infinite where a run does not return the item."""
+    returned = arrays.returned
+    place = np.full(arrays.topic_index.size, -1)
+    place[arrays.judged] = np.arange(arrays.judged.size)
+    is_judged = place[returned.item] >= 0
+    ranks = np.full((len(arrays.runs), arrays.judged.size), np.inf)
+    ranks[returned.run[is_judged], place[returned.item[is_judged]]] = returned.value[is_judged]
+    return ranks
+
+
+def error_rates(arrays: CampaignArrays) -> tuple[float, float] | None:
+    """Return the rates of false alarms and misses on gold checks and audited items; None where they are too few."""
+    is_audited = arrays.audited[arrays.label_item]
+    true = np.concatenate([arrays.check_true, arrays.audit_grade[arrays.label_item[is_audited]]])
+    given = np.concatenate([arrays.check_given, arrays.label_grade[is_audited]])
+    is_relevant, says_relevant = true >= arrays.relevant_grade, given >= arrays.relevant_grade
+    if min(np.count_nonzero(is_relevant), np.count_nonzero(~is_relevant)) < FEWEST_LABELS:
+        return None
+    return float(says_relevant[~is_relevant].mean()), float((~says_relevant[is_relevant]).mean())
+
+
+def _curve(found: Tolerance) -> dict[str, Any]:
+    return {"limit_share": found.limit_share, "shares": found.shares.tolist(), "taus": found.taus.tolist()}
