@@ -234,12 +234,12 @@ def compensating_labels(labels: ArrayLike, uniforms: ArrayLike, a: float, b: flo
     return given
 
 
-def graded(true_grades: ArrayLike, labels: ArrayLike, lowest_relevant: int) -> LabelArray:
+def grades_for_labels(true_grades: ArrayLike, labels: ArrayLike, lowest_relevant: int) -> LabelArray:
     """Return grades for binary labels: the true grade where label and truth agree.
 
     Relevant where the truth is not: the scale's lowest relevant grade. Not relevant where the truth is: 0.
 
-    >>> graded([0, 1, 3, 3], [1, 0, 1, 0], 2).tolist()
+    >>> grades_for_labels([0, 1, 3, 3], [1, 0, 1, 0], 2).tolist()
     [2, 1, 3, 0]
     """
     grades, given = np.asarray(true_grades, dtype=np.int64), binary(labels)

@@ -9,7 +9,7 @@ from judging.behaviour import (
     fatigue_probabilities,
     fatigued_labels,
     feedback_probabilities,
-    graded,
+    grades_for_labels,
     lazy_labels,
     missing_probability,
     optimist_labels,
@@ -94,7 +94,7 @@ def test_a_sticky_assessor_gives_the_transitions_of_the_log():
 
 
 def test_grades_are_true_where_the_label_is():
-    assert graded([0, 1, 2, 3, 3], [1, 0, 1, 1, 0], 2).tolist() == [2, 1, 2, 3, 0]
+    assert grades_for_labels([0, 1, 2, 3, 3], [1, 0, 1, 1, 0], 2).tolist() == [2, 1, 2, 3, 0]
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=lambda one: one.key)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from judging.behaviour import LabelArray, graded
+from judging.behaviour import LabelArray, grades_for_labels
 from judging.erring_assessors import ErringAssessor, erring_assessor
 from touchstone.demo.simulated import GRADES, simulated_grades, simulated_labels
 
@@ -33,7 +33,7 @@ class Honest:
         grades = np.asarray(true_grades, dtype=np.int64)
         if list(scale) == list(range(GRADES)) and lowest == 1:
             return simulated_grades(rng, grades, shares, self.skill)
-        return graded(grades, simulated_labels(rng, grades >= lowest, shares, self.skill), lowest)
+        return grades_for_labels(grades, simulated_labels(rng, grades >= lowest, shares, self.skill), lowest)
 
     def quits_after(self, true_labels: ArrayLike) -> int | None:
         """Return None: an honest assessor reads every document."""
@@ -57,7 +57,7 @@ class Erring:
         """Return the grades given to the documents of one topic, in judging order."""
         grades = np.asarray(true_grades, dtype=np.int64)
         labels = self.assessor.labels((grades >= lowest).astype(np.int64), rng.random(grades.size))
-        return graded(grades, labels, lowest)
+        return grades_for_labels(grades, labels, lowest)
 
     def quits_after(self, true_labels: ArrayLike) -> int | None:
         """Return after how many documents of the topic reading stops."""
