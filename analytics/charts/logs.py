@@ -20,7 +20,7 @@ from analytics.charts.theme import (
 )
 
 SHOWN_GROUPS = 40  # the table behind the picture has all
-FAINT, STRONG = 0.08, 0.9  # of the lowest and of the highest grade
+FAINT, STRONG = 0.2, 1.0  # of the lowest and of the highest grade
 
 Column = tuple[float | None, ...]
 

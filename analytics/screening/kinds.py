@@ -51,10 +51,10 @@ class FlagKind:
         'Judges faster than the other assessors, given grades and places of the documents: -3.40 robust standard \
 deviations from the median of the others (adjusted p = 0.0012).'
         >>> FAST_TOPICS.sentence(0.75, 1e-9, 3).partition(": ")[2]
-        '75 % of the topics judged fast, 3 in all (adjusted p < 0.000001).'
+        '75 % of the topics judged fast, 3 in all (adjusted p below 0.0001).'
         """
         value = f"{effect:.0%}".replace("%", " %") if self.is_share else f"{effect:.2f}"
-        p = f"= {p_adjusted:.2g}" if p_adjusted >= 1e-6 else "< 0.000001"
+        p = f"= {p_adjusted:.2g}" if p_adjusted >= 1e-4 else "below 0.0001"
         topics = f", {n_topics} in all" if n_topics and "topics" in self.effect else ""
         return f"{self.help.removesuffix('.')}: {value} {self.effect}{topics} (adjusted p {p})."
 
