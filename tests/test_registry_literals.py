@@ -21,6 +21,7 @@ OWN_FILES = {
     "kinds of judging": ("judging/kinds.py",),
     "measures": ("sampling/measures/",),
     "methods": ("analytics/methods.py",),
+    "policies of judging again": ("sampling/rejudging_policies.py",),
     "selections": ("sampling/selections.py",),
     "strategies": ("sampling/strategies.py",),
 }

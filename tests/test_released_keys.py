@@ -14,6 +14,7 @@ from judging.kinds import kind_keys
 from judging.label_aggregation import label_score_keys
 from judging.services.judgment_formats import judgment_format_keys
 from sampling.measures.registry import FAMILIES
+from sampling.rejudging_policies import rejudging_policy_keys
 from sampling.selections import selection_keys
 from sampling.strategies import strategy_keys
 
@@ -58,6 +59,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
         "speed fast-topics giving-up serial all-alike drift rate no-relation false-alarms misses accuracy change",
     ),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
+    "policies of judging again": (rejudging_policy_keys, "influence lowest-probability random"),
     "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full"),
 }
 

@@ -89,6 +89,16 @@ class CampaignArrays:
         """Return the ranks as a table [run, frame], 0 where a run does not return the item: for small frames."""
         return self.returned.dense().astype(np.int64)
 
+    def ranks_at(self, places: Ints) -> Ints:
+        """Return the ranks [run, place] of some items of the frame, 0 where a run does not return one."""
+        column = np.full(self.frame.height, -1, dtype=np.int64)
+        column[places] = np.arange(places.size)
+        entries = self.returned
+        kept = np.flatnonzero(column[entries.item] >= 0)
+        ranks = np.zeros((entries.n_runs, places.size), dtype=np.int64)
+        ranks[entries.run[kept], column[entries.item[kept]]] = entries.value[kept].astype(np.int64)
+        return ranks
+
     def draw_probability(self, members: NDArray[np.bool_]) -> Floats:
         """Return per judged item the probability that it is among `members`, a mask over the judged items.
 

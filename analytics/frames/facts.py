@@ -53,6 +53,7 @@ HARMLESS = [
     "added assessor",
     "added machine",
     "adjudicated",
+    "opened more judgments",
     "sent a message",
     "read a message",
     "changed a run",

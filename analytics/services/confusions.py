@@ -46,6 +46,10 @@ class ConfusionCounts:
     def total(self) -> np.ndarray:
         return np.asarray(self.checks + self.audits)
 
+    def without_audits(self) -> "ConfusionCounts":
+        """Return what gold checks alone say: for what must not know of an audit."""
+        return ConfusionCounts(self.checks, np.zeros_like(self.audits), np.zeros_like(self.n_audited))
+
 
 @dataclass(frozen=True)
 class _AuditLabels:

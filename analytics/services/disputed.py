@@ -29,7 +29,7 @@ MOST = 200
 class DoubtfulLabels:
     """The judged items with what a wrong label of each would move, and how likely it is wrong; entries an item.
 
-    Of items that may not be asked about (audited, decided) the influence is 0.
+    Of items that are no candidates the influence is 0.
     """
 
     joint_grade: Ints
@@ -41,7 +41,9 @@ class DoubtfulLabels:
         return np.asarray(self.influence * self.error_probability)
 
 
-def doubtful_labels(arrays: CampaignArrays, campaign: Campaign, counts: ConfusionCounts) -> DoubtfulLabels:
+def doubtful_labels(
+    arrays: CampaignArrays, campaign: Campaign, counts: ConfusionCounts, candidates: np.ndarray
+) -> DoubtfulLabels:
     """Return influence and error probability of the grade that each item's judgments say together.
 
     With gold the probability is that of the wrong side of relevance, by Bayes' rule from everybody's errors and the
@@ -59,7 +61,7 @@ def doubtful_labels(arrays: CampaignArrays, campaign: Campaign, counts: Confusio
         shares,
         joint,
         grade_gains(parsed, campaign.scale.gains(), relevant),
-        ~(arrays.audited | _is_decided(arrays, campaign)),
+        candidates,
         n_judged,
     )
     influence, wrong = np.zeros(n_judged), np.zeros(n_judged)
@@ -93,10 +95,11 @@ def store_disputed(
     """
     if not arrays.judged.size:
         return []
-    doubtful = doubtful_labels(arrays, campaign, counts)
+    candidates = ~(arrays.audited | _is_decided(arrays, campaign))
+    doubtful = doubtful_labels(arrays, campaign, counts, candidates)
     queue = shortest_queue(doubtful.priority, doubtful.error_probability)[:MOST]
     keys = [ItemKey(*names) for names in arrays.frame[arrays.judged[queue]].select(ITEM_COLUMNS).iter_rows()]
-    items = _items(campaign, keys)
+    items = items_by_key(campaign, keys)
     rows = [
         DisputedItem(
             computation=computation,
@@ -112,7 +115,7 @@ def store_disputed(
     return rows
 
 
-def _items(campaign: Campaign, keys: list[ItemKey]) -> dict[ItemKey, uuid.UUID]:
+def items_by_key(campaign: Campaign, keys: list[ItemKey]) -> dict[ItemKey, uuid.UUID]:
     """Return the rows of items by their names."""
     known = Item.objects.filter(
         campaign=campaign,

@@ -23,10 +23,13 @@ class Item(models.Model):
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="items")
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT)
     document = models.ForeignKey(Document, on_delete=models.PROTECT)
+    # Wanted beyond the campaign's k: a manager asked for one (judging/services/more_judgments.py).
+    judgments_more = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(name="judging_item_unique", fields=["campaign", "topic", "document"])
+            models.UniqueConstraint(name="judging_item_unique", fields=["campaign", "topic", "document"]),
+            models.CheckConstraint(name="judging_item_judgments_more", condition=Q(judgments_more__lte=1)),
         ]
 
     def __str__(self) -> str:

@@ -203,6 +203,11 @@ def open_slots(*, items: Sequence[Item], purpose: str, n_each: int, seed: int) -
     _create_slots(wanted, purpose, positions(len(wanted), seed), is_audit)
 
 
+def open_numbered_slots(*, items: Sequence[tuple[Item, int]], seed: int) -> None:
+    """Want one judgment of each item, under this number; a slot that is there already stays as it is."""
+    _create_slots(items, Slot.Purpose.JUDGE, _places_by_topic(items, seed), ignore_conflicts=True)
+
+
 def _create_slots(
     wanted: Iterable[tuple[Item, int]], purpose: str, places: Iterable[int], ignore_conflicts: bool = False
 ) -> None:

@@ -152,7 +152,7 @@ def test_of_97_items_the_queue_lists_what_matters(campaign):
     assert arrays.judged.size == 97
     counts = measured(len(arrays.assessors))
     assert listed_before(arrays, campaign, counts) >= 96
-    doubtful = doubtful_labels(arrays, campaign, counts)
+    doubtful = doubtful_labels(arrays, campaign, counts, np.ones(97, dtype=bool))
     queue = shortest_queue(doubtful.priority, doubtful.error_probability)
     table = arrays.labels.table()
     differ = (table[:, 0] == 1) & (table.sum(axis=1) == 2)

@@ -167,6 +167,13 @@ def test_the_database_refuses_more_than_k_slots_and_a_second_judgment_in_a_slot(
         Slot.objects.create(
             item=item, purpose="judge", number=3, campaign=campaign, topic=item.topic, position=0
         )
+    Item.objects.filter(pk=item.pk).update(judgments_more=1)
+    new = {"item": item, "purpose": "judge", "campaign": campaign, "topic": item.topic, "position": 0}
+    Slot.objects.create(number=3, **new)
+    with pytest.raises(IntegrityError, match="more than k"), transaction.atomic():
+        Slot.objects.create(number=4, **new)
+    with pytest.raises(IntegrityError, match="judgments_more"), transaction.atomic():
+        Item.objects.filter(pk=item.pk).update(judgments_more=2)
     with pytest.raises(IntegrityError, match="not this assessor's"), transaction.atomic():
         Judgment.objects.create(
             item=item,

@@ -248,24 +248,13 @@ def _scores(
     return scores_by_topic(
         score,
         arrays.topic_index[places],
-        _ranks(arrays, places),
+        arrays.ranks_at(places),
         tier.grade[open_to],
         stratum[open_to],
         arrays.n_topics,
         inclusion_probability=chance,
         **given,
     )
-
-
-def _ranks(arrays: CampaignArrays, places: Ints) -> Ints:
-    """Return the ranks [run, place] of some items of the frame, 0 where a run does not return one."""
-    column = np.full(arrays.frame.height, -1, dtype=np.int64)
-    column[places] = np.arange(places.size)
-    entries = arrays.returned
-    kept = np.flatnonzero(column[entries.item] >= 0)
-    ranks = np.zeros((entries.n_runs, places.size), dtype=np.int64)
-    ranks[entries.run[kept], column[entries.item[kept]]] = entries.value[kept].astype(np.int64)
-    return ranks
 
 
 def _compare(

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analytics.models import Computation, DisputedItem
 from analytics.services.disputed import open_disputes, why_no_error_rates
 from analytics.services.recomputation import latest_computation
+from console.manager.rejudging import again_context
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
@@ -57,8 +58,10 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
         "decisions": [_decision(made, labels, row) for made in _decisions(row)],
         "reason": request.GET.get("reason", "")[:2000],
+        **again_context(request, row),
     }
-    return render(request, "console/manager/adjudication.html", context)
+    status = 400 if context["again"].errors else 200
+    return render(request, "console/manager/adjudication.html", context, status=status)
 
 
 @require_POST

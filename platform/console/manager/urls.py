@@ -16,6 +16,7 @@ from console.manager import (
     errors,
     events,
     overview,
+    rejudging,
     setup,
     topic_checks,
 )
@@ -107,6 +108,11 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/setup/<slug:step>/", setup.of_campaign, name="setup-step"),
     path("manage/campaigns/<uuid:campaign_id>/assessors/", assessors.assessors, name="assessors"),
     path("manage/campaigns/<uuid:campaign_id>/adjudication/", adjudication.adjudication, name="adjudication"),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/adjudication/again/",
+        rejudging.judge_again,
+        name="judge-again",
+    ),
     path("manage/campaigns/<uuid:campaign_id>/adjudication/decide/", adjudication.decide, name="decide"),
     path(
         "manage/campaigns/<uuid:campaign_id>/adjudication/<uuid:item_id>/document/",
