@@ -67,7 +67,7 @@ def agreement(
         "pairs": pairs,
         "alphas": list(_alphas(arrays)),
         "rankings": rankings,
-        "scored": [_scored(arrays, score, by_tier) for score, by_tier in scores.items()],
+        "scored": [_tier_scores(arrays, score, by_tier) for score, by_tier in scores.items()],
         "assessors": disagreeing_assessors(campaign, arrays),
     }
 
@@ -213,7 +213,7 @@ def _scores_of_tiers(
     }
 
 
-def _scored(arrays: CampaignArrays, score: Score, by_tier: ScoresOfTiers) -> dict[str, Any]:
+def _tier_scores(arrays: CampaignArrays, score: Score, by_tier: ScoresOfTiers) -> dict[str, Any]:
     """Return every run's mean by each tier that can score, over the topics that all of these can."""
     known = {name: found for name, found in by_tier.items() if isinstance(found, TopicScores)}
     shared = reduce(np.intersect1d, [found.topics for found in known.values()]) if known else np.zeros(0)
