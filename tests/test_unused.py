@@ -17,7 +17,6 @@ EXCEPTIONS = {
     "sampling.measures.pairwise.ranked_pairs": "kept for measures of pairs of documents",
     "sampling.acceptance.apparent_rate": "kept for checkers who err",
     "sampling.acceptance.sequential_plan": "kept for checks that go on one at a time",
-    "sampling.rejudging.sampled_average_precision": "kept for experiments, which score simulated collections by it",
     "sampling.pooling.pool": "docs/examples/compare_two_runs.ipynb pools run files without a server",
     "touchstone.api.schema.KeyScheme": "drf-spectacular finds it by its base class",
     "touchstone.sessions.SessionStore": "Django takes the class of this name from SESSION_ENGINE",

@@ -18,7 +18,7 @@ END $$;
 class Migration(migrations.Migration):
     """An item can want one judgment more than k: `judgments_more` says so, and the database allows as many slots."""
 
-    dependencies = [("judging", "0006_campaigns_have_a_kind")]
+    dependencies = [("judging", "0007_pause_below")]
 
     operations = [
         migrations.AddField(
