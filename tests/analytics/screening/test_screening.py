@@ -20,40 +20,32 @@ def made_log(
 ) -> ScreeningLog:
     """Return the log of assessors, `honest` or spelled as the command spells them, 50 documents of each topic."""
     rng = np.random.default_rng(seed)
-    columns: list[list[np.ndarray]] = [[] for _ in range(7)]
+    sessions = []
     for one, behaviour in enumerate(behaviours):
         effect = rng.normal(0, 0.25)
         for topic in range(n_topics):
-            truth = (rng.random(PER_TOPIC) < rng.beta(2, 4)).astype(int)
-            prior = rng.normal(size=PER_TOPIC) + 0.5 * truth
-            quits = None
-            if behaviour == "honest":
-                errs = rng.random(PER_TOPIC) < np.where(truth == 1, 0.08, 0.03)
-                given = sticky_labels(np.where(errs, 1 - truth, truth), rng.random(PER_TOPIC), 0.04)
-            else:
-                assessor = erring_assessor(behaviour)
-                given, quits = assessor.labels(truth, rng.random(PER_TOPIC)), assessor.quits_after(truth)
-            seconds = Pace().seconds(
-                given, rng.normal(size=PER_TOPIC), effect=effect + rng.normal(0, 0.2), quits_after=quits
-            )
-            known = np.where(rng.random(PER_TOPIC) < share_known, truth, -1)
-            whole = (one, topic)
-            for column, values in zip(
-                columns,
-                (
-                    np.full(PER_TOPIC, whole[0]),
-                    np.full(PER_TOPIC, whole[1]),
-                    np.arange(PER_TOPIC),
-                    given,
-                    seconds,
-                    prior,
-                    known,
-                ),
-                strict=True,
-            ):
-                column.append(values)
-    who, topic, order, label, seconds, prior, truth = (np.concatenate(column) for column in columns)
-    return ScreeningLog.of(who, topic, order, label, seconds=seconds, prior=prior, truth=truth)
+            given, *rest = made_session(behaviour, effect + rng.normal(0, 0.2), share_known, rng)
+            place = np.arange(PER_TOPIC)
+            sessions.append((np.full(PER_TOPIC, one), np.full(PER_TOPIC, topic), place, given, *rest))
+    who, topics, order, labels, seconds, prior, truth = map(np.concatenate, zip(*sessions, strict=True))
+    return ScreeningLog.of(who, topics, order, labels, seconds=seconds, prior=prior, truth=truth)
+
+
+def made_session(
+    behaviour: str, effect: float, share_known: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return labels, seconds, priors and known answers of one topic."""
+    truth = (rng.random(PER_TOPIC) < rng.beta(2, 4)).astype(int)
+    prior = rng.normal(size=PER_TOPIC) + 0.5 * truth
+    quits = None
+    if behaviour == "honest":
+        errs = rng.random(PER_TOPIC) < np.where(truth == 1, 0.08, 0.03)
+        given = sticky_labels(np.where(errs, 1 - truth, truth), rng.random(PER_TOPIC), 0.04)
+    else:
+        assessor = erring_assessor(behaviour)
+        given, quits = assessor.labels(truth, rng.random(PER_TOPIC)), assessor.quits_after(truth)
+    seconds = Pace().seconds(given, rng.normal(size=PER_TOPIC), effect=effect, quits_after=quits)
+    return given, seconds, prior, np.where(rng.random(PER_TOPIC) < share_known, truth, -1)
 
 
 def test_honest_assessors_raise_no_flag():
@@ -66,7 +58,7 @@ def test_honest_assessors_raise_no_flag():
         ("pattern:0", "all-alike"),
         ("pattern:01", "serial"),
         ("sticky:.5", "serial"),
-        ("disgruntled:1:16", "giving-up"),
+        ("disgruntled:1:16", "drift"),
         ("random:1:8", "misses"),
     ],
 )
