@@ -8,6 +8,7 @@ from analytics.releases.services.releasing import build
 from analytics.services import forecast as forecasts
 from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse
 from analytics.services.recomputation import recompute
+from analytics.services.rejudging import RejudgingChoice, preview
 from analytics.services.reuse import ReuseQuestion, ReuseRefused
 from analytics.services.run_upload import delete_upload, take
 from analytics.services.screening import queue_screening, screen_campaign
@@ -91,6 +92,14 @@ def simulation(context: Context) -> None:
         context.result = simulate(campaign=campaign, what=context.payload["what"], progress=context.progress)
     except SimulationRefused as refusal:
         raise JobRefused(str(refusal)) from refusal
+
+
+@handler("rejudging")
+def rejudging(context: Context) -> None:
+    """Work out which documents a policy would have judged once more, and what every policy would gain."""
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
+    choice = RejudgingChoice(**context.payload["choice"])
+    context.result = preview(campaign, choice, context.progress)
 
 
 @handler("run-upload")

@@ -104,7 +104,7 @@ def tolerance(
         summed = np.vstack([np.zeros(n_runs), np.cumsum(changes, axis=0)])
         for place, share in enumerate(SHARES):
             scores = reference + summed[round(share * len(topics))] / len(topics)
-            taus[trial, place] = _tau(reference, scores)
+            taus[trial, place] = kendalls_tau(reference, scores)
     mean = taus.mean(axis=0)
     return Tolerance(SHARES, mean, crossing(SHARES, mean, least_tau))
 
@@ -130,6 +130,6 @@ def _judged_by(topic: SampledTopic, double: Doubles, rng: np.random.Generator) -
     return replace(topic, is_relevant=double(topic.is_relevant.astype(np.int64), rng) == 1)
 
 
-def _tau(reference: FloatArray, scores: FloatArray) -> float:
+def kendalls_tau(reference: FloatArray, scores: FloatArray) -> float:
     """Return Kendall's tau; 0 where all scores are alike, which orders nothing."""
     return float(kendalltau(reference, scores).statistic) if np.ptp(scores) else 0.0

@@ -11,6 +11,7 @@ from analytics.screening.peers import (
     Finding,
     finding,
     has_peers,
+    lower_tail,
     peer_centres,
     peer_rate,
     upper_tail,
@@ -119,16 +120,35 @@ def _peer_medians(values: FloatArray, owner: np.ndarray, n_assessors: int) -> Fl
 
 
 def _error_rate(log: ScreeningLog, truth: int) -> Finding:
-    """Return whether an assessor errs on documents of this true label more often than the peers. Effect: the rate."""
+    """Return whether an assessor errs on documents of this true label more often than the peers. Effect: the rate.
+
+    The binomial upper tail at the peers' rate takes all documents to be equally hard. Topics differ, and nobody judges
+    all: where the peers' rates spread more than that, the deviation in units of their spread must be as improbable, so
+    that p is the larger of the two.
+    """
     is_known = log.truth == truth
     totals = np.bincount(log.assessor[is_known], minlength=log.n_assessors).astype(np.float64)
     wrong: Mask = is_known & (log.relevant != truth)
     errors = np.bincount(log.assessor[wrong], minlength=log.n_assessors).astype(np.float64)
-    tail = upper_tail(errors, totals, peer_rate(errors, totals))
+    rate = peer_rate(errors, totals)
     tested = (totals >= FEWEST_KNOWN) & has_peers(totals >= FEWEST_KNOWN)
+    tail = np.maximum(upper_tail(errors, totals, rate), _spread_tail(errors, totals, rate, tested))
     effect = np.divide(errors, totals, out=np.full(totals.size, np.nan), where=totals > 0)
     topics = log.topics_of(log.per_session(wrong.astype(np.float64)) > 0)
     return finding(np.where(tested, tail, np.nan), effect, NO_GOLD, topics)
+
+
+def _spread_tail(errors: FloatArray, totals: FloatArray, rate: FloatArray, tested: Mask) -> FloatArray:
+    """Return the upper tail of the deviation from the peers' median in units of their MAD, by Student's t.
+
+    0 where the peers spread no more than binomial numbers at their rate do.
+    """
+    z = np.full(totals.size, np.nan)
+    deviation = np.sqrt(totals * rate * (1.0 - rate))
+    z[tested] = (errors - totals * rate)[tested] / deviation[tested]
+    centres, spreads, n_peers = peer_centres(z)
+    tail = lower_tail((centres - z) / np.maximum(spreads, 1.0), n_peers - 1)
+    return np.asarray(np.where(spreads > 1, tail, 0.0))
 
 
 def false_alarms(log: ScreeningLog) -> Finding:

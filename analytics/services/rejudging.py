@@ -1,8 +1,10 @@
-"""Judging again: the items that a policy chooses, what that costs, and the slots for them."""
+"""Judging again: the items that a policy chooses and what every policy would gain, by a job; the slots for them."""
 
 import secrets
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +13,12 @@ from analytics.estimation.relevance_errors import RelevanceErrors, label_error_p
 from analytics.frames import CampaignArrays, Ints, current_arrays
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.disputed import doubtful_labels, items_by_key
+from analytics.services.job_queue import queue_work
+from analytics.services.recomputation import Progress
+from analytics.services.simulations import SimulationRefused, judging_again
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Campaign
-from judging.services.more_judgments import (
-    MoreJudgmentsRefused,
-    complete_items,
-    open_one_more,
-    why_nobody_could,
-)
+from judging.services.more_judgments import complete_items, open_one_more, why_nobody_could
 from sampling.acceptance import merged_errors
 from sampling.audit_plan import middle_grades
 from sampling.draws import permanent_random_numbers
@@ -26,7 +26,9 @@ from sampling.frames import FrameRefused
 from sampling.measures.registry import parse_measure
 from sampling.rejudging import SampledTopic, label_influence, ranking_influence, total_influence
 from sampling.rejudging_policies import PAPERS_LIMIT, RejudgingCandidates, rejudging_policy_of
-from touchstone.models import User
+from touchstone.models import Job, User
+
+KIND = "rejudging"
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,37 @@ def rejudging_plan(campaign: Campaign, choice: RejudgingChoice) -> RejudgingPlan
     )
 
 
-def open_rejudging(*, campaign: Campaign, choice: RejudgingChoice, actor: User | None) -> int:
-    """Open one slot more of the items that the choice comes to now; return how many."""
+def ask_rejudging(*, campaign: Campaign, choice: RejudgingChoice, user: User | None) -> Job:
+    """Queue the preview of a choice, or return the job that is at it."""
+    return queue_work(KIND, {"campaign": str(campaign.pk), "choice": asdict(choice)}, user)
+
+
+def preview(campaign: Campaign, choice: RejudgingChoice, progress: Progress) -> dict[str, Any]:
+    """Return the choice's plan, and what every policy would gain with as many judgments; or why that is not known."""
+    progress(0, 1, "reading judgments")
     plan = rejudging_plan(campaign, choice)
+    told: dict[str, Any] = {"plan": {**asdict(plan), "items": [str(item) for item in plan.items]}}
     if plan.refusal:
-        raise MoreJudgmentsRefused(plan.refusal)
-    about = {"policy": choice.policy, "most": choice.most, "measure": choice.measure, "limit": choice.limit}
+        return told
+    try:
+        told["gains"] = judging_again(campaign, current_arrays(campaign), choice.most, progress)
+    except SimulationRefused as refusal:
+        told["no_gains"] = str(refusal)
+    return told
+
+
+def preview_job(campaign: Campaign, job_id: uuid.UUID) -> Job | None:
+    """Return the job of a preview for this campaign that is done."""
+    job = Job.objects.filter(pk=job_id, kind=KIND, state=Job.State.DONE).first()
+    return job if job is not None and job.payload["campaign"] == str(campaign.pk) else None
+
+
+def open_rejudging(
+    *, campaign: Campaign, items: Sequence[uuid.UUID], choice: RejudgingChoice, actor: User | None
+) -> int:
+    """Open one slot more of each of the items that a choice came to; return of how many: not of one that has it."""
     return open_one_more(
-        campaign=campaign, items=plan.items, seed=secrets.randbits(62), about=about, actor=actor
+        campaign=campaign, items=items, seed=secrets.randbits(62), about=asdict(choice), actor=actor
     )
 
 

@@ -1,14 +1,22 @@
-"""Simulations of a campaign's own errors, made by a job when somebody asks: how many bad topics its ranking stands."""
+"""Simulations of a campaign's own errors, made by a job when somebody asks.
+
+How many bad topics its ranking stands, what judging again would gain, and what careless assessors would cost.
+"""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from analytics.frames import CampaignArrays, campaign_arrays
+from analytics.estimation.estimate import Refusal
+from analytics.frames import CampaignArrays, Ints, campaign_arrays
 from analytics.planning.bad_topics import LEAST_TAU, Tolerance, flips, mixture_labels, tolerance
+from analytics.planning.rejudging_gain import VoteErrors, rejudging_gains
+from analytics.services.careless import careless_outcome
 from analytics.services.job_queue import newest_job, queue_work
-from analytics.services.recomputation import Progress
+from analytics.services.planning import usual_pair
+from analytics.services.recomputation import Progress, measures_of
 from judging.models import Campaign
 from judging.services.errors import Refused
 from sampling.arrays import FloatArray
@@ -19,6 +27,7 @@ from touchstone.models import Job, User
 
 KIND = "simulation"
 BAD_TOPICS = "bad topics"
+CARELESS_ASSESSORS = "careless assessors"
 SEED = 2010
 FEWEST_LABELS = 20  # of items whose true label is known, relevant or not, for an error rate
 
@@ -51,11 +60,8 @@ def bad_topics(campaign: Campaign, progress: Progress) -> dict[str, Any]:
     gold checks and audits have shown, where they are many enough. `limit_share` is the smaller of the two.
     """
     progress(0, 2, "reading judgments")
-    try:
-        arrays = campaign_arrays(campaign)
-    except FrameRefused as refusal:
-        raise SimulationRefused(str(refusal)) from refusal
-    topics = sampled_topics(arrays)
+    arrays = _arrays(campaign)
+    topics, _ = sampled_topics(arrays)
     rates = error_rates(arrays)
     rng = np.random.default_rng(SEED)
     try:
@@ -77,11 +83,76 @@ def bad_topics(campaign: Campaign, progress: Progress) -> dict[str, Any]:
     }
 
 
-SIMULATIONS: dict[str, Callable[[Campaign, Progress], dict[str, Any]]] = {BAD_TOPICS: bad_topics}
+def judging_again(
+    campaign: Campaign, arrays: CampaignArrays, most: int, progress: Progress
+) -> dict[str, Any]:
+    """Return what each policy of judging again gains, with votes that err as gold checks and audits have shown.
+
+    Raises
+    ------
+    SimulationRefused
+        If too few errors are known, or the runs cannot be ranked.
+    """
+    rates = error_rates(arrays)
+    if rates is None:
+        raise SimulationRefused(
+            f"it takes known answers to {FEWEST_LABELS} relevant and {FEWEST_LABELS} other documents"
+        )
+    topics, places = sampled_topics(arrays)
+    votes = VoteErrors(campaign.judgments_per_item, *rates)
+    prior = arrays.frame["prior"].to_numpy()[arrays.judged[places]]
+    rng = np.random.default_rng(SEED)
+    try:
+        gains = rejudging_gains(
+            topics,
+            prior,
+            votes,
+            rng,
+            most=most,
+            progress=lambda done, total: progress(done, total, "simulating every policy"),
+        )
+    except ValueError as error:
+        raise SimulationRefused(str(error)) from error
+    return {"n_judged": places.size, **asdict(votes), **asdict(gains)}
 
 
-def sampled_topics(arrays: CampaignArrays) -> list[SampledTopic]:
-    """Return the judged topics, their documents in judging order with the lower median of the ordinary grades."""
+def careless_assessors(campaign: Campaign, progress: Progress) -> dict[str, Any]:
+    """Return the half-width of the main comparison if a fifth of the assessors guessed, beside the present one."""
+    progress(0, 1, "reading judgments")
+    measure, pair = measures_of(campaign)[0], usual_pair(campaign)
+    if not all(pair):
+        raise SimulationRefused("a comparison needs two runs")
+    outcome = careless_outcome(
+        campaign,
+        _arrays(campaign),
+        measure,
+        pair,
+        np.random.default_rng(SEED),
+        progress=lambda done, total: progress(done, total, "guessing"),
+    )
+    if isinstance(outcome, Refusal):
+        raise SimulationRefused(outcome.reason)
+    return {"measure": measure, "runs": list(pair), **asdict(outcome)}
+
+
+SIMULATIONS: dict[str, Callable[[Campaign, Progress], dict[str, Any]]] = {
+    BAD_TOPICS: bad_topics,
+    CARELESS_ASSESSORS: careless_assessors,
+}
+
+
+def _arrays(campaign: Campaign) -> CampaignArrays:
+    try:
+        return campaign_arrays(campaign)
+    except FrameRefused as refusal:
+        raise SimulationRefused(str(refusal)) from refusal
+
+
+def sampled_topics(arrays: CampaignArrays) -> tuple[list[SampledTopic], Ints]:
+    """Return the judged topics, and the places of their documents among the judged ones, topic by topic.
+
+    Documents stand in judging order, with the lower median of their ordinary grades.
+    """
     n_judged = arrays.judged.size
     grades = middle_grades(arrays.label_item, arrays.label_grade, n_judged)
     chances = arrays.draw_probability(np.ones(n_judged, dtype=bool))
@@ -91,14 +162,14 @@ def sampled_topics(arrays: CampaignArrays) -> list[SampledTopic]:
     usable = usable[np.argsort(first[usable], kind="stable")]
     topic = arrays.topic_index[arrays.judged[usable]]
     places = _judged_ranks(arrays)
-    return [
+    parts = [usable[topic == one] for one in np.unique(topic)]
+    topics = [
         SampledTopic.of(
-            places[:, usable[topic == one]],
-            (grades[usable[topic == one]] >= arrays.relevant_grade).astype(np.int64),
-            chances[usable[topic == one]],
+            places[:, part], (grades[part] >= arrays.relevant_grade).astype(np.int64), chances[part]
         )
-        for one in np.unique(topic)
+        for part in parts
     ]
+    return topics, np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def _judged_ranks(arrays: CampaignArrays) -> FloatArray:

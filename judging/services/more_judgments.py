@@ -22,12 +22,17 @@ class MoreJudgmentsRefused(Refused):
     title = "No further judgments can be asked for"
 
 
-def complete_items(campaign: Campaign) -> set[uuid.UUID]:
-    """Return the items, checks apart, whose wanted judgments are all in, and of which none beyond them is wanted."""
+def complete_items(campaign: Campaign, among: Sequence[uuid.UUID] | None = None) -> set[uuid.UUID]:
+    """Return the items, checks apart, whose wanted judgments are all in, and of which none beyond them is wanted.
+
+    Of all, or `among` a few.
+    """
     k = campaign.judgments_per_item
     numbers = Count("slots", filter=Q(slots__purpose__in=WANTED, slots__state=Slot.State.DONE))
     is_check_alone = ~Exists(Slot.objects.filter(item=OuterRef("pk"), purpose=Slot.Purpose.JUDGE))
     rows = campaign.items.filter(judgments_more=0).exclude(is_check_alone)
+    if among is not None:
+        rows = rows.filter(pk__in=among)
     rows = rows.annotate(n_done=numbers).filter(n_done__gte=k)
     return set(rows.order_by().values_list("pk", flat=True))
 
@@ -57,7 +62,7 @@ def open_one_more(
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         if reason := why_nobody_could(locked):
             raise MoreJudgmentsRefused(reason)
-        known = complete_items(locked)
+        known = complete_items(locked, among=items)
         chosen = [item for item in items if item in known]
         Item.objects.filter(pk__in=chosen).update(judgments_more=1)
         rows = Item.objects.select_related("topic").filter(pk__in=chosen).order_by("pk")

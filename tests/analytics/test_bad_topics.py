@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sampled_topics import N_RUNS, make_topics
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
@@ -18,20 +19,6 @@ from sampling.rejudging import SampledTopic, sampled_average_precision
 from sampling.services.auditing import audit
 from touchstone import jobs
 from touchstone.models import Job
-
-N_RUNS, N_DOCUMENTS = 8, 40
-
-
-def make_topics(n=40, seed=5):
-    """Return topics in which the first run ranks best and the last worst, all documents judged."""
-    rng = np.random.default_rng(seed)
-    topics = []
-    for _ in range(n):
-        labels = (rng.random(N_DOCUMENTS) < 0.3).astype(int)
-        noise = np.linspace(0.5, 2.0, N_RUNS)[:, None] * rng.standard_normal((N_RUNS, N_DOCUMENTS))
-        ranks = 1 + np.argsort(np.argsort(-(labels + noise), axis=1), axis=1)
-        topics.append(SampledTopic.of(ranks, labels, np.ones(N_DOCUMENTS)))
-    return topics
 
 
 def test_no_error_leaves_the_ranking_as_it_is():
@@ -95,7 +82,8 @@ def campaign(tmp_path, db):
 
 
 def test_a_campaign_s_topics_have_its_ranks_labels_and_probabilities(campaign):
-    topics = sampled_topics(campaign_arrays(campaign))
+    topics, places = sampled_topics(campaign_arrays(campaign))
+    assert sorted(places.tolist()) == list(range(42))
     assert [topic.ranks.shape for topic in topics] == [(3, 14)] * 3
     assert all((topic.inclusion_probability == 1).all() for topic in topics)
     # Of 1 and 0 the lower median is 0: relevant are the grades 2 and 3.

@@ -14,7 +14,7 @@ from small_release import judged_campaign
 
 from analytics.estimation.relevance_errors import relevance_errors
 from analytics.frames import current_arrays
-from analytics.services import rejudging
+from analytics.services import rejudging, simulations
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.recomputation import recompute
 from analytics.services.rejudging import RejudgingChoice, open_rejudging, rejudging_plan
@@ -25,7 +25,8 @@ from judging.services.more_judgments import MoreJudgmentsRefused, complete_items
 from sampling.audit_plan import middle_grades
 from sampling.rejudging import SampledTopic, sampled_average_precision
 from sampling.rejudging_policies import rejudging_policy_keys
-from touchstone.models import Event, User
+from touchstone import jobs
+from touchstone.models import Event, Job, User
 
 pytestmark = pytest.mark.django_db
 EVERY = RejudgingChoice("random", 10_000)
@@ -45,6 +46,12 @@ def campaign(tmp_path):
     return made
 
 
+def open_chosen(campaign, choice, actor=None):
+    """Open what the choice comes to now."""
+    items = rejudging_plan(campaign, choice).items
+    return open_rejudging(campaign=campaign, items=items, choice=choice, actor=actor)
+
+
 def boss():
     return User.objects.get_or_create(username="boss", defaults={"role": "manager"})[0]
 
@@ -56,7 +63,7 @@ def test_each_policy_opens_one_slot_more_of_what_it_chose_and_of_nothing_else(ca
     assert plan.refusal == ""
     assert 0 < len(plan.items) <= 5
     before = campaign.slots.count()
-    assert open_rejudging(campaign=campaign, choice=choice, actor=boss()) == len(plan.items)
+    assert open_chosen(campaign, choice, boss()) == len(plan.items)
     assert campaign.slots.count() == before + len(plan.items)
     opened = campaign.slots.filter(number=3, purpose="judge")
     if policy != "influence":  # of equal priority the order may be another
@@ -73,8 +80,8 @@ def test_each_policy_opens_one_slot_more_of_what_it_chose_and_of_nothing_else(ca
 def test_every_item_gets_one_more_at_most_however_often_it_is_asked(campaign):
     n = len(complete_items(campaign))
     assert n > 10
-    assert open_rejudging(campaign=campaign, choice=EVERY, actor=None) == n
-    assert open_rejudging(campaign=campaign, choice=EVERY, actor=None) == 0
+    assert open_chosen(campaign, EVERY) == n
+    assert open_chosen(campaign, EVERY) == 0
     assert complete_items(campaign) == set()
     assert Event.objects.filter(verb="opened more judgments").count() == 1
     assert campaign.slots.filter(purpose="judge", number__gt=3).count() == 0
@@ -102,7 +109,7 @@ def test_the_third_assessor_gets_them_and_a_claim_costs_what_it_cost(campaign):
             answer = claim(assessor=assessor, n=1)
         return answer, len(caught)
 
-    open_rejudging(campaign=campaign, choice=RejudgingChoice("random", 3), actor=None)
+    open_chosen(campaign, RejudgingChoice("random", 3))
     wanted = set(campaign.slots.filter(number=3, purpose="judge").values_list("item_id", flat=True))
     met = set()
     costs = []
@@ -124,7 +131,7 @@ def test_the_third_assessor_gets_them_and_a_claim_costs_what_it_cost(campaign):
 
 def test_audits_stay_open_to_the_same_documents_while_judgments_are_out(campaign):
     before = recompute(campaign=campaign)
-    open_rejudging(campaign=campaign, choice=EVERY, actor=None)
+    open_chosen(campaign, EVERY)
     after = recompute(campaign=campaign)
     names = ("run_id", "run_b_id", "measure", "method", "value", "low", "high")
     old, new = (sorted(c.estimates.values_list(*names), key=str) for c in (before, after))
@@ -213,8 +220,10 @@ def test_what_cannot_be_done_is_refused_by_name_and_opens_nothing(tmp_path, case
     assert reason in plan.refusal
     assert plan.items == ()
     before = Slot.objects.count()
-    with pytest.raises(MoreJudgmentsRefused, match=reason[:20]):
-        open_rejudging(campaign=campaign, choice=RejudgingChoice("influence", 5), actor=None)
+    items = list(campaign.items.values_list("pk", flat=True))
+    if case in ("closed", "nobody left"):
+        with pytest.raises(MoreJudgmentsRefused, match=reason[:20]):
+            open_rejudging(campaign=campaign, items=items, choice=EVERY, actor=None)
     assert Slot.objects.count() == before
 
 
@@ -232,24 +241,64 @@ def text_of(answer):
     return " ".join(answer.content.decode().split())
 
 
+ASKED = {"policy": "influence", "most": 4, "measure": "DCG@10", "limit": 0.01}
+
+
+def previewed(manager, campaign, **asked):
+    """Ask for a preview, run its job, and return the page that shows it, and the job."""
+    address = reverse("console:judge-again-preview", args=[campaign.pk])
+    answer = manager.post(address, ASKED | asked)
+    job = Job.objects.filter(kind="rejudging").latest("created_at")
+    assert str(job.pk) in answer["Location"]
+    jobs.run(job.pk)
+    page = manager.get(reverse("console:adjudication", args=[campaign.pk]), {"plan": job.pk})
+    return text_of(page), job
+
+
 def test_the_page_previews_and_opens(campaign, manager):
     recompute(campaign=campaign)
-    here = reverse("console:adjudication", args=[campaign.pk])
-    asked = {"policy": "influence", "most": 4, "measure": "DCG@10", "limit": 0.01}
-    plain = text_of(manager.get(here))
+    plain = text_of(manager.get(reverse("console:adjudication", args=[campaign.pk])))
     assert "One more judgment" in plain
     assert "would be opened" not in plain
     before = campaign.slots.count()
-    preview = text_of(manager.get(here, asked))
-    assert "<strong>4 judgments would be opened</strong>" in preview
+    preview, job = previewed(manager, campaign)
+    assert "4 judgments would be opened</strong>" in preview
     assert "With 3 judgments" in preview
     assert campaign.slots.count() == before
-    answer = manager.post(reverse("console:judge-again", args=[campaign.pk]), asked, follow=True)
-    assert "4 judgments more can be made" in text_of(answer)
+    opens = reverse("console:judge-again", args=[campaign.pk])
+    answer = manager.post(opens, {"plan": job.pk}, follow=True)
+    assert "4 more judgments can be made" in text_of(answer)
     assert campaign.slots.count() == before + 4
-    assert "No document is left for this policy" in text_of(
-        manager.get(here, asked | {"policy": "lowest-probability", "limit": 1e-9})
+    assert "have their additional judgment already" in text_of(
+        manager.post(opens, {"plan": job.pk}, follow=True)
     )
+    assert campaign.slots.count() == before + 4
+    none, _ = previewed(manager, campaign, policy="lowest-probability", limit=1e-9)
+    assert "No document is left for this policy" in none
+
+
+def test_a_preview_tells_what_every_policy_would_gain_or_why_not(campaign, manager, monkeypatch):
+    recompute(campaign=campaign)
+    told, _ = previewed(manager, campaign)
+    assert "it takes known answers to 20 relevant and 20 other documents" in told
+    monkeypatch.setattr(simulations, "FEWEST_LABELS", 1)
+    told, job = previewed(manager, campaign, most=5)
+    gains = job.__class__.objects.get(pk=job.pk).result["gains"]
+    assert [one["policy"] for one in gains["policies"]] == rejudging_policy_keys()
+    assert "What each policy would gain: simulated" in told
+    assert f"{gains['tau']:.3f}" in told
+
+
+def test_a_preview_of_another_campaign_or_of_nothing_is_not_found(campaign, manager, tmp_path):
+    _, job = previewed(manager, campaign)
+    Job.objects.filter(pk=job.pk).update(payload={**job.payload, "campaign": str(uuid.uuid4())})
+    here = reverse("console:adjudication", args=[campaign.pk])
+    for name in (str(job.pk), str(uuid.uuid4()), "x"):
+        assert manager.get(here, {"plan": name}).status_code == 404
+        assert (
+            manager.post(reverse("console:judge-again", args=[campaign.pk]), {"plan": name}).status_code
+            == 404
+        )
 
 
 @pytest.mark.parametrize(
@@ -261,23 +310,18 @@ def test_the_page_previews_and_opens(campaign, manager):
         ({"limit": 2}, "less than or equal to 1"),
     ],
 )
-def test_a_wrong_choice_is_refused_beside_its_field_and_opens_nothing(campaign, manager, wrong, words):
+def test_a_wrong_choice_is_refused_and_makes_no_job(campaign, manager, wrong, words):
     recompute(campaign=campaign)
-    asked = {"policy": "random", "most": 4, "measure": "DCG@10", "limit": 0.01} | wrong
-    answer = manager.get(reverse("console:adjudication", args=[campaign.pk]), asked)
-    assert answer.status_code == 400
-    assert words in text_of(answer)
-    before = campaign.slots.count()
-    told = manager.post(reverse("console:judge-again", args=[campaign.pk]), asked, follow=True)
-    assert words in text_of(told)
-    assert campaign.slots.count() == before
+    address = reverse("console:judge-again-preview", args=[campaign.pk])
+    assert words in text_of(manager.post(address, ASKED | wrong, follow=True))
+    assert not Job.objects.filter(kind="rejudging").exists()
 
 
 def test_a_refusal_is_told_on_the_page(campaign, manager):
     recompute(campaign=campaign)
+    _, job = previewed(manager, campaign)
     close_campaign(campaign=campaign, actor=None)
-    asked = {"policy": "random", "most": 4, "measure": "DCG@10", "limit": 0.01}
-    here = reverse("console:adjudication", args=[campaign.pk])
-    assert "Not possible:</strong> the campaign is not open" in text_of(manager.get(here, asked))
-    told = manager.post(reverse("console:judge-again", args=[campaign.pk]), asked, follow=True)
+    told = manager.post(reverse("console:judge-again", args=[campaign.pk]), {"plan": job.pk}, follow=True)
     assert "Nothing was opened" in text_of(told)
+    refused, _ = previewed(manager, campaign, policy="random")
+    assert "Not possible:</strong> the campaign is not open" in refused

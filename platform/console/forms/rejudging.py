@@ -12,7 +12,7 @@ from sampling.frames import FrameRefused
 from sampling.measures.registry import parse_measure
 from sampling.rejudging_policies import PAPERS_LIMIT, REJUDGING_POLICIES
 
-MOST = 10_000
+MOST = 2_000
 AVERAGE_PRECISION = "AP"
 
 

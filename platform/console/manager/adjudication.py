@@ -60,8 +60,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "reason": request.GET.get("reason", "")[:2000],
         **again_context(request, row),
     }
-    status = 400 if context["again"].errors else 200
-    return render(request, "console/manager/adjudication.html", context, status=status)
+    return render(request, "console/manager/adjudication.html", context)
 
 
 @require_POST

@@ -113,6 +113,11 @@ urlpatterns = [
         rejudging.judge_again,
         name="judge-again",
     ),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/adjudication/again/preview/",
+        rejudging.preview_again,
+        name="judge-again-preview",
+    ),
     path("manage/campaigns/<uuid:campaign_id>/adjudication/decide/", adjudication.decide, name="decide"),
     path(
         "manage/campaigns/<uuid:campaign_id>/adjudication/<uuid:item_id>/document/",

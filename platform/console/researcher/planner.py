@@ -4,20 +4,25 @@ import uuid
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, curve
 from analytics.estimation.estimate import Refusal
 from analytics.planning.purchases import Purchase
 from analytics.services.planning import Plan, costs_of, plan
 from analytics.services.recomputation import measures_of
+from analytics.services.simulations import CARELESS_ASSESSORS, ask_simulation, newest_simulation
 from console.api.serializers.analyses import PlannerRequest
 from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
 from console.researcher.prose import variance_words
+from judging.models import Campaign
 from judging.services.access import researchers_only
 from sampling.measures.registry import sums_among
+from touchstone.models import user_of
 
 FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
 LINES = ("Best split", "Gold labels only", "Judgments only")
@@ -45,6 +50,7 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         context |= {"plan": found, "given": _shown_terms(given, found), "shown": _plan_context(found)}
         if not found.refusal:
             context["variance"] = variance_words(found.estimate)
+            context["careless"] = _careless(row)
     elif "plot" in request.GET:
         return plot_answer(request, {})
     else:
@@ -52,6 +58,26 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(
         request, "console/researcher/planner.html", context, status=400 if "errors" in context else 200
     )
+
+
+@require_POST
+@researchers_only
+def simulate(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Have a job find what careless assessors would cost."""
+    row = drawn_campaign(campaign_id)
+    job = ask_simulation(campaign=row, what=CARELESS_ASSESSORS, user=user_of(request))
+    back = urlencode({"back": reverse("console:planner", args=[row.pk])})
+    return redirect(f"{reverse('job', args=[job.pk])}?{back}")
+
+
+def _careless(row: Campaign) -> dict[str, Any] | None:
+    """Return what the newest simulation says of careless assessors; None where there is none."""
+    job = newest_simulation(campaign=row, what=CARELESS_ASSESSORS)
+    if job is None or job.result is None:
+        return None
+    made = job.result
+    widths = {name: digits(made[name]) for name in ("half_width", "careless_half_width")}
+    return {**made, **widths, "simulated_at": job.finished_at}
 
 
 def _shown_terms(given: dict[str, str], plan: Plan) -> dict[str, str]:

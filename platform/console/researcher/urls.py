@@ -16,6 +16,7 @@ urlpatterns = [
     path("results/<uuid:campaign_id>/analyse/<slug:what>/", analyses.analyse, name="analyse"),
     path("results/<uuid:campaign_id>/conditions/", analyses.conditions, name="conditions"),
     path("results/<uuid:campaign_id>/planner/", planner.planner, name="planner"),
+    path("results/<uuid:campaign_id>/planner/simulate/", planner.simulate, name="planner-simulate"),
     path("results/<uuid:campaign_id>/reuse/", reuse.reuse, name="reuse"),
     path("results/<uuid:campaign_id>/reuse/draw/", reuse.draw, name="reuse-draw"),
     re_path(rf"^results/{UUID}/forest\.(?P<file_format>svg|png|csv)$", results.download_plot, name="plot"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from analytics.screening.known import auc, auc_variance, false_alarms, misses, session_aucs
 from analytics.screening.log import ScreeningLog
@@ -51,3 +52,18 @@ def test_error_rates_are_compared_with_those_of_the_others():
     assert alarms.p[:5] == pytest.approx(np.ones(5))
     assert missed.p == pytest.approx(np.ones(6))
     assert alarms.topics == {5: (0,)}
+
+
+def test_where_the_peers_spread_an_error_rate_must_stand_out_from_their_spread_too():
+    """Twelve assessors with 100 known answers each; every one has met topics of another difficulty."""
+    wrong = np.array([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24])
+    who = np.repeat(np.arange(12), 100)
+    truth = np.zeros(1200, int)
+    label = np.concatenate([np.arange(100) < k for k in wrong]).astype(int)
+    log = ScreeningLog.of(who, np.zeros(1200, int), np.arange(1200), label, truth=truth)
+    found = false_alarms(log)
+    # The others' rate is (132 + 1) / (1100 + 2): 24 of 100 would be improbable, did all topics have that rate.
+    assert binom.sf(23, 100, 133 / 1102) < 0.001
+    assert found.p[11] > 0.02
+    alone = ScreeningLog.of(who, np.zeros(1200, int), np.arange(1200), label * (who == 11), truth=truth)
+    assert false_alarms(alone).p[11] < 1e-12
