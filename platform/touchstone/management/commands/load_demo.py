@@ -73,10 +73,12 @@ AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 75, 4, 8
 AUDITED_BY_SILVER = 240
 # Ten who err as people do, and one each of five kinds that a manager should find.
 ERRING_MIX = "honest=10,pattern:0=1,pattern:01=1,sticky:.5=1,disgruntled=1,optimist=1"
-ERRING_ITEMS, ERRING_EACH, ERRING_AUDITED = 1600, 300, 300
+# So many items that all are judged when each assessor has judged about 300 times, gold checks included.
+ERRING_ITEMS, ERRING_EACH, ERRING_AUDITED = 1340, 300, 300
 
 
 class Command(BaseCommand):
+    started = time.monotonic()
     help = "Load the demo collection, its campaigns and its users (does nothing where they are already)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -92,7 +94,7 @@ class Command(BaseCommand):
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
         if judge_audits:
-            self._erring_campaign()
+            self._load_erring_campaign()
             judge_audits_for_ever(self._say)
         name = Path(collection).name if collection else "Python's standard library"
         people = self._people()
@@ -350,38 +352,44 @@ class Command(BaseCommand):
         recompute(campaign=campaign)
         self._say("the numbers are computed")
 
-    def _erring_campaign(self) -> None:
+    def _load_erring_campaign(self) -> None:
         """A third campaign, judged while the demo runs already: most of its assessors are honest, some are not."""
         of = Campaign.objects.filter(name__startswith=f"{SIMULATED}: ").select_related("collection").first()
         if of is None:  # a folder without grades
             return
-        made, manager = of.collection, User.objects.get(username="mara")
-        name = f"{ERRING}: {made.name}"
+        name = f"{ERRING}: {of.collection.name}"
         if AuditSchedule.objects.filter(campaign__name=name).exists():
             return
+        campaign = self.erring_campaign(name, SEED)
+        save_schedule(
+            campaign=campaign,
+            actor=User.objects.get(username="mara"),
+            every_seconds=86400,
+            items_each_time=AUDITED_EACH_TIME,
+            items_in_total=ERRING_AUDITED,
+        )
+        queue_recomputation(campaign=campaign)
+
+    def erring_campaign(self, name: str, seed: int) -> Campaign:
+        """Return a campaign on the demo's collection, judged by the mix and audited; one that was cut off goes on."""
+        made = Campaign.objects.get(name__startswith=f"{SIMULATED}: ").collection
+        manager = User.objects.get(username="mara")
         campaign = Campaign.objects.filter(name=name).first()
         if campaign is None:
             with transaction.atomic():
                 campaign = self._campaign(made, name, manager, judgments_per_item=3, is_simulated=True)
                 self._draw(campaign, self._best_pair(made), ERRING_ITEMS, manager)
                 campaign.refresh_from_db()
-        fill(campaign, parse_mix(ERRING_MIX), seed=SEED, most_each=ERRING_EACH, say=self._say)
+        fill(campaign, parse_mix(ERRING_MIX), seed=seed, most_each=ERRING_EACH, say=self._say)
         audit(
             campaign=campaign,
             items_each_time=ERRING_AUDITED,
             items_in_total=ERRING_AUDITED,
             user=manager,
-            seed=SEED + 1,
+            seed=seed + 1,
         )
         Simulation(campaign).judge_audit(self._say)
-        save_schedule(
-            campaign=campaign,
-            actor=manager,
-            every_seconds=86400,
-            items_each_time=AUDITED_EACH_TIME,
-            items_in_total=ERRING_AUDITED,
-        )
-        queue_recomputation(campaign=campaign)
+        return campaign
 
 
 def _write_run(ranking: pl.DataFrame, run_tag: str, path: Path) -> None:
