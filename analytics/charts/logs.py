@@ -1,6 +1,6 @@
 """What a log of judgments shows: lines over the position, quartiles by group, shares of the grades by group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 from analytics.charts.chart import Chart, altair, chart_of
 from analytics.charts.theme import (
     GOLD,
-    GOLD_FILL,
     INK,
     LINE_COLOURS,
     LINE_DASHES,
@@ -20,7 +19,8 @@ from analytics.charts.theme import (
 )
 
 SHOWN_GROUPS = 40  # the table behind the picture has all
-FAINT, STRONG = 0.2, 1.0  # of the lowest and of the highest grade
+FAINT, STRONG = 0.1, 0.95  # of the lowest and of the highest grade
+LABEL_LIMIT, LETTER = 150, 7.7  # pixels
 
 Column = tuple[float | None, ...]
 
@@ -167,7 +167,7 @@ def _quartile_bars(
         for label, row in zip(labels[:SHOWN_GROUPS], rows, strict=False)
         if row[1] is not None
     ]
-    y = alt.Y("group:N", sort=list(names.values()), axis=_group_axis(alt))
+    y = alt.Y("group:N", sort=list(names.values()), axis=_group_axis(alt, names.values()))
     axis = alt.Axis(title=printable(x_title), tickCount=5, grid=True)
     scale = alt.Scale(zero=True, nice=True)
     base = alt.Chart(alt.InlineData(values=shown)).encode(y=y)
@@ -215,15 +215,15 @@ def _grade_shares(
         title=None,
         columns=3,
         symbolType="square",
-        symbolFillColor=GOLD_FILL,
+        symbolFillColor=GOLD,
         symbolStrokeColor=LINE_STRONG,
         labelLimit=140,
     )
     drawing = (
         alt.Chart(alt.InlineData(values=shown))
-        .mark_bar(fill=GOLD_FILL, stroke=LINE_STRONG)
+        .mark_bar(fill=GOLD, stroke=LINE_STRONG)
         .encode(
-            y=alt.Y("group:N", sort=list(names.values()), axis=_group_axis(alt)),
+            y=alt.Y("group:N", sort=list(names.values()), axis=_group_axis(alt, names.values())),
             x=alt.X(
                 "share:Q",
                 stack="zero",
@@ -247,8 +247,12 @@ def _grade_shares(
     )
 
 
-def _group_axis(alt: Any) -> Any:
-    return alt.Axis(title=None, ticks=False, domain=False, labelLimit=150, labelPadding=6)
+def _group_axis(alt: Any, names: Iterable[str]) -> Any:
+    """Return the axis of the groups. It keeps room for their names in a font wider than that of the drawing program."""
+    room = min(LABEL_LIMIT, round(LETTER * max(map(len, names))))
+    return alt.Axis(
+        title=None, ticks=False, domain=False, labelLimit=LABEL_LIMIT, labelPadding=6, minExtent=room + 6
+    )
 
 
 def _medians(labels: tuple[str, ...], rows: tuple[Column, ...]) -> str:
