@@ -112,7 +112,9 @@ def _position_lines(
         for name, line in lines
         for at, value in zip(positions, line, strict=True)
     ]
-    legend = alt.Legend(orient="bottom", title=None, symbolSize=300, columns=2, labelLimit=210)
+    legend = alt.Legend(
+        orient="bottom", title=None, symbolSize=300, columns=2, columnPadding=36, labelLimit=210
+    )
 
     def by_line(channel: Any, looks: Sequence[Any], explained: Any = legend) -> Any:
         scale = alt.Scale(domain=list(names.values()), range=list(looks[: len(names)]))
