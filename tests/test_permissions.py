@@ -131,6 +131,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:sensitivity",
             "console:papers",
             "console:agreement",
+            "console:planner-simulate",
             "console:analyse",
             "console:planner",
             "console:reuse",

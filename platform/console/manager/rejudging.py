@@ -24,6 +24,8 @@ def again_context(request: HttpRequest, row: Campaign) -> dict[str, Any]:
     if "plan" not in request.GET:
         return {"again": RejudgingForm(campaign=row)}
     job = _preview(row, request.GET["plan"])
+    if job is None:
+        raise Http404("There is no such preview.")
     made = job.result or {}
     return {
         "again": RejudgingForm(campaign=row, initial=job.payload["choice"]),
@@ -53,14 +55,11 @@ def _gains(row: Campaign, gains: dict[str, Any] | None) -> dict[str, Any] | None
     return {**gains, **percents, "policies": rows, "has_cost": cost is not None}
 
 
-def _preview(row: Campaign, name: str) -> Job:
+def _preview(row: Campaign, name: str) -> Job | None:
     try:
-        job = preview_job(row, uuid.UUID(name))
+        return preview_job(row, uuid.UUID(name))
     except ValueError:
-        job = None
-    if job is None:
-        raise Http404("There is no such preview.")
-    return job
+        return None
 
 
 @require_POST
@@ -83,19 +82,19 @@ def judge_again(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Open one slot more of each document that a preview came to."""
     row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     job = _preview(row, request.POST.get("plan", ""))
-    items = [uuid.UUID(item) for item in (job.result or {})["plan"]["items"]]
+    here = redirect(f"{reverse('console:adjudication', args=[campaign_id])}#again")
+    if job is None or not job.result:
+        messages.error(request, "Nothing was opened: there is no such preview. Make a new one.")
+        return here
+    items = [uuid.UUID(item) for item in job.result["plan"]["items"]]
+    choice = RejudgingChoice(**job.payload["choice"])
     try:
-        n = open_rejudging(
-            campaign=row,
-            items=items,
-            choice=RejudgingChoice(**job.payload["choice"]),
-            actor=user_of(request),
-        )
+        n = open_rejudging(campaign=row, items=items, choice=choice, actor=user_of(request))
     except Refused as refusal:
         messages.error(request, f"Nothing was opened: {refusal}.")
     else:
         messages.success(request, _success_words(n))
-    return redirect(f"{reverse('console:adjudication', args=[campaign_id])}#again")
+    return here
 
 
 def _success_words(n: int) -> str:
