@@ -73,23 +73,28 @@ def _power(distribution: FloatArray, times: int) -> FloatArray:
     return total
 
 
-def sticky_distribution(blocks: Sequence[tuple[int, int]], stickiness: float) -> FloatArray:
-    """Return P(C = c) of the changes within blocks of (relevant, other) labels, for sticky assessors.
-
-    The exact distribution under exchangeability, E its mean, is tilted by exp(-g c) so that its mean is (1 - s) E.
-    """
+def exchangeable_distribution(blocks: Sequence[tuple[int, int]]) -> FloatArray:
+    """Return P(C = c) of the changes within blocks of (relevant, other) labels in random order: exact."""
     kinds: dict[tuple[int, int], int] = {}
     for block in blocks:
         kinds[block] = kinds.get(block, 0) + 1
     total = np.ones(1)
     for (n_relevant, n_other), times in kinds.items():
         total = np.convolve(total, _power(change_distribution(n_relevant, n_other), times))
-    changes = np.arange(total.size)
-    goal = (1.0 - stickiness) * float(total @ changes)
-    support = np.flatnonzero(total > 0)
+    return total
+
+
+def sticky_distribution(exchangeable: FloatArray, stickiness: float) -> FloatArray:
+    """Return P(C = c) for sticky assessors, from that of labels in random order.
+
+    With E its mean, it is tilted by exp(-g c) so that its mean is (1 - s) E.
+    """
+    changes = np.arange(exchangeable.size)
+    goal = (1.0 - stickiness) * float(exchangeable @ changes)
+    support = np.flatnonzero(exchangeable > 0)
     if stickiness <= 0 or goal <= support[0]:
-        return total
-    logarithms = np.log(total[support])
+        return exchangeable
+    logarithms = np.log(exchangeable[support])
 
     def tilt(g: float) -> FloatArray:
         exponents = logarithms - g * changes[support]
@@ -98,7 +103,7 @@ def sticky_distribution(blocks: Sequence[tuple[int, int]], stickiness: float) ->
         return values
 
     g = brentq(lambda g: float(tilt(g) @ changes[support]) - goal, 0.0, 50.0)
-    result = np.zeros(total.size)
+    result = np.zeros(exchangeable.size)
     result[support] = tilt(g)
     return result
 
@@ -131,9 +136,14 @@ def serial_tails(
 def _tails(
     blocks: Sequence[tuple[int, int]], changes: int, stickiness: float
 ) -> tuple[float, float, int, float]:
-    distribution = sticky_distribution(blocks, stickiness)
-    mean = float(distribution @ np.arange(distribution.size))
-    few, many = float(distribution[: changes + 1].sum()), float(distribution[changes:].sum())
+    """Return both tails, each at the end of the null hypothesis that makes it likeliest.
+
+    Honest assessors have any stickiness from 0 to `stickiness`: few changes are likeliest at the largest, many at 0.
+    """
+    exchangeable = exchangeable_distribution(blocks)
+    sticky = sticky_distribution(exchangeable, stickiness)
+    mean = float(sticky @ np.arange(sticky.size))
+    few, many = float(sticky[: changes + 1].sum()), float(exchangeable[changes:].sum())
     return min(few, 1.0), min(many, 1.0), changes, mean
 
 

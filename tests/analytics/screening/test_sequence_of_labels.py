@@ -5,7 +5,12 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from analytics.screening.sequence import change_distribution, serial_tails, sticky_distribution
+from analytics.screening.sequence import (
+    change_distribution,
+    exchangeable_distribution,
+    serial_tails,
+    sticky_distribution,
+)
 
 SIX_DIGITS = 5e-7
 
@@ -29,6 +34,28 @@ def test_tails_of_the_fixtures():
     assert (few, mean) == pytest.approx((0.013512, 4.608), abs=SIX_DIGITS)
 
 
+def test_many_changes_are_tested_against_an_assessor_who_does_not_stick_at_all():
+    """Up to .04 is honest: with the mean of .04 an honest assessor of stickiness 0 would seem to alternate."""
+    labels = [[0, 1] * 5, [0, 0, 1, 1, 0, 0]]
+    assert serial_tails(labels, 0.04)[1] == serial_tails(labels, 0.0)[1]
+    assert serial_tails(labels, 0.04)[0] > serial_tails(labels, 0.0)[0]
+
+
+def test_honest_assessors_of_no_stickiness_are_accused_no_oftener_than_they_may_be():
+    rng = np.random.default_rng(5)
+    blocks = [rng.permutation([1] * 3 + [0] * 7).tolist() for _ in range(30 * 400)]
+    tails = [serial_tails(blocks[30 * one : 30 * one + 30]) for one in range(400)]
+    p = np.array([min(1.0, 2 * min(few, many)) for few, many, _, _ in tails])
+    assert np.mean(p <= 0.05) < 0.05
+    tilted = np.array(
+        [
+            2 * sticky_distribution(exchangeable_distribution([(3, 7)] * 30), 0.04)[changes:].sum()
+            for *_, changes, _ in tails
+        ]
+    )
+    assert np.mean(tilted <= 0.05) > 0.07  # the control: one null hypothesis for both tails
+
+
 def changes_of(labels: tuple[int, ...]) -> int:
     return sum(one != other for one, other in pairwise(labels))
 
@@ -49,10 +76,10 @@ def test_enumeration_of_two_blocks_up_to_twelve_labels():
     for one in _orders(3, 7):
         for other in _orders(1, 1):
             counts[changes_of(one) + changes_of(other)] += 1
-    exact = sticky_distribution(blocks, 0.0)
+    exact = exchangeable_distribution(blocks)
     assert exact == pytest.approx(counts[: exact.size] / counts.sum(), abs=1e-12)
     # and the tilted one is proportional to exp(-g c) times the exact one
-    tilted = sticky_distribution(blocks, 0.04)
+    tilted = sticky_distribution(exact, 0.04)
     inside = exact > 0
     steps = np.diff(np.log(tilted[inside] / exact[inside])) / np.diff(np.flatnonzero(inside))
     assert np.ptp(steps) < 1e-9
