@@ -1,0 +1,1 @@
+"""Numbers from few judgments, or none: pure."""
