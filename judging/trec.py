@@ -24,11 +24,13 @@ from judging.textfiles import (
 from judging.topics import TopicRecord, read_topics
 
 __all__ = [
-    "JudgmentRecord", "Limits", "PrelRecord", "QrelRecord", "RunRecord", "TopicRecord", "TrecFormatError",
-    "open_text", "read_crowd_labels", "read_prels", "read_qrels", "read_qrels_jg", "read_topics",
+    "JudgmentRecord", "Limits", "PrelRecord", "QrelRecord", "RunRecord", "StratifiedRecord", "TopicRecord",
+    "TrecFormatError", "open_text", "read_crowd_labels", "read_prels", "read_qrels", "read_qrels_jg",
+    "read_stratified", "read_topics",
 ]  # fmt: skip
 
 MIN_GRADE, MAX_GRADE = -127, 127
+NOT_SAMPLED = -1  # the grade, in a pool in strata, of a document that was not drawn
 TOKEN = re.compile(r"[^ \t]+")
 INTEGER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -62,6 +64,16 @@ class PrelRecord:
     grade: int
     method: int
     inclusion_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class StratifiedRecord:
+    """A document of a pool in strata: its stratum, and its grade, or `NOT_SAMPLED`."""
+
+    topic_id: str
+    doc_id: str
+    stratum: int
+    grade: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +213,26 @@ def read_prels(source: Source, name: str) -> Iterator[PrelRecord]:
             fields, 1, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
         )
         yield PrelRecord(topic_id, doc_id, grade, int(fields.values[3]), probability)
+
+
+def read_stratified(source: Source, name: str) -> Iterator[StratifiedRecord]:
+    """Return the records of ``topic iteration document stratum grade``: all documents of a pool, -1 where not sampled.
+
+    >>> import io
+    >>> list(read_stratified(io.BytesIO(b"301 0 FT911-3 2 -1"), "example"))
+    [StratifiedRecord(topic_id='301', doc_id='FT911-3', stratum=2, grade=-1)]
+    """
+    seen = _PairIndex()
+    for fields in read_fields(source, name, 5, "topic iteration document stratum grade"):
+        topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(2, "document id"), fields.grade(4)
+        if not INTEGER.fullmatch(fields.values[3]):
+            fields.fail(3, f"stratum must be an integer, not {fields.values[3][:40]!r}")
+        if grade < NOT_SAMPLED:
+            fields.fail(4, f"grade must be at least 0, or {NOT_SAMPLED} where not sampled, not {grade}")
+        _refuse_twice(
+            fields, 2, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
+        )
+        yield StratifiedRecord(topic_id, doc_id, int(fields.values[3]), grade)
 
 
 WORKER_COLUMNS = ("worker", "WorkerId", "assessor")

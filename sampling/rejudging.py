@@ -72,7 +72,7 @@ def sampled_average_precision(topic: SampledTopic) -> FloatArray:
     -------
     (n_runs,) array
     """
-    return _sums(topic)[0] / (topic.weights.sum() or 1.0)
+    return relevance_sums(topic)[0] / (topic.weights.sum() or 1.0)
 
 
 def label_influence(topic: SampledTopic) -> FloatArray:
@@ -87,7 +87,7 @@ def label_influence(topic: SampledTopic) -> FloatArray:
         AP with the reversed label less AP as judged.
     """
     relevant = topic.weights.sum()
-    numerator, above, below = _sums(topic)
+    numerator, above, below = relevance_sums(topic)
     single = 1.0 / topic.inclusion_probability
     sign = np.where(topic.is_relevant, -1.0, 1.0)
     relevant_after = relevant + sign * single
@@ -99,8 +99,11 @@ def label_influence(topic: SampledTopic) -> FloatArray:
     return changes
 
 
-def _sums(topic: SampledTopic) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return N of every run; of run and document the weight of relevant ones above, and of weight over rank below."""
+def relevance_sums(topic: SampledTopic) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return N of every run; of run and document the weight of relevant ones above, and of weight over rank below.
+
+    The weight of a relevant document is 1 / pi, that of any other 0.
+    """
     ranks, weights = topic.ranks, topic.weights
     order = np.argsort(ranks, axis=1, kind="stable")
     sorted_weights = weights[order]

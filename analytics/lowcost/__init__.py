@@ -1,1 +1,1 @@
-"""Numbers from few judgments, or none: pure."""
+"""Evaluation with few or no judgments: AP from samples, expected AP, and how such methods are tested."""

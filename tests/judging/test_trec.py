@@ -15,12 +15,14 @@ from judging.trec import (
     Limits,
     PrelRecord,
     QrelRecord,
+    StratifiedRecord,
     TrecFormatError,
     open_text,
     read_crowd_labels,
     read_prels,
     read_qrels,
     read_qrels_jg,
+    read_stratified,
     read_topics,
 )
 from judging.trec_tables import write_prels, write_qrels, write_qrels_jg, write_run
@@ -216,7 +218,7 @@ def test_prels_read_back_as_they_were_written(pairs):
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused_with_a_place(data):
     places = []
-    for read in (read_qrels, read_qrels_jg, read_prels, read_topics, read_crowd_labels):
+    for read in (read_qrels, read_qrels_jg, read_prels, read_stratified, read_topics, read_crowd_labels):
         try:
             list(read(io.BytesIO(data), "x"))
         except TrecFormatError as error:
@@ -250,6 +252,48 @@ def test_two_assessors_may_judge_a_pair_but_none_twice():
 def test_a_bad_prel_is_refused_with_its_column(line, column):
     with pytest.raises(TrecFormatError) as caught:
         list(read_prels(io.BytesIO(b"1 B 0 2 1\n" + line), "p"))
+    assert (caught.value.line, caught.value.column) == (2, column)
+
+
+def test_a_pair_that_prels_or_strata_name_twice_is_refused_with_both_lines():
+    for read, lines in (
+        (read_prels, b"1 A 1 1 0.5\n2 A 1 1 0.5\n1 A 0 1 0.5\n"),
+        (read_stratified, b"1 0 A 1 1\n2 0 A 1 1\n1 0 A 2 0\n"),
+    ):
+        with pytest.raises(
+            TrecFormatError, match=r"document A of topic 1 occurs twice \(first on line 1\)"
+        ) as caught:
+            list(read(io.BytesIO(lines), "p"))
+        assert caught.value.line == 3
+
+
+def test_a_probability_that_is_not_known_is_refused_by_its_line():
+    with pytest.raises(
+        TrecFormatError, match="p:2:9: inclusion probability must be a finite number, not 'NA'"
+    ):
+        list(read_prels(io.BytesIO(b"1 B 0 1 1\n1 A 1 1 NA\n"), "p"))
+
+
+def test_strata_are_read_with_what_was_not_sampled():
+    lines = b"1 0 A 1 2\n1 0 B 2 -1\n"
+    assert list(read_stratified(io.BytesIO(lines), "s")) == [
+        StratifiedRecord("1", "A", 1, 2),
+        StratifiedRecord("1", "B", 2, -1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "reason"),
+    [
+        (b"1 0 A one 1\n", 7, "stratum must be an integer"),
+        (b"1 0 A 1 -2\n", 9, "grade must be at least 0, or -1 where not sampled, not -2"),
+        (b"1 A 1 1 0.5\n", 9, "grade must be an integer"),
+        (b"1 0 A 1\n", 8, "expected 5 columns"),
+    ],
+)
+def test_a_bad_line_of_strata_is_refused_with_its_column(line, column, reason):
+    with pytest.raises(TrecFormatError, match=reason) as caught:
+        list(read_stratified(io.BytesIO(b"1 0 B 1 0\n" + line), "s"))
     assert (caught.value.line, caught.value.column) == (2, column)
 
 

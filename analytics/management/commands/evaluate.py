@@ -7,6 +7,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.lowcost.samples import METHOD_CODES
+from analytics.lowcost.statap import EMPTY_TOPICS
+from analytics.management.sampled_evaluation import (
+    SAMPLE_FORMATS,
+    SampleOptions,
+    evaluate_runs,
+    ranking_of,
+    sample_format,
+)
 from analytics.releases.evaluating import evaluate
 from analytics.releases.evaluation import Evaluation
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
@@ -37,18 +46,45 @@ class Run:
 class Command(BaseCommand):
     help = (
         "Say what a release's judgments tell of a run: by its qrels, estimated from the sample, and corrected by the "
-        "audit. Works on files: no database, no server."
+        "audit. With --format, what somebody else's sample of judgments tells of runs. Works on files: no database, no "
+        "server."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("release", help="a release: its zip, its folder, or <campaign>/<version>")
-        parser.add_argument("run", help="a run file, plain or gzip: topic Q0 document rank score tag")
+        parser.add_argument(
+            "release",
+            help="a release: its zip, its folder, or <campaign>/<version>; with --format, a file of judgments",
+        )
+        parser.add_argument(
+            "run",
+            help="a run file, plain or gzip: topic Q0 document rank score tag; with --format, further ones too",
+        )
         parser.add_argument(
             "measures",
             nargs="+",
             metavar="measure",
             help=f"as ir_measures spells it: {' '.join(known_measures())}",
+        )
+        samples = ", ".join(f"{one.key} ({' '.join(one.examples)})" for one in SAMPLE_FORMATS)
+        parser.add_argument(
+            "--format",
+            choices=[one.key for one in SAMPLE_FORMATS],
+            help=f"of the file of judgments: {samples}",
+        )
+        parser.add_argument(
+            "--method-codes",
+            choices=METHOD_CODES,
+            default=METHOD_CODES[0],
+            help="of prels. track: methods 0 and 2 are certain, and topics of method 0 alone are left out, as the "
+            "Million Query track's program has it (default: recorded, the probabilities as they stand)",
+        )
+        parser.add_argument(
+            "--empty-topics",
+            choices=EMPTY_TOPICS,
+            default=EMPTY_TOPICS[0],
+            help="topics without a sampled relevant document, with --format: count 0 in the mean (default) or are left "
+            "out",
         )
         parser.add_argument("-q", "--by-topic", action="store_true", help="the values of every topic as well")
         parser.add_argument("-n", "--no-summary", action="store_true", help="with -q: only those")
@@ -60,6 +96,10 @@ class Command(BaseCommand):
     def handle(self, *, release: str, run: str, measures: list[str], output: str, **options: Any) -> None:
         if options["no_summary"] and not options["by_topic"]:
             raise CommandError("--no-summary leaves nothing to be said without --by-topic")
+        places = max(0, min(17, options["places"]))
+        if options["format"] is not None:
+            self.stdout.write(_evaluate_sample(release, [run, *measures], output, places, options))
+            return
         try:
             with _open(release) as opened:
                 report = _evaluate(opened, _read(Path(run)), measures)
@@ -80,11 +120,25 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(output_fields, ensure_ascii=False, indent=2))
             return
-        places = max(0, min(17, options["places"]))
         if options["by_topic"]:
             self.stdout.write(_by_topic(report.results, places))
         if not options["no_summary"]:
             self.stdout.write(_table(about, report, places))
+
+
+def _evaluate_sample(file: str, names: list[str], output: str, places: int, options: dict[str, Any]) -> str:
+    chosen = SampleOptions(
+        options["method_codes"],
+        options["empty_topics"],
+        options["by_topic"],
+        not options["no_summary"],
+        places,
+        output,
+    )
+    try:
+        return evaluate_runs(Path(file), names, sample_format(options["format"]), chosen)
+    except TrecFormatError as error:
+        raise CommandError(str(error)) from error
 
 
 class UnknownMeasure(ValueError):
@@ -112,12 +166,7 @@ def _read(path: Path) -> Run:
         columns = read_columns(path, str(path))
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
-    documents, offsets = columns.doc_ids.to_list(), columns.offsets.tolist()
-    ranking = {
-        topic: documents[start:stop]
-        for topic, start, stop in zip(columns.topic_ids, offsets, offsets[1:], strict=False)
-    }
-    return Run(columns.run_tag, ranking, ranked_run(columns))
+    return Run(columns.run_tag, ranking_of(columns), ranked_run(columns))
 
 
 def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
