@@ -21,9 +21,9 @@ from scipy.special import expit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from analytics.lowcost.run_folder import DEPTH, read_folder
 from experiments.parts.few_judgments import Study, explained_deviance, pearson, replaced, shares_by_bin
 from experiments.parts.rows import Report, Row, as_json, as_text, row
-from experiments.parts.run_folder import DEPTH, read_folder
 from judging.textfiles import TrecFormatError
 from sampling.experts import manual_weights
 from sampling.similarity import mean_similarity, similarities

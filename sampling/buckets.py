@@ -136,4 +136,4 @@ def cut_buckets(prior: ArrayLike, size: int) -> Buckets:
     bucket = np.full(values.size, -1, dtype=np.int64)
     bucket[order] = np.arange(order.size) // size
     shares = np.bincount(bucket[order], values[order] / values.sum()).astype(np.float64)
-    return Buckets(size, bucket, shares)
+    return Buckets(size, bucket, shares / shares.sum())  # of rounding, one bucket would have more than 1

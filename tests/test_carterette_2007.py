@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from analytics.lowcost.run_folder import average_precision, read_folder
 from experiments import carterette_2007
 from experiments.parts.few_judgments import Study, explained_deviance, replaced, shares_by_bin
-from experiments.parts.run_folder import average_precision, read_folder
 
 N_RUNS, N_DOCUMENTS, DEPTH = 8, 60, 20
 RUNS = [f"run{number}" for number in range(N_RUNS)]

@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from analytics.lowcost.expected import expected_ap, expected_map
-from experiments.parts.run_folder import FolderTopic, RunFolder, average_precision
+from analytics.lowcost.run_folder import FolderTopic, RunFolder, average_precision
 from sampling.arrays import FloatArray
 from sampling.experts import Consensus, Preferences, RankedPool, consensus
 from sampling.reweighting import Reweighting, reweighting, with_judgments
