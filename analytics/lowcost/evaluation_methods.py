@@ -85,24 +85,24 @@ def _pools(topics: Topics) -> list[RankedPool]:
     return [topic.pool for topic in topics]
 
 
-def _no_judgments(trial: Trial, number: float) -> FloatArray:
-    return _expected(trial, np.ones(len(trial.is_manual)))
+def _no_judgments_scores(trial: Trial, number: float) -> FloatArray:
+    return _expectations(trial, np.ones(len(trial.is_manual)))
 
 
-def _manual(trial: Trial, number: float) -> FloatArray:
+def _manual_scores(trial: Trial, number: float) -> FloatArray:
     if not any(trial.is_manual):
         raise ValueError("no run of the collection is manual: name them in its file manual")
-    return _expected(trial, manual_weights(trial.is_manual, number))
+    return _expectations(trial, manual_weights(trial.is_manual, number))
 
 
-def _expected(trial: Trial, weights: FloatArray) -> FloatArray:
+def _expectations(trial: Trial, weights: FloatArray) -> FloatArray:
     """Return E[AP] by the consensus of the runs."""
     fits = [consensus(Preferences.of(pool, weights)) for pool in _pools(trial.topics)]
     pairs = zip(_pools(trial.topics), fits, strict=True)
     return np.array([expected_ap(pool, fit.probability) for pool, fit in pairs])
 
 
-def _reweighted(trial: Trial, number: float) -> FloatArray:
+def _reweighting_scores(trial: Trial, number: float) -> FloatArray:
     pools = _pools(trial.topics)
     found = reweighting(pools, lambda topic, document: bool(trial.topics[topic].is_relevant[document]))
     parts = zip(pools, found.consensuses, found.judged, strict=True)
@@ -111,7 +111,7 @@ def _reweighted(trial: Trial, number: float) -> FloatArray:
     )
 
 
-def _reweighted_judged(trial: Trial, number: float) -> FloatArray:
+def _judged_alone_scores(trial: Trial, number: float) -> FloatArray:
     """Return AP by the judged documents alone."""
     found = reweighting(
         _pools(trial.topics), lambda topic, document: bool(trial.topics[topic].is_relevant[document])
@@ -123,7 +123,7 @@ def _reweighted_judged(trial: Trial, number: float) -> FloatArray:
     return np.array(rows)
 
 
-def _pseudo(trial: Trial, *, by_popularity: bool) -> FloatArray:
+def _pseudo_judgment_scores(trial: Trial, *, by_popularity: bool) -> FloatArray:
     """Return AP of the whole runs by random documents in the place of the relevant ones: as many as the pool has."""
     rows = []
     for topic in trial.topics:
@@ -133,15 +133,15 @@ def _pseudo(trial: Trial, *, by_popularity: bool) -> FloatArray:
     return np.array(rows)
 
 
-def _popular(trial: Trial, number: float) -> FloatArray:
-    return _pseudo(trial, by_popularity=True)
+def _popular_scores(trial: Trial, number: float) -> FloatArray:
+    return _pseudo_judgment_scores(trial, by_popularity=True)
 
 
-def _uniform(trial: Trial, number: float) -> FloatArray:
-    return _pseudo(trial, by_popularity=False)
+def _uniform_scores(trial: Trial, number: float) -> FloatArray:
+    return _pseudo_judgment_scores(trial, by_popularity=False)
 
 
-def _statap(trial: Trial, number: float) -> FloatArray:
+def _statap_scores(trial: Trial, number: float) -> FloatArray:
     """Return statAP from as many judgments of each topic, drawn by buckets."""
     rows = []
     for topic in trial.topics:
@@ -159,7 +159,7 @@ def _statap(trial: Trial, number: float) -> FloatArray:
     return np.array(rows)
 
 
-def _pool(trial: Trial, number: float) -> FloatArray:
+def _pool_scores(trial: Trial, number: float) -> FloatArray:
     """Return AP by the relevant documents that some run has at this rank or above."""
     rows = []
     for topic in trial.topics:
@@ -168,7 +168,7 @@ def _pool(trial: Trial, number: float) -> FloatArray:
     return np.array(rows)
 
 
-def _mtc(trial: Trial, number: float) -> FloatArray:
+def _mtc_scores(trial: Trial, number: float) -> FloatArray:
     """Return E[AP] after as many judgments of each topic, each of the document that tells most about the runs."""
     rule = StoppingRule()
     rows = []
@@ -185,15 +185,21 @@ def _mtc(trial: Trial, number: float) -> FloatArray:
 
 
 EVALUATION_METHODS = (
-    EvaluationMethod("no-judgments", "expected AP by the consensus of the runs", _no_judgments),
-    EvaluationMethod("manual", "the same, manual runs weighing more", _manual, 8.0, "weight of a manual run"),
-    EvaluationMethod("reweighted", "expected AP after floor(ln runs) judgments a topic", _reweighted),
-    EvaluationMethod("reweighted-judged", "AP by those judgments alone", _reweighted_judged),
-    EvaluationMethod("popular", "AP by random documents, those that many runs return oftener", _popular),
-    EvaluationMethod("uniform", "AP by random documents of the pool", _uniform),
-    EvaluationMethod("statAP", "statAP from a sample by buckets", _statap, 200.0, "judgments a topic"),
-    EvaluationMethod("pool", "AP by a shallow pool", _pool, 10.0, "depth"),
-    EvaluationMethod("mtc", "expected AP of minimal test collections", _mtc, 20.0, "judgments a topic"),
+    EvaluationMethod("no-judgments", "expected AP by the consensus of the runs", _no_judgments_scores),
+    EvaluationMethod(
+        "manual", "the same, manual runs weighing more", _manual_scores, 8.0, "weight of a manual run"
+    ),
+    EvaluationMethod("reweighted", "expected AP after floor(ln runs) judgments a topic", _reweighting_scores),
+    EvaluationMethod("reweighted-judged", "AP by those judgments alone", _judged_alone_scores),
+    EvaluationMethod(
+        "popular", "AP by random documents, those that many runs return oftener", _popular_scores
+    ),
+    EvaluationMethod("uniform", "AP by random documents of the pool", _uniform_scores),
+    EvaluationMethod("statAP", "statAP from a sample by buckets", _statap_scores, 200.0, "judgments a topic"),
+    EvaluationMethod("pool", "AP by a shallow pool", _pool_scores, 10.0, "depth"),
+    EvaluationMethod(
+        "mtc", "expected AP of minimal test collections", _mtc_scores, 20.0, "judgments a topic"
+    ),
 )
 
 
