@@ -32,9 +32,15 @@ from analytics.estimation.estimate import (
     too_few,
 )
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratio_parts import ErrorReplicates, error_replicates
+from analytics.estimation.ratio_parts import (
+    Denominator,
+    ErrorReplicates,
+    error_replicates,
+    numerator,
+    ranked_items,
+)
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Ratio
+from sampling.measures.kinds import Ratio, quotient
 
 REPLICATES = 1000
 # Known items that a ratio needs, by simulation (benchmarks/ratios.py): a topic on average, or a share of the pool.
@@ -98,6 +104,10 @@ def ratio_estimates(
     rank = checked_ranks(labels, ranks)
     wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
 
+    if not measure.kind.has_prediction:
+        return [Refusal(f"{measure.name} is a value alone: {no_interval(measure)}")] * (
+            len(rank) + len(wanted)
+        )
     made = error_replicates(measure, labels, rank, replicates, seed)
     known = rank[:, labels.judged[labels.counted]]
     known = known * (known <= measure.last_rank)
@@ -112,6 +122,26 @@ def ratio_estimates(
             used = int(np.count_nonzero(known[a] != known[b]))
             results.append(_result(measure, labels, made, (a, b), used))
     return results
+
+
+def ratio_values(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike) -> Floats:
+    """Return the ratio of every run as the labels have it, with its bias: a mean over topics, or the ratio of sums.
+
+    Parameters, errors: as `ratio_estimates`.
+    """
+    numerators = [
+        numerator(measure, labels, ranked_items(measure, labels, row)).value
+        for row in checked_ranks(labels, ranks)
+    ]
+    by_topic, whole = Denominator(measure, labels).values()
+    if measure.averaging == "micro":
+        return np.array([quotient(value.sum(keepdims=True), whole)[0] for value in numerators])
+    return np.array([quotient(value, by_topic[:, 0]).mean() for value in numerators])
+
+
+def no_interval(measure: Measure[Ratio]) -> str:
+    """Return why a ratio without predictions has no interval."""
+    return f"no interval of {measure.name} holds, because of its bias; AP with predictions has one"
 
 
 def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:

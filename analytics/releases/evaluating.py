@@ -20,11 +20,11 @@ from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
-from analytics.estimation.pseudolabels import corrected_pseudo_labels, pseudo_labels
-from analytics.estimation.ratios import ratio_estimates
+from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
+from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.topics import over_topics
-from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart
+from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, Ints
 from judging.rankings import HashedRun
@@ -301,6 +301,9 @@ def _ratio(
         return replace(plain, outside=outside, estimate=Refusal(words), corrected=Refusal(words))
     ranks = placed.ranks(facts.topic.size)[None]
     refused, audited = sampled.refused, sampled.not_audited
+    if not parsed.kind.has_prediction:
+        value = refused or _value_alone(sampled, measure, parsed, ranks)
+        return replace(plain, estimate=value, corrected=Refusal("it takes the grades as they are given"))
     if not measure.gains.any():
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
     return replace(
@@ -317,15 +320,29 @@ def _ratio_as_given(
     ranks: Ints,
     prediction: Floats,
 ) -> Result:
+    labels = _labels_as_given(sampled, measure, prediction)
+    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+
+
+def _labels_as_given(sampled: SampledRelease, measure: ScaledMeasure, prediction: Floats) -> PseudoLabels:
     facts = sampled.facts
-    frame = Frame(len(facts.topics), facts.topic, facts.item, sampled.chance_judged)
-    labels = pseudo_labels(
-        frame,
+    return pseudo_labels(
+        Frame(len(facts.topics), facts.topic, facts.item, sampled.chance_judged),
         prediction=prediction,
         label=mean_on_stairs(measure.gains, _labels(facts, measure.gains.size)),
         steps=stairs(measure.gains).steps,
     )
-    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+
+
+def _value_alone(
+    sampled: SampledRelease, measure: ScaledMeasure, parsed: Measure[Ratio], ranks: Ints
+) -> ValueAlone:
+    """Return the ratio with all predictions 0, without an interval, and the number of its empty topics."""
+    facts = sampled.facts
+    labels = _labels_as_given(sampled, measure, np.zeros(facts.topic.size))
+    n_empty = int(np.count_nonzero(labels.stair_total[0] == 0))
+    empty = f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
+    return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), no_interval(parsed) + empty)
 
 
 def _ratio_audited(

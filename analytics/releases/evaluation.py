@@ -5,6 +5,15 @@ from typing import Any
 
 from analytics.estimation.estimate import Estimate, Refusal
 
+
+@dataclass(frozen=True)
+class ValueAlone:
+    """A number of the sample as it is, and why it has no interval."""
+
+    value: float
+    no_interval: str
+
+
 Result = Estimate | Refusal
 
 
@@ -30,7 +39,7 @@ class Evaluation:
     ir_measures: str  # the name under which ir_measures gives `qrels`
     qrels: float  # mean over the topics of qrels.txt, as trec_eval computes it
     estimator: str
-    estimate: Result  # from the sample, grades as given
+    estimate: Result | ValueAlone  # from the sample, grades as given
     corrected: Result  # with the audit
     estimate_over_topics: Result  # the same, with the topics as a sample
     corrected_over_topics: Result
@@ -45,7 +54,9 @@ class Evaluation:
         return fields | {"outside": asdict(self.outside), "by_topic": self.by_topic}
 
 
-def _as_json(result: Result) -> dict[str, Any]:
+def _as_json(result: Result | ValueAlone) -> dict[str, Any]:
+    if isinstance(result, ValueAlone):
+        return asdict(result)
     if isinstance(result, Refusal):
         return {"refusal": result.reason, "needed": result.needed}
     return {**asdict(result), "components": dict(result.components)}

@@ -111,12 +111,14 @@ class Ratio:
     """What a run gains, divided by what can be gained: the denominator depends on documents that may be unjudged.
 
     Gains are a staircase, so that the denominator follows from how many documents of a topic reach each stair. `pairs`
-    is the same measure as a sum over pairs, where it is one.
+    is the same measure as a sum over pairs, where it is one. Without `has_prediction` what was not judged counts as
+    predicted to be 0: such a measure has a value of its sample, and no interval.
     """
 
     numerator: Numerator
     denominator: Denominator
     pairs: "Pairs | None" = None
+    has_prediction: bool = True
     key: ClassVar[str] = "ratio"
     noun: ClassVar[str] = "a ratio"
     is_sum: ClassVar[bool] = False

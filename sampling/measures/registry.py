@@ -7,7 +7,7 @@ releases read FAMILIES; what they do with a measure follows from its kind.
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from sampling.measures.ap import AP
+from sampling.measures.ap import AP, STATAP
 from sampling.measures.dcg import DCG
 from sampling.measures.err import ERR
 from sampling.measures.families import Family, Measure, named_measure
@@ -18,7 +18,7 @@ from sampling.measures.precision import MEAN_GAIN, PRECISION
 from sampling.measures.rbp import RBP
 from sampling.measures.spelling import NameParts, split_name
 
-FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, ERR, SWAPS, WEIGHTED_SWAPS)
+FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, STATAP, ERR, SWAPS, WEIGHTED_SWAPS)
 
 # Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
 NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
@@ -33,7 +33,7 @@ def keys_of(kind: type[_KindT]) -> list[str]:
     """Return the families of a kind, in the order of their names.
 
     >>> keys_of(Ratio)
-    ['AP', 'nDCG']
+    ['AP', 'nDCG', 'statAP']
     """
     return sorted(family.key for family in FAMILIES if isinstance(family.kind, kind))
 

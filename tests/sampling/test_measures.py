@@ -231,7 +231,11 @@ def test_the_kind_of_a_measure_says_what_its_value_is_made_of():
             r"is a ratio, not a sum over documents: choose one of \['DCG', 'Gain', 'P', 'RBP'\]",
         ),
         (parse_linear, "Swaps@5", "is a sum over pairs of documents, not a sum over documents"),
-        (parse_ratio, "P@10", r"is a sum over documents, not a ratio: choose one of \['AP', 'nDCG'\]"),
+        (
+            parse_ratio,
+            "P@10",
+            r"is a sum over documents, not a ratio: choose one of \['AP', 'nDCG', 'statAP'\]",
+        ),
         (parse_pairs, "P@10", r"not a sum over pairs of documents: choose one of \['Swaps', 'wSwaps'\]"),
     ],
 )

@@ -17,7 +17,7 @@ from analytics.management.sampled_evaluation import (
     sample_format,
 )
 from analytics.releases.evaluating import evaluate
-from analytics.releases.evaluation import Evaluation
+from analytics.releases.evaluation import Evaluation, ValueAlone
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
 from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import FACT_FILES, Facts, read_facts
@@ -215,7 +215,9 @@ def _json(one: Evaluation, *, by_topic: bool) -> dict[str, Any]:
     return fields
 
 
-def _interval(result: Estimate | Refusal, places: int, sign: str = "-") -> str:
+def _interval(result: Estimate | Refusal | ValueAlone, places: int, sign: str = "-") -> str:
+    if isinstance(result, ValueAlone):
+        return f"{result.value:.{places}f}"
     if isinstance(result, Refusal):
         return sign
     return f"{result.value:.{places}f} [{result.low:.{places}f}, {result.high:.{places}f}]"
@@ -273,6 +275,9 @@ def _notes(one: Evaluation) -> Iterator[tuple[str, str]]:
         yield one.measure, one.estimate.reason
         return
     for name, result in (("estimate", one.estimate), ("corrected", one.corrected)):
+        if isinstance(result, ValueAlone):
+            yield f"{one.measure} {name}", result.no_interval
+            continue
         words = result.reason if isinstance(result, Refusal) else result.warning
         for part in filter(None, words.split("; ") if isinstance(result, Estimate) else [words]):
             yield f"{one.measure} {name}", part
