@@ -69,10 +69,10 @@ def linearised_variance(topic: SampledTopic, joint_probability: ArrayLike | None
         return np.zeros(len(topic.ranks))
     precision, below = _precision_and_below(topic)
     residual = (precision + below - sampled_average_precision(topic)[:, np.newaxis]) * topic.weights
-    dependence = (
-        np.diag(1.0 - chance) if joint_probability is None else _dependence(chance, joint_probability)
-    )
-    return np.asarray(np.einsum("rd,de,re->r", residual, dependence, residual) / total**2)
+    if joint_probability is None:
+        return np.asarray((residual**2) @ (1.0 - chance) / total**2)
+    parts = residual @ _dependence(chance, joint_probability) * residual
+    return np.asarray(parts.sum(axis=1) / total**2)
 
 
 def program_variance(topic: SampledTopic) -> Floats:
