@@ -85,6 +85,23 @@ def test_the_table_shows_the_value_without_an_interval_and_says_why(release: Pat
     assert any(line.startswith("statAP@10 estimate: no interval of statAP@10 holds") for line in lines)
 
 
+def test_the_prels_of_a_release_are_read_like_those_of_others(release: Path, run: Path) -> None:
+    """The grades of prels are those of the qrels, one an item; the value is computed from them by hand."""
+    prels = release / "prels.txt"
+    found = json.loads(output_of(prels, run, "statAP", "--format", "prels", "--output", "json"))
+    rows = [line.split() for line in prels.read_text().splitlines()]
+    weights = {(topic, doc): (int(grade) > 0) / float(chance) for topic, doc, grade, _, chance in rows}
+    values = []
+    for topic in dict.fromkeys(row[0] for row in rows):
+        above = numerator = 0.0
+        for rank, doc in enumerate(RANKING[topic], 1):
+            weight = weights.get((topic, doc), 0.0)
+            numerator, above = numerator + weight * (1 + above) / rank, above + weight
+        total = sum(weight for (of, _), weight in weights.items() if of == topic)
+        values.append(numerator / total if total else 0.0)
+    assert found["measures"][0]["values"]["mine"] == pytest.approx(np.mean(values), abs=1e-12)
+
+
 def test_it_is_of_the_kind_of_ratios_and_no_campaign_reports_it() -> None:
     measure = parse_measure("statAP(rel=2)@20")
     assert (measure.name, measure.kind.key) == ("statAP(rel=2)@20", "ratio")
