@@ -169,7 +169,7 @@ def _pair_variance(ranks: FloatArray, spread: FloatArray) -> float:
         lower = np.maximum(ranks[:, rows, np.newaxis], ranks[:, np.newaxis, :])
         squares = (1.0 / lower[0] - 1.0 / lower[1]) ** 2
         squares[np.arange(squares.shape[0]), np.arange(start, start + squares.shape[0])] = 0.0
-        total += float(spread[rows] @ squares @ spread)
+        total += float(np.einsum("i,ij,j->", spread[rows], squares, spread))  # no threads for so little
     return total / 2.0
 
 

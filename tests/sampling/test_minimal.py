@@ -102,6 +102,17 @@ def test_weights_of_a_run_that_does_not_return_everything():
     assert AVERAGE_PRECISION.spread(topic) == pytest.approx(pair_spread(weights) / 2, rel=1e-15)
 
 
+def test_the_normal_approximation_shares_out_the_ties():
+    topic = fixture()
+    differences = [
+        precision_sum(topic.ranks[0], np.array(truth)) - precision_sum(topic.ranks[1], np.array(truth))
+        for truth in product((0, 1), repeat=5)
+    ]
+    assert np.mean(np.array(differences) < -1e-12) == 0.4375
+    assert np.mean(np.abs(differences) < 1e-12) == 0.125
+    assert precision_difference(topic).worse_probability == pytest.approx(0.4375 + 0.125 / 2)
+
+
 # ---- beside enumeration ---------------------------------------------------------------------------------------
 
 
