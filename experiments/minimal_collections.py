@@ -1,6 +1,6 @@
 """How often a minimal test collection stops at the wrong sign, for every pair of runs of a folder.
 
-    python experiments/minimal_collections.py FOLDER --qrels NAME            # seven minutes for 45 pairs in 30 topics
+    python experiments/minimal_collections.py FOLDER --qrels NAME            # five minutes for 45 pairs in 30 topics
     python experiments/minimal_collections.py FOLDER --qrels NAME --without cost --pair runA runB --output json
 
 FOLDER has `runs/` and the qrels file NAME, in which everything that the runs return should be judged: what is not in it
