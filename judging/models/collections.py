@@ -113,6 +113,7 @@ class Run(models.Model):
     n_topics = models.PositiveIntegerField()
     n_lines = models.PositiveIntegerField()
     may_publish = models.BooleanField(default=False)  # whoever made it lets releases carry it
+    is_manual = models.BooleanField(default=False, db_default=False)  # a person took part in making it
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -257,6 +257,7 @@ def import_runs(
     collection: Collection,
     files: Sequence[tuple[Source, str]],
     description: str = "",
+    is_manual: bool = False,
     progress: Progress | None = None,
     actor: User | None = None,
 ) -> list[Run]:
@@ -280,6 +281,7 @@ def import_runs(
                 collection=collection,
                 run_id=summary.run_tag,
                 description=description,
+                is_manual=is_manual,
                 rankings=store("rankings", ContentFile(payload), ".rankings"),
                 n_topics=len(summary.topic_ids),
                 n_lines=summary.n_rows,

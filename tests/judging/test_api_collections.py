@@ -180,6 +180,9 @@ def test_a_run_is_described_and_may_be_published_by_managers_alone(alice, rita, 
     assert alice.patch(path, may_publish=True, description="BM25")["description"] == "BM25"
     run.refresh_from_db()
     assert (run.may_publish, run.description) == (True, "BM25")
+    assert rita.get(path)["is_manual"] is False
+    assert alice.patch(path, is_manual=True)["is_manual"] is True
+    assert [row["run_id"] for row in rita.rows(f"{there(collection)}/runs", is_manual="true")] == ["run1"]
     alice.patch(path, 400, run_id="other")
     assert Run.objects.get(pk=run.pk).run_id == "run1"
 

@@ -35,7 +35,7 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-collection-delete post": {"confirmation"},
     "api-collection-restore post": None,
     "api-members put": {"is_restricted", "members"},
-    "api-run patch": {"description", "may_publish"},
+    "api-run patch": {"description", "may_publish", "is_manual"},
     "api-campaigns post": RULES | {
         "collection", "grades", "relevant_grade", "judgments_per_item", "gold_check_rate", "gold_check_exposures",
         "decoys_per_check",
@@ -77,7 +77,7 @@ FILTERS: dict[str, set[str]] = {
     "api-deleted-campaigns": {"collection", "order"},
     "api-topics": {"topic_id", "order"},
     "api-documents": {"doc_id", "order"},
-    "api-runs": {"run_id", "may_publish", "order"},
+    "api-runs": {"run_id", "may_publish", "is_manual", "order"},
     "api-scores": {"name", "order"},
     "api-gold-answers": {"topic_id", "doc_id", "source", "grade", "order"},
     "api-imports": {"state", "order"},

@@ -171,7 +171,8 @@ def test_standard_input_can_be_imported_and_read_twice(monkeypatch, capsys):
     stdin(b"1\ta\n")
     call_command("import_topics", "-", "--collection", "piped", "--create")
     stdin(RUN)
-    call_command("import_runs", "-", "--collection", "piped")
+    call_command("import_runs", "-", "--collection", "piped", "--manual")
+    assert Run.objects.get(collection__name="piped").is_manual
     assert capsys.readouterr().out.splitlines()[-1] == "1 of their topics are not in the collection"
     stdin(b"1\ta\n")
     with pytest.raises(CommandError, match=r"^<stdin>:1:1: the collection already has topic 1$"):

@@ -139,11 +139,13 @@ def test_a_run_may_be_published_when_a_manager_says_so(alice, campaign):
     run = Run.objects.filter(collection=campaign.collection_id).first()
     address = reverse("console:manage-run", args=[campaign.collection_id, run.pk])
     assert (
-        alice.post(address, {"description": "BM25", "may_publish": "on", "run_id": "other"}).status_code
+        alice.post(
+            address, {"description": "BM25", "may_publish": "on", "is_manual": "on", "run_id": "x"}
+        ).status_code
         == 302
     )
     row = Run.objects.get(pk=run.pk)
-    assert (row.description, row.may_publish, row.run_id) == ("BM25", True, run.run_id)
+    assert (row.description, row.may_publish, row.is_manual, row.run_id) == ("BM25", True, True, run.run_id)
     assert Event.objects.get(verb="changed a run").detail["run"] == run.run_id
     other = Collection.objects.create(name="other")
     assert alice.get(reverse("console:manage-run", args=[other.pk, run.pk])).status_code == 404

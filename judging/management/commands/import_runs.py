@@ -14,13 +14,20 @@ class Command(BaseCommand):
         parser.add_argument("files", nargs="+", help="the run files, plain or gz; - is standard input")
         add_collection(parser)
         parser.add_argument("--description", default="", help="what made the runs, in your words")
+        parser.add_argument("--manual", action="store_true", help="people took part in making these runs")
 
-    def handle(self, *, files: list[str], collection: str, create: bool, **options: Any) -> None:
+    def handle(
+        self, *, files: list[str], collection: str, create: bool, manual: bool, **options: Any
+    ) -> None:
         with ExitStack() as stack, importing(collection, create) as target:
             sources = [source_of(file, stack) for file in files]
             progress = stack.enter_context(progress_bar(self.stderr))
             runs = import_runs(
-                collection=target, files=sources, description=options["description"], progress=progress
+                collection=target,
+                files=sources,
+                description=options["description"],
+                is_manual=manual,
+                progress=progress,
             )
         lines = sum(run.n_lines for run in runs)
         self.stdout.write(f"{len(runs):,} runs with {lines:,} lines added to {collection}")

@@ -101,7 +101,16 @@ class OneDocument(APIView):
 class RunAnswer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
-        fields = ("id", "run_id", "description", "n_topics", "n_lines", "may_publish", "created_at")
+        fields = (
+            "id",
+            "run_id",
+            "description",
+            "n_topics",
+            "n_lines",
+            "may_publish",
+            "is_manual",
+            "created_at",
+        )
         read_only_fields = fields
 
 
@@ -110,7 +119,7 @@ class RunRequest(StrictModel):
 
     class Meta:
         model = Run
-        fields = ("description", "may_publish")
+        fields = ("description", "may_publish", "is_manual")
 
 
 class Runs(generics.ListAPIView[Run]):
@@ -119,7 +128,7 @@ class Runs(generics.ListAPIView[Run]):
     permission_classes = (ResearchersOnly,)
     serializer_class = RunAnswer
     queryset = Run.objects.none()
-    filter_fields = {"run_id": "run_id", "may_publish": "may_publish"}
+    filter_fields = {"run_id": "run_id", "may_publish": "may_publish", "is_manual": "is_manual"}
     order_fields = ("run_id", "created_at")
 
     def get_queryset(self) -> QuerySet[Run]:

@@ -356,6 +356,9 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none w
 
     class Meta:
         model = Run
-        fields = ["description", "may_publish"]
-        labels = {"may_publish": "Releases may contain this run"}
+        fields = ["description", "may_publish", "is_manual"]
+        labels = {
+            "may_publish": "Releases may contain this run",
+            "is_manual": "Manual run: a person took part in making it",
+        }
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
