@@ -288,8 +288,8 @@ def calibration_by_prevalence(theta: ArrayLike, prevalence: float) -> Calibratio
 
     Examples
     --------
-    >>> calibration_by_prevalence([-1.0, 0.0, 1.0], 0.5).shift
-    0.0
+    >>> round(calibration_by_prevalence([-1.0, 1.0, 3.0], 0.5).shift, 6)
+    -1.0
     """
     values = numbers("theta", theta, least=-1e6, most=1e6)
     if not 0 < prevalence < 1:

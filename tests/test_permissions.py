@@ -129,6 +129,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:ranking",
             "console:topics",
             "console:sensitivity",
+            "console:no-judgments",
             "console:papers",
             "console:agreement",
             "console:planner-simulate",

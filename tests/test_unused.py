@@ -5,15 +5,9 @@ from product_names import Name, Product, entry_points, product_sources
 
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
-    "analytics.lowcost.expected.exact_expected_ap": "experiments/carterette_2007.py puts it beside the printed form",
     "analytics.lowcost.expected.expected_ap": "experiments/carterette_2007.py ranks runs by it",
-    "analytics.lowcost.expected.expected_map": "experiments/carterette_2007.py ranks runs by it",
-    "sampling.experts.calibration_by_judgments": "kept for priors from judged documents",
-    "sampling.experts.manual_weights": "experiments/carterette_2007.py lets manual runs weigh more",
     "sampling.reweighting.reweighting": "experiments/carterette_2007.py weighs runs by few judgments",
     "sampling.reweighting.with_judgments": "experiments/carterette_2007.py weighs runs by few judgments",
-    "sampling.similarity.mean_similarity": "experiments/carterette_2007.py computes Table 4 with it",
-    "sampling.similarity.similarities": "experiments/carterette_2007.py computes Table 4 with it",
     "sampling.similarity.pseudo_judgments": "experiments/carterette_2007.py computes Table 3 with it",
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
     "analytics.frames.kept.forget": "tests start from an empty memory",

@@ -1,5 +1,5 @@
 """Analyses that are made when somebody asks, by a job: what the papers' methods say, how far the tiers agree,
-which verdicts other evidence would change, and the runs topic by topic.
+which verdicts other evidence would change, the runs topic by topic, and the runs without judgments.
 
 The newest result that was made is shown, with the judgment it goes up to; asking again makes a newer one.
 """
@@ -13,6 +13,7 @@ from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.services.analyses.agreement import agreement
 from analytics.services.analyses.papers import papers
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
+from analytics.services.analyses.runs_alone import runs_alone
 from analytics.services.analyses.sensitivity import sensitivity
 from analytics.services.analyses.topics import topics
 from analytics.services.job_queue import newest_job, queue_work
@@ -41,7 +42,7 @@ class Analysis:
 
     `title` names what a job computes; it takes the fields of the subject. `no_runs` says why no runs are named; where
     it is empty, the analysis is of two runs. With `has_usual_measure` a request that names no measure is about the one
-    that was drawn for.
+    that was drawn for. Without `needs_judgments` it is made before anybody has judged, too.
     """
 
     key: str
@@ -49,6 +50,7 @@ class Analysis:
     analyst: Callable[[Campaign, CampaignArrays, AnalysisSubject, Progress], dict[str, Any]]
     no_runs: str = ""
     has_usual_measure: bool = False
+    needs_judgments: bool = True
 
 
 ANALYSES: tuple[Analysis, ...] = (
@@ -67,6 +69,14 @@ ANALYSES: tuple[Analysis, ...] = (
         has_usual_measure=True,
     ),
     Analysis("topics", "{run} and {against} topic by topic, in {measure}", topics, has_usual_measure=True),
+    Analysis(
+        "no-judgments",
+        "The ranking of the runs without judgments",
+        runs_alone,
+        "all runs are included",
+        has_usual_measure=True,
+        needs_judgments=False,
+    ),
 )
 
 
@@ -121,10 +131,11 @@ def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) 
     """Return the analysis of one snapshot, as JSON without NaN; `AnalysisRefused` if nothing was judged."""
     progress(0, 3, "reading judgments")
     arrays = campaign_arrays(campaign)
-    if arrays.judged.size == 0:
+    analysis = analysis_of(wanted.what)
+    if analysis.needs_judgments and arrays.judged.size == 0:
         raise AnalysisRefused("nobody has judged yet")
     progress(1, 3, "analysing")
-    found = analysis_of(wanted.what).analyst(campaign, arrays, wanted, progress)
+    found = analysis.analyst(campaign, arrays, wanted, progress)
     counted = {"as_of": arrays.last_judgment_id, "n_judgments": arrays.n_judgments}
     answer: dict[str, Any] = finite_json({**asdict(wanted), **counted, **found})
     return answer

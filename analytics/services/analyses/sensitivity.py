@@ -56,7 +56,7 @@ def sensitivity(
     if len(arrays.runs) < 2:
         raise AnalysisRefused("there is only one run, so no verdict could change")
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
-    base, method = _reported_numbers(basis, wanted.measure)
+    base, method = reported_numbers(basis, wanted.measure)
     pair = _pair(base)
     variants = list(_variants(basis, wanted.measure, method))
     names = [run.run_id for run in arrays.runs]
@@ -79,7 +79,7 @@ def sensitivity(
     }
 
 
-def _reported_numbers(basis: Basis, measure: str) -> tuple[Numbers, Method]:
+def reported_numbers(basis: Basis, measure: str) -> tuple[Numbers, Method]:
     """Return the numbers to report, or those of the next ranked method while there are none."""
     for method in ranked_methods():
         found = numbers(basis, measure, method)

@@ -25,6 +25,7 @@ urlpatterns = [
     path(f"{RESULTS}/ranking/", ranking.ranking, name="ranking"),
     path(f"{RESULTS}/topics/", studies.topics, name="topics"),
     path(f"{RESULTS}/sensitivity/", studies.sensitivity, name="sensitivity"),
+    path(f"{RESULTS}/no-judgments/", studies.no_judgments, name="no-judgments"),
     path(f"{RESULTS}/runs/upload/", upload.upload, name="run-upload"),
     path(f"{RESULTS}/releases/", releases.releases, name="releases"),
     path(f"{RESULTS}/releases/new/", releases.new, name="release-new"),
