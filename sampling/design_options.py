@@ -40,6 +40,11 @@ METHODS = (
 PRIORS = (
     Option("runs", "The ranks of all runs", "A document that many runs rank high is probably relevant."),
     Option(
+        "experts",
+        "The consensus of all runs",
+        "A document that the runs together prefer to others is probably relevant: Carterette and Allan (2007).",
+    ),
+    Option(
         "scores",
         "Imported scores as well",
         "Scores of a machine assessor between 0 and 1, with the error rates below.",

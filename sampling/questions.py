@@ -54,8 +54,8 @@ class Design:
     selection : str
         "poisson", "pareto" (an exact count in every topic) or "replacement" (the paper's).
     prior : str
-        Source of the prior probability of relevance: "runs" (all known runs), "scores" (imported scores as well) or
-        "judgments" (those of earlier batches as well).
+        Source of the prior probability of relevance: "runs" (all known runs), "experts" (their consensus), "scores"
+        (imported scores as well) or "judgments" (those of earlier batches as well).
     scores : str
         Name of the imported scores.
     sensitivity, specificity : float

@@ -16,6 +16,7 @@ from sampling.strata import stratified_probabilities
 from touchstone.models import Job, User
 
 LARGEST_AT_ONCE = 300_000  # lines of runs that a request may wait for: about two seconds
+LARGEST_CONSENSUS = 30_000  # the same where the consensus of the runs is fitted first
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,15 @@ def rank_rows(campaign: Campaign, depth: int) -> int:
     return sum(min(n_lines, n_topics * depth) for n_lines, n_topics in runs)
 
 
+def is_made_at_once(campaign: Campaign, design: Design) -> bool:
+    """Return whether a request makes the forecast itself."""
+    most = min(LARGEST_AT_ONCE, LARGEST_CONSENSUS) if design.prior == "experts" else LARGEST_AT_ONCE
+    return rank_rows(campaign, design.depth) <= most
+
+
 def forecast(*, campaign: Campaign, design: Design) -> Forecast:
     """Return the forecast of a small pool, or what the newest job of a large one says."""
-    if rank_rows(campaign, design.depth) <= LARGEST_AT_ONCE:
+    if is_made_at_once(campaign, design):
         try:
             shown, pool = compute(campaign=campaign, design=design)
         except (FrameRefused, QuestionRefused) as error:
@@ -110,7 +117,7 @@ def reason(error: Exception) -> str:
 
 def queue_forecast(*, campaign: Campaign, design: Design, user: User | None) -> Job | None:
     """Queue the job of a large pool, or return the one that is there: queued, running or done. None: none is needed."""
-    if rank_rows(campaign, design.depth) <= LARGEST_AT_ONCE:
+    if is_made_at_once(campaign, design):
         return None
     newest = _newest(campaign, design)
     if newest is not None and (newest.is_active or newest.state == Job.State.DONE):

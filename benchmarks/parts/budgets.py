@@ -13,7 +13,9 @@ from experiments.papers.designs import naive_design, pair_design
 from experiments.papers.forecasts import design_variance, poisson_variance
 from sampling.batches import learned_sizes, probabilities_by_fold
 from sampling.designs import average_run_design, inclusion_probabilities
+from sampling.expert_pools import prior_of_experts
 from sampling.forecasts import draws_for_distinct
+from sampling.measures.sparse import from_dense
 from sampling.pooling import prior_utility
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_prior, rank_features
 from sampling.questions import Design, Importance, default_sizes, prior_of_runs
@@ -51,6 +53,13 @@ class KnownPool:
     def all_runs_as_in_the_paper(self) -> PriorModel:
         """The same, but an item that a run does not return counts as rank depth + 1."""
         return with_features(prior_utility(self.pool.ranks, self.pool.depth), self.all_runs.features)
+
+    @cached_property
+    def experts(self) -> PriorModel:
+        """The consensus of the runs, with the same mean in every topic as the product's prior."""
+        ranks = self.all_runs
+        prior = prior_of_experts(from_dense(self.pool.ranks), self.pool.topic_index, ranks.prior)
+        return with_features(prior, ranks.features)
 
     @cached_property
     def judged(self) -> PriorModel:
@@ -266,4 +275,5 @@ PLANS = {
         lambda pair: pair.known.judged_poorly_and_cautiously
     ),
     "fitted to all labels (not attainable)": Plan(lambda pair: pair.known.all_runs, all_labels=True),
+    "consensus of the runs, no mixture": Plan(lambda pair: pair.known.experts),
 }

@@ -10,6 +10,7 @@ import polars as pl
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
+from sampling.expert_pools import prior_of_experts
 from sampling.frames import FrameRefused, collection_pool
 from sampling.measures.families import FloatArray, Measure, grade_gains
 from sampling.measures.kinds import Linear
@@ -38,8 +39,9 @@ class DrawRefused(FrameRefused):
 class Population:
     """The pooled pairs with everything a design looks at; nothing here is random.
 
-    `prior` is the prior probability of relevance from the ranks of all runs, `design_prior` the same with imported
-    scores where the design names some, both in (0, 1); `score` is NaN where there is none.
+    `prior` is the prior probability of relevance from the ranks of all runs, `design_prior` the one that the design
+    names: from these ranks, from the consensus of the runs, with imported scores; both in (0, 1). `score` is NaN where
+    there is none.
     """
 
     campaign: Campaign
@@ -93,12 +95,13 @@ def population_of(campaign: Campaign, design: Design) -> Population:
         raise DrawRefused(str(error)) from error
     prior = prior_of_runs(pooled.returned, design.depth)
     score = imported_scores(campaign, design, pooled)
-    design_prior = prior
+    known_prior = _prior_of_experts(pooled, prior) if design.prior == "experts" else prior
+    design_prior = known_prior
     if score is not None and design.prior != "runs":
         known = ~np.isnan(score)
-        design_prior = prior.copy()
+        design_prior = known_prior.copy()
         design_prior[known] = posterior_prior(
-            prior[known], score[known], sensitivity=design.sensitivity, specificity=design.specificity
+            known_prior[known], score[known], sensitivity=design.sensitivity, specificity=design.specificity
         )
     return Population(
         campaign=campaign,
@@ -115,6 +118,13 @@ def population_of(campaign: Campaign, design: Design) -> Population:
         gains=gains,
         relevant_gain=float(gains[relevant:].mean()),
     )
+
+
+def _prior_of_experts(pooled: Pool, prior: FloatArray) -> FloatArray:
+    try:
+        return prior_of_experts(pooled.returned, pooled.topic_index, prior)
+    except ValueError as error:
+        raise DrawRefused(f"{error}; choose the ranks of all runs as the prior") from error
 
 
 def pooled_pairs(pooled: Pool) -> pl.DataFrame:
@@ -155,7 +165,7 @@ def sizes(population: Population) -> FloatArray:
 
 def utility_of_the_questions_runs(population: Population) -> FloatArray:
     """Return u~ as the paper has it: the prior utility from the ranks in the question's runs alone."""
-    if population.design.prior == "scores":
+    if population.design.prior != "runs":
         return population.design_prior
     return prior_utility(population.pooled.returned.rows(population.rows), population.design.depth)
 

@@ -13,7 +13,9 @@ from judging.services.judgment_files import import_judgments
 from judging.services.scores import import_scores
 from sampling.designs import inclusion_probabilities
 from sampling.draws import pareto_draw, permanent_random_numbers
+from sampling.expert_pools import prior_of_experts
 from sampling.frames import FrameRefused, item_probabilities, load_frame
+from sampling.measures.sparse import from_dense
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import prior_utility
 from sampling.prediction import folds
@@ -218,6 +220,28 @@ def test_scores_move_the_prior_by_bayes_rule_where_they_are_and_nowhere_else(tmp
     np.testing.assert_allclose(frame["batch_1"], inclusion_probabilities(size, BUDGET), rtol=1e-9)
     assert frame["score"].is_nan().sum() == N_FRAME - 2
     assert (frame["score"][0], frame["score"][3]) == (1.0, 0.0)
+
+
+def test_the_consensus_of_the_runs_is_a_prior_of_the_same_mean_in_every_topic(tmp_path):
+    campaign = make_undrawn(tmp_path)
+    made = draw(campaign=campaign, design=design(prior="experts"), seed=SEED)
+    frame = load_frame(made)
+    topic = np.unique(frame["topic_id"].to_numpy(), return_inverse=True)[1]
+    usual = prior_of_runs(RANKS, DEPTH)
+    p = prior_of_experts(from_dense(RANKS), topic, usual)
+    assert not np.allclose(p, usual)
+    np.testing.assert_allclose(np.bincount(topic, p), np.bincount(topic, usual))
+    question = contrast("pair") * np.sqrt(p * (1 - p))
+    average = (WEIGHTS / WEIGHTS.sum(axis=1, keepdims=True)).mean(axis=0)
+    size = 0.94 * question / question.sum() + 0.05 * average + 0.01 / N_FRAME
+    np.testing.assert_allclose(frame["batch_1"], inclusion_probabilities(size, BUDGET), rtol=1e-9)
+    np.testing.assert_allclose(frame["prior"], usual)
+
+
+def test_a_topic_too_large_for_the_consensus_names_another_prior(tmp_path, monkeypatch):
+    monkeypatch.setattr("sampling.expert_pools.topic_pools.__defaults__", (2,))
+    with pytest.raises(DrawRefused, match=r"at most 2 pooled documents .* choose the ranks of all runs"):
+        draw(campaign=make_undrawn(tmp_path), design=design(prior="experts"))
 
 
 def test_scores_that_are_unknown_or_of_no_pooled_document_are_refused(tmp_path):

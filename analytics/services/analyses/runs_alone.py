@@ -23,6 +23,7 @@ from analytics.services.estimates import Basis
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
+from sampling.expert_pools import LARGEST_POOL, topic_pools
 from sampling.experts import (
     Preferences,
     RankedPool,
@@ -32,7 +33,6 @@ from sampling.experts import (
 )
 from sampling.similarity import mean_similarity, similarities
 
-LARGEST_POOL = 4000  # documents of a topic: the fit has a table of all pairs of them
 MANUAL_WEIGHTS = (8.0, 16.0)  # of the paper
 N_BINS = 10
 
@@ -99,28 +99,10 @@ def runs_alone(
 
 def _pools(arrays: CampaignArrays) -> list[tuple[RankedPool, Ints]]:
     """Return of every topic the ranks of its pooled documents by all runs, and the documents' places in the frame."""
-    by_document = np.argsort(arrays.topic_index, kind="stable")
-    ends = np.cumsum(np.bincount(arrays.topic_index, minlength=arrays.n_topics))
-    entries = arrays.returned
-    entry_topic = arrays.topic_index[entries.item]
-    by_entry = np.argsort(entry_topic, kind="stable")
-    entry_ends = np.cumsum(np.bincount(entry_topic, minlength=arrays.n_topics))
-    within = np.empty(by_document.size, dtype=np.int64)
-    pools = []
-    for topic, (end, entry_end) in enumerate(zip(ends.tolist(), entry_ends.tolist(), strict=True)):
-        places = by_document[ends[topic - 1] if topic else 0 : end]
-        own = by_entry[entry_ends[topic - 1] if topic else 0 : entry_end]
-        if not own.size:
-            continue
-        if places.size > LARGEST_POOL:
-            raise AnalysisRefused(
-                f"topic {arrays.frame['topic_id'][int(places[0])]} has {places.size:,} pooled documents; "
-                f"the consensus of the runs is computed for at most {LARGEST_POOL:,} a topic"
-            )
-        within[places] = np.arange(places.size)
-        ranks = np.full((entries.n_runs, places.size), np.inf)
-        ranks[entries.run[own], within[entries.item[own]]] = entries.value[own]
-        pools.append((RankedPool.of(ranks), places))
+    try:
+        pools = list(topic_pools(arrays.returned, arrays.topic_index, LARGEST_POOL))
+    except ValueError as error:
+        raise AnalysisRefused(str(error)) from error
     if not pools:
         raise AnalysisRefused("no run returns a pooled document")
     return pools

@@ -92,7 +92,7 @@ def test_manual_runs_weigh_more_where_some_are_marked(judged):
 
 def test_a_pool_too_large_for_its_table_of_pairs_is_refused_by_its_topic(campaign, monkeypatch):
     monkeypatch.setitem(runs_alone.__globals__, "LARGEST_POOL", 3)
-    with pytest.raises(AnalysisRefused, match=r"pooled documents; the consensus .* at most 3 a topic"):
+    with pytest.raises(AnalysisRefused, match=r"at most 3 pooled documents for the consensus"):
         made(campaign, WITHOUT)
 
 
