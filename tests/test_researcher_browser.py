@@ -11,6 +11,7 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Release
+from analytics.services.analyses import AnalysisSubject, ask
 from analytics.services.recomputation import recompute
 from judging.models import Campaign
 from sampling.services.auditing import audit
@@ -97,6 +98,9 @@ def test_from_results_to_a_downloaded_release_by_clicking_alone(chromium, web, c
 
 def test_the_pages_of_results_fit_a_phone_and_work_without_script(chromium, web, campaign):
     user = User.objects.create(username="rita", role="researcher")
+    campaign.collection.runs.filter(run_id="run2").update(is_manual=True)
+    ask(campaign=campaign, wanted=AnalysisSubject("no-judgments", "DCG@10"), user=user)
+    assert work("analysis").state == "done"
     narrow = {"viewport": {"width": 360, "height": 700}, "java_script_enabled": False}
     with browser.page_of(chromium, web, user, **narrow) as page:
         for tab in (
@@ -105,7 +109,7 @@ def test_the_pages_of_results_fit_a_phone_and_work_without_script(chromium, web,
             "ranking/",
             "topics/",
             "sensitivity/",
-            "no-judgments/",
+            "no-judgments/?measure=DCG@10",
             "runs/upload/",
             "releases/",
             "releases/new/",

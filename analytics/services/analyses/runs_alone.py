@@ -174,11 +174,14 @@ def _calibration(arrays: CampaignArrays, topics: Sequence[PooledTopic]) -> dict[
     """Return of every tenth of p how many judged documents are relevant, weighted to the pool; and what p should be."""
     if arrays.judged.size == 0:
         return {"refusal": "nobody has judged yet"}
+    everything = np.ones(arrays.judged.size, dtype=bool)
+    if not arrays.order_is_random and arrays.topics_in_part(everything):
+        return {"refusal": "topics are judged in part, and judgments were imported, which are no random part"}
     theta, p = np.zeros(arrays.frame.height), np.zeros(arrays.frame.height)
     for topic in topics:
         theta[topic.places], p[topic.places] = topic.theta, topic.probability
     relevant = _relevance(arrays)
-    chance = arrays.draw_probability(np.ones(arrays.judged.size, dtype=bool))
+    chance = arrays.draw_probability(everything)
     usable = np.isin(arrays.judged, np.concatenate([topic.places for topic in topics])) & (chance > 0)
     here, label = arrays.judged[usable], relevant[usable]
     if not here.size:

@@ -14,6 +14,7 @@ from analytics.frames import campaign_arrays
 from analytics.lowcost.expected import exact_expected_ap, expected_map
 from analytics.services.analyses import AnalysisRefused, AnalysisSubject, ask
 from analytics.services.analyses.runs_alone import runs_alone
+from analytics.services.analyses.variants import with_labels
 from analytics.services.recomputation import recompute
 from sampling.experts import Preferences, RankedPool, consensus
 from sampling.similarity import mean_similarity, similarities
@@ -127,6 +128,14 @@ def test_with_one_run_there_is_nothing_to_rank(campaign):
     arrays = replace(full, runs=full.runs[:1])
     with pytest.raises(AnalysisRefused, match="only one run"):
         runs_alone(campaign, arrays, WITHOUT)
+
+
+def test_imported_judgments_of_a_part_calibrate_nothing(judged):
+    arrays = campaign_arrays(judged)
+    half = with_labels(arrays, arrays.label_item < arrays.judged.size // 2)
+    assert runs_alone(judged, half, WITHOUT)["calibration"]["refusal"] == ""
+    found = runs_alone(judged, replace(half, order_is_random=False), WITHOUT)
+    assert "no random part" in found["calibration"]["refusal"]
 
 
 def test_nobody_but_researchers_sees_it(campaign):
