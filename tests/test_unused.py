@@ -5,10 +5,6 @@ from product_names import Name, Product, entry_points, product_sources
 
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
-    "analytics.lowcost.expected.expected_ap": "experiments/carterette_2007.py ranks runs by it",
-    "sampling.reweighting.reweighting": "experiments/carterette_2007.py weighs runs by few judgments",
-    "sampling.reweighting.with_judgments": "experiments/carterette_2007.py weighs runs by few judgments",
-    "sampling.similarity.pseudo_judgments": "experiments/carterette_2007.py computes Table 3 with it",
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
     "analytics.frames.kept.forget": "tests start from an empty memory",
     "analytics.papers.graded.corrected_difference": "kept for differences of graded labels",
@@ -19,11 +15,8 @@ EXCEPTIONS = {
     "sampling.measures.pairwise.pair_weights": "kept for measures of pairs of documents",
     "sampling.measures.registry.parse_pairs": "kept for measures of pairs of documents",
     "sampling.measures.pairwise.ranked_pairs": "kept for measures of pairs of documents",
-    "sampling.buckets.cut_buckets": "kept for those who draw as the Million Query track does; no design does yet",
-    "sampling.buckets.run_prior": "kept for those who draw as the Million Query track does; no design does yet",
     "sampling.acceptance.apparent_rate": "kept for checkers who err",
     "sampling.acceptance.sequential_plan": "kept for checks that go on one at a time",
-    "sampling.minimal.shift_to_prevalence": "the prior of minimal test collections; experiments/minimal_collections.py",
     "sampling.minimal_collection.collect": "experiments/minimal_collections.py measures how often its signs are wrong",
     "sampling.minimal_collection.total_difference": "the sign of a chosen pair; experiments/minimal_collections.py",
     "sampling.pooling.pool": "docs/examples/compare_two_runs.ipynb pools run files without a server",

@@ -1,7 +1,7 @@
 """Buckets: fixtures, probabilities beside an enumeration of every draw and beside many draws, and refusals."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import combinations, product
 
 import numpy as np
@@ -36,7 +36,7 @@ def test_the_variance_of_the_number_of_relevant_documents_of_the_fixture():
 def every_sample(buckets: Buckets) -> dict[tuple[int, ...], float]:
     """Return the probability of every set of documents, by listing buckets drawn and documents taken."""
     size, chances = buckets.size, buckets.bucket_probability
-    found: Counter[tuple[int, ...]] = Counter()
+    found: defaultdict[tuple[int, ...], float] = defaultdict(float)
     for picks in product(range(chances.size), repeat=size):
         probability = math.prod(chances[pick] for pick in picks)
         choices = []
@@ -47,7 +47,7 @@ def every_sample(buckets: Buckets) -> dict[tuple[int, ...], float]:
         share = probability / math.prod(map(len, choices))
         for taken in product(*choices):
             found[tuple(sorted(d for part in taken for d in part if d >= 0))] += share
-    return found
+    return dict(found)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

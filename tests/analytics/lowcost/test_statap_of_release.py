@@ -13,7 +13,7 @@ from small_campaign import TOPICS, doc_id
 from small_release import made_once, unpacked
 
 from analytics.estimation.estimate import Refusal
-from analytics.estimation.pseudolabels import pseudo_labels
+from analytics.estimation.pseudolabels import PseudoLabels, pseudo_labels
 from analytics.estimation.ratios import ratio_estimates, ratio_values
 from analytics.estimation.samples import Frame
 from analytics.releases.verify_facts import read_facts
@@ -108,7 +108,7 @@ def test_it_is_of_the_kind_of_ratios_and_no_campaign_reports_it() -> None:
     assert not any(name.startswith("statAP") for name in reported_measures("P@10", 100))
 
 
-def labels_of(prediction: float) -> tuple[object, np.ndarray]:
+def labels_of(prediction: float) -> tuple[PseudoLabels, np.ndarray]:
     rng = np.random.default_rng(2)
     frame = Frame(2, np.repeat([0, 1], 20), np.arange(40), rng.uniform(0.1, 1, 40))
     ranks = np.stack([np.tile(np.arange(1, 21), 2), np.tile(np.arange(20, 0, -1), 2)])
