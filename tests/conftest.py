@@ -90,7 +90,8 @@ def django_db_modify_db_settings(servers: "Servers") -> None:
 @pytest.fixture(scope="session", autouse=True)
 def static_files(request: pytest.FixtureRequest) -> None:
     """Pages name static files by their hash: collect them once, if any test shows a page."""
-    if any("django_db" in item.keywords for item in request.session.items):
+    items = request.session.items
+    if any("django_db" in item.keywords or "db" in getattr(item, "fixturenames", ()) for item in items):
         call_command("collectstatic", interactive=False, verbosity=0)
 
 
