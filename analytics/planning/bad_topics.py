@@ -87,15 +87,8 @@ def tolerance(
     ValueError
         Without topics, with fewer than 3 runs, or where all runs have one score: there is no ranking.
     """
-    if not topics:
-        raise ValueError("topics must be at least 1, got 0")
-    n_runs = topics[0].ranks.shape[0]
-    if n_runs < FEWEST_RUNS:
-        raise ValueError(f"runs must be at least {FEWEST_RUNS}, got {n_runs}")
-    right = np.array([sampled_average_precision(topic) for topic in topics])
-    reference = right.mean(axis=0)
-    if np.ptp(reference) == 0:
-        raise ValueError(f"runs must differ in score, got {reference[0]} of each")
+    right = run_scores(topics)
+    reference, n_runs = right.mean(axis=0), right.shape[1]
     taus = np.empty((n_trials, SHARES.size))
     for trial in range(n_trials):
         progress(trial, n_trials)
@@ -107,6 +100,20 @@ def tolerance(
             taus[trial, place] = kendalls_tau(reference, scores)
     mean = taus.mean(axis=0)
     return Tolerance(SHARES, mean, crossing(SHARES, mean, least_tau))
+
+
+def run_scores(topics: Sequence[SampledTopic]) -> FloatArray:
+    """Return AP [topic, run] by the labels as they are; ValueError where they do not rank three runs."""
+    if not topics:
+        raise ValueError("topics must be at least 1, got 0")
+    n_runs = topics[0].ranks.shape[0]
+    if n_runs < FEWEST_RUNS:
+        raise ValueError(f"runs must be at least {FEWEST_RUNS}, got {n_runs}")
+    scores = np.array([sampled_average_precision(topic) for topic in topics])
+    means = scores.mean(axis=0)
+    if np.ptp(means) == 0:
+        raise ValueError(f"runs must differ in score, got {means[0]} of each")
+    return scores
 
 
 def crossing(shares: ArrayLike, taus: ArrayLike, least_tau: float) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.planning.bad_topics import FEWEST_RUNS, kendalls_tau
+from analytics.planning.bad_topics import kendalls_tau, run_scores
 from sampling.arrays import FloatArray, numbers
 from sampling.rejudging import (
     SampledTopic,
@@ -98,15 +98,9 @@ def rejudging_gains(
     ValueError
         Without topics, with fewer than 3 runs, or where all runs have one score: there is no ranking.
     """
-    if not topics:
-        raise ValueError("topics must be at least 1, got 0")
-    n_runs = topics[0].ranks.shape[0]
-    if n_runs < FEWEST_RUNS:
-        raise ValueError(f"runs must be at least {FEWEST_RUNS}, got {n_runs}")
+    reference = run_scores(topics).mean(axis=0)
     n_documents = sum(one.is_relevant.size for one in topics)
-    world = _World(topics, numbers("prior", prior, n_documents, least=-1e100), votes)
-    if np.ptp(world.reference) == 0:
-        raise ValueError(f"runs must differ in score, got {world.reference[0]} of each")
+    world = _World(topics, reference, numbers("prior", prior, n_documents, least=-1e100), votes)
     before = np.empty((n_trials, 2))
     after = np.empty((n_trials, len(REJUDGING_POLICIES), 3))
     for trial in range(n_trials):
@@ -137,12 +131,13 @@ def _joint(ones: Ones, n_votes: int) -> Labels:
 class _World:
     """Topics with their true labels, laid end to end, and what votes on them come to."""
 
-    def __init__(self, topics: Sequence[SampledTopic], prior: FloatArray, votes: VoteErrors) -> None:
-        self.topics, self.prior, self.votes = topics, prior, votes
+    def __init__(
+        self, topics: Sequence[SampledTopic], reference: FloatArray, prior: FloatArray, votes: VoteErrors
+    ) -> None:
+        self.topics, self.reference, self.prior, self.votes = topics, reference, prior, votes
         self.truth = np.concatenate([one.is_relevant for one in topics])
         self.chance = np.concatenate([one.inclusion_probability for one in topics])
         self.ends = np.cumsum([one.is_relevant.size for one in topics])[:-1]
-        self.reference = self._scores(topics)
 
     def _scores(self, topics: Sequence[SampledTopic]) -> FloatArray:
         return np.asarray(np.mean([sampled_average_precision(one) for one in topics], axis=0))
