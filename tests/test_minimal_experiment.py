@@ -8,7 +8,6 @@ import pytest
 
 from experiments import minimal_collections
 from experiments.minimal_collections import differences, main, summary
-from experiments.papers.run_consensus import run_consensus
 from experiments.parts.minimal_model import wrong_share
 from experiments.parts.minimal_pairs import (
     PRODUCT,
@@ -109,14 +108,6 @@ def test_the_prior_is_that_of_all_runs_shifted_in_the_pool_of_the_pair(folder, p
 
 def returned(read, pair, topic):
     return {document for name in (pair.first, pair.second) for document in read.runs[name][topic]}
-
-
-def test_the_consensus_of_runs_that_agree_keeps_their_order_and_sums_to_half():
-    ranks = np.array([[1, 2, 3, 4, np.inf, np.inf]] * 5)
-    chances = run_consensus(ranks)
-    assert (np.diff(chances[:5]) < 0).all()
-    assert chances[4] == pytest.approx(chances[5])
-    assert chances.sum() == pytest.approx(3, abs=1e-9)
 
 
 def test_as_printed_the_longer_run_wins_at_once_and_the_products_rule_looks_after_thirty(pairs):

@@ -17,7 +17,6 @@ EXCEPTIONS = {
     "sampling.measures.pairwise.ranked_pairs": "kept for measures of pairs of documents",
     "sampling.acceptance.apparent_rate": "kept for checkers who err",
     "sampling.acceptance.sequential_plan": "kept for checks that go on one at a time",
-    "sampling.minimal_collection.collect": "experiments/minimal_collections.py measures how often its signs are wrong",
     "sampling.minimal_collection.total_difference": "the sign of a chosen pair; experiments/minimal_collections.py",
     "sampling.pooling.pool": "docs/examples/compare_two_runs.ipynb pools run files without a server",
     "touchstone.api.schema.KeyScheme": "drf-spectacular finds it by its base class",

@@ -15,15 +15,8 @@ from analytics.lowcost.statap import statap
 from sampling.arrays import FloatArray
 from sampling.buckets import cut_buckets, run_prior
 from sampling.experts import Preferences, RankedPool, consensus, manual_weights
-from sampling.minimal import (
-    ModelTopic,
-    StoppingRule,
-    expected_sums,
-    next_document,
-    pair_spread,
-    precision_weights,
-    shift_to_prevalence,
-)
+from sampling.minimal import ModelTopic, StoppingRule, shift_to_prevalence
+from sampling.minimal_collection import collect
 from sampling.rejudging import SampledTopic
 from sampling.reweighting import reweighting, with_judgments
 from sampling.similarity import pseudo_judgments
@@ -175,12 +168,7 @@ def _mtc_scores(trial: Trial, number: float) -> FloatArray:
     for topic in trial.topics:
         fit = consensus(Preferences.of(topic.pool, np.ones(topic.pool.n_runs)))
         model = ModelTopic.of(topic.pool.ranks, shift_to_prevalence(fit.probability, rule.prevalence))
-        for _ in range(min(int(number), topic.pool.n_documents)):
-            place = next_document([pair_spread(precision_weights(model))], [model.is_judged])
-            if place is None:
-                break
-            model = model.with_judgment(place[1], bool(topic.is_relevant[place[1]]))
-        rows.append(expected_sums(model) / model.n_relevant)
+        rows.append(collect([model], [topic.is_relevant], None, limit=int(number)).scores)
     return np.array(rows)
 
 

@@ -63,7 +63,7 @@ def read_folder(folder: Path, qrels: str, depth: int = DEPTH) -> RunFolder:
     if not paths:
         raise ValueError(f"no run in {folder / 'runs'}")
     names = [path.name.removesuffix(".gz") for path in paths]
-    places = [_places(path, name) for path, name in zip(paths, names, strict=True)]
+    places = [read_places(path, name) for path, name in zip(paths, names, strict=True)]
     relevant: dict[str, list[str]] = {}
     for record in read_qrels(folder / qrels, qrels):
         chosen = relevant.setdefault(record.topic_id, [])
@@ -79,7 +79,8 @@ def read_folder(folder: Path, qrels: str, depth: int = DEPTH) -> RunFolder:
 Places = dict[str, dict[str, int]]  # by topic and document the rank
 
 
-def _places(path: Path, name: str) -> Places:
+def read_places(path: Path, name: str) -> Places:
+    """Return by topic and document the rank, as at import; of a document that stands twice the first line counts."""
     lines: dict[tuple[str, str], str] = {}
     for fields in read_fields(path, path.name, WIDTH, LAYOUT):
         topic, _, document, rank, score, _ = fields.values

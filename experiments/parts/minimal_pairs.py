@@ -1,6 +1,5 @@
 """Pairs of runs of a folder, judged by a minimal test collection until it stops: was the sign right?"""
 
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -8,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.papers.run_consensus import run_consensus
-from judging.runs import LAYOUT, WIDTH, read_run
-from judging.trec import read_fields, read_qrels
+from analytics.lowcost.run_folder import read_places
+from judging.trec import read_qrels
 from sampling.arrays import FloatArray
+from sampling.experts import Preferences, RankedPool, consensus
 from sampling.minimal import ModelTopic, StoppingRule, next_document, shift_to_prevalence
 from sampling.minimal_collection import AVERAGE_PRECISION, collect, total_difference
 
@@ -53,21 +52,11 @@ def read_folder(folder: Path, qrels: str, depth: int, without: Sequence[str] = (
 
 
 def read_lists(file: Path, depth: int) -> Lists:
-    """Return the first documents of each topic in the order of an import.
-
-    Runs of a track may name a document twice, or give every line a tag: the first line counts, the tag does not.
-    """
-    lines: dict[tuple[str, str], str] = {}
-    with file.open("rb") as source:
-        for fields in read_fields(source, file.name, WIDTH, LAYOUT):
-            topic, _, document, rank, score, _ = fields.values
-            lines.setdefault((topic, document), f"{topic} Q0 {document} {rank} {score} run\n")
-    frame = read_run(io.BytesIO("".join(lines.values()).encode()), file.name)
-    lists: Lists = {}
-    for topic, document, rank in frame.select("topic_id", "doc_id", "rank").iter_rows():
-        if rank <= depth:
-            lists.setdefault(topic, []).append(document)
-    return lists
+    """Return the first documents of each topic, in the order of an import."""
+    return {
+        topic: [document for document in sorted(ranks, key=ranks.__getitem__) if ranks[document] <= depth]
+        for topic, ranks in read_places(file, file.name).items()
+    }
 
 
 def rank_table(lists: Sequence[Sequence[str]], documents: Sequence[str]) -> FloatArray:
@@ -90,7 +79,8 @@ def priors(runs: Iterable[Lists], topics: Iterable[str]) -> dict[str, dict[str, 
         lists = [run.get(topic, []) for run in given]
         documents = pool(lists)
         if documents:
-            chances = run_consensus(rank_table(lists, documents)).tolist()
+            ranks = RankedPool.of(rank_table(lists, documents))
+            chances = consensus(Preferences.of(ranks)).probability.tolist()
             by_topic[topic] = dict(zip(documents, chances, strict=True))
     return by_topic
 
@@ -122,17 +112,17 @@ class Pair:
 
 def pairs_of(folder: Folder) -> list[Pair]:
     """Return every pair of runs, by name; topics of which neither returns anything are left out."""
-    consensus = priors([*folder.runs.values(), *folder.others.values()], folder.relevant)
-    paired = priors(folder.runs.values(), folder.relevant) if folder.others else consensus
+    together = priors([*folder.runs.values(), *folder.others.values()], folder.relevant)
+    paired = priors(folder.runs.values(), folder.relevant) if folder.others else together
     found = []
     for first, second in combinations(folder.runs, 2):
         topics = []
-        for topic in sorted(consensus):
+        for topic in sorted(together):
             lists = [folder.runs[run].get(topic, []) for run in (first, second)]
             documents = pool(lists)
             if documents:
                 labels = np.array([float(document in folder.relevant[topic]) for document in documents])
-                chances = [np.array([of[topic][one] for one in documents]) for of in (consensus, paired)]
+                chances = [np.array([of[topic][one] for one in documents]) for of in (together, paired)]
                 topics.append(PairTopic(rank_table(lists, documents), labels, *chances))
         found.append(Pair(first, second, tuple(topics)))
     return found
