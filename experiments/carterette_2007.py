@@ -1,7 +1,8 @@
 """What runs alone, or a few judgments, say of a ranking of systems: Carterette and Allan (2007) on runs with qrels.
 
-    python experiments/carterette_2007.py FOLDER --qrels qrels.txt            # FOLDER/runs has the runs; half a minute
+    python experiments/carterette_2007.py FOLDER --qrels qrels.txt            # FOLDER/runs has the runs; minutes
     python experiments/carterette_2007.py FOLDER --qrels qrels.txt --manual citya1 CLARTM    # which are manual
+    python experiments/carterette_2007.py FOLDER --qrels qrels.txt --subsets 0    # without Figure 4 and Table 6
 
 Paper: B. Carterette, J. Allan: Research Methodology in Studies of Assessor Effort for Information Retrieval Evaluation,
 RIAO 2007. Its six collections (the ad hoc tracks of TREC-3 to TREC-8) are not public; the paper's values stand beside
@@ -11,9 +12,9 @@ not define is read as the notes say.
 
 import argparse
 import json
-import re
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,17 @@ from scipy.special import expit
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from analytics.lowcost.run_folder import DEPTH, read_folder
-from experiments.parts.few_judgments import Study, explained_deviance, pearson, replaced, shares_by_bin
+from experiments.parts.few_judgments import Study, explained_deviance, pearson, shares_by_bin
+from experiments.parts.few_judgments_claims import claims
+from experiments.parts.few_judgments_paper import collection_of, contradictions, paper_value
+from experiments.parts.few_judgments_subsets import figure4_rows, subset_taus, table6_rows
 from experiments.parts.rows import Report, Row, as_json, as_text, row
 from judging.textfiles import TrecFormatError
+from sampling.arrays import FloatArray
 from sampling.experts import manual_weights
-from sampling.similarity import mean_similarity, similarities
 
 HEADINGS = {
+    "table1": "Table 1: the collection",
     "figure1": "Figure 1: runs ranked without judgments",
     "table2": "Table 2: share of relevant documents by probability",
     "table3": "Table 3: Kendall's tau with the ranking by MAP, without judgments",
@@ -36,66 +41,48 @@ HEADINGS = {
     "table4": "Table 4: similarity of the runs",
     "text51": "Section 5.1: correlations",
     "table5": "Table 5: lists of other documents, each as relevant as the one in its place",
-    "figure3": "Figure 3 and section 6.1: iterative reweighting",
-}
-COLLECTIONS = ("3", "4", "5", "6", "7", "8")  # of TREC
-PAPER: dict[str, tuple[float | None, ...]] = {
-    "preferences": (0.528, 0.591, 0.355, 0.425, 0.416, 0.500),
-    "uniform": (0.430, None, 0.487, 0.408, 0.369, 0.459),
-    "popular": (0.482, None, 0.571, 0.491, 0.423, 0.534),
-    "manual": (0.621, 0.633, 0.635, 0.635, 0.666, 0.691),
-    "p from 0.2 to 0.3": (0.104, None, 0.016, 0.042, 0.019, 0.003),
-    "p from 0.3 to 0.4": (0.059, 0.039, 0.026, 0.012, 0.013, 0.011),
-    "p from 0.4 to 0.5": (0.134, 0.029, 0.061, 0.012, 0.035, 0.024),
-    "p from 0.5 to 0.6": (0.109, 0.076, 0.052, 0.037, 0.028, 0.025),
-    "p from 0.6 to 0.7": (0.189, 0.113, 0.067, 0.055, 0.060, 0.042),
-    "p from 0.7 to 0.8": (0.233, 0.164, 0.107, 0.076, 0.074, 0.070),
-    "p from 0.8 to 0.9": (0.322, 0.274, 0.141, 0.109, 0.101, 0.102),
-    "p from 0.9 to 1.0": (0.545, 0.469, 0.293, 0.255, 0.243, 0.233),
-    "R2": (0.123, 0.120, 0.066, 0.079, 0.085, 0.096),
-    "deviance": (0.118, 0.143, 0.100, 0.148, 0.149, 0.172),
-    "d": (0.216, 0.124, 0.160, 0.128, 0.185, 0.208),
-    "rho(d)": (0.776, 0.838, 0.577, 0.646, 0.605, 0.748),
-    "d rel": (0.324, 0.214, 0.261, 0.231, 0.325, 0.326),
-    "rho(d rel)": (0.718, 0.820, 0.640, 0.743, 0.649, 0.757),
-    "d non": (0.150, 0.092, 0.129, 0.103, 0.150, 0.171),
-    "rho(d non)": (0.706, 0.766, 0.492, 0.552, 0.505, 0.690),
-    "random d": (0.063, 0.046, 0.043, 0.048, 0.054, 0.056),
-    "random rho": (0.967, 0.964, 0.934, 0.848, 0.932, 0.932),
-    "deterministic d": (0.750, 0.672, 0.803, 0.772, 0.780, 0.792),
-    "deterministic rho": (0.605, 0.327, 0.059, 0.219, -0.049, 0.159),
-    "n and p": (0.999,) * 6,
-    "d and EMAP": (0.988,) * 6,
+    "text52": "Section 5.2: similarity among relevant documents over that among others",
+    "figure3": "Figure 3: iterative reweighting",
+    "text61": "Section 6.1: weights, and the judged documents alone",
+    "figure4": "Figure 4: mean tau of random subsets of the runs",
+    "table6": "Table 6: few judgments and none on subsets",
+    "claims": "What the paper says of its collections, on this one (NO: does not come out)",
+    "contradictions": "What does not come out of the paper itself: its words beside its own tables and definitions",
 }
 MANUAL_WEIGHTS = (8.0, 16.0)
+SIZES = (2, 4, 6, 8, 10)  # of the subsets
 
 
-def paper_value(collection: str, key: str) -> float | None:
-    """Return what the paper says of a collection; None for one that it does not have.
-
-    >>> paper_value("8", "preferences"), paper_value("", "preferences")
-    (0.5, None)
-    """
-    return PAPER[key][COLLECTIONS.index(collection)] if collection in COLLECTIONS and key in PAPER else None
-
-
-def collection_of(name: str) -> str:
-    """Return the number of the track that the folder is named after, or an empty text.
-
-    >>> collection_of("TREC-8"), collection_of("trec3"), collection_of("clef")
-    ('8', '3', '')
-    """
-    match = re.fullmatch(r"trec[-_ ]?([3-8])", name.lower())
-    return match[1] if match else ""
-
-
-def ranking_rows(study: Study, collection: str) -> list[Row]:
-    """EMAP and MAP of every run, and tau."""
-    order = np.argsort(-study.expected, kind="stable")
+def collection_rows(study: Study, collection: str, is_manual: Sequence[bool]) -> list[Row]:
+    """Table 1."""
+    topics = study.folder.topics
     return [
-        *(row(study.folder.runs[one], None, study.expected[one], note=f"MAP {study.scores[one]:.6f}") for one in order),
-        row("tau of EMAP with MAP", paper_value(collection, "preferences"), study.tau(study.expected)),
+        row(name, paper_value(collection, name), float(number))
+        for name, number in (
+            ("topics", len(topics)),
+            ("runs", len(study.folder.runs)),
+            ("manual runs", sum(is_manual)),
+            ("documents a topic", np.mean([len(topic.doc_ids) for topic in topics])),
+            ("relevant documents a topic", np.mean([topic.is_relevant.sum() for topic in topics])),
+        )
+    ]
+
+
+def ranking_rows(study: Study, scores: FloatArray, paper: float | None, addition: str = "") -> list[Row]:
+    """EMAP and MAP of every run, and tau."""
+    name = "tau of EMAP with MAP" + addition
+    order = np.argsort(-scores, kind="stable")
+    return [
+        *(row(study.folder.runs[one], None, scores[one], note=f"MAP {study.scores[one]:.6f}") for one in order),
+        row(name, paper, study.tau(scores)),
     ]  # fmt: skip
+
+
+def defined(name: str, paper: float | None, computed: float, note: str = "") -> Row:
+    """Return a row; without a number where a correlation or a ratio has none."""
+    if math.isfinite(computed):
+        return row(name, paper, computed, note=note)
+    return Row(name, paper, None, note="not defined here")
 
 
 def calibration_rows(study: Study, collection: str) -> list[Row]:
@@ -130,26 +117,33 @@ def pseudo_rows(study: Study, collection: str, n_draws: int, seed: int) -> list[
 
 def manual_rows(study: Study, collection: str, is_manual: Sequence[bool]) -> list[Row]:
     """Figure 2; without manual runs there is nothing to weigh."""
+    paper = paper_value(collection, "manual")
     if not any(is_manual):
-        return [Row("tau", paper_value(collection, "manual"), None, note="no run is named as manual")]
-    return [
-        row(f"tau, manual runs weigh {weight:g}", paper_value(collection, "manual"),
-            study.tau(study.weighted(manual_weights(is_manual, weight))), note="the paper: 8 to 16")
-        for weight in MANUAL_WEIGHTS
-    ]  # fmt: skip
-
-
-def similarity_rows(study: Study, collection: str) -> list[Row]:
-    """Table 4, over all documents, the relevant ones and the others."""
+        return [Row("tau", paper, None, note="no run is named as manual")]
     rows = []
-    for key, values in (
-        ("d", study.similarity()),
-        ("d rel", study.similarity(lambda topic: topic.is_relevant)),
-        ("d non", study.similarity(lambda topic: ~topic.is_relevant)),
-    ):
-        rows.append(row(f"mean {key}", paper_value(collection, key), float(values.mean())))
+    for weight in MANUAL_WEIGHTS:
+        scores = study.weighted(manual_weights(is_manual, weight))
+        rows += ranking_rows(study, scores, paper, f", manual runs weigh {weight:g}")
+    return rows
+
+
+def similarity_rows(study: Study, collection: str, is_manual: Sequence[bool]) -> list[Row]:
+    """Table 4, over all documents, the relevant ones and the others; of all runs, automatic and manual ones."""
+    every = study.similarity()
+    all_runs, manual = np.ones(every.size, dtype=bool), np.array(is_manual)
+    columns = [("d", every, all_runs)]
+    if manual.any() and not manual.all():
+        columns += [("d automatic", every, ~manual), ("d manual", every, manual)]
+    columns += [
+        ("d rel", study.similarity(lambda topic: topic.is_relevant), all_runs),
+        ("d non", study.similarity(lambda topic: ~topic.is_relevant), all_runs),
+    ]
+    rows = []
+    for key, values, chosen in columns:
+        rows.append(defined(f"mean {key}", paper_value(collection, key), float(values[chosen].mean())))
         name = f"correlation of {key} with MAP"
-        rows.append(row(name, paper_value(collection, f"rho({key})"), study.correlation(values)))
+        correlation = pearson(values[chosen], study.scores[chosen])
+        rows.append(defined(name, paper_value(collection, f"rho({key})"), correlation))
     return rows
 
 
@@ -163,54 +157,92 @@ def correlation_rows(study: Study, collection: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def replacement_rows(study: Study, collection: str, seed: int) -> list[Row]:
+def replacement_rows(studies: Mapping[str, Study], collection: str) -> list[Row]:
     """Table 5: the k-th relevant document of a list becomes the pool's k-th by id, or one drawn for the list."""
     rows = []
-    for key, rng in (("random", np.random.default_rng([seed, 5])), ("deterministic", None)):
-        d = mean_similarity([similarities(replaced(topic, rng)) for topic in study.folder.topics])
+    for key, study in studies.items():
+        d = study.similarity()
         rows.append(row(f"{key}: mean d", paper_value(collection, f"{key} d"), float(d.mean())))
         name = f"{key}: correlation of d with MAP"
-        rows.append(row(name, paper_value(collection, f"{key} rho"), study.correlation(d)))
+        rows.append(defined(name, paper_value(collection, f"{key} rho"), study.correlation(d)))
     return rows
 
 
-def reweighting_rows(study: Study, is_manual: Sequence[bool]) -> list[Row]:
-    """Figure 3, weights, and MAP of the judged documents alone."""
-    found, scores = study.reweighted()
-    n_judged = sum(len(labels) for labels in found.judged)
-    n_relevant = sum(sum(labels.values()) for labels in found.judged)
-    weights = [
-        row(f"weight of {name}", None, weight)
-        for name, weight in zip(study.folder.runs, found.weights, strict=True)
+def ratio_rows(study: Study, studies: Mapping[str, Study], collection: str) -> list[Row]:
+    """Section 5.2: d rel over d non, as the lists are and with other documents."""
+    relevant, others = paper_value(collection, "d rel"), paper_value(collection, "d non")
+    whole = None if relevant is None or others is None else relevant / others
+    random = paper_value(collection, "random ratio")
+    return [
+        defined("d rel over d non", whole, similarity_ratio(study), "the paper: about 2"),
+        defined("random: d rel over d non", random, similarity_ratio(studies["random"]), "the paper: nearly 3"),
+        defined("deterministic: d rel over d non", None, similarity_ratio(studies["deterministic"]),
+                "the paper: below 1"),
+    ]  # fmt: skip
+
+
+def similarity_ratio(study: Study) -> float:
+    """Return mean d among relevant documents over that among the others; NaN where the latter is 0."""
+    relevant, others = (
+        float(study.similarity(documents).mean())
+        for documents in (lambda topic: topic.is_relevant, lambda topic: ~topic.is_relevant)
+    )
+    return relevant / others if others > 0 else math.nan
+
+
+def weight_rows(study: Study, collection: str, is_manual: Sequence[bool]) -> list[Row]:
+    """Section 6.1: the weights of the runs, and MAP of the judged documents alone."""
+    found, _ = study.reweighted
+    rows = [
+        row("documents judged", None, sum(len(labels) for labels in found.judged)),
+        row("of these relevant", None, sum(sum(labels.values()) for labels in found.judged)),
     ]
-    means = []
+    for name, weight in zip(study.folder.runs, found.weights, strict=True):
+        rows.append(row(f"weight of {name}", None, weight))
     for name, chosen in (("automatic", ~np.array(is_manual)), ("manual", np.array(is_manual))):
         if any(is_manual) and chosen.any():
-            means.append(row(f"mean weight of {name} runs", None, float(found.weights[chosen].mean()),
-                             note="the paper: automatic .454, manual .961"))  # fmt: skip
+            paper, mean = paper_value(collection, f"weight {name}"), float(found.weights[chosen].mean())
+            note = "the paper's is of all its collections"
+            rows.append(row(f"mean weight of {name} runs", paper, mean, note=note))
     return [
-        row("documents judged", None, n_judged),
-        row("of these relevant", None, n_relevant),
-        *weights,
-        *means,
-        row("tau, reweighted", None, study.tau(scores)),
-        row("tau, MAP of the judged alone", None, study.tau(study.judged_alone(found))),
-    ]
+        *rows,
+        row("tau of the weights with MAP", None, study.tau(found.weights), note="the paper: at most about .3"),
+        defined("correlation of the weights with MAP", None, study.correlation(found.weights)),
+        row("tau, MAP of the judged alone", None, study.tau(study.judged_alone(found)),
+            note="the paper: quite high"),
+    ]  # fmt: skip
 
 
-def report(study: Study, collection: str, manual: Sequence[str], n_draws: int, seed: int) -> Report:
+def report(study: Study, collection: str, given: argparse.Namespace) -> Report:
     """Return all rows; the same arguments give the same numbers."""
-    is_manual = [name in manual for name in study.folder.runs]
-    return {
-        "figure1": ranking_rows(study, collection),
-        "table2": calibration_rows(study, collection),
-        "table3": pseudo_rows(study, collection, n_draws, seed),
-        "figure2": manual_rows(study, collection, is_manual),
-        "table4": similarity_rows(study, collection),
-        "text51": correlation_rows(study, collection),
-        "table5": replacement_rows(study, collection, seed),
-        "figure3": reweighting_rows(study, is_manual),
+    is_manual = [name in given.manual for name in study.folder.runs]
+    seed, n_runs = given.seed, len(study.folder.runs)
+    replaced = {
+        "random": study.replaced(np.random.default_rng([seed, 5])),
+        "deterministic": study.replaced(None),
     }
+    by_size = {
+        size: subset_taus(study, size, given.subsets, seed)
+        for size in given.sizes
+        if given.subsets and size < n_runs
+    }
+    preferences, reweighted = (paper_value(collection, key) for key in ("preferences", "reweighted"))
+    made: Report = {
+        "table1": collection_rows(study, collection, is_manual),
+        "figure1": ranking_rows(study, study.expected, preferences),
+        "table2": calibration_rows(study, collection),
+        "table3": pseudo_rows(study, collection, given.draws, seed),
+        "figure2": manual_rows(study, collection, is_manual),
+        "table4": similarity_rows(study, collection, is_manual),
+        "text51": correlation_rows(study, collection),
+        "table5": replacement_rows(replaced, collection),
+        "text52": ratio_rows(study, replaced, collection),
+        "figure3": ranking_rows(study, study.reweighted[1], reweighted, ", reweighted"),
+        "text61": weight_rows(study, collection, is_manual),
+        "figure4": figure4_rows(study, by_size),
+        "table6": table6_rows(by_size, collection),
+    }
+    return {**made, "claims": claims(made), "contradictions": contradictions()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -225,11 +257,17 @@ def main(arguments: list[str] | None = None) -> int:
         "--manual", nargs="+", default=[], metavar="RUN", help="names of files of manual runs"
     )
     parser.add_argument("--draws", type=int, default=100, help="of pseudo-judgments")
+    parser.add_argument("--subsets", type=int, default=50, help="of the runs, of each size; 0: none")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="of the subsets")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     if min(given.depth, given.draws) < 1:
         parser.error(f"depth and draws must be at least 1, got {given.depth} and {given.draws}")
+    if given.subsets < 0 or min(given.sizes) < 2:
+        parser.error(
+            f"subsets must be at least 0 and sizes at least 2, got {given.subsets} and {given.sizes}"
+        )
     try:
         folder = read_folder(given.folder, given.qrels, given.depth)
     except (OSError, ValueError, TrecFormatError) as error:
@@ -239,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     missing = sorted(set(given.manual) - set(folder.runs))
     if missing:
         parser.error(f"no run is named {missing[0]!r}")
-    made = report(Study(folder), collection_of(given.folder.name), given.manual, given.draws, given.seed)
+    made = report(Study(folder), collection_of(given.folder.name), given)
     print(json.dumps(as_json(made), indent=1) if given.json else as_text(HEADINGS, made, significant=6))
     return 0
 

@@ -1,15 +1,15 @@
 """Computations of Carterette and Allan (2007) on a folder of runs: consensus, calibration, similarity, reweighting."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from scipy.stats import kendalltau
 
 from analytics.lowcost.expected import expected_ap, expected_map
+from analytics.lowcost.method_trials import kendall_tau_b, topics_of
 from analytics.lowcost.run_folder import FolderTopic, RunFolder, average_precision
 from sampling.arrays import FloatArray
 from sampling.experts import Consensus, Preferences, RankedPool, consensus
@@ -51,8 +51,8 @@ class Study:
         )
 
     def tau(self, scores: FloatArray) -> float:
-        """Kendall's tau-b with the ranking by MAP."""
-        return float(kendalltau(scores, self.scores).statistic)
+        """Kendall's tau-b with the ranking by MAP; 0 where one of them orders nothing."""
+        return float(kendall_tau_b(scores, self.scores))
 
     def correlation(self, values: FloatArray) -> float:
         """Pearson's correlation with MAP."""
@@ -66,6 +66,16 @@ class Study:
             pools.append(topic.pool if some is None else topic.pool.part(some))
         return mean_similarity([similarities(pool) for pool in pools])
 
+    def subset(self, runs: Sequence[int]) -> "Study":
+        """Return the study of some runs alone: the pools are what these return."""
+        names = tuple(self.folder.runs[run] for run in runs)
+        return Study(RunFolder(names, tuple(topics_of(self.folder.topics, runs))))
+
+    def replaced(self, rng: np.random.Generator | None) -> "Study":
+        """Return the study of the same lists with other documents; its runs are scored as before."""
+        topics = [replace(topic, pool=replaced(topic, rng)) for topic in self.folder.topics]
+        return Study(RunFolder(self.folder.runs, tuple(topics)))
+
     @cached_property
     def labels(self) -> NDArray[np.bool_]:
         """Whether the pools' documents are relevant, one topic after the other."""
@@ -75,6 +85,7 @@ class Study:
     def thetas(self) -> FloatArray:
         return np.concatenate([fit.theta for fit in self.consensuses])
 
+    @cached_property
     def reweighted(self) -> tuple[Reweighting, FloatArray]:
         """Return the weights after a few judgments, and EMAP with them."""
         topics = self.folder.topics
@@ -121,6 +132,9 @@ class Study:
 
 
 def pearson(first: FloatArray, second: FloatArray) -> float:
+    """Return the correlation; NaN of fewer than two values, or of equal ones."""
+    if min(first.size, second.size) < 2 or not (np.ptp(first) > 0 and np.ptp(second) > 0):
+        return float("nan")
     return float(np.corrcoef(first, second)[0, 1])
 
 
