@@ -13,7 +13,7 @@ def one_sided_paired_p(first: ArrayLike, second: ArrayLike) -> float | None:
     Pairs count as independent. Random subsets of the same runs are not: more of them make p as small as one likes.
 
     >>> round(one_sided_paired_p([3, 2, 4], [1, 2, 3]), 6)
-    0.11271
+    0.112702
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if difference.ndim != 1 or difference.size < 2:
