@@ -18,7 +18,7 @@ from sampling.experts import Consensus, Preferences, RankedPool, consensus, topi
 STEP = 0.1
 TIE = 1e-9  # probabilities this near are equal: the first document counts
 
-Judge = Callable[[int, int], bool]
+Judge = Callable[[int, int], bool | None]
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,13 @@ class Reweighting:
     weights : (n_runs,) array
     consensuses : one a topic, with these weights
     judged : one a topic, whether each judged document is relevant, by its place in the pool
+    lacking : topic and place of every document that a round asked for and nobody has judged; () if all rounds were made
     """
 
     weights: FloatArray
     consensuses: tuple[Consensus, ...]
     judged: tuple[dict[int, bool], ...]
+    lacking: tuple[tuple[int, int], ...] = ()
 
 
 def round_count(n_runs: int) -> int:
@@ -69,12 +71,13 @@ def reweighting(
 
     Every round fits the consensus, has the unjudged document of highest probability judged in every topic (of equal
     ones the first), and multiplies the weights by `preference_factors` for every new pair of a relevant document and
-    another of one topic.
+    another of one topic. A round of which a document has no judgment is not made, nor are those after it: what they
+    would ask for depends on its answers.
 
     Parameters
     ----------
     judge
-        From the topic's place and the document's place in its pool whether it is relevant.
+        From the topic's place and the document's place in its pool whether it is relevant; None where nobody knows.
     n_rounds
         floor(ln runs) for None.
     """
@@ -83,21 +86,42 @@ def reweighting(
     rounds = round_count(pools[0].n_runs) if n_rounds is None else n_rounds
     weights = np.ones(pools[0].n_runs)
     judged: tuple[dict[int, bool], ...] = tuple({} for _ in pools)
+    lacking: tuple[tuple[int, int], ...] = ()
     for _ in range(rounds):
+        chosen = _choices(pools, weights, judged)
+        answers = [(topic, document, judge(topic, document)) for topic, document in chosen]
+        lacking = tuple((topic, document) for topic, document, answer in answers if answer is None)
+        if lacking:
+            break
         factors = np.ones(weights.size)
-        for topic, (pool, labels) in enumerate(zip(pools, judged, strict=True)):
-            document = _likeliest(_fit(pool, weights, labels), labels)
-            if document is None:
-                continue
-            is_relevant = bool(judge(topic, document))
-            for other, label in labels.items():
-                if label != is_relevant:
-                    pair = (document, other) if is_relevant else (other, document)
-                    factors *= preference_factors(pool.ranks[:, pair[0]], pool.ranks[:, pair[1]], step)
-            labels[document] = is_relevant
+        for topic, document, answer in answers:
+            factors *= _factors(pools[topic], judged[topic], document, bool(answer), step)
+            judged[topic][document] = bool(answer)
         weights = weights * factors
     fits = tuple(_fit(pool, weights, labels) for pool, labels in zip(pools, judged, strict=True))
-    return Reweighting(weights, fits, judged)
+    return Reweighting(weights, fits, judged, lacking)
+
+
+def _choices(
+    pools: Sequence[RankedPool], weights: FloatArray, judged: Sequence[dict[int, bool]]
+) -> list[tuple[int, int]]:
+    """Return topic and place of the unjudged document of highest probability in every topic that has one."""
+    likeliest = [
+        _likeliest(_fit(pool, weights, labels), labels) for pool, labels in zip(pools, judged, strict=True)
+    ]
+    return [(topic, document) for topic, document in enumerate(likeliest) if document is not None]
+
+
+def _factors(
+    pool: RankedPool, labels: dict[int, bool], document: int, is_relevant: bool, step: float
+) -> FloatArray:
+    """Return the factors of all new pairs that one more judgment makes in its topic."""
+    factors = np.ones(pool.n_runs)
+    for other, label in labels.items():
+        if label != is_relevant:
+            pair = (document, other) if is_relevant else (other, document)
+            factors *= preference_factors(pool.ranks[:, pair[0]], pool.ranks[:, pair[1]], step)
+    return factors
 
 
 def with_judgments(probability: FloatArray, labels: dict[int, bool]) -> FloatArray:

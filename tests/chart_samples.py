@@ -74,6 +74,20 @@ def dots(name="run2"):
     )
 
 
+def scatter(name="run2"):
+    points = [
+        charts.ScatterPoint("run1", 0.2, 0.5),
+        charts.ScatterPoint(name, 0.4, 0.3, is_marked=True),
+        charts.ScatterPoint("run3", 0.3, 0.4),
+    ]
+    return charts.run_scatter(points, "Runs", x_title="P@10", y_title="expected MAP", caption="Tau -1.")
+
+
+def calibration(name="p"):
+    bins = [charts.ProbabilityBin(0.2, 0.3, 0.1, 1200), charts.ProbabilityBin(0.8, 0.9, 0.5, 7)]
+    return charts.calibration_curve(bins, "Calibration", x_title=name, y_title="share relevant")
+
+
 def positions(name="bob"):
     lines = {name: [12.0, 9.0, None, 4.0], "all assessors": [12.0, 11.0, 11.0, 10.0]}
     return charts.position_lines([1, 6, 11, 16], lines, "Speed", y_title="median seconds")

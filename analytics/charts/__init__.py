@@ -9,12 +9,16 @@ from analytics.charts.curves import curve
 from analytics.charts.forests import ForestRow, forest, topic_differences
 from analytics.charts.logs import grade_shares, position_lines, quartile_bars
 from analytics.charts.matrices import confusion_heat, difference_matrix, rank_matrix
+from analytics.charts.scatters import ProbabilityBin, ScatterPoint, calibration_curve, run_scatter
 from analytics.charts.series import dots, histogram, throughput
 
 __all__ = [
     "Chart",
     "ForestRow",
+    "ProbabilityBin",
+    "ScatterPoint",
     "add_name",
+    "calibration_curve",
     "chart_of",
     "confusion_heat",
     "curve",
@@ -26,6 +30,7 @@ __all__ = [
     "position_lines",
     "quartile_bars",
     "rank_matrix",
+    "run_scatter",
     "throughput",
     "topic_differences",
 ]

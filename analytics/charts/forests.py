@@ -20,6 +20,7 @@ from analytics.charts.theme import (
     finite,
     finites,
     labels_of,
+    name_room,
     printable,
     shorten,
 )
@@ -297,9 +298,9 @@ def _names(labels: list[str]) -> Any:
     alt = altair()
 
     scale = alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15)
-    return alt.Y(
-        "label:N", scale=scale, axis=alt.Axis(title=None, labelLimit=190, labelPadding=6, ticks=False)
-    )
+    room = name_room(labels, 190)
+    axis = alt.Axis(title=None, labelLimit=190, labelPadding=6, ticks=False, minExtent=room)
+    return alt.Y("label:N", scale=scale, axis=axis)
 
 
 def _words(values: list[Spec]) -> Any:

@@ -15,12 +15,13 @@ from analytics.charts.theme import (
     NOT_ESTIMABLE,
     finites,
     labels_of,
+    name_room,
     printable,
 )
 
 SHOWN_GROUPS = 40  # the table behind the picture has all
 FAINT, STRONG = 0.1, 0.95  # of the lowest and of the highest grade
-LABEL_LIMIT, LETTER = 150, 7.7  # pixels
+LABEL_LIMIT = 150  # pixels
 
 Column = tuple[float | None, ...]
 
@@ -251,9 +252,9 @@ def _grade_shares(
 
 def _group_axis(alt: Any, names: Iterable[str]) -> Any:
     """Return the axis of the groups. It keeps room for their names in a font wider than that of the drawing program."""
-    room = min(LABEL_LIMIT, round(LETTER * max(map(len, names))))
+    room = name_room(names, LABEL_LIMIT)
     return alt.Axis(
-        title=None, ticks=False, domain=False, labelLimit=LABEL_LIMIT, labelPadding=6, minExtent=room + 6
+        title=None, ticks=False, domain=False, labelLimit=LABEL_LIMIT, labelPadding=6, minExtent=room
     )
 
 

@@ -16,6 +16,7 @@ from analytics.charts.theme import (
     WIDTH,
     Spec,
     labels_of,
+    name_room,
     table_of,
 )
 
@@ -366,7 +367,7 @@ def _side(field: str, labels: list[str], title: str | None, angle: int, orient: 
         labelLimit=limit,
         labelPadding=6,
         orient=orient,
-        **({"labelAngle": angle} if orient != "left" else {}),
+        **({"labelAngle": angle} if orient != "left" else {"minExtent": name_room(labels, limit)}),
     )
     channel: Any = alt.Y if orient == "left" else alt.X
     return channel(f"{field}:N", scale=alt.Scale(domain=labels, paddingInner=0.06), axis=axis)

@@ -17,6 +17,7 @@ from analytics.charts.theme import (
     finite,
     finites,
     labels_of,
+    name_room,
     printable,
 )
 
@@ -189,6 +190,8 @@ def _dots(
         return channel("tier:N", scale=scale, legend=legend)
 
     order = [labels[name] for name in reversed(shown)]
+    names_room = name_room(order, 190)
+    axis = alt.Axis(title=None, grid=True, ticks=False, labelPadding=6, labelLimit=190, minExtent=names_room)
     drawing = (
         alt.Chart(alt.InlineData(values=values))
         .mark_point(size=60, opacity=1, strokeWidth=2)
@@ -196,7 +199,7 @@ def _dots(
             x=alt.X(
                 "value:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=printable(x_title), tickCount=5)
             ),
-            y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=True, labelLimit=200)),
+            y=alt.Y("name:N", sort=order, axis=axis),
             stroke=by_tier(alt.Stroke, LINE_COLOURS),
             fill=by_tier(alt.Fill, LINE_COLOURS),
             shape=by_tier(alt.Shape, LINE_SHAPES),

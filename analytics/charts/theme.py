@@ -56,6 +56,7 @@ LINE_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-
 
 WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px high
 LABEL_LENGTH = 24  # letters of a label that are shown
+LETTER = 7.7  # units of a letter in the widest of the usual fonts; the drawing program's own is narrower
 NOT_ESTIMABLE = "not estimable"
 
 # Characters that XML forbids or that are invisible, and what turns the direction of the text after it.
@@ -104,6 +105,15 @@ def labels_of(names: Iterable[str], length: int = LABEL_LENGTH) -> dict[str, str
     return shown
 
 
+def name_room(names: Iterable[str], limit: int) -> int:
+    """Return the width that an axis keeps free for its names, so that a page's wider font does not cut them.
+
+    >>> name_room(["bm25", "bm25-description"], 190)
+    129
+    """
+    return min(limit, round(LETTER * max(map(len, names), default=0))) + 6
+
+
 def finite(number: float | None) -> float | None:
     """Return the number, or None where it is not finite: not estimable.
 
@@ -140,6 +150,7 @@ def config() -> Spec:
         "font": "sans-serif",
         "view": {"stroke": None},
         "axis": {**text, "titleFontWeight": "normal", "labelFlush": False, **lines},
-        "legend": {**text, "symbolStrokeWidth": 2, "symbolOpacity": 1},
+        "axisLeft": {"titlePadding": 12},
+        "legend": {**text, "symbolStrokeWidth": 2, "symbolOpacity": 1, "columnPadding": 30},
         "text": {"fill": INK, "fontSize": 13},
     }

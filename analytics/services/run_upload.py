@@ -78,6 +78,7 @@ def queue_upload(
     file: "File[Any]",
     description: str = "",
     may_publish: bool = False,
+    is_manual: bool = False,
     against: str = "",
     user: User | None = None,
 ) -> Job:
@@ -93,6 +94,7 @@ def queue_upload(
             "upload": {"path": store(FOLDER, file), "name": _shown_name(file.name)},
             "description": description,
             "may_publish": may_publish,
+            "is_manual": is_manual,
             "against": against,
         }
         job = jobs.enqueue(kind=KIND, payload=payload, user=user)
@@ -129,6 +131,7 @@ def take(
     against: str,
     progress: Progress,
     actor: User | None,
+    is_manual: bool = False,  # a job queued by an earlier version does not say
 ) -> dict[str, Any]:
     """Import the run, or raise ImportRefused; return it with its estimates, as JSON without NaN."""
     path = Path(default_storage.path(upload["path"]))
@@ -136,7 +139,13 @@ def take(
         raise ImportRefused(f"{upload['name']}:1:1: the uploaded file is gone; send it again")
     with transaction.atomic():
         files = [(path, upload["name"])]
-        made = import_runs(collection=campaign.collection, files=files, description=description, actor=actor)
+        made = import_runs(
+            collection=campaign.collection,
+            files=files,
+            description=description,
+            is_manual=is_manual,
+            actor=actor,
+        )
         run = made[0]
         if may_publish:
             Run.objects.filter(pk=run.pk).update(may_publish=True)

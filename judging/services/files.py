@@ -57,7 +57,7 @@ __all__ = [
 KINDS = {
     "topics": {"file_format"},
     "documents": {"file_format", "is_html"},
-    "runs": {"description"},
+    "runs": {"description", "is_manual"},
     "scores": {"list_name"},
     "judgments": {"file_format", "as_gold", "source_name", "grade_map", "kind"},
 }

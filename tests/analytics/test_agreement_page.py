@@ -226,6 +226,24 @@ def test_the_picture_has_every_run_by_every_tier_that_can_score(audited):
     assert client_of("researcher").get(address, {"plot": "nothing"}).status_code == 404
 
 
+def test_the_picture_has_the_tiers_in_their_order_and_not_in_that_of_the_database(audited):
+    job = ask(campaign=audited, wanted=ALL, user=None)
+    jobs.run(job.pk)
+    job.refresh_from_db()
+    for one in job.result["scored"]:
+        one["means"] = {"silver": one["means"]["gold"], **one["means"]}
+    job.save()
+    job.refresh_from_db()
+    assert list(job.result["scored"][0]["means"]) == [
+        "gold",
+        "bronze",
+        "silver",
+    ]  # as JSON in PostgreSQL has it
+    address = reverse("console:agreement", args=[audited.pk])
+    csv = client_of("researcher").get(address, {"plot": "infAP", "format": "csv"}).content.decode()
+    assert csv.splitlines()[0] == "name,gold,silver,bronze"
+
+
 def test_one_tier_alone_has_no_picture(judged):
     for one in made(judged)["scored"]:
         assert one["refusal"] == "no two tiers can score the runs over the same topics"

@@ -194,7 +194,7 @@ def test_the_upload_is_gone_when_the_run_is_there(campaign, django_capture_on_co
         done(job)
     assert not default_storage.exists(path)
     run = campaign.collection.runs.get(run_id="mine")
-    assert (run.description, run.may_publish) == ("BM25", True)
+    assert (run.description, run.may_publish, run.is_manual) == ("BM25", True, False)
     assert DEPTH * len(TOPICS) == run.n_lines
     assert DOCUMENTS == 14
 
@@ -282,3 +282,28 @@ def test_estimates_of_runs_that_there_are_not(campaign, client):
     estimate_of(client, campaign, status=400)
     nothing = estimate_of(client, campaign, run="run0", measure="P@10")
     assert (nothing["as_of"], nothing["values"], nothing["verdict"]) == (None, [], "")
+
+
+def test_a_run_that_a_person_took_part_in_making_is_marked(campaign):
+    job = queue_upload(campaign=campaign, file=run_file(), is_manual=True)
+    assert done(job).state == Job.State.DONE, job.error
+    assert campaign.collection.runs.get(run_id="mine").is_manual
+    assert not campaign.collection.runs.exclude(run_id="mine").filter(is_manual=True).exists()
+
+
+def test_a_job_queued_before_runs_could_be_marked_still_imports(campaign):
+    job = queue_upload(campaign=campaign, file=run_file())
+    del job.payload["is_manual"]
+    job.save()
+    assert done(job).state == Job.State.DONE, job.error
+    assert not campaign.collection.runs.get(run_id="mine").is_manual
+
+
+def test_over_the_api_too(campaign):
+    client = Client()
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    sent = {"file": run_file(), "is_manual": "true"}
+    answer = client.post(f"/api/v1/campaigns/{campaign.pk}/runs", sent)
+    assert answer.status_code == 202, answer.content
+    done(Job.objects.get(kind="run-upload"))
+    assert campaign.collection.runs.get(run_id="mine").is_manual

@@ -7,6 +7,7 @@ import pytest
 from chart_samples import (
     ROWS,
     SVG,
+    calibration,
     curve,
     differences,
     dots,
@@ -21,6 +22,7 @@ from chart_samples import (
     positions,
     quartiles,
     ranks,
+    scatter,
     texts,
     throughput,
     topics,
@@ -73,6 +75,10 @@ PICTURES = {
     "hostile topic": lambda: topics(HOSTILE),
     "hostile axis": lambda: histogram(HOSTILE),
     "hostile run": lambda: dots(HOSTILE),
+    "scatter": scatter,
+    "hostile point": lambda: scatter(HOSTILE),
+    "calibration": calibration,
+    "hostile probability": lambda: calibration(HOSTILE),
 }
 
 

@@ -6,9 +6,11 @@ from django.test import Client
 from django.urls import reverse
 from small_campaign import make_assessor, make_collection, make_undrawn
 
+import judging.tasks  # noqa: F401 (registers the job)
 from judging.models import Campaign, Collection, Document, Topic
 from sampling.questions import Design
 from sampling.services.drawing import draw
+from touchstone import jobs
 from touchstone.models import Event, Job, User
 
 pytestmark = pytest.mark.django_db
@@ -121,6 +123,29 @@ def test_an_upload_of_a_step_is_queued_and_comes_back_to_it(alice, tmp_path):
     job = Job.objects.get(kind="import")
     assert answer.url.startswith(reverse("job", args=[job.pk]))
     assert "setup%2Fruns" in answer.url
+
+
+@pytest.mark.parametrize("is_manual", [True, False])
+def test_runs_of_an_upload_are_marked_as_manual_where_the_manager_says_so(
+    alice, tmp_path, monkeypatch, is_manual
+):
+    monkeypatch.setattr(
+        jobs, "HEARTBEAT_SECONDS", 600.0
+    )  # its own connection cannot see the test's transaction
+    collection = make_collection(tmp_path)
+    address = reverse("console:manage-collection", args=[collection.pk])
+    assert "Manual runs: a person took part in making them" in alice.get(address).content.decode()
+    for page, tag in (
+        (address, "one"),
+        (reverse("console:setup-collection", args=[collection.pk, "runs"]), "two"),
+    ):
+        file = SimpleUploadedFile(f"{tag}.run", f"t0 Q0 t0d00 1 1 {tag}\n".encode())
+        sent = {"kind": "runs", "files": file} | ({"is_manual": "on"} if is_manual else {})
+        assert alice.post(page, sent).status_code == 302
+        jobs.run(Job.objects.filter(kind="import").latest("created_at").pk)
+        assert collection.runs.get(run_id=tag).is_manual == is_manual
+    shown = alice.get(address).content.decode()
+    assert shown.count('<span class="tag">manual</span>') == (2 if is_manual else 0)
 
 
 def test_unknown_steps_and_steps_of_others_are_absent(alice, tmp_path):

@@ -266,6 +266,19 @@ def test_an_uploaded_run_has_its_number_at_once_and_a_sentence_about_it(client, 
     assert "P@10, corrected" in other
 
 
+def test_an_upload_asks_whether_the_run_is_manual_and_the_list_of_runs_says_so(client, rita, campaign):
+    assert "Manual run: a person took part in making it" in text_of(
+        client.get(address("run-upload", campaign))
+    )
+    _, job = upload(client, campaign, is_manual="on")
+    jobs.run(job.pk)
+    assert campaign.collection.runs.get(run_id="mine").is_manual
+    recompute(campaign=campaign)
+    text = text_of(client.get(address("campaign-results", campaign)))
+    assert 'mine <span class="tag">manual</span>' in text
+    assert text.count('<span class="tag">manual</span>') == 1
+
+
 def test_a_run_with_documents_that_could_not_be_judged_gets_a_reason_in_place_of_a_number(
     client, rita, campaign
 ):

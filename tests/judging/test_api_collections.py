@@ -232,6 +232,10 @@ def test_a_collection_is_filled_by_uploads(alice, settings, tmp_path):
     runs = [(f"r{n}.run", f"q1 Q0 d1 1 2.5 r{n}\n".encode()) for n in range(2)]
     assert done(upload(alice, row, kind="runs", description="two", files=runs)).result["n_runs"] == 2
     assert {run.description for run in row.runs.all()} == {"two"}
+    assert not row.runs.filter(is_manual=True).exists()
+    by_hand = [("r2.run", b"q1 Q0 d1 1 2.5 r2\n")]
+    assert done(upload(alice, row, kind="runs", is_manual="true", files=by_hand)).state == "done"
+    assert [run.run_id for run in row.runs.filter(is_manual=True)] == ["r2"]
     job = upload(alice, row, kind="scores", list_name="model", files=[("s.tsv", b"q1\td1\t0.5\n")])
     assert done(job).state == "done"
     gold = [("gold.qrels", b"q1 0 d1 2\n")]
@@ -239,7 +243,7 @@ def test_a_collection_is_filled_by_uploads(alice, settings, tmp_path):
     assert done(job).state == "done"
     assert GoldAnswer.objects.get().source == "NIST"
     listed = alice.rows(f"{there(row)}/imports")
-    assert [entry["state"] for entry in listed] == ["done"] * 5
+    assert [entry["state"] for entry in listed] == ["done"] * 6
     assert listed[0]["id"] == job["id"]
 
 
@@ -262,6 +266,7 @@ def test_judgments_of_a_campaign_are_uploaded_with_its_id(alice, settings, tmp_p
         {"kind": "topics", "is_html": "true"},
         {"kind": "documents", "description": "x"},
         {"kind": "runs", "list_name": "x"},
+        {"kind": "topics", "is_manual": "true"},
         {"kind": "judgments"},
         {"kind": "judgments", "as_gold": "true", "assessor_kind": "machine"},
         {"kind": "judgments", "as_gold": "true", "grade_map": "a=b"},

@@ -205,8 +205,8 @@ def test_no_field_is_written_that_is_not_listed(world):
 def test_an_upload_takes_no_other_field_either(world):
     before = snapshot()
     listed = {
-        "kind", "files", "file_format", "is_html", "description", "list_name", "as_gold", "source_name", "grade_map",
-        "assessor_kind", "campaign",
+        "kind", "files", "file_format", "is_html", "description", "is_manual", "list_name", "as_gold", "source_name",
+        "grade_map", "assessor_kind", "campaign",
     }  # fmt: skip
     unknown = set()
     for start in range(0, len(NAMES), AT_ONCE):

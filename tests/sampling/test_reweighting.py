@@ -118,3 +118,23 @@ def ranks_of_pair(rng, n_runs, weights, *, adversarial):
         ranks[:, heavy] = [[2.0], [1.0]]
     ranks[:, rng.random(n_runs) < 0.2] = NOT
     return ranks
+
+
+def test_a_round_without_a_judgment_is_not_made_and_names_what_it_asks_for():
+    truth = [[True, False, False, False], [False, True, False]]
+    whole = reweighting(pools(), lambda topic, document: truth[topic][document], n_rounds=2)
+    assert whole.lacking == ()
+    (first_a, second_a), (first_b, second_b) = (list(labels) for labels in whole.judged)
+
+    def known(*pairs):
+        return lambda topic, document: truth[topic][document] if (topic, document) in pairs else None
+
+    nothing = reweighting(pools(), known(), n_rounds=2)
+    assert nothing.lacking == ((0, first_a), (1, first_b))
+    assert nothing.judged == ({}, {})
+    assert nothing.weights == pytest.approx(np.ones(3))
+    half = reweighting(pools(), known((0, first_a), (1, first_b), (1, second_b)), n_rounds=2)
+    assert half.lacking == ((0, second_a),)
+    assert [list(labels) for labels in half.judged] == [[first_a], [first_b]]
+    every = known((0, first_a), (1, first_b), (0, second_a), (1, second_b))
+    assert reweighting(pools(), every, n_rounds=2).weights == pytest.approx(whole.weights)

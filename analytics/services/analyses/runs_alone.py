@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.agreement.rankings import rank_agreement
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.lowcost.expected import exact_expected_ap, expected_map
 from analytics.services.analyses.agreement import UNJUDGED, tiers_of
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
+from analytics.services.analyses.reweighting import judged_tau, ranking_after_reweighting
 from analytics.services.analyses.sensitivity import reported_numbers
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis
@@ -50,7 +50,11 @@ class PooledTopic:
 def runs_alone(
     campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
-    """Return the runs by expected MAP, their similarity, what heavier manual runs change, and what judgments say.
+    """Return the runs by expected MAP, their similarity, and what judgments say.
+
+    Also what changes if manual runs weigh more, or if all are reweighted by a few judgments.
+
+    Also what changes if manual runs weigh more, or all are reweighted by a few judgments.
 
     Raises
     ------
@@ -71,6 +75,15 @@ def runs_alone(
     reported, method = _reported_values(campaign, arrays, wanted.measure)
     progress(3 * len(pools) // 2, 2 * len(pools), "manual runs")
     manual = _manual(arrays, topics, reported)
+    reweighting = ranking_after_reweighting(
+        campaign,
+        arrays,
+        pools,
+        _labels(arrays),
+        expected,
+        reported,
+        lambda: progress(2 * len(pools) - 1, 2 * len(pools), "reweighting"),
+    )
     order = sorted(range(len(arrays.runs)), key=lambda run: (-expected[run], arrays.runs[run].run_id))
     return {
         "n_topics": len(topics),
@@ -88,8 +101,9 @@ def runs_alone(
             for run in order
         ],
         "similarity_refusal": similarity.reason if isinstance(similarity, Refusal) else "",
-        "agreement": _agreement(reported, expected),
+        "agreement": judged_tau(reported, expected),
         "manual": {name: value for name, value in manual.items() if name != "expected"},
+        "reweighting": reweighting,
         "calibration": _calibration(arrays, topics),
     }
 
@@ -132,20 +146,6 @@ def _reported_values(
     return found.value[: len(arrays.runs)], method.key
 
 
-def _agreement(reported: Floats | Refusal, other: Floats) -> dict[str, Any]:
-    """Return tau between the ranking by judgments and another, over the runs that have a number."""
-    if isinstance(reported, Refusal):
-        return {"refusal": reported.reason}
-    known = np.isfinite(reported)
-    if known.sum() < 2:
-        return {"refusal": "fewer than two runs have a number from judgments"}
-    found = rank_agreement(reported[known], other[known])
-    tau = found if isinstance(found, Refusal) else found.tau_b
-    if isinstance(tau, Refusal):
-        return {"refusal": tau.reason}
-    return {"refusal": "", "tau": tau, "n_runs": int(known.sum())}
-
-
 def _manual(
     arrays: CampaignArrays, topics: Sequence[PooledTopic], reported: Floats | Refusal
 ) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _manual(
         return {"refusal": words, "n_manual": n_manual, "weights": [], "expected": None}
     by_weight = [_weighted_scores(topics, manual_weights(is_manual, weight)) for weight in MANUAL_WEIGHTS]
     rows = [
-        {"weight": weight, "agreement": _agreement(reported, expected)}
+        {"weight": weight, "agreement": judged_tau(reported, expected)}
         for weight, expected in zip(MANUAL_WEIGHTS, by_weight, strict=True)
     ]
     return {"refusal": "", "n_manual": n_manual, "weights": rows, "expected": by_weight[0].tolist()}
@@ -204,6 +204,11 @@ def _relevance(arrays: CampaignArrays) -> NDArray[np.bool_]:
     gold, *_, bronze = tiers_of(arrays)
     grade = np.where(gold.grade != UNJUDGED, gold.grade, bronze.grade)
     return np.asarray(grade >= arrays.relevant_grade)
+
+
+def _labels(arrays: CampaignArrays) -> dict[int, bool]:
+    """Return whether each judged document is relevant, by its place in the frame."""
+    return dict(zip(arrays.judged.tolist(), _relevance(arrays).tolist(), strict=True))
 
 
 def _number(value: float) -> float | None:

@@ -259,6 +259,7 @@ class ImportRequest(Strict):
     file_format = FormatWord()
     is_html = Flag(required=False, help_text="Of documents.")
     description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
+    is_manual = Flag(required=False, help_text="Of runs: whether a person took part in making them.")
     list_name = Word(
         max_length=200, required=False, help_text="Only for scores; by default the name of each file."
     )

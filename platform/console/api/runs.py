@@ -31,6 +31,7 @@ class UploadRequest(Strict):
     file = serializers.FileField(max_length=300)
     description = LongWord(max_length=LONGEST_DESCRIPTION, default="", allow_blank=True)
     may_publish = Flag(default=False, help_text="Whether releases may contain the run")
+    is_manual = Flag(default=False, help_text="Whether a person took part in making the run")
     against = Word(
         max_length=200,
         default="",

@@ -45,6 +45,13 @@ class FilesField(forms.FileField):
         return [super(FilesField, self).clean(file, initial) for file in files]
 
 
+MANUAL_LABEL = "Manual run: a person took part in making it"
+MANUAL_HELP = (
+    "Someone wrote the queries, or read results and changed the ranking. Ranked without judgments, such runs look "
+    "worse than they are, so they can weigh more there."
+)
+
+
 class UploadForm(forms.Form):
     kind = forms.ChoiceField(
         label="Kind of file",
@@ -63,6 +70,7 @@ class UploadForm(forms.Form):
     )
     source_name = forms.CharField(label="Source of the gold answers", required=False, max_length=100)
     list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)
+    is_manual = forms.BooleanField(label="Manual runs: a person took part in making them", required=False)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -83,6 +91,8 @@ class UploadForm(forms.Form):
             return {"as_gold": True, "source_name": source_name, "file_format": file_format}
         if self.cleaned_data["kind"] == "scores":
             return {"list_name": self.cleaned_data["list_name"]}
+        if self.cleaned_data["kind"] == "runs":
+            return {"is_manual": self.cleaned_data["is_manual"]}
         return {}
 
 
@@ -359,6 +369,6 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none w
         fields = ["description", "may_publish", "is_manual"]
         labels = {
             "may_publish": "Releases may contain this run",
-            "is_manual": "Manual run: a person took part in making it",
+            "is_manual": MANUAL_LABEL,
         }
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}

@@ -10,7 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from console.forms.campaigns import CollectionForm, MembersForm, RunForm, UploadForm, missing_kind
+from console.forms.campaigns import (
+    MANUAL_HELP,
+    CollectionForm,
+    MembersForm,
+    RunForm,
+    UploadForm,
+    missing_kind,
+)
 from judging.models import Collection, GoldAnswer, Run
 from judging.services.access import managers_only
 from judging.services.collections import change_collection, change_run, create_collection
@@ -120,7 +127,7 @@ def run(request: HttpRequest, collection_id: uuid.UUID, run_id: int) -> HttpResp
         change_run(run=row, changes=form.cleaned_data, actor=user_of(request))
         messages.success(request, f"Saved: {row.run_id}.")
         return redirect(f"{reverse('console:manage-collection', args=[collection_id])}#runs")
-    context = {"collection": row.collection, "run": row, "form": form}
+    context = {"collection": row.collection, "run": row, "form": form, "manual_help": MANUAL_HELP}
     return render(request, "console/manager/run.html", context, status=400 if form.errors else 200)
 
 

@@ -24,7 +24,7 @@ from console.api.serializers.analyses import (
 )
 from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
-from judging.models import Campaign
+from judging.models import Assessor, Campaign
 from judging.services.access import managers_only, researchers_only
 from sampling.measures.registry import sums_among
 from touchstone.models import user_of
@@ -183,12 +183,16 @@ def _score_plot(scored: dict[str, Any]) -> Chart | None:
     """Return all runs scored by every tier that can: Figure 2 of Bailey et al. (2008)."""
     if scored["refusal"]:
         return None
-    score, tiers = scored["score"], list(scored["means"])
+    score, tiers = (
+        scored["score"],
+        [tier for tier in Assessor.Tier.values if tier in scored["means"]],
+    )
     title = f"{score} of every run, by tier"
     about = (
         f"{score} of {len(scored['runs'])} runs by {', '.join(tiers)}, the runs in the order of {tiers[0]}."
     )
-    return dots(scored["runs"], scored["means"], title, about, x_title=score)
+    means = {tier: scored["means"][tier] for tier in tiers}  # the database orders keys by their length
+    return dots(scored["runs"], means, title, about, x_title=score)
 
 
 def _page_of(row: Campaign, subject: AnalysisSubject) -> str:

@@ -1,4 +1,4 @@
-"""Analyses that a job computes on request: topic by topic, sensitivity to the evidence, without judgments."""
+"""Analyses that a job computes on request: topic by topic, sensitivity to the evidence."""
 
 import math
 import uuid
@@ -17,7 +17,6 @@ from judging.services.access import researchers_only
 from sampling.measures.registry import parse_measure
 
 TOPICS_PER_PAGE = 50
-RUNS_PER_PAGE = 100
 TOPICS_PLOTTED = 40
 HARDEST = 20
 SORTS = ("difference", "hardest", "topic")
@@ -204,23 +203,3 @@ def _variant_row(label: str, variant: dict[str, Any]) -> ForestRow:
     if part["value"] is None:
         return ForestRow(label, method, refused=part["refusal"] or variant["refusal"])
     return ForestRow(label, method, part["value"], part["low"], part["high"])
-
-
-@require_GET
-@researchers_only
-def no_judgments(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """What the runs alone say of their ranking, and what the judgments say of that."""
-    results = results_request(request, campaign_id)
-    subject = AnalysisSubject("no-judgments", results.measure)
-    analysis = find(campaign=results.campaign, wanted=subject)
-    context = {
-        **results.context("no-judgments"),
-        "found": analysis,
-        "result": analysis.result,
-        "wanted": subject,
-        "what": "no-judgments",
-        "n_runs": results.campaign.collection.runs.count(),
-    }
-    if analysis.result:
-        context["page"] = page_of(request, analysis.result["runs"], RUNS_PER_PAGE)
-    return render(request, "console/researcher/no_judgments.html", context)

@@ -14,6 +14,7 @@ from analytics.methods import ranked_methods
 from analytics.models import Estimate
 from analytics.services.run_upload import KIND, find_estimates, queue_upload
 from analytics.services.verdicts import reported_of
+from console.forms.campaigns import MANUAL_HELP, MANUAL_LABEL
 from console.researcher.prose import methods_words
 from console.researcher.results_page import ResultsRequest, results_request
 from judging.models import Run
@@ -46,6 +47,7 @@ class RunUploadForm(forms.Form):
         required=False,
         help_text="Only if you have the right to publish it.",
     )
+    is_manual = forms.BooleanField(label=MANUAL_LABEL, required=False, help_text=MANUAL_HELP)
 
     def __init__(self, *arguments: Any, runs: list[str], **named: Any) -> None:
         super().__init__(*arguments, **named)

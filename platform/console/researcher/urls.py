@@ -2,7 +2,18 @@
 
 from django.urls import path, re_path
 
-from console.researcher import analyses, pairs, planner, ranking, releases, results, reuse, studies, upload
+from console.researcher import (
+    analyses,
+    no_judgments,
+    pairs,
+    planner,
+    ranking,
+    releases,
+    results,
+    reuse,
+    studies,
+    upload,
+)
 
 RESULTS = "results/<uuid:campaign_id>"
 RELEASE = f"{RESULTS}/releases/<uuid:release_id>"
@@ -25,7 +36,7 @@ urlpatterns = [
     path(f"{RESULTS}/ranking/", ranking.ranking, name="ranking"),
     path(f"{RESULTS}/topics/", studies.topics, name="topics"),
     path(f"{RESULTS}/sensitivity/", studies.sensitivity, name="sensitivity"),
-    path(f"{RESULTS}/no-judgments/", studies.no_judgments, name="no-judgments"),
+    path(f"{RESULTS}/no-judgments/", no_judgments.no_judgments, name="no-judgments"),
     path(f"{RESULTS}/runs/upload/", upload.upload, name="run-upload"),
     path(f"{RESULTS}/releases/", releases.releases, name="releases"),
     path(f"{RESULTS}/releases/new/", releases.new, name="release-new"),
