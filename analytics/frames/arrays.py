@@ -62,7 +62,7 @@ class CampaignArrays:
     n_audits: int  # of any tier, complete or not
     n_audits_planned: int | None  # items that the schedule of audits will audit in total
     n_audit_pending: int
-    order_is_random: bool  # False once judgments were imported: which items a file holds is not random
+    order_is_random: bool  # False once judgments were imported, and where judging goes by what it tells
     last_judgment_id: int
     n_judgments: int
 
@@ -137,9 +137,14 @@ class CampaignArrays:
             return f"{missing} of {self.n_topics} topics have no {what} yet", missing
         partly = 0 if self.order_is_random else self.topics_in_part(members)
         if partly:
-            words = "topics are judged in part, and judgments were imported: what a file holds is not a random part"
-            return f"{partly} {words}", None
+            return f"{partly} topics are judged in part, and {self.why_not_random()}", None
         return None
+
+    def why_not_random(self) -> str:
+        """Return why what is judged so far is no random part of a topic."""
+        if not self.draw.campaign.has_random_order:
+            return "by what they tell: what is judged so far is not a random part"
+        return "judgments were imported: what a file holds is not a random part"
 
     def no_audit(self) -> str:
         """Return why there is no corrected number while no audit is complete."""

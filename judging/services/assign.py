@@ -332,7 +332,7 @@ def _claim_of(facts: AssessorContext, n: int, purpose: str, is_patient: bool) ->
         parameters |= {"topic": topic, "coins": _coins(facts, topic, n)}
         held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         while took and len(held) < n:
-            parameters["pivot"] = _random.randrange(N_POSITIONS)
+            parameters["pivot"] = _pivot(facts, purpose)
             held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         if len(held) >= n:
             break
@@ -355,8 +355,18 @@ def _claim_parameters(facts: AssessorContext, n: int, purpose: str) -> dict[str,
         "check_rate": facts.gold_check_rate if is_ordinary else 0.0,
         "is_ordinary": is_ordinary,
         "k": facts.judgments_per_item,
-        "pivot": _random.randrange(N_POSITIONS),
+        "pivot": _pivot(facts, purpose),
     }
+
+
+def _pivot(facts: AssessorContext, purpose: str) -> int:
+    """Return from where on to look: anywhere, or in a campaign that judges by what it tells from the first place.
+
+    There the most telling documents lie in the first places of those that are open, and gold checks where the layout
+    put them.
+    """
+    is_in_order = not facts.has_random_order and purpose == Slot.Purpose.JUDGE
+    return 0 if is_in_order else _random.randrange(N_POSITIONS)
 
 
 def _coins(facts: AssessorContext, topic: int | None, n: int) -> list[float]:

@@ -176,7 +176,7 @@ def _calibration(arrays: CampaignArrays, topics: Sequence[PooledTopic]) -> dict[
         return {"refusal": "nobody has judged yet"}
     everything = np.ones(arrays.judged.size, dtype=bool)
     if not arrays.order_is_random and arrays.topics_in_part(everything):
-        return {"refusal": "topics are judged in part, and judgments were imported, which are no random part"}
+        return {"refusal": f"topics are judged in part, and {arrays.why_not_random()}"}
     theta, p = np.zeros(arrays.frame.height), np.zeros(arrays.frame.height)
     for topic in topics:
         theta[topic.places], p[topic.places] = topic.theta, topic.probability
