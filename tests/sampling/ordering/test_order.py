@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
+from ordered_campaign import judge_next
 from small_campaign import (
     DOCUMENTS,
     N_FRAME,
@@ -18,7 +19,6 @@ from small_campaign import (
     returned,
     slots,
     true_grade,
-    truth_of,
 )
 
 import sampling.tasks
@@ -48,14 +48,6 @@ def model(topic):
                 ranks[run, ids.index(document)] = rank
     p = consensus(Preferences.of(RankedPool.of(ranks))).probability
     return ids, ModelTopic.of(ranks, shift_to_prevalence(p, RULE.prevalence))
-
-
-def judge_next(assessor):
-    """Claim and judge truly; return topic and document."""
-    item = claim(assessor=assessor).item
-    slot = Slot.objects.select_related("item__topic", "item__document").get(pk=item.slot_id)
-    submit(assessor=assessor, token=slot.token, client_token=uuid.uuid4(), grade=truth_of(slot))
-    return slot.item.topic.topic_id, slot.item.document.doc_id
 
 
 def test_after_every_judgment_the_next_of_a_topic_is_what_the_model_chooses(campaign, ann):
