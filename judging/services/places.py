@@ -27,4 +27,4 @@ def exchange_places(slots: Sequence[int]) -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(EXCHANGE, {"slots": list(slots)})
-        return cursor.rowcount
+        return int(cursor.rowcount)

@@ -103,7 +103,7 @@ def order_judging(*, campaign: Campaign, progress: Progress = lambda *_: None) -
         n_topics=counts.n_topics,
         n_moved=n_moved,
         seconds=time.monotonic() - started,
-        **_said(state.run_ids, found),
+        **_summary(state.run_ids, found),
     )
 
 
@@ -117,7 +117,7 @@ def newest_look(campaign: Campaign) -> JudgingLook | None:
     return JudgingLook.objects.filter(campaign=campaign).order_by("-id").first()
 
 
-def _said(run_ids: Sequence[str], found: ModelLook) -> dict[str, Any]:
+def _summary(run_ids: Sequence[str], found: ModelLook) -> dict[str, Any]:
     pairs = [
         [run_ids[better], run_ids[other], 1.0 - difference.worse_probability]
         for (better, other), difference in zip(found.pairs, found.differences, strict=True)
@@ -141,12 +141,6 @@ def _state_of(draw: Draw, progress: Progress) -> DrawState:
     return known
 
 
-def forget() -> None:
-    """Drop what this process worked out."""
-    with _guard:
-        _kept.clear()
-
-
 def _fresh_state(draw: Draw, progress: Progress) -> DrawState:
     """Return the topics before any judgment: their documents as likely as the runs together say, at the prevalence."""
     frame = load_frame(draw)
@@ -155,7 +149,7 @@ def _fresh_state(draw: Draw, progress: Progress) -> DrawState:
     returned = returned_in_frame(frame, runs, draw.parameters["depth"])
     names: list[str] = frame["topic_id"].unique().sort().to_list()
     topic_index = frame["topic_id"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
-    topics = []
+    topics: list[TopicState] = []
     for pool, places in topic_pools(returned, topic_index):
         progress(len(topics), len(names) + 1, "consensus of the runs, topic by topic")
         chances = shift_to_prevalence(consensus(Preferences.of(pool)).probability, RULE.prevalence)

@@ -125,7 +125,7 @@ class CampaignTexts(forms.ModelForm):  # type: ignore[type-arg]  # Django takes 
     machine_prompt = LongText(label="Prompt of machine assessors", rows=8)
 
     def clean_judging_order(self) -> str:
-        return self.cleaned_data["judging_order"] or self.initial.get("judging_order", RANDOM_ORDER)
+        return str(self.cleaned_data["judging_order"] or self.initial.get("judging_order", RANDOM_ORDER))
 
     def clean_machine_prompt(self) -> str:
         prompt: str = self.cleaned_data["machine_prompt"]
