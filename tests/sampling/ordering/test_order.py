@@ -25,6 +25,7 @@ import sampling.tasks
 from judging.models import Slot
 from judging.services.assign import claim, submit
 from judging.services.leases import requeue
+from judging.services.more_judgments import open_one_more
 from judging.services.places import exchange_places
 from sampling.experts import Preferences, RankedPool, consensus
 from sampling.minimal import ModelTopic, shift_to_prevalence
@@ -124,6 +125,16 @@ def test_slots_that_are_held_done_or_no_judgments_keep_their_places(campaign, an
     exchange_places([slot.pk for slot in chosen])
     kept = dict(Slot.objects.values_list("pk", "position"))
     assert all(before[chosen[n].pk] == kept[chosen[n].pk] for n in (3, 5, 7))
+
+
+def test_a_second_judgment_keeps_its_place(campaign, ann):
+    make_assessor(campaign, "ben")
+    done = slots(campaign)[0]
+    give(ann, done, 1)
+    assert open_one_more(campaign=campaign, items=[done.item_id], seed=1, about={}, actor=None) == 1
+    second = Slot.objects.get(item=done.item_id, number=2)
+    assert order_judging(campaign=campaign).n_moved > 0
+    assert Slot.objects.get(pk=second.pk).position == second.position
 
 
 def test_what_somebody_could_not_judge_goes_behind_what_nobody_has_seen(campaign, ann):
