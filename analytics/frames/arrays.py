@@ -135,16 +135,19 @@ class CampaignArrays:
         missing = self.topics_without(members)
         if missing:
             return f"{missing} of {self.n_topics} topics have no {what} yet", missing
-        partly = 0 if self.order_is_random else self.topics_in_part(members)
-        if partly:
-            return f"{partly} topics are judged in part, and {self.why_not_random()}", None
-        return None
+        partly = self.no_random_part(members)
+        return (partly, None) if partly else None
 
-    def why_not_random(self) -> str:
-        """Return why what is judged so far is no random part of a topic."""
-        if not self.draw.campaign.has_random_order:
-            return "by what they tell: what is judged so far is not a random part"
-        return "judgments were imported: what a file holds is not a random part"
+    def no_random_part(self, members: NDArray[np.bool_]) -> str:
+        """Return why the members are no random part of what was drawn; empty where they are, or are all of it."""
+        n_topics = 0 if self.order_is_random else self.topics_in_part(members)
+        if not n_topics:
+            return ""
+        if self.draw.campaign.has_random_order:
+            why = "judgments were imported: what a file holds is not a random part"
+        else:
+            why = "by what they tell: what is judged so far is not a random part"
+        return f"{n_topics} topics are judged in part, and {why}"
 
     def no_audit(self) -> str:
         """Return why there is no corrected number while no audit is complete."""

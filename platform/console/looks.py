@@ -7,10 +7,12 @@ from typing import Any
 from judging.models import Campaign
 from sampling.models import JudgingLook
 from sampling.services.ordering import RULE, newest_look
+from touchstone.models import Job
 
 
 def look_context(campaign: Campaign) -> dict[str, Any]:
-    """Return the newest look with its runs in order, how often one looked, and when the rule was first fulfilled.
+    """Return the newest look with its runs in order, how often one looked, when the rule was first fulfilled,
+    and why the order could not be written.
 
     Empty where judging is in random order.
     """
@@ -19,8 +21,10 @@ def look_context(campaign: Campaign) -> dict[str, Any]:
     newest = newest_look(campaign)
     looks = JudgingLook.objects.filter(campaign=campaign)
     stops = looks.filter(may_stop=True).order_by("id").values_list("n_judged", flat=True)
+    job = Job.objects.filter(kind="order", payload__campaign=str(campaign.pk)).order_by("-created_at").first()
     return {
         "judging_look": newest,
+        "order_error": job.error if job is not None and job.state == Job.State.FAILED else "",
         "look_rule": RULE,
         "look_rows": look_rows(newest.scores, newest.pairs) if newest else [],
         "n_looks": looks.filter(n_judged__gte=RULE.n_first).count(),

@@ -9,7 +9,9 @@ class JudgingOrderField(forms.ChoiceField):
     """In which order items are judged; what is not sent stays as it is."""
 
     def __init__(self) -> None:
-        super().__init__(label="Order of judging", required=False, choices=judging_order_choices)
+        super().__init__(
+            label="Order of judging, fixed with the draw", required=False, choices=judging_order_choices
+        )
 
     @property
     def sentence(self) -> str:

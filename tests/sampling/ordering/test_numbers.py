@@ -18,6 +18,7 @@ from analytics.frames import campaign_arrays, forget
 from analytics.releases.verify import verify
 from analytics.services.exports import prels_lines
 from analytics.services.recomputation import recompute
+from analytics.services.simulations import SimulationRefused, sampled_topics
 from judging.services.campaigns import DEFAULT_GRADES
 from sampling.services.auditing import audit
 from sampling.services.ordering import order_judging
@@ -57,6 +58,14 @@ def test_until_everything_is_judged_every_design_based_number_is_refused(campaig
     assert {one.method for one in found} >= {"naive", "corrected"}
     assert [(one.method, one.value) for one in found if one.value is not None] == []
     assert {one.refusal for one in found if one.method == "naive"} == {WHY}
+
+
+def test_simulations_of_a_part_are_refused_too(campaign, ann):
+    judge_part(campaign, ann)
+    with pytest.raises(SimulationRefused, match="by what they tell"):
+        sampled_topics(campaign_arrays(campaign))
+    judge_all(campaign, [ann])
+    assert sum(topic.is_relevant.size for topic in sampled_topics(campaign_arrays(campaign))[0]) == N_FRAME
 
 
 def test_in_random_order_the_same_judgments_have_numbers(tmp_path):

@@ -1,5 +1,7 @@
 """What pages and API say where judging goes by what it tells."""
 
+from pathlib import Path
+
 import pytest
 from api_tools import api_client
 from django.test import Client
@@ -64,6 +66,14 @@ def both_pages(client, campaign):
 def test_before_the_first_order_the_pages_say_so(alice, campaign):
     for text in both_pages(alice, campaign):
         assert "The order of judging is not written yet." in text
+
+
+def test_an_order_that_failed_says_why(alice, campaign):
+    Path(campaign.draws.get().frame.path).unlink()
+    assert sampling.tasks.order_slots  # as a worker has it
+    jobs.run(Job.objects.get(kind="order").pk)
+    for text in both_pages(alice, campaign):
+        assert "<strong>The order could not be written:</strong> the frame file of campaign" in text
 
 
 def test_before_the_first_look_there_are_scores_and_no_probabilities(alice, campaign):
@@ -140,6 +150,14 @@ def test_it_is_chosen_on_the_page_of_a_new_campaign(alice, tmp_path):
     )
     assert "in the order “By what it tells” an item takes 1 judgment, got 2" in words(wrong)
     assert Campaign.objects.count() == 1
+
+
+def test_the_design_page_says_that_the_whole_pool_is_drawn(alice, undrawn, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = make_undrawn(tmp_path / "other")
+    hint = "This campaign judges by what it tells:</strong> draw the whole pool."
+    assert hint in page(alice, "console:design", undrawn.pk)
+    assert hint not in page(alice, "console:design", other.pk)
 
 
 def test_what_is_not_sent_is_random(alice, tmp_path):
