@@ -45,7 +45,7 @@ class Bench:
         from judging.models import Assessor, Campaign
 
         self.campaign = Campaign.objects.get(pk=campaign)
-        self.people = list(Assessor.objects.filter(campaign=campaign).order_by("pk")[:PEOPLE])
+        self.people = list(Assessor.objects.filter(campaign=self.campaign).order_by("pk")[:PEOPLE])
         self.seconds: dict[str, list[float]] = {}
         self.order_seconds: list[float] = []
         self.n = 0
@@ -69,6 +69,7 @@ class Bench:
             person = self.people[self.n % len(self.people)]
             self.n += 1
             item = held[person.pk]
+            assert item
             sent = {"token": item.token, "client_token": uuid.uuid4(), "grade": self.n % 4}
             started = time.perf_counter()
             _, answer = submit_and_claim(user_id=person.user_id, campaign_id=self.campaign.pk, n=2, **sent)
@@ -86,10 +87,12 @@ class Bench:
         from sampling.judging_order import leading
 
         started = time.perf_counter()
-        mine = Slot.objects.filter(assessor__in=self.people, state="leased").values("topic")
-        for topic in list(mine.order_by().values_list("topic", flat=True).distinct()):
+        mine = Slot.objects.filter(assessor__in=self.people, state="leased")
+        for topic in set(mine.values_list("topic_id", flat=True)):
             rows = list(
-                Slot.objects.filter(topic=topic, purpose="judge", state="open").values_list("pk", "position")
+                Slot.objects.filter(topic_id=topic, purpose="judge", state="open").values_list(
+                    "pk", "position"
+                )
             )
             worth = np.random.default_rng(self.n).random(len(rows))
             order = leading(worth, np.array([place for _, place in rows]))
@@ -104,7 +107,7 @@ class Bench:
         from judging.models import Lease, Slot
         from judging.services.leases import release_all
 
-        topic = self.campaign.collection.topics.order_by("pk").first()
+        topic = self.campaign.collection.topics.order_by("pk")[0]
         n_open = Slot.objects.filter(topic=topic, purpose="judge", state="open").count()
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")

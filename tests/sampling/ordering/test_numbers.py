@@ -15,9 +15,12 @@ from small_campaign import (
 from small_release import release_of, unpacked
 
 from analytics.frames import campaign_arrays, forget
+from analytics.frames.screening import screening_evidence
 from analytics.releases.verify import verify
+from analytics.screening.screens import NOT_RANDOM, screen
 from analytics.services.exports import prels_lines
 from analytics.services.recomputation import recompute
+from analytics.services.screening import screen_campaign
 from analytics.services.simulations import SimulationRefused, sampled_topics
 from judging.services.campaigns import DEFAULT_GRADES
 from sampling.services.auditing import audit
@@ -103,6 +106,21 @@ def test_an_audit_of_a_part_corrects_nothing_until_all_is_judged(campaign, ann):
     audit(campaign=campaign, items_each_time=30, items_in_total=42, seed=5)
     judge_audit(campaign, greta)
     assert all(one.value is not None for one in estimates(campaign, method="corrected", run_b=None))
+
+
+def test_screening_makes_no_test_that_needs_a_random_order(campaign, ann):
+    judge_all(campaign, [ann])
+    recompute(campaign=campaign)
+    made = screen_campaign(campaign=campaign)
+    tests = made.assessors.get(assessor=ann).tests
+    refused = {key for key, told in tests.items() if told.get("refusal") == NOT_RANDOM}
+    assert refused == {"serial", "all-alike", "drift", "rate"}
+    random_one = screen(
+        screening_evidence(campaign).log
+    )  # the control: in random order they have other answers
+    assert NOT_RANDOM not in [
+        reason for one in random_one.findings.values() for reason in one.refusals.values()
+    ]
 
 
 def methods_of(lines):
