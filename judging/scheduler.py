@@ -1,7 +1,8 @@
 """Which item next: the decisions of a claim that need no database.
 
 An assessor stays on a topic as long as it has work for them. Within a topic every slot has a random position, and each
-claim starts to look at a random one: the order of presentation tells nothing, and no two assessors share it.
+claim starts to look at a random one: the order of presentation tells nothing, and no two assessors share it. Only a
+campaign that judges by what it tells has an order, that of the positions.
 
 Gold checks must not be told from other items by anything an assessor can see (Checco et al., HCOMP 2018: colluders
 recognise gold because it repeats). So every presentation is a check with one probability, whatever came before it,
@@ -118,6 +119,18 @@ def coins(key: bytes, moment: str, n: int) -> list[float]:
 def _coin(key: bytes, message: str) -> float:
     digest = hmac.digest(key, message.encode(), hashlib.sha256)
     return int.from_bytes(digest[:6], "big") / (1 << 48)
+
+
+def start_position(rng: random.Random, *, is_in_order: bool) -> int:
+    """Return from which position on a claim looks: anywhere; in a campaign that judges by what it tells, the first.
+
+    There the most telling documents lie at the first positions of those that are open, and gold checks where the
+    layout put them.
+
+    >>> start_position(random.Random(1), is_in_order=True)
+    0
+    """
+    return 0 if is_in_order else rng.randrange(N_POSITIONS)
 
 
 def positions(n: int, seed: int) -> list[int]:

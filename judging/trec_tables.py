@@ -12,7 +12,9 @@ from judging.kinds import ITEM_COLUMNS
 from judging.textfiles import CONTROL
 from judging.trec import MAX_GRADE, MIN_GRADE
 
-DRAWN_METHOD = 1  # the prels code of a pair drawn with the probability on its line
+# The prels codes of a pair that the model of a minimal test collection chose, and of one drawn with the probability
+# on its line.
+CHOSEN_METHOD, DRAWN_METHOD = 0, 1
 CROWD_HEADER = b"task,worker,label\n"
 WORDS = {"topic_id": "topic id", "doc_id": "document id", "assessor": "assessor", "run_tag": "run tag"}
 NO_WORD = rf"^$|\s|{CONTROL.pattern}"
@@ -36,10 +38,10 @@ def write_qrels_jg(judgments: pl.DataFrame, stream: BinaryIO) -> None:
     _write(judgments.select("topic_id", "assessor", "doc_id", "grade"), stream)
 
 
-def write_prels(items: pl.DataFrame, stream: BinaryIO) -> None:
+def write_prels(items: pl.DataFrame, stream: BinaryIO, method: int = DRAWN_METHOD) -> None:
     """Write ``topic document grade method probability`` of the items that have a grade: all of them were drawn."""
     graded = items.filter(pl.col("grade").is_not_null())
-    columns = (*ITEM_COLUMNS, "grade", pl.lit(DRAWN_METHOD), "inclusion_probability")
+    columns = (*ITEM_COLUMNS, "grade", pl.lit(method), "inclusion_probability")
     _write(graded.select(*columns), stream)
 
 

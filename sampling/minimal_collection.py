@@ -194,6 +194,58 @@ def _truth(topics: Sequence[ModelTopic], labels: Sequence[ArrayLike]) -> list[Fl
     return truth
 
 
+@dataclass(frozen=True)
+class ModelLook:
+    """What the model says of the topics as they are judged now.
+
+    Attributes
+    ----------
+    n_judged
+        Judged documents of all topics together.
+    spread
+        (n_documents,) of every topic: what a judgment of each document tells; the largest unjudged one comes next.
+    scores : (n_runs,) array
+        Expected, the mean over topics.
+    pairs, differences
+        Runs that are neighbours by score, the better one first; none before the rule's first look.
+    has_signs
+        Whether judging may stop by the rule.
+    """
+
+    n_judged: int
+    spread: tuple[FloatArray, ...]
+    scores: FloatArray
+    pairs: tuple[tuple[int, int], ...]
+    differences: tuple[Difference, ...]
+    has_signs: bool
+
+
+def look(
+    topics: Sequence[ModelTopic],
+    rule: StoppingRule,
+    *,
+    known: Sequence[dict[tuple[int, int], Difference]] = (),
+    measure: str = "AP",
+) -> ModelLook:
+    """Return what the model says now: the scores, what to judge next, and after the first look every neighbour's sign.
+
+    Judging is left to others: `collect` makes the same choices and looks with known labels. `known` holds differences
+    of pairs of runs by topic, from an earlier look at the same judgments of the topic; new ones are added to it.
+    """
+    state = _State(list(topics), [], _objective(measure), None)
+    if known:
+        state.parts = list(known)
+    n_judged = sum(int(topic.is_judged.sum()) for topic in topics)
+    scores = state.mean_scores()
+    if n_judged < rule.n_first:
+        return ModelLook(n_judged, tuple(state.spread), scores, (), (), False)
+    pairs = tuple(neighbours(scores))
+    differences = tuple(state.difference(*pair) for pair in pairs)
+    return ModelLook(
+        n_judged, tuple(state.spread), scores, pairs, differences, state.has_signs(rule, n_judged)
+    )
+
+
 class _State:
     """The topics while they are judged. What a judgment of another topic leaves as it was is computed once."""
 

@@ -222,6 +222,41 @@ class TopicCheckPlan(models.Model):
         return f"topic checks {self.sequence}"
 
 
+class JudgingLook(models.Model):
+    """What the model said when the order of judging was written: in a campaign that judges by what it tells.
+
+    Append-only. Its probabilities are the model's, and were looked at as often as there are rows. Before the first
+    look `pairs` is empty. `scores` and `pairs` name runs by their id: expected MAP by run, and of neighbours the better
+    one, the other and the probability that it is better.
+    """
+
+    campaign = models.ForeignKey(
+        Campaign, on_delete=models.PROTECT, related_name="judging_looks", db_index=False
+    )
+    n_judged = models.PositiveIntegerField()  # documents of the pool
+    n_pooled = models.PositiveIntegerField()
+    n_work = models.PositiveIntegerField()  # what the campaign's assessors had done, when judgments were read
+    last_judgment_id = models.BigIntegerField()
+    n_batches = models.PositiveSmallIntegerField()
+    n_topics = models.PositiveIntegerField()  # laid out so far
+    n_moved = models.PositiveIntegerField()  # slots that exchanged places
+    scores = models.JSONField()
+    pairs = models.JSONField()
+    may_stop = models.BooleanField()
+    seconds = models.FloatField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(name="sampling_judginglook_part", condition=Q(n_judged__lte=F("n_pooled")))
+        ]
+        indexes = [models.Index("campaign", F("id").desc(), name="sampling_judginglook_newest")]
+
+    def __str__(self) -> str:
+        return f"after {self.n_judged} judgments"
+
+
 class TopicCheck(models.Model):
     """A topic that was drawn to be checked, in the order of checking. Append-only.
 

@@ -8,6 +8,7 @@ from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import run_audit
 from sampling.services.drawing import record_draw
 from sampling.services.layout import lay_out, missing_topics, parts, queue_parts
+from sampling.services.ordering import order_judging
 from touchstone.jobs import Context, JobRefused, handler
 
 
@@ -39,6 +40,17 @@ def lay_out_topics(context: Context) -> None:
     draw = Draw.objects.select_related("campaign__collection").get(pk=context.payload["draw"])
     n_items = lay_out(draw=draw, topic_ids=context.payload["topics"], progress=context.progress)
     context.result = {"n_items": n_items}
+
+
+@handler("order")
+def order_slots(context: Context) -> None:
+    """Write what is judged next where judging goes by what it tells, and what the model says now."""
+    campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])
+    try:
+        made = order_judging(campaign=campaign, progress=context.progress)
+    except FrameRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    context.result = {"look": made.pk, "n_judged": made.n_judged, "n_moved": made.n_moved}
 
 
 @handler("audit")

@@ -89,6 +89,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-judgment-log",
             "console:api-adjudications",
             "console:api-jobs",
+            "console:api-looks",
             "console:api-measures",
             "console:api-estimates",
             "console:api-comparisons",

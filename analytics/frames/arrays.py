@@ -62,7 +62,7 @@ class CampaignArrays:
     n_audits: int  # of any tier, complete or not
     n_audits_planned: int | None  # items that the schedule of audits will audit in total
     n_audit_pending: int
-    order_is_random: bool  # False once judgments were imported: which items a file holds is not random
+    order_is_random: bool  # False once judgments were imported, and where judging goes by what it tells
     last_judgment_id: int
     n_judgments: int
 
@@ -135,11 +135,19 @@ class CampaignArrays:
         missing = self.topics_without(members)
         if missing:
             return f"{missing} of {self.n_topics} topics have no {what} yet", missing
-        partly = 0 if self.order_is_random else self.topics_in_part(members)
-        if partly:
-            words = "topics are judged in part, and judgments were imported: what a file holds is not a random part"
-            return f"{partly} {words}", None
-        return None
+        partly = self.no_random_part(members)
+        return (partly, None) if partly else None
+
+    def no_random_part(self, members: NDArray[np.bool_]) -> str:
+        """Return why the members are no random part of what was drawn; empty where they are, or are all of it."""
+        n_topics = 0 if self.order_is_random else self.topics_in_part(members)
+        if not n_topics:
+            return ""
+        if self.draw.campaign.has_random_order:
+            why = "judgments were imported: what a file holds is not a random part"
+        else:
+            why = "by what they tell: what is judged so far is not a random part"
+        return f"{n_topics} topics are judged in part, and {why}"
 
     def no_audit(self) -> str:
         """Return why there is no corrected number while no audit is complete."""

@@ -214,9 +214,8 @@ def read_facts(campaign: Campaign) -> Facts:
         shown=np.sort(items.place[shown]).astype(np.int64),
         audits=audits,
         answer=answer,
-        order_is_random=not Event.objects.filter(
-            subject=f"campaign:{campaign.pk}", verb=IMPORTED_JUDGMENTS
-        ).exists(),
+        order_is_random=campaign.has_random_order
+        and not Event.objects.filter(subject=f"campaign:{campaign.pk}", verb=IMPORTED_JUDGMENTS).exists(),
     )
 
 

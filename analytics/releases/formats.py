@@ -86,7 +86,8 @@ RELEASE_FILES = (
     ),
     ReleaseFile(
         ("prels.txt",),
-        "`topic document grade 1 probability`: the items drawn, with their inclusion probabilities",
+        "`topic document grade method probability`: the items drawn, with their inclusion probabilities; method 0 in a "
+        "campaign that judges by what it tells, else 1",
         read_prels,  # type: ignore[arg-type]
     ),
     ReleaseFile(

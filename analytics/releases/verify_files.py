@@ -3,6 +3,7 @@
 Part of every release, beside verify.py. A new file of this kind is an entry in LINE_FILES.
 """
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -33,11 +34,16 @@ def counted_lines(folder: Path, graded: Sequence[Graded]) -> Iterator[str]:
             yield f"{row['topic_id']} {row['assessor']} {row['doc_id']} {row['grade']}"
 
 
+def prels_lines(folder: Path, graded: Sequence[Graded]) -> Iterator[str]:
+    """Yield the drawn items with the code of how they came to be judged: 0 by a model's choice, 1 by the draw alone."""
+    draws = [json.loads(path.read_text("utf-8")) for path in (folder / "draws").glob("draw-*.json")]
+    method = 0 if any(draw.get("judging_order") == "informative" for draw in draws) else 1
+    return (f"{t} {d} {grade} {method} {p!r}" for t, d, grade, p in graded if p)
+
+
 LINE_FILES = (
     LineFile("qrels.txt", lambda folder, graded: (f"{t} 0 {d} {grade}" for t, d, grade, _ in graded)),
-    LineFile(
-        "prels.txt", lambda folder, graded: (f"{t} {d} {grade} 1 {p!r}" for t, d, grade, p in graded if p)
-    ),
+    LineFile("prels.txt", prels_lines),
     LineFile("qrels_jg.txt", counted_lines),
     LineFile(
         "beir/qrels/test.tsv",

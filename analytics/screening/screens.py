@@ -28,6 +28,7 @@ from sampling.arrays import FloatArray
 
 FALSE_DISCOVERIES = 0.10
 NO_ORDER = "the order of presentation is unknown (imported judgments)"
+NOT_RANDOM = "documents come by what they tell here: who judges early sees more that is relevant"
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,14 @@ class Screen:
         From the log and the residuals of the time model what it says of each assessor.
     needs_order : bool
         It looks at the order of presentation: judgments whose order is unknown (imports) are left out.
+    needs_random_order : bool
+        It takes the documents of an assessor for a random part of a topic, and their order for random.
     """
 
     kind: FlagKind
     find: Callable[[ScreeningLog, FloatArray], Finding]
     needs_order: bool = False
+    needs_random_order: bool = False
 
     @property
     def key(self) -> str:
@@ -61,10 +65,10 @@ SCREENS = (
     Screen(SPEED, speed),
     Screen(FAST_TOPICS, fast_topics),
     Screen(GIVING_UP, giving_up, needs_order=True),
-    Screen(SERIAL, _labels_only(serial), needs_order=True),
-    Screen(ALL_ALIKE, _labels_only(all_alike)),
-    Screen(DRIFT, _labels_only(drift), needs_order=True),
-    Screen(RATE, _labels_only(rate)),
+    Screen(SERIAL, _labels_only(serial), needs_order=True, needs_random_order=True),
+    Screen(ALL_ALIKE, _labels_only(all_alike), needs_random_order=True),
+    Screen(DRIFT, _labels_only(drift), needs_order=True, needs_random_order=True),
+    Screen(RATE, _labels_only(rate), needs_random_order=True),
     Screen(NO_RELATION, _labels_only(no_relation)),
     Screen(FALSE_ALARMS, _labels_only(false_alarms)),
     Screen(MISSES, _labels_only(misses)),
@@ -116,7 +120,7 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
     return adjusted
 
 
-def screen(log: ScreeningLog) -> Screening:
+def screen(log: ScreeningLog, *, has_random_order: bool = True) -> Screening:
     """Return what every test says of every assessor.
 
     Bonferroni over the tests that an assessor had, Benjamini-Hochberg over the assessors. A test that is not the
@@ -124,10 +128,14 @@ def screen(log: ScreeningLog) -> Screening:
     """
     residuals = pace_residuals(log)
     ordered = log.with_order()
-    findings = {
-        one.key: _in_order(one, log, ordered, residuals) if one.needs_order else one.find(log, residuals)
-        for one in SCREENS
-    }
+    findings = {}
+    for one in SCREENS:
+        if one.needs_random_order and not has_random_order:
+            findings[one.key] = _no_finding(log)
+        elif one.needs_order:
+            findings[one.key] = _in_order(one, log, ordered, residuals)
+        else:
+            findings[one.key] = one.find(log, residuals)
     table = np.array([findings[one.key].p for one in SCREENS]).reshape(len(SCREENS), -1)
     is_tested: Mask = ~np.isnan(table)
     n_tests = is_tested.sum(axis=0)
@@ -137,6 +145,12 @@ def screen(log: ScreeningLog) -> Screening:
     factor = np.divide(over_assessors, worst, out=np.ones(worst.size), where=worst > 0)
     adjusted = np.minimum(1.0, single * factor)
     return Screening(residuals, findings, {one.key: row for one, row in zip(SCREENS, adjusted, strict=True)})
+
+
+def _no_finding(log: ScreeningLog) -> Finding:
+    unknown = np.full(log.n_assessors, np.nan)
+    people = np.flatnonzero(log.n_judgments > 0).tolist()
+    return Finding(unknown, unknown.copy(), dict.fromkeys(people, NOT_RANDOM), {})
 
 
 def _in_order(one: Screen, log: ScreeningLog, ordered: ScreeningLog, residuals: FloatArray) -> Finding:

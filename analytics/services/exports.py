@@ -11,6 +11,7 @@ import io
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO
 
 import numpy as np
@@ -32,7 +33,9 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Slot
 from judging.services.errors import NotFound, Refused
 from judging.trec_tables import (
+    CHOSEN_METHOD,
     CROWD_HEADER,
+    DRAWN_METHOD,
     write_crowd_labels,
     write_prels,
     write_qrels,
@@ -98,6 +101,11 @@ def qrels_jg_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:
         yield from _lines(write_qrels_jg, judgments)
 
 
+def prels_method(campaign: Campaign) -> int:
+    """Return the code on the lines of prels: how the campaign's judged items were chosen."""
+    return DRAWN_METHOD if campaign.has_random_order else CHOSEN_METHOD
+
+
 def prels_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:
     """Yield ``topic document grade method probability`` of the judged items that were drawn.
 
@@ -119,12 +127,13 @@ def prels_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:
         schema={"topic_id": pl.String, "doc_id": pl.String, "inclusion_probability": pl.Float64},
         orient="row",
     )
-    return _prels_of(_graded_items(campaign, prefer_gold), drawn)
+    return _prels_of(_graded_items(campaign, prefer_gold), drawn, prels_method(campaign))
 
 
-def _prels_of(parts: Iterator[pl.DataFrame], drawn: pl.DataFrame) -> Iterator[str]:
+def _prels_of(parts: Iterator[pl.DataFrame], drawn: pl.DataFrame, method: int) -> Iterator[str]:
+    write = partial(write_prels, method=method)
     for items in parts:
-        yield from _lines(write_prels, items.join(drawn, on=ITEM_COLUMNS, maintain_order="left"))
+        yield from _lines(write, items.join(drawn, on=ITEM_COLUMNS, maintain_order="left"))
 
 
 def crowd_lines(campaign: Campaign, prefer_gold: bool) -> Iterator[str]:

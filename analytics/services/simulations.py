@@ -154,6 +154,8 @@ def sampled_topics(arrays: CampaignArrays) -> tuple[list[SampledTopic], Ints]:
     Documents stand in judging order, with the lower median of their ordinary grades.
     """
     n_judged = arrays.judged.size
+    if partly := arrays.no_random_part(np.ones(n_judged, dtype=bool)):
+        raise SimulationRefused(partly)
     grades = middle_grades(arrays.label_item, arrays.label_grade, n_judged)
     chances = arrays.draw_probability(np.ones(n_judged, dtype=bool))
     usable = np.flatnonzero((grades >= 0) & (chances > 0))

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from judging.judging_orders import RANDOM_ORDER, judging_order_choices
 from judging.kinds import DEFAULT_KIND, kind_choices
 from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_choices
 from judging.models.collections import Collection, Topic
@@ -82,6 +83,9 @@ class Campaign(models.Model):
     guidelines = models.TextField(blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     judgments_per_item = models.PositiveSmallIntegerField(default=1)
+    judging_order = models.CharField(
+        max_length=12, choices=judging_order_choices, default=RANDOM_ORDER, db_default=RANDOM_ORDER
+    )
     lease_seconds = models.PositiveIntegerField(default=1800)
     gold_check_rate = models.FloatField(default=0.1)
     # At most so often is one gold check shown in all; more than k of them are hidden among repeated decoys.
@@ -146,6 +150,11 @@ class Campaign(models.Model):
                 violation_error_message="An item takes 1 to 20 judgments.",
             ),
             models.CheckConstraint(
+                name="judging_campaign_order",
+                condition=Q(judging_order="random") | Q(judging_order="informative", judgments_per_item=1),
+                violation_error_message="In the order “By what it tells” an item takes 1 judgment.",
+            ),
+            models.CheckConstraint(
                 name="judging_campaign_lease",
                 condition=Q(lease_seconds__gte=1, lease_seconds__lte=86400),
                 violation_error_message="An item is kept for 1 second to 1 day (86,400 seconds).",
@@ -193,6 +202,11 @@ class Campaign(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def has_random_order(self) -> bool:
+        """Return whether items are judged in random order, so that what is judged so far is a random part."""
+        return self.judging_order == RANDOM_ORDER
 
 
 class CampaignTopic(models.Model):

@@ -67,7 +67,8 @@ class Slot(models.Model):
     token = models.UUIDField(null=True, unique=True)
     leased_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
-    # Copies of facts that never change, so that a claim reads one index: whose, which topic, in which order.
+    # Copies, so that a claim reads one index: whose, which topic, in which order. The first two never change; the
+    # place is that of the layout, but where a campaign judges by what it tells open slots change places.
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="slots")
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, db_index=False)
     position = models.PositiveIntegerField()

@@ -23,7 +23,7 @@ from psycopg import Cursor
 from psycopg.rows import RowFactory, class_row, tuple_row
 
 from judging.models import Assessor, Campaign, Judgment, Slot
-from judging.scheduler import N_POSITIONS, coins
+from judging.scheduler import coins, start_position
 from judging.services import statements
 from judging.services.claims import Claim, LeasedItem
 from judging.services.errors import (
@@ -332,7 +332,7 @@ def _claim_of(facts: AssessorContext, n: int, purpose: str, is_patient: bool) ->
         parameters |= {"topic": topic, "coins": _coins(facts, topic, n)}
         held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         while took and len(held) < n:
-            parameters["pivot"] = _random.randrange(N_POSITIONS)
+            parameters["pivot"] = _start(facts, purpose)
             held, took = _take(statements.CLAIM_IN_TOPIC, parameters)
         if len(held) >= n:
             break
@@ -355,8 +355,12 @@ def _claim_parameters(facts: AssessorContext, n: int, purpose: str) -> dict[str,
         "check_rate": facts.gold_check_rate if is_ordinary else 0.0,
         "is_ordinary": is_ordinary,
         "k": facts.judgments_per_item,
-        "pivot": _random.randrange(N_POSITIONS),
+        "pivot": _start(facts, purpose),
     }
+
+
+def _start(facts: AssessorContext, purpose: str) -> int:
+    return start_position(_random, is_in_order=not facts.has_random_order and purpose == Slot.Purpose.JUDGE)
 
 
 def _coins(facts: AssessorContext, topic: int | None, n: int) -> list[float]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from judging.judging_orders import RANDOM_ORDER
 from judging.kinds import DEFAULT_KIND, kind_keys
 from judging.label_aggregation import label_score_keys
 from judging.models import (
@@ -29,6 +30,7 @@ from judging.scheduler import N_POSITIONS, plan_checks, positions
 from judging.services.collections import really_changed
 from judging.services.errors import AssessorKnown, KindUnknown, LabelScoreUnknown, NameTaken, Refused
 from judging.services.leases import lock_requests, release_all
+from judging.services.orders import refuse_judgments, refuse_order
 from touchstone.models import User, record
 
 DEFAULT_GRADES = [
@@ -56,6 +58,7 @@ def create_campaign(
     relevant_grade = fields.pop("relevant_grade", 1)
     if fields.get("kind", DEFAULT_KIND) not in kind_keys():
         raise KindUnknown
+    refuse_judgments(fields.get("judging_order", RANDOM_ORDER), fields.get("judgments_per_item", 1))
     try:
         with transaction.atomic():
             scale = Scale.objects.create(name=f"Scale of {name}", relevant_grade=relevant_grade)
@@ -80,6 +83,8 @@ def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], actor: Us
         return
     try:
         with transaction.atomic():
+            if "judging_order" in changed:
+                refuse_order(campaign, changed["judging_order"])
             Campaign.objects.filter(pk=campaign.pk).update(**changed)
             record("changed", campaign, actor=actor, fields=sorted(changed))
     except IntegrityError as error:

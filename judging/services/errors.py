@@ -134,6 +134,11 @@ class KindUnknown(Refused):
     title = "Unknown kind of judging"
 
 
+class OrderRefused(Refused):
+    status = 409
+    title = "This order of judging cannot be chosen"
+
+
 class LabelScoreUnknown(Refused):
     title = "Unknown aggregated label"
 

@@ -18,6 +18,7 @@ SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
        EXISTS (SELECT 1 FROM judging_trainingitem t WHERE t.campaign_id = c.id) AS asks_training,
        EXISTS (SELECT 1 FROM judging_assessor_first_topics f WHERE f.assessor_id = a.id) AS has_first_topics,
        last.topic_id AS topic, last.token AS last_lease, c.judgments_per_item,
+       c.judging_order = 'random' AS has_random_order,
        a.tier = 'silver' AND EXISTS (SELECT 1 FROM judging_slot w WHERE w.campaign_id = c.id AND w.purpose = 'silver'
                                         AND w.state <> 'done') AS has_silver_audits
        {columns}
@@ -52,6 +53,7 @@ class AssessorContext(NamedTuple):
     topic: int | None  # of the newest lease
     last_lease: uuid.UUID | None
     judgments_per_item: int
+    has_random_order: bool
     has_silver_audits: bool
     # Of a submission alone: the judgment that this request stored before, the item of the lease, if it is theirs, and
     # their newest judgment of it.

@@ -12,6 +12,7 @@ from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
 from analytics.services.screening import start_due_screenings
 from sampling.services.auditing import start_due_audits
+from sampling.services.ordering import start_due_orders
 from touchstone import jobs
 from touchstone.api.delivery import prune_deliveries, tell_webhooks
 from touchstone.api.idempotency import prune_requests
@@ -30,7 +31,7 @@ def run(job_id: str) -> None:
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    due = (start_due_audits, start_due_recomputations, start_due_screenings)
+    due = (start_due_audits, start_due_orders, start_due_recomputations, start_due_screenings)
     for step in (jobs.sweep, *due, settle_ended, *PRUNING):
         try:
             step()

@@ -20,6 +20,7 @@ from sampling.measures.families import FloatArray
 from sampling.models import Draw
 from sampling.prediction import cross_fitted, folds, rank_features
 from sampling.questions import Design, nested_probabilities
+from sampling.services.informative import refuse_part, refuse_runs
 from sampling.services.layout import lay_out, missing_topics
 from sampling.services.population import (
     DrawRefused,
@@ -56,12 +57,17 @@ def record_draw(
         else:
             _refuse_later(earlier, design, seed)
             seed = earlier.seed
+        campaign.refresh_from_db(fields=["judging_order"])
         population = population_of(campaign, design)
+        if not campaign.has_random_order:
+            refuse_runs(population)
         before = earlier_columns(earlier, population)
         _refuse_budget(design, before)
         batch = 1 if earlier is None else earlier.batch + 1
         learned_from = _learned_from(campaign, earlier, design)
         columns, n_new = _columns(population, before, batch, seed, learned_from)
+        if not campaign.has_random_order:
+            refuse_part(population, columns["inclusion_probability"])
         content = frame_file(population.pooled, columns)
         made = Draw.objects.create(
             campaign=campaign,

@@ -18,6 +18,7 @@ from judging.services.campaigns import add_check_slots, want_judgments
 from sampling.draws import permanent_random_numbers
 from sampling.frames import load_frame
 from sampling.models import Draw, DrawEntry
+from sampling.services.ordering import queue_order
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -98,6 +99,7 @@ def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda
             progress(n_topics, len(todo), f"topics from {some[0]}")
             n_items += _lay_out_topics(draw, frame.filter(pl.col("topic_id").is_in(some)))
             n_topics += len(some)
+        queue_order(campaign=draw.campaign)
     progress(n_topics, n_topics, f"{n_items} items of {n_topics} topics")
     return n_items
 

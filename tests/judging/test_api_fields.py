@@ -27,7 +27,7 @@ FACTS = {
 COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
 RULES = {
     "name", "guidelines", "lease_seconds", "break_minutes", "highlights_terms", "machine_prompt", "bronze_score",
-    "cost_per_judgment", "cost_per_gold", "pause_below",
+    "cost_per_judgment", "cost_per_gold", "pause_below", "judging_order",
 }  # fmt: skip
 WRITABLE: dict[str, set[str] | None] = {
     "api-collections post": COLLECTION,

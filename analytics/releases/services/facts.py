@@ -113,7 +113,9 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
         choices = ("batch", "question", "method", "selection", "parameters", "learned_from", "seed")
         sizes = ("n_frame", "n_drawn", "frame_sha256")
         folder.write_json(
-            f"draws/draw-{draw.batch}.json", {name: getattr(draw, name) for name in (*choices, *sizes)}
+            f"draws/draw-{draw.batch}.json",
+            {name: getattr(draw, name) for name in (*choices, *sizes)}
+            | {"judging_order": campaign.judging_order},
         )
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "

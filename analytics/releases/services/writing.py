@@ -39,6 +39,7 @@ from analytics.releases.tables import (
     write_beir_qrels,
     write_json_lines,
 )
+from analytics.services.exports import prels_method
 from analytics.services.judgment_rows import NamedAssessor, named_assessors
 from analytics.services.label_classes import used_score
 from analytics.services.recomputation import COMMIT_MAY_TAKE, recompute
@@ -231,7 +232,7 @@ class Writer:
             with self.folder.open(name) as stream:
                 write(items, stream)
         with self.folder.open("prels.txt") as stream:
-            write_prels(items.filter(pl.col("drawn_in") > 0), stream)
+            write_prels(items.filter(pl.col("drawn_in") > 0), stream, prels_method(self.campaign))
         to_parquet(self.folder.path("items.jsonl"), self.folder.path("items.parquet"), items.schema)
         self.counts |= {
             "pairs that could be drawn": int(items["in_frame"].sum()),

@@ -175,8 +175,8 @@ def _calibration(arrays: CampaignArrays, topics: Sequence[PooledTopic]) -> dict[
     if arrays.judged.size == 0:
         return {"refusal": "nobody has judged yet"}
     everything = np.ones(arrays.judged.size, dtype=bool)
-    if not arrays.order_is_random and arrays.topics_in_part(everything):
-        return {"refusal": "topics are judged in part, and judgments were imported, which are no random part"}
+    if partly := arrays.no_random_part(everything):
+        return {"refusal": partly}
     theta, p = np.zeros(arrays.frame.height), np.zeros(arrays.frame.height)
     for topic in topics:
         theta[topic.places], p[topic.places] = topic.theta, topic.probability

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console.api.collections import Confirmation, confirmation_in
+from judging.judging_orders import RANDOM_ORDER, judging_order_choices, refused_judgments
 from judging.label_aggregation import label_score_choices
 from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
 from judging.prompts import check_prompt
@@ -57,6 +58,7 @@ class CampaignAnswer(serializers.ModelSerializer[Campaign]):
             "scale",
             "guidelines",
             "judgments_per_item",
+            "judging_order",
             "lease_seconds",
             "gold_check_rate",
             "gold_check_exposures",
@@ -94,6 +96,11 @@ class CampaignChange(Strict):
         allow_null=True,
         required=False,
         help_text="A flag whose adjusted p is below this pauses its assessor; null, the default: none does",
+    )
+    judging_order = TableChoice(
+        judging_order_choices,
+        required=False,
+        help_text="Until the draw; `informative`: by what it tells, with one judgment an item and the whole pool drawn",
     )
     highlights_terms = Flag(required=False)
     machine_prompt = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
@@ -139,6 +146,9 @@ class CampaignRequest(CampaignChange):
             raise serializers.ValidationError({"grades": ["enter two to ten grades: 0, 1, 2, ... in order"]})
         if sent.get("relevant_grade", 1) >= len(grades):
             raise serializers.ValidationError({"relevant_grade": ["must not be above the highest grade"]})
+        order = sent.get("judging_order", RANDOM_ORDER)
+        if reason := refused_judgments(order, sent.get("judgments_per_item", 1)):
+            raise serializers.ValidationError({"judging_order": [reason]})
         return {**sent, "grades": grades}
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 
+from console.forms.orders import JudgingOrderField
+from judging.judging_orders import RANDOM_ORDER, refused_judgments
 from judging.models import Assessor, Campaign, Collection, Run, Topic
 from judging.prompts import check_prompt
 from judging.services.campaigns import DEFAULT_GRADES
@@ -132,6 +134,9 @@ class CampaignTexts(forms.ModelForm):  # type: ignore[type-arg]  # Django takes 
     guidelines = LongText(label="Guidelines (Markdown)", rows=6)
     machine_prompt = LongText(label="Prompt of machine assessors", rows=8)
 
+    def clean_judging_order(self) -> str:
+        return str(self.cleaned_data["judging_order"] or self.initial.get("judging_order", RANDOM_ORDER))
+
     def clean_machine_prompt(self) -> str:
         prompt: str = self.cleaned_data["machine_prompt"]
         try:
@@ -151,6 +156,7 @@ class CampaignForm(CampaignTexts):
         initial="\n".join(f"{value} | {label} | {gain:g}" for value, label, gain in DEFAULT_GRADES),
     )
     relevant_grade = forms.IntegerField(label="Lowest relevant grade", min_value=1, max_value=9, initial=1)
+    judging_order = JudgingOrderField()
 
     class Meta:
         model = Campaign
@@ -159,6 +165,7 @@ class CampaignForm(CampaignTexts):
             "name",
             "guidelines",
             "judgments_per_item",
+            "judging_order",
             "lease_seconds",
             "gold_check_rate",
             "gold_check_exposures",
@@ -199,6 +206,9 @@ class CampaignForm(CampaignTexts):
         cleaned = super().clean() or {}
         if cleaned.get("grades") and cleaned.get("relevant_grade", 1) >= len(cleaned["grades"]):
             self.add_error("relevant_grade", "must not be above the highest grade")
+        reason = refused_judgments(cleaned.get("judging_order", ""), cleaned.get("judgments_per_item") or 1)
+        if reason:
+            self.add_error("judging_order", reason)
         return cleaned
 
 
@@ -208,13 +218,19 @@ class AssessorForm(forms.Form):
 
 
 class CampaignEditForm(CampaignTexts):
-    """What may be changed after the draw: nothing that a probability or a stored judgment rests on."""
+    """What may be changed after the draw: nothing that a probability or a stored judgment rests on.
+
+    The order of judging may be chosen until there are items.
+    """
+
+    judging_order = JudgingOrderField()
 
     class Meta:
         model = Campaign
         fields = [
             "name",
             "guidelines",
+            "judging_order",
             "lease_seconds",
             "break_minutes",
             "pause_below",
@@ -222,6 +238,17 @@ class CampaignEditForm(CampaignTexts):
             "machine_prompt",
         ]
         labels = CAMPAIGN_LABELS
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        if self.instance.items.exists():
+            del self.fields["judging_order"]
+
+    def clean_judging_order(self) -> str:
+        order = super().clean_judging_order()
+        if reason := refused_judgments(order, self.instance.judgments_per_item):
+            raise forms.ValidationError(reason)
+        return order
 
     def changes(self) -> dict[str, Any]:
         """Return the fields that really changed, so that nobody's other change is written over."""

@@ -21,6 +21,7 @@ from analytics.services.costs import costs
 from analytics.services.disputed import open_disputes
 from analytics.services.recomputation import queue_recomputation
 from analytics.services.screening import current_flags
+from console.looks import look_context
 from console.manager.alerts import needs
 from console.manager.design import draw_context
 from console.manager.events import event_words, events_of
@@ -58,6 +59,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "costs": _costs(row, activity, done, schedule),
         "audits": _audits(row, schedule),
         "judges_here": row.judges_here,
+        **look_context(row),
         "events": [{"row": event, "words": event_words(event)} for event in events_of(row)[:SHOWN_EVENTS]],
     }
     return render(request, "console/manager/campaign.html", context | {"needs": needs(row, context)})

@@ -22,6 +22,7 @@ from analytics.services.verdicts import (
     reported_of,
     verdict,
 )
+from console.looks import look_context
 from console.researcher.plots import plot_answer
 from console.researcher.prose import (
     always_words,
@@ -104,6 +105,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(results.computation),
         "exports": exports.EXPORTS,
+        **look_context(row),
     }
     return render(request, "console/researcher/campaign_results.html", context)
 

@@ -135,7 +135,7 @@ def test_imported_judgments_of_a_part_calibrate_nothing(judged):
     half = with_labels(arrays, arrays.label_item < arrays.judged.size // 2)
     assert runs_alone(judged, half, WITHOUT)["calibration"]["refusal"] == ""
     found = runs_alone(judged, replace(half, order_is_random=False), WITHOUT)
-    assert "no random part" in found["calibration"]["refusal"]
+    assert "not a random part" in found["calibration"]["refusal"]
 
 
 def test_nobody_but_researchers_sees_it(campaign):
