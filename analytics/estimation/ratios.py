@@ -144,6 +144,14 @@ def no_interval(measure: Measure[Ratio]) -> str:
     return f"no interval of {measure.name} holds, because of its bias; AP with predictions has one"
 
 
+def needs_pool(measure: Measure[Ratio]) -> Refusal:
+    """Return why a ratio has no number where the sample was imported without its pool."""
+    return Refusal(
+        f"{measure.name} needs a prediction of every pooled document, and an imported sample has none; "
+        "statAP needs none"
+    )
+
+
 def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
     """Return the ranks as [run, frame]; ValueError for other shapes, types or negative ranks."""
     rank = np.atleast_2d(np.asarray(ranks))

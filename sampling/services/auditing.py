@@ -16,6 +16,7 @@ from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
+from sampling.selections import FOREIGN, NOT_AUDITED
 from sampling.services.audit_schedules import has_ended, last_due_time
 from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable
 from sampling.services.layout import BATCH
@@ -53,6 +54,8 @@ def audit(
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
+        if newest.selection_kind.is_foreign:
+            raise AuditRefused(NOT_AUDITED)
         items = _complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
         earlier = campaign.audits.filter(tier=tier).order_by("sequence")
@@ -146,7 +149,8 @@ def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str |
 def start_due_audits() -> None:
     """Queue the audits that are due. Idempotent: one job a schedule and due time, and of missed times the newest."""
     now = timezone.now()
-    for schedule in AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN):
+    active = AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN)
+    for schedule in active.exclude(campaign__draws__selection=FOREIGN.key):
         due = last_due_time(schedule, now)
         if due is not None and not has_ended(schedule):
             jobs.enqueue(
