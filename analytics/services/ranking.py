@@ -112,7 +112,11 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
     left_out = tuple((run_id, refusal) for _, run_id, value, *_, refusal in rows if value is None)
     rows = [row for row in rows if row[2] is not None]
     if any(row[3] is None for row in rows):
-        return Ranking(measure, method, refusal=f"{measure} has no interval, so no order of the runs is more or less sure")
+        return Ranking(
+            measure,
+            method,
+            refusal=f"{measure} has no interval: no order of runs is more sure than another",
+        )
     if len(rows) < 2:
         return Ranking(measure, method, left_out=left_out, refusal=_too_few(len(rows), left_out))
     values = np.array([row[2] for row in rows], dtype=np.float64)

@@ -16,9 +16,9 @@ from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
-from sampling.selections import FOREIGN, NOT_AUDITED
+from sampling.selections import FOREIGN
 from sampling.services.audit_schedules import has_ended, last_due_time
-from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable
+from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign
 from sampling.services.layout import BATCH
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 from touchstone import jobs
@@ -51,11 +51,10 @@ def audit(
     with transaction.atomic():
         with connection.cursor() as cursor:  # one audit of a campaign at a time
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
+        refuse_foreign(campaign)
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
-        if newest.selection_kind.is_foreign:
-            raise AuditRefused(NOT_AUDITED)
         items = _complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
         earlier = campaign.audits.filter(tier=tier).order_by("sequence")
@@ -141,6 +140,7 @@ def _seed(campaign: Campaign, tier: str, seed: int | None) -> int:
 
 def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str | None) -> Job | None:
     """Queue an audit of the campaign: the schedule's, or with what `audit` takes. None while another one waits."""
+    refuse_foreign(campaign)
     given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
     return jobs.enqueue(kind="audit", payload=payload, active_key=str(campaign.pk), user=user)
