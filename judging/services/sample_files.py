@@ -52,7 +52,7 @@ def import_sample(
             raise ImportRefused(NOT_EMPTY)
         file = JudgmentFile(stream, name, form)
         rows = _rows(file, grade_map, set(campaign.scale.values()), source_name, method_codes)
-        copy_rows("incoming", f"{INCOMING}, probability double precision", _counted(rows, file, progress))
+        copy_rows("incoming", f"{INCOMING}, probability double precision", _with_progress(rows, file, progress))
         find_pairs(file, campaign.collection)
         with connection.cursor() as cursor:
             cursor.execute(NOT_DRAWN)
@@ -107,7 +107,7 @@ def _grade(
     return grade
 
 
-def _counted(rows: Iterator[Row], file: JudgmentFile, progress: Progress | None) -> Iterator[Any]:
+def _with_progress(rows: Iterator[Row], file: JudgmentFile, progress: Progress | None) -> Iterator[Any]:
     """Yield the rows, and report progress in bytes of the file."""
     for number, row in enumerate(rows):
         if progress and number % EVERY == 0:
