@@ -101,7 +101,7 @@ def read_stratified_sample(source: Source, name: str) -> Iterator[SampledPair]:
 class SampleReader:
     """How a format of samples is read; `has_method_codes`: its lines say by which method a pair was chosen."""
 
-    read: Callable[[Source, str, MethodCodes], Iterator[SampledPair]]
+    read: Callable[..., Iterator[SampledPair]]  # (source, name, method codes), as in `judging.trec`
     has_method_codes: bool
 
 

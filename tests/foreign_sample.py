@@ -31,7 +31,9 @@ class Sample:
 def sample_files(folder: Path, seed: int = 5) -> Sample:
     """Write the same pools as prels (what was drawn alone) and in strata (with what was not drawn)."""
     rng = np.random.default_rng(seed)
-    prels, strata, runs = [], [], {run: [] for run in RUNS}
+    prels: list[str] = []
+    strata: list[str] = []
+    runs: dict[str, list[str]] = {run: [] for run in RUNS}
     for topic in TOPICS:
         names = [f"{topic}-d{place:02d}" for place in range(N_POOLED)]
         grades = rng.choice(3, N_POOLED, p=[0.55, 0.3, 0.15])

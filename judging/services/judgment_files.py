@@ -76,7 +76,6 @@ def import_judgments(
     mapping = parse_grade_map(grade_map) if isinstance(grade_map, str) else grade_map
     source_name = (source_name or name)[: longest(GoldAnswer, "source")]
     if form.sample is not None and campaign is not None:
-        options = {"repeats": repeats, "kind": kind, "method_codes": method_codes}
         return import_sample(
             campaign=campaign,
             source=source,
@@ -84,9 +83,11 @@ def import_judgments(
             form=form,
             source_name=source_name,
             grade_map=mapping,
+            repeats=repeats,
+            kind=kind,
+            method_codes=method_codes,
             progress=progress,
             actor=actor,
-            **options,
         )
     allowed = set(campaign.scale.values() if campaign else DIGITS)
     with transaction.atomic(), open_source(source, name) as stream:

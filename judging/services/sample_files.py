@@ -52,7 +52,9 @@ def import_sample(
             raise ImportRefused(NOT_EMPTY)
         file = JudgmentFile(stream, name, form)
         rows = _rows(file, grade_map, set(campaign.scale.values()), source_name, method_codes)
-        copy_rows("incoming", f"{INCOMING}, probability double precision", _with_progress(rows, file, progress))
+        copy_rows(
+            "incoming", f"{INCOMING}, probability double precision", _with_progress(rows, file, progress)
+        )
         find_pairs(file, campaign.collection)
         with connection.cursor() as cursor:
             cursor.execute(NOT_DRAWN)

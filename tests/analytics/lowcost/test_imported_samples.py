@@ -5,6 +5,7 @@ import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -46,7 +47,7 @@ def evaluated(path: Path, *arguments: object) -> dict[str, dict[str, float]]:
     return {one["measure"]: one["values"] for one in json.loads(out.getvalue())["measures"]}
 
 
-def estimated(computation, measure: str, method: str = "naive") -> dict[tuple[str, str | None], object]:
+def estimated(computation, measure: str, method: str = "naive") -> dict[tuple[str, str | None], Any]:
     """Return the stored estimates of a measure by run, or pair of runs."""
     rows = computation.estimates.filter(measure=measure, method=method).select_related("run", "run_b")
     return {(row.run.run_id, row.run_b.run_id if row.run_b else None): row for row in rows}
