@@ -141,7 +141,7 @@ class RatioTargets:
         found = ratio_estimates(self.measure, labels, self.ranks, seed=seed)
         return MethodEstimates(in_columns(found))
 
-    def values(self, labels: PseudoLabels) -> "MethodEstimates":
+    def values(self, labels: PseudoLabels, *, is_foreign: bool) -> "MethodEstimates":
         """Return the ratio of every target without an interval, from labels without predictions; or a refusal."""
         n_empty = int(np.count_nonzero(labels.stair_total[0] == 0))
         if n_empty == labels.n_topics:
@@ -159,7 +159,7 @@ class RatioTargets:
             values_alone(
                 np.concatenate([value, value[first] - value[second]]),
                 np.concatenate([n, n[first] + n[second] - together[first, second]]),
-                no_interval(self.measure) + empty,
+                no_interval(self.measure, is_foreign=is_foreign) + empty,
             )
         )
 

@@ -102,4 +102,8 @@ def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:
         label=mean_on_stairs(targets.gains, evidence.labels),
         steps=stairs(targets.gains).steps,
     )
-    return targets.estimates(labels, evidence.seed) if has_prediction else targets.values(labels)
+    return (
+        targets.estimates(labels, evidence.seed)
+        if has_prediction
+        else targets.values(labels, is_foreign=evidence.is_foreign)
+    )

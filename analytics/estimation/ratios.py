@@ -139,9 +139,10 @@ def ratio_values(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike
     return np.array([quotient(value, by_topic[:, 0]).mean() for value in numerators])
 
 
-def no_interval(measure: Measure[Ratio]) -> str:
-    """Return why a ratio without predictions has no interval."""
-    return f"no interval of {measure.name} holds, because of its bias; AP with predictions has one"
+def no_interval(measure: Measure[Ratio], *, is_foreign: bool = False) -> str:
+    """Return why a ratio without predictions has no interval; of a foreign sample no other ratio has one."""
+    words = f"no interval of {measure.name} holds, because of its bias"
+    return words if is_foreign else f"{words}; AP with predictions has one"
 
 
 def needs_pool(measure: Measure[Ratio]) -> Refusal:

@@ -2,8 +2,7 @@
 
 The grades of a release are of a sample. A run that was not there when it was drawn is judged by the same sample: each
 judged pair stands for 1/pi pairs, pi the recorded chance to be drawn and judged. That is unbiased as long as the run
-returns, within the cutoff, only what could have been drawn; else there is no estimate, but there are bounds. The audit
-corrects the grades as it does everywhere in Touchstone.
+returns, within the cutoff, only what could have been drawn; else there are bounds. The audit corrects the grades.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -342,8 +341,9 @@ def _value_alone(
     facts = sampled.facts
     labels = _labels_as_given(sampled, measure, np.zeros(facts.topic.size))
     n_empty = int(np.count_nonzero(labels.stair_total[0] == 0))
-    empty = f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
-    return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), no_interval(parsed) + empty)
+    words = no_interval(parsed, is_foreign=sampled.is_foreign)
+    words += f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
+    return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), words)
 
 
 def _ratio_audited(

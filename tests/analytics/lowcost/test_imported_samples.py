@@ -102,6 +102,21 @@ def test_what_a_sample_cannot_have_is_refused_by_name(tmp_path: Path) -> None:
     assert campaign.draws.count() == 1
 
 
+def test_a_topics_numbers_are_those_of_the_file(tmp_path: Path) -> None:
+    sample, campaign = imported_campaign(tmp_path)
+    out = StringIO()
+    arguments = [str(sample.prels), *map(str, sample.runs), "P@10", "--format", "prels", "--by-topic"]
+    call_command("evaluate", *arguments, "--output", "json", stdout=out)
+    told = json.loads(out.getvalue())["measures"][0]["by_topic"]
+    wanted = AnalysisSubject("topics", "P@10", "ann", "bea")
+    found = analyse(campaign=campaign, wanted=wanted, progress=lambda *_: None)
+    assert {row["topic_id"] for row in found["topics"]} == set(told)
+    for row in found["topics"]:
+        of = {run: values["value"] for run, values in told[row["topic_id"]].items()}
+        assert row["difference"]["value"] == pytest.approx(of["ann"] - of["bea"], abs=1e-9)
+        assert row["mean"]["value"] == pytest.approx(sum(of.values()) / 3, abs=1e-9)
+
+
 def run_verify(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(folder / "verify.py")]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder.parent)

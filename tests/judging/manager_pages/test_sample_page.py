@@ -120,7 +120,8 @@ def test_the_pages_of_such_a_campaign_say_what_it_has_not(client, tmp_path) -> N
     shown = page(client, "console:campaign-results", campaign.pk)
     assert "A sample drawn elsewhere." in shown
     assert f'{value:.3f} <span class="interval soft">no interval</span>' in shown
-    assert "No interval of statAP holds" in shown
+    assert "No interval of statAP holds, because of its bias." in shown
+    assert "AP with predictions has one" not in shown
     shown = page(client, "console:campaign-results", campaign.pk, measure="P@10")
     low = computation.estimates.get(measure="P@10", method="naive", run__run_id="ann", run_b=None).low
     assert f"{low:.3f} to" in shown
@@ -135,6 +136,7 @@ def test_the_pages_of_such_a_campaign_say_what_it_has_not(client, tmp_path) -> N
         ("console:audits", {}, NOT_AUDITED.capitalize()),
         ("console:design", {}, NOT_TOPPED_UP.capitalize()),
         ("console:campaign", {}, "An imported sample has no audits."),
+        ("console:campaign", {}, "No action is needed now."),
         ("console:topics", {"measure": "P@10", "run": "ann", "against": "bea"}, "ann"),
         ("console:run-upload", {}, ""),
         ("console:releases", {}, ""),
