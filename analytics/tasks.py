@@ -25,7 +25,10 @@ from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 def estimate(context: Context) -> None:
     """Compute the campaign's numbers anew, and have its log screened: flags follow new judgments."""
     campaign = Campaign.objects.get(pk=context.payload["campaign"])
-    computation = recompute(campaign=campaign, progress=context.progress)
+    try:
+        computation = recompute(campaign=campaign, progress=context.progress)
+    except FrameRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
     queue_screening(campaign=campaign)
     context.result = {"computation": computation.pk}
 

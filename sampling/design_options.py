@@ -57,11 +57,15 @@ PRIORS = (
 )
 
 
+# Question and method of a sample that was imported; no design has them.
+FOREIGN = Option("foreign", "A sample drawn elsewhere", "Imported with its probabilities.")
+
+
 def question_choices() -> list[tuple[str, str]]:
     """Return keys and labels, as the model's migrations name them."""
-    return [(option.key, option.label) for option in QUESTIONS]
+    return [(option.key, option.label) for option in (*QUESTIONS, FOREIGN)]
 
 
 def method_choices() -> list[tuple[str, str]]:
     """Return keys and labels, as the model's migrations name them."""
-    return [(option.key, option.label) for option in METHODS]
+    return [(option.key, option.label) for option in (*METHODS, FOREIGN)]

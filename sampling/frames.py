@@ -65,6 +65,11 @@ def frame_file(pooled: Pool, columns: dict[str, np.ndarray]) -> bytes:
             **columns,
         }
     )
+    return columns_file(frame)
+
+
+def columns_file(frame: pl.DataFrame) -> bytes:
+    """Return a frame that has all its columns as the bytes of a Parquet file."""
     target = io.BytesIO()
     frame.write_parquet(target, compression="zstd")
     return target.getvalue()

@@ -18,6 +18,9 @@ class Draw(models.Model):
     `frame` is a Parquet file: every pair that could have been drawn, in frame order, with the probability that each
     batch so far gave it, its permanent random number, its fold and its prior utility. From it and the runs each number
     can be computed again. A later batch keeps the seed, hence every item already drawn (sampling/frames.py).
+
+    A foreign draw was not executed here: its sample was imported with its probabilities. It is the only batch of its
+    campaign, its frame has the pairs of the file alone, and its seed says nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -44,10 +47,15 @@ class Draw(models.Model):
             models.CheckConstraint(name="sampling_draw_batch", condition=Q(batch__gte=1)),
             models.CheckConstraint(
                 name="sampling_draw_question",
-                condition=Q(question__in=["pair", "system", "baseline", "ranking", "pool"]),
+                condition=Q(question__in=["pair", "system", "baseline", "ranking", "pool", "foreign"]),
             ),
             models.CheckConstraint(
-                name="sampling_draw_method", condition=Q(method__in=["default", "paper", "naive"])
+                name="sampling_draw_method", condition=Q(method__in=["default", "paper", "naive", "foreign"])
+            ),
+            models.CheckConstraint(
+                name="sampling_draw_foreign",
+                condition=Q(question="foreign", method="foreign", selection="foreign", batch=1)
+                | ~(Q(question="foreign") | Q(method="foreign") | Q(selection="foreign")),
             ),
             models.CheckConstraint(
                 name="sampling_draw_learned_from",

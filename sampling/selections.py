@@ -20,6 +20,8 @@ class Selection:
         batch can be added.
     may_learn : bool
         Sizes of a later batch may be learned from the judgments of those before.
+    is_foreign : bool
+        Not drawn here: the sample was imported with its probabilities. Nobody can choose it.
     """
 
     key: str
@@ -28,6 +30,7 @@ class Selection:
     with_replacement: bool = False
     has_exact_counts: bool = False
     may_learn: bool = False
+    is_foreign: bool = False
 
 
 # The first is the default.
@@ -51,6 +54,17 @@ SELECTIONS = (
         with_replacement=True,
     ),
 )
+# How imported samples were drawn, as far as anybody here knows. No design has it.
+FOREIGN = Selection(
+    "foreign",
+    "Imported with its probabilities",
+    "Taken as drawn independently. Cannot be topped up or audited.",
+    is_foreign=True,
+)
+# What a foreign draw cannot have, and why.
+NOT_AUDITED = "this sample was drawn elsewhere and imported: it has no audits, so nothing can be corrected"
+NOT_TOPPED_UP = "this sample was drawn elsewhere and imported without its pool: nothing more can be drawn"
+POOL_UNKNOWN = "this sample was drawn elsewhere and imported without its pool, which this needs"
 
 
 def selection_keys() -> list[str]:
@@ -59,7 +73,7 @@ def selection_keys() -> list[str]:
 
 def selection_choices() -> list[tuple[str, str]]:
     """Return keys and labels, as the model's migrations name them."""
-    return [(selection.key, selection.label) for selection in SELECTIONS]
+    return [(selection.key, selection.label) for selection in (*SELECTIONS, FOREIGN)]
 
 
 def selection_of(key: str) -> Selection:
@@ -68,7 +82,7 @@ def selection_of(key: str) -> Selection:
     >>> selection_of("pareto").has_exact_counts
     True
     """
-    for selection in SELECTIONS:
+    for selection in (*SELECTIONS, FOREIGN):
         if selection.key == key:
             return selection
     raise ValueError(f"selection must be one of {selection_keys()}, got {key!r}")

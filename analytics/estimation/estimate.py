@@ -214,6 +214,13 @@ def all_refused(n_targets: int, refusal: Refusal, but: Mapping[int, Refusal] | N
     )
 
 
+def values_alone(value: Floats, n: Ints, why: str) -> Estimates:
+    """Return numbers without an interval: its columns are NaN, and the warning says why there is none."""
+    nothing = np.full(value.size, math.nan)
+    df = np.full(value.size, math.inf)
+    return Estimates(value, nothing, nothing, nothing, df, n, (), {}, [why] * value.size, {})
+
+
 def in_columns(results: Sequence[Estimate | Refusal]) -> Estimates:
     """Return results of one method, given one by one, in columns."""
     if isinstance(results, Estimates):

@@ -21,9 +21,10 @@ from analytics.estimation.estimate import (
     Refusal,
     all_refused,
     in_columns,
+    values_alone,
 )
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratios import ratio_estimates
+from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
@@ -48,6 +49,7 @@ class Evidence:
 
     `not_judged` says why the judged items do not stand for the frame; `audit` is a refusal where no audit serves.
     `n_waiting` items are drawn and have no judgment yet. `has_fixed_sizes`: every topic's draw had a fixed size.
+    `is_foreign`: the sample was imported; the frame is not the pool of the runs, and all predictions are 0.
     """
 
     frame: Frame  # with the chance of every judged item of being drawn and judged
@@ -61,6 +63,7 @@ class Evidence:
     not_judged: Refusal | None
     audit: AuditSample | Refusal
     seed: int
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,28 @@ class RatioTargets:
         """Return the ratio of every target, from labels of every pair of the frame."""
         found = ratio_estimates(self.measure, labels, self.ranks, seed=seed)
         return MethodEstimates(in_columns(found))
+
+    def values(self, labels: PseudoLabels, *, is_foreign: bool) -> "MethodEstimates":
+        """Return the ratio of every target without an interval, from labels without predictions; or a refusal."""
+        n_empty = int(np.count_nonzero(labels.stair_total[0] == 0))
+        if n_empty == labels.n_topics:
+            return none_of(
+                self, Refusal(f"no judged document is relevant in any topic: no {self.measure.name}")
+            )
+        empty = f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
+        ranks, (first, second) = self.ranks, self.pairs
+        value = ratio_values(self.measure, labels, ranks)
+        near = ranks[:, labels.judged]
+        listed = ((near > 0) & (near <= self.measure.last_rank)).astype(np.float64)
+        together = np.rint(listed @ listed.T).astype(np.int64)
+        n = np.diag(together)
+        return MethodEstimates(
+            values_alone(
+                np.concatenate([value, value[first] - value[second]]),
+                np.concatenate([n, n[first] + n[second] - together[first, second]]),
+                no_interval(self.measure, is_foreign=is_foreign) + empty,
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)

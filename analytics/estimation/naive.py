@@ -20,6 +20,7 @@ from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import pseudo_labels
+from analytics.estimation.ratios import needs_pool
 from analytics.estimation.targets import TargetWeights
 
 
@@ -92,10 +93,17 @@ def _of_complete(evidence: Evidence, targets: CompleteTargets) -> MethodEstimate
 def _of_ratio(evidence: Evidence, targets: RatioTargets) -> MethodEstimates:
     if targets.no_gain is not None:
         return none_of(targets, targets.no_gain)
+    has_prediction = targets.measure.kind.has_prediction
+    if evidence.is_foreign and has_prediction:
+        return none_of(targets, needs_pool(targets.measure))
     labels = pseudo_labels(
         evidence.frame,
-        prediction=targets.prediction,
+        prediction=targets.prediction if has_prediction else np.zeros(targets.prediction.size),
         label=mean_on_stairs(targets.gains, evidence.labels),
         steps=stairs(targets.gains).steps,
     )
-    return targets.estimates(labels, evidence.seed)
+    return (
+        targets.estimates(labels, evidence.seed)
+        if has_prediction
+        else targets.values(labels, is_foreign=evidence.is_foreign)
+    )

@@ -139,9 +139,18 @@ def ratio_values(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike
     return np.array([quotient(value, by_topic[:, 0]).mean() for value in numerators])
 
 
-def no_interval(measure: Measure[Ratio]) -> str:
-    """Return why a ratio without predictions has no interval."""
-    return f"no interval of {measure.name} holds, because of its bias; AP with predictions has one"
+def no_interval(measure: Measure[Ratio], *, is_foreign: bool = False) -> str:
+    """Return why a ratio without predictions has no interval; of a foreign sample no other ratio has one."""
+    words = f"no interval of {measure.name} holds, because of its bias"
+    return words if is_foreign else f"{words}; AP with predictions has one"
+
+
+def needs_pool(measure: Measure[Ratio]) -> Refusal:
+    """Return why a ratio has no number where the sample was imported without its pool."""
+    return Refusal(
+        f"{measure.name} needs a prediction of every pooled document, and an imported sample has none; "
+        "statAP needs none"
+    )
 
 
 def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:

@@ -15,8 +15,8 @@ from analytics.estimation.pseudolabels import census
 
 
 def is_known(evidence: Evidence) -> bool:
-    """Return whether the right grade of every pair of the frame is known."""
-    return bool((evidence.gold_grade >= 0).all())
+    """Return whether the right grade of every pair of the frame is known, and the frame is the pool."""
+    return not evidence.is_foreign and bool((evidence.gold_grade >= 0).all())
 
 
 def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:

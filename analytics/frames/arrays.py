@@ -66,6 +66,11 @@ class CampaignArrays:
     last_judgment_id: int
     n_judgments: int
 
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether the sample was imported: its frame has the pairs of a file, not the pool of the runs."""
+        return self.draw.selection_kind.is_foreign
+
     @cached_property
     def labels(self) -> Labels:
         """Return the ordinary judgments of the judged items."""

@@ -185,6 +185,8 @@ def read_facts(campaign: Campaign) -> Facts:
     cell = np.ravel_multi_index((drawn_in - 1, topic_index), (draw.batch, len(topic_ids)), mode="clip")
     n_drawn = np.bincount(cell[drawn_in > 0], minlength=draw.batch * len(topic_ids))
     runs = list(campaign.collection.runs.all())
+    if not runs:  # a foreign sample may come before them
+        raise FrameRefused("the collection has no runs: there is nothing to estimate")
     with ThreadPoolExecutor(1) as beside:  # while the database works
         ranks = beside.submit(_ranks, runs, frame, draw.parameters["depth"], topic_ids)
         items = _items(keys, frame)

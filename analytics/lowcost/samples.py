@@ -1,18 +1,15 @@
 """Foreign samples of judgments: prels and pools in strata, topic by topic, and where runs rank their documents."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar, get_args
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from analytics.estimation.estimate import Floats, Ints
+from judging.samples import MethodCodes, prel_probabilities
 from judging.trec import PrelRecord, StratifiedRecord
 
-MethodCodes = Literal["recorded", "track"]
-METHOD_CODES: tuple[MethodCodes, ...] = get_args(MethodCodes)
-# In prels: 0 chosen as a minimal test collection, 1 sampled, 2 both, 4 sampled.
-CHOSEN, CHOSEN_AND_SAMPLED = 0, 2
 Run = Mapping[str, Sequence[str]]  # by topic its documents, best first
 
 
@@ -42,10 +39,7 @@ class StratifiedTopic:
 def prel_topics(
     records: Iterable[PrelRecord], method_codes: MethodCodes = "recorded"
 ) -> tuple[list[PrelTopic], int]:
-    """Return the topics of prels, in the order of the file, and how many were left out.
-
-    "recorded" takes every probability as it stands. "track" does as the Million Query track's program: what has method
-    0 or 2 is certain whatever the file says, and topics that have method 0 alone are left out.
+    """Return the topics of prels, in the order of the file, and how many `prel_probabilities` left out.
 
     Examples
     --------
@@ -54,19 +48,18 @@ def prel_topics(
     >>> topics[0].inclusion_probability.tolist(), n_left_out
     ([1.0], 1)
     """
-    if method_codes not in METHOD_CODES:
-        raise ValueError(f"method_codes must be one of {METHOD_CODES}, got {method_codes!r}")
-    topics, n_left_out = [], 0
-    for topic_id, rows in _by_topic(records).items():
-        method = np.array([row.method for row in rows])
-        chance = np.array([row.inclusion_probability for row in rows])
-        if method_codes == "track":
-            if np.all(method == CHOSEN):
-                n_left_out += 1
-                continue
-            chance[np.isin(method, (CHOSEN, CHOSEN_AND_SAMPLED))] = 1.0
-        topics.append(PrelTopic(topic_id, *_pairs(rows), chance))
-    return topics, n_left_out
+    known = list(records)
+    chances = prel_probabilities(known, method_codes)
+    kept = (
+        replace(row, inclusion_probability=chance)
+        for row, chance in zip(known, chances, strict=True)
+        if chance is not None
+    )
+    topics = [
+        PrelTopic(topic_id, *_pairs(rows), np.array([row.inclusion_probability for row in rows]))
+        for topic_id, rows in _by_topic(kept).items()
+    ]
+    return topics, len({row.topic_id for row in known}) - len(topics)
 
 
 def stratified_topics(records: Iterable[StratifiedRecord]) -> list[StratifiedTopic]:

@@ -17,8 +17,6 @@ from analytics.lowcost.evaluating import (
     stratified_measure,
 )
 from analytics.lowcost.samples import (
-    METHOD_CODES,
-    MethodCodes,
     PrelTopic,
     StratifiedTopic,
     prel_topics,
@@ -26,6 +24,7 @@ from analytics.lowcost.samples import (
 )
 from analytics.lowcost.statap import EmptyTopics
 from judging.runs import RunColumns, read_columns
+from judging.samples import METHOD_CODES, MethodCodes
 from judging.trec import read_prels, read_stratified
 
 Scores = list[RunScores | Refusal]

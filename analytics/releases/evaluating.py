@@ -2,8 +2,7 @@
 
 The grades of a release are of a sample. A run that was not there when it was drawn is judged by the same sample: each
 judged pair stands for 1/pi pairs, pi the recorded chance to be drawn and judged. That is unbiased as long as the run
-returns, within the cutoff, only what could have been drawn; else there is no estimate, but there are bounds. The audit
-corrects the grades as it does everywhere in Touchstone.
+returns, within the cutoff, only what could have been drawn; else there are bounds. The audit corrects the grades.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
-from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
+from analytics.estimation.ratios import needs_pool, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.topics import over_topics
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
@@ -87,9 +86,8 @@ def _evaluate(
         return plain
     estimated = BY_KIND.get(type(measure.measure.kind))
     if estimated is None:
-        return _all_refused(
-            plain, Refusal(f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it")
-        )
+        words = f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it"
+        return _all_refused(plain, Refusal(words))
     return estimated(plain, sampled, measure, placed, _prediction(sampled.facts, about, measure))
 
 
@@ -114,19 +112,19 @@ def _linear(
     weights = np.zeros(facts.topic.size)
     weights[placed.place[near]] = table[placed.rank[near] - 1]
     never = (facts.first_probability == 0).all(axis=0)
-    beyond = float(table[placed.outside[placed.outside <= parsed.last_rank] - 1].sum() + weights[never].sum())
+    outside = placed.outside[: 0 if sampled.is_foreign else None]
+    beyond = float(table[outside[outside <= parsed.last_rank] - 1].sum() + weights[never].sum())
     whole = beyond + float(weights[~never].sum())
     inside = np.where(never, 0.0, weights)
     estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, prediction)
     audited, parts_audited = _audit_corrected(sampled, measure, inside, prediction)
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else estimate
-        outside = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
-        return _all_refused(replace(plain, outside=outside), _not_in_frame(outside, parsed.name))
-    if not whole:
-        return _all_refused(
-            plain, Refusal("the run returns nothing for the topics of the release: its value is 0")
-        )
+        part = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
+        return _all_refused(replace(plain, outside=part), _not_in_frame(part, parsed.name))
+    if not whole and not sampled.is_foreign:
+        nothing = "the run returns nothing for the topics of the release: its value is 0"
+        return _all_refused(plain, Refusal(nothing))
     topics = (parts_as_given, parts_audited)
     per_topic = {topic: dict(values) for topic, values in plain.by_topic.items()}
     for name, result, parts in zip(("estimate", "corrected"), (estimate, audited), topics, strict=True):
@@ -194,9 +192,9 @@ def _as_given(
         q, draws = facts.single[:, facts.item], facts.times.sum(axis=1)
         estimates = distinct_items(rows, utility, q, draws, prior=prior, prior_total=total)
         name = "difference, drawn with replacement"
-    elif prediction.any():
+    elif prediction.any() or sampled.is_foreign:
         estimates = difference_estimator(rows, utility, pi, prior=prior, prior_total=total)
-        name = "difference"
+        name = "Horvitz and Thompson" if sampled.is_foreign else "difference"
     else:
         estimates = hajek_ratio(rows, utility, pi, weight_total=[float(weights.sum()) or 1.0])
         name = "Hajek"
@@ -287,7 +285,7 @@ def _ratio(
 ) -> Evaluation:
     """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
-    n_outside = int((placed.outside <= measure.last_rank).sum())
+    n_outside = 0 if sampled.is_foreign else int((placed.outside <= measure.last_rank).sum())
     near = int((placed.rank <= measure.last_rank).sum())
     none = Refusal("a ratio's interval is for these topics; there is none for the population of topics")
     plain = replace(plain, estimator="ratio", estimate_over_topics=none, corrected_over_topics=none)
@@ -304,7 +302,9 @@ def _ratio(
     if not parsed.kind.has_prediction:
         value = refused or _value_alone(sampled, measure, parsed, ranks)
         return replace(plain, estimate=value, corrected=Refusal("it takes the grades as they are given"))
-    if not measure.gains.any():
+    if sampled.is_foreign:
+        refused = needs_pool(parsed)
+    elif not measure.gains.any():
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
     return replace(
         plain,
@@ -341,8 +341,9 @@ def _value_alone(
     facts = sampled.facts
     labels = _labels_as_given(sampled, measure, np.zeros(facts.topic.size))
     n_empty = int(np.count_nonzero(labels.stair_total[0] == 0))
-    empty = f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
-    return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), no_interval(parsed) + empty)
+    words = no_interval(parsed, is_foreign=sampled.is_foreign)
+    words += f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
+    return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), words)
 
 
 def _ratio_audited(

@@ -7,6 +7,7 @@ import numpy as np
 
 from analytics.estimation.estimate import Refusal
 from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
+from sampling.selections import NOT_AUDITED
 
 Ranking = Mapping[str, Sequence[str]]  # by topic, the documents, best first
 SEED = 20261121  # of the bootstrap, where the release names none: an evaluation gives the same numbers every time
@@ -39,7 +40,7 @@ class SampledRelease:
             Refusal(words.format("was open to an audit")) if not_covered(facts, is_open, opened) else None
         )
         if not is_open.any():
-            not_audited = Refusal("the release has no complete audit")
+            not_audited = Refusal(NOT_AUDITED if facts.is_foreign else "the release has no complete audit")
         return cls(
             facts,
             is_open,
@@ -49,6 +50,11 @@ class SampledRelease:
             not_audited,
             SEED if seed is None else seed,
         )
+
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether the sample was imported: what it does not hold counts as 0, and nothing is predicted."""
+        return self.facts.is_foreign
 
     @property
     def is_complete(self) -> bool:

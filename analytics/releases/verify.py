@@ -27,9 +27,9 @@ if __package__:
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
-    from analytics.releases.verify_measures import MEASURES, parts_of
+    from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
     from analytics.releases.verify_methods import METHODS
-    from analytics.releases.verify_ratios import RatioMethod
+    from analytics.releases.verify_ratios import RatioMethod, ValueOfSample
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # a check leaves no files behind
     from verify_complete import CompleteMethod  # type: ignore
@@ -38,9 +38,9 @@ else:  # in a release, the files lie beside each other
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
-    from verify_measures import MEASURES, parts_of  # type: ignore
+    from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
     from verify_methods import METHODS  # type: ignore
-    from verify_ratios import RatioMethod  # type: ignore
+    from verify_ratios import RatioMethod, ValueOfSample  # type: ignore
 
 CLOSE = 1e-9  # relative
 NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
@@ -252,6 +252,10 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
         return (lambda run, run_b: of_targets(weighed.target(run, run_b))) if of_targets else not_served
     if forms.labels is None:
         return not_served
+    if RATIOS[about["family"]].alone:
+        return ValueOfSample(facts, about) if method == "naive" else not_served
+    if facts.is_foreign:
+        return not_served  # the ratio needs the pool
     if not forms.needs_gold and (
         prediction is None or estimates.get("seed") is None or measure.startswith("micro")
     ):

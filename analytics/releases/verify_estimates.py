@@ -68,7 +68,7 @@ class WeightTable:
             row[np.searchsorted(weighed, place)] = table[rank - 1]
         f, topic = facts.predictions[prediction][weighed], facts.topic[weighed]
         known = [np.bincount(topic, f * row, len(facts.topics)) for row in weight]
-        outside = [bool((rank <= table.size).any()) for rank in facts.outside]
+        outside = [not facts.is_foreign and bool((rank <= table.size).any()) for rank in facts.outside]
         gains = grade_gains(measure, facts.gains, facts.relevant_grade)
         return cls(facts, gains, weighed, weight, f, np.array(known), np.array(outside, dtype=bool))
 
@@ -79,7 +79,7 @@ class WeightTable:
         never = (self.facts.first_probability[:, self.place] == 0).all(axis=0)
         if self.reaches_outside[runs].any() or weights[never].any():
             return Target(weights, known, REFUSED)  # it returns what could not be judged
-        if run_b is not None and not weights.any():
+        if run_b is not None and not weights.any() and not self.facts.is_foreign:
             return Target(
                 weights, known, interval(0.0, {}, math.inf, 0)
             )  # the runs are the same inside the cutoff

@@ -54,6 +54,7 @@ class Facts:
     check_given: Ints
     assessors: list[str]  # pseudonyms of all whose errors are measured
     tiers: list[str]  # [assessor]
+    is_foreign: bool  # the sample was imported without its pool: what is not in it counts as 0
     fixed_size: bool  # a fixed number was drawn of every topic; else each pair by itself
     order_is_random: bool  # what is judged so far is a random part of what was drawn
     n_planned: int  # items that audits will take in all
@@ -101,6 +102,7 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         audit_grade=_numbers(frame["audit_grade"], 0)[judged],
         audit_probability=_numbers(frame["audit_probability"], 0.0)[judged],
         **_judgments(folder, items),
+        is_foreign=draw["selection"] == "foreign",
         fixed_size=draw["selection"] == "pareto",
         order_is_random=draw["order_is_random"],
         n_planned=estimates["n_planned"],

@@ -89,12 +89,14 @@ def binary_gains(name: Name, scale_gains: Floats, relevant_grade: int) -> Floats
 class Quotient:
     """The weight of every rank in the numerator, whether utilities above multiply, and what is divided by.
 
-    `ideal(ranks)` is what the first so many ranks can give at most; None: the number of relevant documents.
+    `ideal(ranks)` is what the first so many ranks can give at most; None: the number of relevant documents. `alone`: a
+    value of the sample without an interval, what was not judged counting as 0.
     """
 
     weights: Callable[[Floats], Floats]
     has_products: bool = False
     ideal: Callable[[int], Floats] | None = None
+    alone: bool = False
 
 
 def discount(rank: Floats) -> Floats:
@@ -108,6 +110,7 @@ def ideal_discounts(ranks: int) -> Floats:
 RATIOS = {
     "nDCG": Quotient(discount, ideal=ideal_discounts),
     "AP": Quotient(lambda rank: np.asarray(1 / rank), has_products=True),
+    "statAP": Quotient(lambda rank: np.asarray(1 / rank), has_products=True, alone=True),
 }
 
 

@@ -26,6 +26,7 @@ from sampling.judged import judged_items
 from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditTier, Draw
+from sampling.selections import NOT_AUDITED
 from sampling.services.auditable import asked_runs
 from sampling.strategies import strategy_keys
 
@@ -113,6 +114,8 @@ class _NextAudit:
 def _next_audit(
     arrays: CampaignArrays, campaign: Campaign, predictions: Predictions, target: Target
 ) -> _NextAudit | Refusal:
+    if arrays.is_foreign:
+        return Refusal(NOT_AUDITED)
     if arrays.n_audit_pending:
         waiting = f"{arrays.n_audit_pending} selected items wait for the gold tier"
         return Refusal(f"{waiting}; the forecast follows once they are judged")

@@ -30,6 +30,7 @@ from judging.models import Campaign
 from sampling.measures.families import Measure, grade_gains, run_weights, weights_of_runs
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_measure
+from sampling.selections import NOT_AUDITED
 
 ASK = "“May I score my run?” on the page of results says "
 
@@ -66,6 +67,7 @@ class Basis:
             not_judged=self._missing(everything, "judgment"),
             audit=self._audit(),
             seed=arrays.last_judgment_id,
+            is_foreign=arrays.is_foreign,
         )
 
     def _missing(self, members: np.ndarray, what: str) -> Refusal | None:
@@ -83,6 +85,8 @@ class Basis:
 
     def _audit(self) -> AuditSample | Refusal:
         arrays, is_open = self.arrays, self.arrays.audit_probability > 0
+        if arrays.is_foreign:
+            return Refusal(NOT_AUDITED)
         if not is_open.any():
             return Refusal(arrays.no_audit())
         missing = self._missing(is_open, "item that an audit could select")
@@ -119,9 +123,11 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
     arrays = basis.arrays
     gains, relevant = _gains(basis, measure)
     weights = TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics))
-    outside = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in arrays.ranks_outside]
+    outside = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in _beyond_reach(arrays)]
     prediction = basis.predictions.of_gains(gains, relevant)
     unsupported = weights.unsupported_share(arrays.frame["inclusion_probability"].to_numpy())
+    # Of a foreign sample nobody knows what two runs return beside it: never certain that they are the same.
+    is_zero = weights.is_zero() & (not arrays.is_foreign)
     return LinearTargets(
         measure=measure,
         gains=gains,
@@ -132,7 +138,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
         prediction=prediction,
         predicted=weights.run_totals(prediction, arrays.topic_index, arrays.n_topics),
         settled=_settled_answers(
-            arrays, measure.name, np.array(outside), weights.pairs, weights.is_zero(), unsupported
+            arrays, measure.name, np.array(outside), weights.pairs, is_zero, unsupported
         ),
     )
 
@@ -141,7 +147,7 @@ def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
     arrays = basis.arrays
     gains, relevant = _gains(basis, measure)
     cutoff = measure.last_rank
-    outside = np.array([float(np.count_nonzero(ranks <= cutoff)) for ranks in arrays.ranks_outside])
+    outside = np.array([float(np.count_nonzero(ranks <= cutoff)) for ranks in _beyond_reach(arrays)])
     pairs = np.triu_indices(len(arrays.runs), 1)
     n_targets = outside.size + pairs[0].size
     # What a ratio divides by counts the whole pool.
@@ -179,6 +185,14 @@ TARGETS: dict[type[Kind], Callable[[Basis, Measure[Any]], Targets]] = {
 }
 
 
+def _beyond_reach(arrays: CampaignArrays) -> list[Ints]:
+    """Return [run] the ranks at which a run returns what could not be drawn.
+
+    What a foreign sample does not hold was not drawn, or not pooled: with predictions of 0 both count alike.
+    """
+    return [ranks[:0] for ranks in arrays.ranks_outside] if arrays.is_foreign else arrays.ranks_outside
+
+
 def _settled_answers(
     arrays: CampaignArrays,
     measure: str,
@@ -205,9 +219,12 @@ def _settled_answers(
     settled |= dict.fromkeys(np.flatnonzero(is_zero & (first != second)).tolist(), same)
     for target in np.flatnonzero((outside[first] > 0) | (outside[second] > 0)).tolist():
         run = first[target] if outside[first[target]] > 0 else second[target]
+        words = f"(it was imported after the draw). {ASK}which judgments are missing"
+        if arrays.is_foreign:
+            words = "as far as the imported sample says"
         settled[target] = Refusal(
             f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
-            f"(it was imported after the draw). {ASK}which judgments are missing"
+            f"{words}"
         )
     return settled
 

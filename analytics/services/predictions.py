@@ -20,7 +20,8 @@ class Predictions:
         """Return f [frame]: the predicted gain of every item, cross-fitted.
 
         Draws with replacement keep the prior that was there before anything was judged: their items are not selected
-        independently, so that labels of other folds would tell a little about an item's own selection.
+        independently, so that labels of other folds would tell a little about an item's own selection. Those of a
+        foreign draw are 0: what was not drawn is not in its frame.
         """
         key = tuple(gains.tolist())
         if key not in self._fitted:
@@ -29,6 +30,8 @@ class Predictions:
 
     def _fit(self, gains: Floats, relevant_grade: int) -> Floats:
         arrays = self.arrays
+        if arrays.is_foreign:
+            return np.zeros(arrays.frame.height)
         prior = arrays.frame["prior"].to_numpy()
         usable = arrays.batch < arrays.n_learned
         if arrays.draw.selection_kind.with_replacement or not usable.any() or not gains.any():

@@ -104,7 +104,6 @@ def ranking_of(*, computation: Computation | None, measure: str, method: str = R
 
 def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
     found = computation.estimates.filter(measure=measure, method=method, run_b=None)
-    # A row with a value has its limits: a constraint of the table says so, which no type can.
     rows: list[tuple[Any, ...]] = list(
         found.order_by("-value", "run__run_id").values_list(
             "run", "run__run_id", "value", "low", "high", "refusal"
@@ -112,6 +111,12 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
     )
     left_out = tuple((run_id, refusal) for _, run_id, value, *_, refusal in rows if value is None)
     rows = [row for row in rows if row[2] is not None]
+    if any(row[3] is None for row in rows):
+        return Ranking(
+            measure,
+            method,
+            refusal=f"{measure} has no interval: no order of runs is more sure than another",
+        )
     if len(rows) < 2:
         return Ranking(measure, method, left_out=left_out, refusal=_too_few(len(rows), left_out))
     values = np.array([row[2] for row in rows], dtype=np.float64)

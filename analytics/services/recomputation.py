@@ -22,9 +22,9 @@ from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.label_classes import used_score
 from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions
-from judging.models import Assessor, Campaign, Judgment
+from judging.models import Assessor, Campaign, Judgment, Run
 from sampling.frames import FrameRefused, newest_draw
-from sampling.measures.registry import reported_measures
+from sampling.measures.registry import measures_of_samples, reported_measures
 from sampling.models import Draw
 from touchstone import jobs
 from touchstone.models import Event
@@ -39,6 +39,8 @@ def measures_of(campaign: Campaign) -> list[str]:
     draw = newest_draw(campaign)
     if draw is None:
         raise FrameRefused(f"campaign {campaign.pk} was never drawn")
+    if draw.selection_kind.is_foreign:
+        return measures_of_samples()
     parameters = draw.parameters
     return reported_measures(parameters["measure"], parameters["depth"])
 
@@ -112,7 +114,7 @@ def start_due_recomputations() -> None:
     that has the campaign's rows from the last time needs less time, so it computes more often.
     """
     for campaign in _drawn_campaigns():
-        if campaign.newest is None or _computed_just_now(campaign):
+        if campaign.newest is None or not campaign.has_runs or _computed_just_now(campaign):
             continue
         if campaign.computed_at is None:
             queue_recomputation(campaign=campaign)
@@ -144,6 +146,7 @@ def _drawn_campaigns() -> QuerySet[Any]:
             seen=Subquery(latest.values("last_judgment_id")[:1]),
             computed_at=Subquery(latest.values("created_at")[:1]),
             computed_in=Subquery(latest.values("seconds")[:1]),
+            has_runs=Exists(Run.objects.filter(collection=OuterRef("collection_id"))),
             happened_at=_newest_event("campaign", "pk"),
             imported_at=_newest_event("collection", "collection_id"),
         )

@@ -26,6 +26,7 @@ from sampling.measures.registry import parse_linear
 from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior
+from sampling.selections import POOL_UNKNOWN
 
 MOST_COMPARED = 12  # runs of the draw that say what half-width is usual
 SHOWN_OUTSIDE = 5
@@ -129,6 +130,8 @@ def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Meas
     draw = newest_draw(campaign)
     if draw is None:
         raise ReuseRefused("nothing is drawn in this campaign yet, so there are no judgments to use")
+    if draw.selection_kind.is_foreign:
+        raise ReuseRefused(POOL_UNKNOWN)
     try:
         measure = parse_linear(asked.measure)
         relevant_gain(campaign, measure)

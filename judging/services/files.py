@@ -59,7 +59,7 @@ KINDS = {
     "documents": {"file_format", "is_html"},
     "runs": {"description", "is_manual"},
     "scores": {"list_name"},
-    "judgments": {"file_format", "as_gold", "source_name", "grade_map", "kind"},
+    "judgments": {"file_format", "as_gold", "source_name", "grade_map", "kind", "method_codes"},
 }
 
 

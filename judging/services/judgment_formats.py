@@ -3,16 +3,21 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from judging.samples import PRELS, STRATA, SampleReader
 from judging.services.errors import ImportRefused
 from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
 from judging.textfiles import Source
 from judging.trec import (
     JudgmentRecord,
+    PrelRecord,
     QrelRecord,
+    StratifiedRecord,
     read_crowd_labels,
     read_fields,
+    read_prels,
     read_qrels,
     read_qrels_jg,
+    read_stratified,
 )
 
 DIGITS = range(10)  # what a grade can be on any scale
@@ -20,7 +25,7 @@ REJECT = "reject"
 REPEATS = {REJECT: "refuse the file", "first": "keep the first", "last": "keep the last"}
 
 
-Records = Iterator[QrelRecord] | Iterator[JudgmentRecord]
+Records = Iterator[QrelRecord] | Iterator[JudgmentRecord] | Iterator[PrelRecord] | Iterator[StratifiedRecord]
 PlaceOf = Callable[[Source, str, int, str], Place]
 
 
@@ -37,7 +42,10 @@ class JudgmentFormat:
     place : callable
         From a source, its name, the index of a record and "topic", "document", "assessor" or "grade": where it is.
     names_assessors : bool
-        Records say who judged; others can only become gold answers.
+        Records say who judged; others can only become gold answers, or a sample.
+    sample : SampleReader, optional
+        The file holds a sample that somebody else drew: it becomes judgments of a campaign without a draw, with the
+        probabilities; never gold answers.
     """
 
     key: str
@@ -46,6 +54,7 @@ class JudgmentFormat:
     read: Callable[..., Records]
     place: PlaceOf
     names_assessors: bool
+    sample: SampleReader | None = None
 
 
 def _cranfield(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[QrelRecord]:
@@ -95,6 +104,24 @@ FORMATS = (
         _in_columns("topic", "document", "grade"),
         names_assessors=False,
     ),
+    JudgmentFormat(
+        "prels",
+        "prels",
+        "A line: topic document grade method probability. A sample drawn elsewhere, for a campaign without a draw.",
+        read_prels,
+        _in_columns("topic", "document", "grade", "method", "probability"),
+        names_assessors=False,
+        sample=PRELS,
+    ),
+    JudgmentFormat(
+        "stratified",
+        "Stratified qrels",
+        "A line: topic 0 document stratum grade, -1 where not sampled: for a campaign without a draw.",
+        read_stratified,
+        _in_columns("topic", "iteration", "document", "stratum", "grade"),
+        names_assessors=False,
+        sample=STRATA,
+    ),
 )
 DEFAULT_FORMAT = FORMATS[0].key
 
@@ -111,8 +138,14 @@ def judgment_format_keys() -> list[str]:
     return [one.key for one in FORMATS]
 
 
-def judgment_format_choices() -> list[tuple[str, str]]:
-    return [(one.key, one.label) for one in FORMATS]
+def gold_format_choices() -> list[tuple[str, str]]:
+    """Return key and label of the formats that gold answers come in."""
+    return [(one.key, one.label) for one in FORMATS if one.sample is None]
+
+
+def sample_format_choices() -> list[tuple[str, str]]:
+    """Return key and label of the formats of samples."""
+    return [(one.key, one.label) for one in FORMATS if one.sample is not None]
 
 
 @dataclass(frozen=True)

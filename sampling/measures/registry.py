@@ -164,6 +164,20 @@ def reported_measures(drawn_for: str, depth: int) -> list[str]:
     return [name for name in names if parse_measure(name).last_rank <= depth]
 
 
+def measures_of_samples() -> list[str]:
+    """Return the measures that an imported sample has numbers in, or a reason for none.
+
+    Those that predict nothing come first; then the usual ones, to no depth where they look at all that was pooled.
+
+    >>> measures_of_samples()
+    ['statAP', 'P@10', 'DCG@10', 'RBP@20', 'nDCG@10', 'AP', 'ERR@10']
+    """
+    kinds = [(family, family.kind) for family in FAMILIES]
+    alone = [family.key for family, kind in kinds if isinstance(kind, Ratio) and not kind.has_prediction]
+    usual = [name.removesuffix("@{depth}") for family in FAMILIES for name in family.reported]
+    return [parse_measure(name).name for name in (*alone, *usual)]
+
+
 def suggested_measures(kinds: tuple[type[Kind], ...] = KINDS) -> list[str]:
     """Return the measures of these kinds that a form offers.
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 from judging.models import Campaign
 from sampling import schedules
 from sampling.models import Audit, AuditSchedule
+from sampling.services.auditable import refuse_foreign
 from touchstone.models import User, record
 
 TIMING = ("crontab", "every_seconds", "is_active")
@@ -43,6 +44,7 @@ def schedule_words(schedule: AuditSchedule) -> str:
 
 def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> AuditSchedule:
     """Make or change the campaign's schedule. A new time counts from now on: what it would have missed is not due."""
+    refuse_foreign(campaign)
     if fields.get("crontab"):
         schedules.parse_crontab(fields["crontab"])
     with transaction.atomic():

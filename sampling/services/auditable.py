@@ -17,12 +17,19 @@ from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, Draw
+from sampling.selections import FOREIGN, NOT_AUDITED
 
 
 class AuditRefused(Refused):
     """The audit cannot be made, for a reason the user can act on."""
 
     title = "The audit cannot be made"
+
+
+def refuse_foreign(campaign: Campaign) -> None:
+    """Raise AuditRefused where the campaign's sample was imported: no audit of it can be planned or made."""
+    if campaign.draws.filter(selection=FOREIGN.key).exists():
+        raise AuditRefused(NOT_AUDITED)
 
 
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"

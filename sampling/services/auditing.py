@@ -16,8 +16,9 @@ from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
+from sampling.selections import FOREIGN
 from sampling.services.audit_schedules import has_ended, last_due_time
-from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable
+from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign
 from sampling.services.layout import BATCH
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 from touchstone import jobs
@@ -50,6 +51,7 @@ def audit(
     with transaction.atomic():
         with connection.cursor() as cursor:  # one audit of a campaign at a time
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
+        refuse_foreign(campaign)
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
@@ -138,6 +140,7 @@ def _seed(campaign: Campaign, tier: str, seed: int | None) -> int:
 
 def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str | None) -> Job | None:
     """Queue an audit of the campaign: the schedule's, or with what `audit` takes. None while another one waits."""
+    refuse_foreign(campaign)
     given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
     return jobs.enqueue(kind="audit", payload=payload, active_key=str(campaign.pk), user=user)
@@ -146,7 +149,8 @@ def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str |
 def start_due_audits() -> None:
     """Queue the audits that are due. Idempotent: one job a schedule and due time, and of missed times the newest."""
     now = timezone.now()
-    for schedule in AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN):
+    active = AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN)
+    for schedule in active.exclude(campaign__draws__selection=FOREIGN.key):
         due = last_due_time(schedule, now)
         if due is not None and not has_ended(schedule):
             jobs.enqueue(

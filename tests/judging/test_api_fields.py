@@ -206,7 +206,7 @@ def test_an_upload_takes_no_other_field_either(world):
     before = snapshot()
     listed = {
         "kind", "files", "file_format", "is_html", "description", "is_manual", "list_name", "as_gold", "source_name",
-        "grade_map", "assessor_kind", "campaign",
+        "grade_map", "assessor_kind", "campaign", "method_codes",
     }  # fmt: skip
     unknown = set()
     for start in range(0, len(NAMES), AT_ONCE):

@@ -7,7 +7,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.lowcost.samples import METHOD_CODES
 from analytics.lowcost.statap import EMPTY_TOPICS
 from analytics.management.sampled_evaluation import (
     SAMPLE_FORMATS,
@@ -22,6 +21,7 @@ from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_rele
 from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import FACT_FILES, Facts, read_facts
 from judging.runs import read_columns
+from judging.samples import METHOD_CODES
 from judging.textfiles import TrecFormatError
 from sampling.measures.scoring import RankedRun, index_qrels, known_measures, measure_on_scale, ranked_run
 

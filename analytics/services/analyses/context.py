@@ -17,6 +17,7 @@ from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from judging.models import Campaign
 from sampling.measures.families import grade_gains, run_weights, weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
+from sampling.selections import POOL_UNKNOWN
 
 FEWEST_TOPICS = 2
 
@@ -92,6 +93,8 @@ def case(campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject) ->
         raise AnalysisRefused(
             f"{wanted.measure} is {measure.kind.noun}: the papers correct P@k and DCG@k; choose one of these"
         )
+    if arrays.is_foreign:
+        raise AnalysisRefused(POOL_UNKNOWN)
     everything = np.ones(arrays.judged.size, dtype=bool)
     uncovered = arrays.not_covered(everything, "judgment")
     if uncovered is not None:

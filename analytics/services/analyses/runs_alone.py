@@ -31,6 +31,7 @@ from sampling.experts import (
     consensus,
     manual_weights,
 )
+from sampling.selections import POOL_UNKNOWN
 from sampling.similarity import mean_similarity, similarities
 
 MANUAL_WEIGHTS = (8.0, 16.0)  # of the paper
@@ -61,6 +62,8 @@ def runs_alone(
     AnalysisRefused
         With fewer than two runs, or where the pool of a topic is too large for its table of pairs.
     """
+    if arrays.is_foreign:
+        raise AnalysisRefused(POOL_UNKNOWN)
     if len(arrays.runs) < 2:
         raise AnalysisRefused("there is only one run, so there is nothing to rank")
     pools = _pools(arrays)

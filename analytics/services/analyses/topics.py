@@ -135,6 +135,8 @@ def _by_topic(
     judged = of_topics.over(evidence.frame.judged)
     if not isinstance(audit, AuditSample):
         found = from_grades(evidence, judged, targets.utility, prior, totals)
+        if evidence.is_foreign:  # nothing is predicted: the values are those of the sample, everywhere
+            return found
         # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
         return _with_values(found, totals + judged.totals(targets.utility - prior))
     found = correct(judged, audit, targets.gains, prior=prior, prior_total=totals).estimates

@@ -5,6 +5,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.management.importing import importing, progress_bar, source_of
 from judging.models import Assessor, Campaign
+from judging.samples import METHOD_CODES
 from judging.services import judgment_formats
 from judging.services.files import import_judgments
 from judging.services.judgment_formats import DEFAULT_FORMAT, REJECT, REPEATS
@@ -13,7 +14,7 @@ from judging.services.judgment_formats import DEFAULT_FORMAT, REJECT, REPEATS
 class Command(BaseCommand):
     help = (
         "Add known judgments: with --gold as gold answers of a collection, "
-        "otherwise as the judgments of a campaign's assessors."
+        "otherwise as the judgments of a campaign's assessors, or as a sample with its probabilities."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,6 +42,12 @@ class Command(BaseCommand):
             "last of these grades",
         )
         parser.add_argument(
+            "--method-codes",
+            choices=METHOD_CODES,
+            default=METHOD_CODES[0],
+            help="of prels: take the probabilities as recorded (default), or as the Million Query track's program",
+        )
+        parser.add_argument(
             "--kind", choices=Assessor.Kind.values, default="human", help="who judged (default: human)"
         )
 
@@ -65,6 +72,7 @@ class Command(BaseCommand):
                 grade_map=options["grade_map"],
                 repeats=options["repeats"],
                 kind=options["kind"],
+                method_codes=options["method_codes"],
                 progress=progress,
             )
         what = "gold answers" if options["gold"] else "judgments"

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from console.api.jobs import JobAnswer
 from judging import records, topics
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Run, ScoreList, Topic
+from judging.samples import METHOD_CODES
 from judging.serializers.strict import Choice, Flag, LongWord, Strict, StrictModel, Word
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.collections import change_run
@@ -269,6 +270,11 @@ class ImportRequest(Strict):
     source_name = Word(max_length=100, required=False, help_text="Source of the grades.")
     grade_map = Word(
         max_length=500, required=False, help_text="Only for judgments: map of grades, for example 2=1,3=1"
+    )
+    method_codes = Choice(
+        choices=METHOD_CODES,
+        required=False,
+        help_text="Only for prels: probabilities as recorded, or as the Million Query track's program takes them.",
     )
     assessor_kind = Choice(
         choices=Assessor.Kind.choices, required=False, help_text="Only for judgments: kind of the assessors."

@@ -10,7 +10,7 @@ from judging.judging_orders import RANDOM_ORDER, refused_judgments
 from judging.models import Assessor, Campaign, Collection, Run, Topic
 from judging.prompts import check_prompt
 from judging.services.campaigns import DEFAULT_GRADES
-from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format_choices
+from judging.services.judgment_formats import DEFAULT_FORMAT, gold_format_choices
 from judging.services.messages import LONGEST as LONGEST_MESSAGE
 from touchstone.models import User
 
@@ -68,7 +68,7 @@ class UploadForm(forms.Form):
     files = FilesField(label="Files (also .gz)")  # type: ignore[assignment]  # a field is no attribute of what declares it
     html = forms.BooleanField(label="Documents are HTML", required=False)
     gold_format = forms.ChoiceField(
-        label="Format of the gold answers", required=False, choices=judgment_format_choices
+        label="Format of the gold answers", required=False, choices=gold_format_choices
     )
     source_name = forms.CharField(label="Source of the gold answers", required=False, max_length=100)
     list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)

@@ -70,7 +70,7 @@ def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
 
 
 def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
-    if shown["draw"] is None or not shown["layout"]["is_complete"]:
+    if shown["draw"] is None or not shown["layout"]["is_complete"] or shown["draw"].selection_kind.is_foreign:
         return []
     tiers, people = set(row.tiers or ()), f"{reverse('console:assessors', args=[row.pk])}#add"
     if not tiers & JUDGES:
@@ -92,6 +92,8 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
 def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
     audits = shown["audits"]
     if shown["draw"] is None or "gold" not in set(row.tiers or ()):
+        return []
+    if shown["draw"].selection_kind.is_foreign:
         return []
     planned = audits["schedule"] is not None and audits["schedule"].is_active
     if audits["n"] or planned:

@@ -24,6 +24,7 @@ from judging.models import Assessor, Campaign, Slot
 from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
+from sampling.selections import FOREIGN, NOT_AUDITED
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
 from sampling.strategies import strategy_of
@@ -87,6 +88,7 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
             .values("found")
         ),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
+        is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
     )
     return get_object_or_404(rows, pk=campaign_id)
@@ -119,6 +121,8 @@ def _page(
     context = {
         "campaign": row,
         "draw": row.has_draw,
+        "is_foreign": row.is_foreign,
+        "not_audited": NOT_AUDITED,
         "schedule": schedule if schedule.pk else None,
         **_timing(schedule if schedule.pk else None, row.expected),
         "plan": plan or AuditPlanForm(campaign=row, schedule=schedule, best=best),

@@ -17,6 +17,7 @@ from console.manager import (
     events,
     overview,
     rejudging,
+    samples,
     setup,
     topic_checks,
 )
@@ -44,6 +45,7 @@ urlpatterns = [
     path("manage/campaigns/new/", campaigns.new_campaign, name="manage-campaign-new"),
     path("manage/campaigns/<uuid:campaign_id>/edit/", campaigns.edit_campaign, name="manage-campaign-edit"),
     path("manage/campaigns/<uuid:campaign_id>/topics/", campaigns.topic_rules, name="manage-topics"),
+    path("manage/campaigns/<uuid:campaign_id>/sample/", samples.sample, name="manage-sample"),
     path("manage/campaigns/<uuid:campaign_id>/leases/", campaigns.held_leases, name="manage-leases"),
     path(
         "manage/campaigns/<uuid:campaign_id>/leases/expired/release/",

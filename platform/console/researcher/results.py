@@ -102,6 +102,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "plot": forest_of_runs([e for e in estimates if e.run_id in best], results.measure),
         "has_values": any(estimate.value is not None for estimate in estimates),
         "methods": methods,
+        "no_interval": next((e.warning for e in estimates if e.value is not None and e.low is None), ""),
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(results.computation),
         "exports": exports.EXPORTS,

@@ -1,0 +1,229 @@
+"""The rows of an import of judgments: what was copied into `incoming` becomes gold answers, or judgments that count.
+
+Each step works on the temporary table `incoming` of `INCOMING`; a fault is refused at its line of the file.
+"""
+
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection
+
+from judging.models import (
+    IMPORTED_JUDGMENTS,
+    Assessor,
+    Campaign,
+    Collection,
+    GoldAnswer,
+    Judgment,
+    Lease,
+    Slot,
+)
+from judging.services.judgment_formats import JudgmentFile
+from judging.services.sources import copy_rows, tell_planner
+from touchstone.models import Event, User
+
+INCOMING = "ordinal bigint, topic_id text, doc_id text, assessor text, grade integer"
+# Each id is looked up by itself: a join with tables this full and this fresh was planned as 2 billion comparisons.
+FIND = """
+CREATE TEMPORARY TABLE found ON COMMIT DROP AS
+SELECT i.ordinal, i.topic_id AS topic_name, i.doc_id AS document_name, i.assessor, i.grade,
+       (SELECT t.id FROM judging_topic t
+         WHERE t.collection_id = %(collection)s AND t.topic_id = i.topic_id) AS topic_id,
+       (SELECT d.id FROM judging_document d
+         WHERE d.collection_id = %(collection)s AND d.doc_id = i.doc_id) AS document_id
+  FROM incoming i
+"""
+# Each finds the first line of one kind of fault: ordinal, then what the message needs.
+UNKNOWN_TOPIC = "SELECT ordinal, topic_name FROM found WHERE topic_id IS NULL ORDER BY ordinal LIMIT 1"
+UNKNOWN_DOCUMENT = (
+    "SELECT ordinal, document_name FROM found WHERE document_id IS NULL ORDER BY ordinal LIMIT 1"
+)
+GOLD_TWICE = """
+SELECT ordinal, document_name, topic_name, grade, first FROM (
+  SELECT *, first_value(grade) OVER (PARTITION BY topic_id, document_id ORDER BY ordinal) AS first FROM found) f
+ WHERE grade <> first ORDER BY ordinal LIMIT 1
+"""
+GOLD_KNOWN = """
+SELECT f.ordinal, f.document_name, f.topic_name, f.grade, g.grade FROM found f
+  JOIN judging_goldanswer g ON g.topic_id = f.topic_id AND g.document_id = f.document_id AND g.grade <> f.grade
+ ORDER BY f.ordinal LIMIT 1
+"""
+ADD_GOLD = """
+INSERT INTO judging_goldanswer (topic_id, document_id, grade, source, created_at)
+SELECT topic_id, document_id, min(grade), %(source)s, statement_timestamp() FROM found
+ GROUP BY topic_id, document_id ORDER BY min(ordinal)
+ON CONFLICT (topic_id, document_id) DO NOTHING
+"""
+Fault = tuple[str, str, str]  # query, the column to blame, the reason
+
+
+def _refuse_first(file: JudgmentFile, parameters: dict[str, Any], faults: list[Fault]) -> None:
+    """Raise the fault of the earliest line, if there is any."""
+    found = []
+    with connection.cursor() as cursor:
+        for sql, what, reason in faults:
+            cursor.execute(sql, parameters)
+            found += [(row[0], what, reason.format(*row[1:])) for row in cursor.fetchall()]
+    if found:
+        file.refuse(*min(found))
+
+
+def find_pairs(file: JudgmentFile, collection: Collection) -> None:
+    """Make the table `found` from `incoming`: its topics and documents as rows; refuse what is unknown."""
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS pg_temp.found")
+        cursor.execute(FIND, {"collection": collection.pk})
+        cursor.execute("ANALYZE found")
+    faults = [
+        (UNKNOWN_TOPIC, "topic", "the collection has no topic {}"),
+        (UNKNOWN_DOCUMENT, "document", "the collection has no document {}"),
+    ]
+    _refuse_first(file, {}, faults)
+
+
+def add_gold(file: JudgmentFile, collection: Collection, source_name: str) -> int:
+    parameters = {"source": source_name}
+    differs = "document {} of topic {} has the gold answer {}, but {} "
+    faults = [
+        (GOLD_TWICE, "grade", differs + "on an earlier line"),
+        (GOLD_KNOWN, "grade", differs + "in the collection"),
+    ]
+    _refuse_first(file, parameters, faults)
+    with connection.cursor() as cursor:
+        cursor.execute(ADD_GOLD, parameters)
+        count = int(cursor.rowcount)
+    tell_planner(GoldAnswer)
+    return count
+
+
+# -- judgments of a campaign ----------------------------------------------------------------------------------
+
+NAMES = "SELECT assessor FROM incoming GROUP BY assessor ORDER BY min(ordinal)"
+
+
+def add_assessors(campaign: Campaign, source_name: str, kind: str) -> dict[str, str]:
+    """Make an assessor for every new name; put all into the table `incoming_assessor`; return user name to name.
+
+    The file's names are other people's identifiers: they stand in the log of events and nowhere else.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(NAMES)
+        names = [row[0] for row in cursor.fetchall()]
+    users = _known_users(campaign, source_name)
+    prefix = f"imported-{str(campaign.pk)[:8]}-"
+    number = User.objects.filter(username__startswith=prefix).count()
+    new = [name for name in names if name not in users]
+    fresh = [
+        User(username=f"{prefix}{number + place}", password=make_password(None))
+        for place in range(1, len(new) + 1)
+    ]
+    made = User.objects.bulk_create(fresh, batch_size=1000)
+    users |= {name: user.username for name, user in zip(new, made, strict=True)}
+    Assessor.objects.bulk_create(
+        (Assessor(campaign=campaign, user=user, kind=kind) for user in made), batch_size=1000
+    )
+    keys = dict(
+        Assessor.objects.filter(campaign=campaign, user__username__startswith=prefix).values_list(
+            "user__username", "pk"
+        )
+    )
+    copy_rows(
+        "incoming_assessor", "name text, assessor_id bigint", ((name, keys[users[name]]) for name in names)
+    )
+    return {users[name]: name for name in names}
+
+
+def _known_users(campaign: Campaign, source_name: str) -> dict[str, str]:
+    """Return the user names that earlier imports of this source made, by the file's names."""
+    subject = f"{campaign._meta.model_name}:{campaign.pk}"
+    known: dict[str, str] = {}
+    for detail in Event.objects.filter(verb=IMPORTED_JUDGMENTS, subject=subject).values_list(
+        "detail", flat=True
+    ):
+        if detail["source"] == source_name:
+            known |= {name: username for username, name in detail["assessors"].items()}
+    return known
+
+
+ADD_ITEMS = """
+INSERT INTO judging_item (id, campaign_id, topic_id, document_id)
+SELECT gen_random_uuid(), %(campaign)s, topic_id, document_id
+  FROM (SELECT DISTINCT topic_id, document_id FROM found) f
+ON CONFLICT (campaign_id, topic_id, document_id) DO NOTHING
+"""
+WANTED = """
+CREATE TEMPORARY TABLE wanted ON COMMIT DROP AS
+SELECT f.*, gen_random_uuid() AS token, NULL::integer AS number,
+       row_number() OVER (PARTITION BY f.item_id ORDER BY f.ordinal) AS turn
+  FROM (SELECT f.*, a.assessor_id,
+               (SELECT d.version FROM judging_document d WHERE d.id = f.document_id) AS version,
+               (SELECT n.id FROM judging_item n WHERE n.campaign_id = %(campaign)s
+                   AND n.topic_id = f.topic_id AND n.document_id = f.document_id) AS item_id
+          FROM found f JOIN incoming_assessor a ON a.name = f.assessor) f
+"""
+LOCK_SLOTS = """
+SELECT count(*) FROM (SELECT 1 FROM judging_slot WHERE item_id IN (SELECT item_id FROM wanted) AND purpose = 'judge'
+                       ORDER BY id FOR UPDATE) locked
+"""
+# The m-th new judgment of an item takes its m-th number that nobody holds or has filled.
+NUMBER = """
+UPDATE wanted SET number = free.number FROM (
+  SELECT item_id, number, row_number() OVER (PARTITION BY item_id ORDER BY number) AS turn
+    FROM (SELECT DISTINCT item_id FROM wanted) i CROSS JOIN generate_series(1, %(k)s) number
+   WHERE NOT EXISTS (SELECT 1 FROM judging_slot s WHERE s.item_id = i.item_id AND s.purpose = 'judge'
+                        AND s.number = number.number AND s.state <> 'open')) free
+ WHERE free.item_id = wanted.item_id AND free.turn = wanted.turn
+"""
+JUDGED_BEFORE = """
+SELECT w.ordinal, w.document_name, w.topic_name FROM wanted w
+ WHERE EXISTS (SELECT 1 FROM judging_judgment j WHERE j.item_id = w.item_id AND j.assessor_id = w.assessor_id)
+ ORDER BY w.ordinal LIMIT 1
+"""
+TOO_MANY = (
+    "SELECT ordinal, document_name, topic_name FROM wanted WHERE number IS NULL ORDER BY ordinal LIMIT 1"
+)
+FILL_SLOTS = """
+INSERT INTO judging_slot (item_id, purpose, number, state, assessor_id, token, leased_at,
+                          campaign_id, topic_id, position)
+SELECT item_id, 'judge', number, 'done', assessor_id, token, statement_timestamp(), %(campaign)s, topic_id, ordinal
+  FROM wanted ORDER BY ordinal
+ON CONFLICT (item_id, purpose, number) WHERE NOT (purpose = 'void') DO UPDATE
+   SET state = 'done', assessor_id = excluded.assessor_id, token = excluded.token, leased_at = excluded.leased_at
+"""
+ADD_LEASES = """
+INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
+SELECT w.token, s.id, w.assessor_id, s.leased_at FROM wanted w JOIN judging_slot s ON s.token = w.token
+"""
+ADD_JUDGMENTS = """
+INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
+                              active_milliseconds, document_version, created_at)
+SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, statement_timestamp()
+  FROM wanted w JOIN judging_slot s ON s.token = w.token ORDER BY w.ordinal
+"""
+COUNT_WORK = """
+UPDATE judging_assessor a SET n_judged = n_judged + w.n
+  FROM (SELECT assessor_id, count(*) AS n FROM wanted GROUP BY assessor_id) w WHERE a.id = w.assessor_id
+"""
+
+
+def add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
+    """Turn the copied lines into items, filled slots, leases and judgments."""
+    k = campaign.judgments_per_item
+    parameters: dict[str, Any] = {"campaign": campaign.pk, "k": k}
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
+        for sql in (ADD_ITEMS, "ANALYZE judging_item", WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
+            cursor.execute(sql, parameters)
+    many = f"document {{}} of topic {{}} already has all its judgments; the campaign needs {k} per item"
+    faults = [
+        (JUDGED_BEFORE, "assessor", "this assessor has already judged document {} of topic {}"),
+        (TOO_MANY, "document", many),
+    ]
+    _refuse_first(file, parameters, faults)
+    with connection.cursor() as cursor:
+        for sql in (FILL_SLOTS, ADD_LEASES, ADD_JUDGMENTS):
+            cursor.execute(sql, parameters)
+        count = int(cursor.rowcount)
+        cursor.execute(COUNT_WORK)
+    tell_planner(Slot, Lease, Judgment)
+    return count
