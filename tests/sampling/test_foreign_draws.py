@@ -161,6 +161,12 @@ def test_a_campaign_that_has_anything_takes_no_sample(campaign, tmp_path: Path) 
     assert "has items already" in refusal(drawn, "t0 t0d00 1 1 0.5\n")
 
 
+def test_a_campaign_that_judges_by_what_it_tells_takes_no_sample(tmp_path: Path) -> None:
+    sample = sample_files(tmp_path)
+    ordered = empty_campaign(collection_of(sample), judging_order="informative")
+    assert "choose the random order" in refusal(ordered, sample.prels.read_text())
+
+
 def test_a_draw_that_is_not_laid_out_is_in_the_way_too(campaign) -> None:
     made = {
         "question": "pool",
