@@ -10,6 +10,7 @@ from django.db.models import F
 from queue_campaign import claimed, expire, make_assessor, make_campaign
 
 from judging.models import Campaign, Judgment, Lease, Slot
+from judging.scheduler import N_POSITIONS
 from judging.services.assign import claim, submit, submit_and_claim
 from judging.services.campaigns import set_status
 from judging.services.leases import release_all
@@ -28,7 +29,14 @@ UPDATE judging_slot s SET position = %(position)s, state = old.state, assessor_i
 def informative(items, topics=1):
     made = make_campaign(items=items, topics=topics)
     Campaign.objects.filter(pk=made.pk).update(judging_order="informative")
+    spread_out(made)
     return made
+
+
+def spread_out(campaign):
+    """Let positions be far apart, as the layout makes them: else every claim starts behind the last one."""
+    slots = Slot.objects.filter(campaign=campaign)
+    slots.update(position=F("position") * (N_POSITIONS // slots.count()))
 
 
 def open_slots(campaign):
@@ -123,9 +131,9 @@ def test_the_first_open_slot_is_claimed_whatever_its_number():
 def test_a_campaign_of_random_order_starts_anywhere():
     """The control: of 60 slots the first is met by chance only."""
     campaign = make_campaign(items=60)
-    Slot.objects.update(position=F("position") * 35_000_000)
+    spread_out(campaign)
     firsts = {claimed(make_assessor(campaign, f"a{n}")).position for n in range(8)}
-    assert firsts != {n * 35_000_000 for n in range(8)}
+    assert firsts != {n * (N_POSITIONS // 60) for n in range(8)}
 
 
 def test_whoever_claims_while_the_order_is_written_waits_for_nobody():
@@ -174,7 +182,7 @@ def test_the_order_waits_for_nobody_either():
         assert exchange_places(slots[::-1]) == 2
     may_end.set()
     thread.join(20)
-    assert [Slot.objects.get(pk=pk).position for pk in slots] == [0, 2, 1]
+    assert [Slot.objects.get(pk=pk).position for pk in slots] == [0, 2 * (N_POSITIONS // 3), N_POSITIONS // 3]
 
 
 def test_leases_late_work_and_pauses_are_as_before():
