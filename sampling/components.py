@@ -190,7 +190,7 @@ def _chosen_counts(
                 eta = logits(held, fit.coefficients, fit.effects)
                 loss[chooser, place] += float((np.logaddexp(0.0, eta) - held.target * eta).sum())
     best = np.asarray(counts, dtype=np.int64)[loss.argmin(axis=1)]
-    return best[np.arange(n_folds) % n_parts]
+    return np.asarray(best[np.arange(n_folds) % n_parts], dtype=np.int64)
 
 
 def _some_of_each_fold(fold: NDArray[np.int64], n_folds: int) -> NDArray[np.bool_]:
