@@ -50,7 +50,7 @@ class Predictions:
         )
         return np.asarray(found.share * gains.max())
 
-    def _pooled(self) -> SparseRuns:
+    def _ranks_of_pool(self) -> SparseRuns:
         """Return the ranks of the pooled runs: one that came after the draw must not move the numbers of the others."""
         names = self.arrays.draw.parameters["pooled"]
         return self.arrays.returned.rows(
