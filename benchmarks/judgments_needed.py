@@ -32,7 +32,7 @@ from scipy.optimize import brentq
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from parts.budgets import PLANS, KnownPool, Pair, Plan, known, realised
-from parts.trec_like import Floats, clef_tar, trec_like
+from parts.trec_like import Floats, clef_tar, many_families, trec_like
 
 STARTS = (100, 400, 800, 3200)
 MOST_OF_SUPPORT = 0.8  # a count above this share of a pair's items is no sample any more
@@ -40,6 +40,8 @@ SIMULATED = (
     "default, no mixture",
     "default, 5 % other runs, 1 % uniform",
     "two batches, no mixture",
+    "components, 5 % other runs, 1 % uniform",
+    "components, two batches, refitted, no mixture",
     "machine judge, no mixture",
     "poor machine judge believed good, no mixture",
 )
@@ -58,6 +60,7 @@ SHARES = (
 )
 FRACTIONS = (0.005, 0.05, 0.2, 0.5)
 CLEF = "CLEF TAR 2017"
+MANY = "many families"
 
 
 def pools_of(kind: str, seed: int, clef: Path) -> list[KnownPool]:
@@ -65,6 +68,8 @@ def pools_of(kind: str, seed: int, clef: Path) -> list[KnownPool]:
     rng = np.random.default_rng([seed, 7])
     if kind == CLEF:
         return [known(clef_tar(clef), rng)]
+    if kind == MANY:
+        return [known(many_families(seed), rng)]
     made = [trec_like(2 * seed + step, near_duplicates=kind == "near-duplicates") for step in range(2)]
     return [known(pool, rng) for pool in made]
 
@@ -74,7 +79,7 @@ def pairs_of(pools: list[KnownPool], quick: bool) -> list[Pair]:
     pairs = []
     for one in pools:
         n_runs = one.pool.ranks.shape[0]
-        step = (3 if n_runs == 20 else 1) * (3 if quick else 1)
+        step = {20: 3, 129: 18}.get(n_runs, 1) * (3 if quick else 1)
         pairs += [Pair(one, first, first + 1) for first in range(0, n_runs - 1, step)]
     return [pair for pair in pairs if pair.support]
 
@@ -307,7 +312,7 @@ def main() -> None:
     options = parser.parse_args()
     if min(options.draws, options.repetitions, options.processes) < 1:
         parser.error("--draws, --repetitions and --processes must be at least 1")
-    kinds = ["diverse", "near-duplicates", CLEF]
+    kinds = ["diverse", "near-duplicates", MANY, CLEF]
     if not (options.clef / "test.abs.qrels.gz").exists():
         kinds.remove(CLEF)
         print(f"{CLEF} is left out: {options.clef} does not hold it", file=sys.stderr)

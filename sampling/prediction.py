@@ -11,6 +11,7 @@ labels f is the prior, few labels calibrate it, many labels replace it. Nothing 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -220,29 +221,81 @@ def cross_fitted(
     ValueError
         Arrays that do not fit together, or values outside these bounds.
     """
+    logit_model = _logit_model(features, topic_index, prior, feature_ridge, topic_ridge)
+    part = _whole_numbers("fold", fold)
+    _require_length("fold", part.size, logit_model.before.size)
+    problem, place = logit_model.problem(labelled, label)
+    parts, part = np.unique(part, return_inverse=True)
+    coefficients, effects = fits_without_each_fold(problem, part[place], parts.size)
+    eta = logit_model.before + effects[part, logit_model.group]
+    for column, of_fold in zip(logit_model.columns, coefficients.T, strict=True):
+        eta += of_fold[part] * column
+    return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
+
+
+def prediction_problem(
+    *,
+    features: ArrayLike,
+    topic_index: ArrayLike,
+    prior: ArrayLike,
+    labelled: ArrayLike,
+    label: ArrayLike,
+    feature_ridge: ArrayLike = FEATURE_RIDGE,
+    topic_ridge: float = TOPIC_RIDGE,
+) -> LogisticProblem:
+    """Return the regression that `cross_fitted` solves, over all labels; its arguments and errors.
+
+    The first two columns are the shift and the slope of the prior; the features follow in their order.
+    """
+    return _logit_model(features, topic_index, prior, feature_ridge, topic_ridge).problem(labelled, label)[0]
+
+
+@dataclass(frozen=True)
+class _LogitModel:
+    """The model of every item of the frame, before any label."""
+
+    before: FloatArray  # logit of the prior
+    columns: FloatArray  # [column, item]
+    ridges: FloatArray
+    group: IndexArray  # the item's topic
+    n_groups: int
+    group_ridge: float
+
+    def problem(self, labelled: ArrayLike, label: ArrayLike) -> tuple[LogisticProblem, IndexArray]:
+        """Return the regression on these labels, and the places of the items that have them."""
+        place, share = _labels(labelled, label, self.before.size)
+        return LogisticProblem(
+            self.columns[:, place],
+            share,
+            self.before[place],
+            self.group[place],
+            self.n_groups,
+            self.ridges,
+            self.group_ridge,
+        ), place
+
+
+def _logit_model(
+    features: ArrayLike,
+    topic_index: ArrayLike,
+    prior: ArrayLike,
+    feature_ridge: ArrayLike,
+    topic_ridge: float,
+) -> _LogitModel:
+    """Return the model; ValueError for arrays that do not fit together, or ridges that are not positive."""
     probability, scaled = _open_probabilities("prior", prior), standardise(features)
     n_items = probability.size
-    topic, part = _whole_numbers("topic_index", topic_index), _whole_numbers("fold", fold)
-    for name, length in (("features", scaled.shape[0]), ("topic_index", topic.size), ("fold", part.size)):
+    topic = _whole_numbers("topic_index", topic_index)
+    for name, length in (("features", scaled.shape[0]), ("topic_index", topic.size)):
         _require_length(name, length, n_items)
-    place, share = _labels(labelled, label, n_items)
     ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (scaled.shape[1],))
     if not (np.all((ridge > 0.0) & (ridge < np.inf)) and 0.0 < topic_ridge < np.inf):
         raise ValueError(f"ridges must be positive and finite, got {ridge.tolist()} and {topic_ridge}")
-
     before = logit(probability)
     columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], scaled.T])
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
     topics, group = np.unique(topic, return_inverse=True)
-    parts, part = np.unique(part, return_inverse=True)
-    problem = LogisticProblem(
-        columns[:, place], share, before[place], group[place], topics.size, ridges, topic_ridge
-    )
-    coefficients, effects = fits_without_each_fold(problem, part[place], parts.size)
-    eta = before + effects[part, group]
-    for column, of_fold in zip(columns, coefficients.T, strict=True):
-        eta += of_fold[part] * column
-    return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
+    return _LogitModel(before, columns, ridges, group, topics.size, topic_ridge)
 
 
 def _labels(labelled: ArrayLike, label: ArrayLike, n_items: int) -> tuple[IndexArray, FloatArray]:

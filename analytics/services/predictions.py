@@ -3,7 +3,9 @@
 import numpy as np
 
 from analytics.frames import CampaignArrays, Floats
-from sampling.prediction import FEATURE_RIDGE, cross_fitted, rank_features
+from sampling.components import RunComponents, cross_fitted_with_components, run_components
+from sampling.measures.sparse import SparseRuns
+from sampling.prediction import FEATURE_RIDGE, rank_features
 
 SCORE_RIDGE = 1.0
 
@@ -14,6 +16,7 @@ class Predictions:
     def __init__(self, arrays: CampaignArrays) -> None:
         self.arrays = arrays
         self._features: tuple[Floats, Floats] | None = None
+        self._components: RunComponents | None = None
         self._fitted: dict[tuple[float, ...], Floats] = {}
 
     def of_gains(self, gains: Floats, relevant_grade: int) -> Floats:
@@ -38,7 +41,8 @@ class Predictions:
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
         label = arrays.labels.means(gains[arrays.label_grade]) / gains.max()
         features, ridge = self._evidence()
-        share = cross_fitted(
+        found = cross_fitted_with_components(
+            components=self._run_components(),
             features=features,
             topic_index=arrays.topic_index,
             fold=arrays.frame["fold"].to_numpy().astype(np.int64),
@@ -47,7 +51,19 @@ class Predictions:
             label=label[usable],
             feature_ridge=ridge,
         )
-        return np.asarray(share * gains.max())
+        return np.asarray(found.share * gains.max())
+
+    def _ranks_of_pool(self) -> SparseRuns:
+        """Return the ranks of the pooled runs: one that came after the draw must not move the numbers of the others."""
+        names = self.arrays.draw.parameters["pooled"]
+        return self.arrays.returned.rows(
+            [place for place, run in enumerate(self.arrays.runs) if run.run_id in names]
+        )
+
+    def _run_components(self) -> RunComponents:
+        if self._components is None:
+            self._components = run_components(self._ranks_of_pool())
+        return self._components
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Return what all runs say of each item, and the imported scores with which the draw was made.
@@ -55,12 +71,8 @@ class Predictions:
         With them how firmly each column is held near 0: what a program said of the documents may count for much.
         """
         if self._features is None:
-            parameters = self.arrays.draw.parameters
-            # A run that came after the draw must not move the numbers of the others.
-            pooled = [
-                place for place, run in enumerate(self.arrays.runs) if run.run_id in parameters["pooled"]
-            ]
-            columns = [rank_features(self.arrays.returned.rows(pooled), parameters["depth"])]
+            depth = self.arrays.draw.parameters["depth"]
+            columns = [rank_features(self._ranks_of_pool(), depth)]
             ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
             if "score" in self.arrays.frame.columns:
                 score = self.arrays.frame["score"].to_numpy()

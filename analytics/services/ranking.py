@@ -12,13 +12,13 @@ from scipy.special import ndtr
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import Z95, Floats
 from analytics.estimation.ranking import (
-    Bools,
     TauInterval,
     covariance_from_pairs,
     rank_intervals,
     rank_probabilities,
     tau_interval,
 )
+from analytics.estimation.simultaneous import PairTest, paired_p_values
 from analytics.methods import REPORTED, method_of, ranked_methods
 from analytics.models import Computation
 from analytics.services.verdicts import SURE
@@ -34,8 +34,8 @@ _lock = threading.Lock()
 class RankedRun:
     """A run with its value, its rank by that (1 is the best), and the ranks that it may have.
 
-    `rank_low` to `rank_high` hold for all runs at once in 95 of 100 campaigns; `probabilities[r]` is the chance of
-    rank r + 1.
+    `rank_low` to `rank_high` hold for all runs at once in 95 of 100 campaigns, `rank_alone_low` to `rank_alone_high`
+    for whoever asked beforehand about this run only; `probabilities[r]` is the chance of rank r + 1.
     """
 
     run: int  # its key
@@ -46,6 +46,8 @@ class RankedRun:
     rank: int
     rank_low: int
     rank_high: int
+    rank_alone_low: int
+    rank_alone_high: int
     probabilities: tuple[float, ...]
 
 
@@ -53,8 +55,9 @@ class RankedRun:
 class Ranking:
     """The runs, the best first; `refusal` says why there is no ranking, `left_out` why some runs are not in it.
 
-    `tau`: between this ranking and the true one. `n_apart` of `n_pairs` pairs are significant (Holm). `n_unknown` pairs
-    have no estimate; their runs' errors are taken as independent.
+    `tau`: between this ranking and the true one. Of `n_pairs` pairs `n_apart` are significant by Holm's test and
+    `n_apart_max_t` by the step-down max-t test. `n_unknown` pairs have no estimate; their runs' errors are taken as
+    independent.
     """
 
     measure: str
@@ -64,6 +67,7 @@ class Ranking:
     tau: TauInterval | None = None
     n_pairs: int = 0
     n_apart: int = 0
+    n_apart_max_t: int = 0
     n_unknown: int = 0
     refusal: str = ""
     seed: int = SEED
@@ -72,11 +76,18 @@ class Ranking:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Tables [run, run]: the variance of every difference, and whether it is significant."""
+    """Tables [run, run]: the variance of every difference and its p-value, NaN where it was not tested."""
 
     variance: Floats
-    apart: Bools
+    p_value: Floats
     n_unknown: int
+
+    @property
+    def n_apart(self) -> int:
+        """Return how many pairs are significant after Holm's adjustment of all that are tested."""
+        p = self.p_value[np.triu_indices(len(self.p_value), 1)]
+        tested = p[np.isfinite(p)]
+        return int(np.count_nonzero(holm(tested) < SURE)) if tested.size else 0
 
 
 def ranking_of(*, computation: Computation | None, measure: str, method: str = REPORTED.key) -> Ranking:
@@ -124,8 +135,11 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
     pairs = _pairs(computation, measure, method, [row[0] for row in rows], (half / Z95) ** 2)
     covariance = covariance_from_pairs(None, pairs.variance)
     chance = rank_probabilities(values, covariance, seed=SEED, draws=DRAWS)
-    best, worst = rank_intervals(values, pairs.apart)
+    test = PairTest(pairs.p_value, covariance, seed=SEED)
+    apart = test.pairs_apart(level=SURE)
+    best, worst = rank_intervals(values, apart)
     n = values.size
+    alone = [_rank_alone(values, test, run) for run in range(n)]
     return Ranking(
         measure=measure,
         method=method,
@@ -139,6 +153,7 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
                 place + 1,
                 int(best[place]),
                 int(worst[place]),
+                *alone[place],
                 tuple(chance[place].tolist()),
             )
             for place, (run, run_id, value, low, high, _) in enumerate(rows)
@@ -146,15 +161,22 @@ def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
         left_out=left_out,
         tau=tau_interval(values, covariance, seed=SEED),
         n_pairs=n * (n - 1) // 2,
-        n_apart=int(pairs.apart.sum()) // 2,
+        n_apart=pairs.n_apart,
+        n_apart_max_t=int(apart.sum()) // 2,
         n_unknown=pairs.n_unknown,
     )
+
+
+def _rank_alone(values: Floats, test: PairTest, run: int) -> tuple[int, int]:
+    """Return the ranks that tests of the run's own pairs leave it."""
+    low, high = rank_intervals(values, test.pairs_apart([run], level=SURE))
+    return int(low[run]), int(high[run])
 
 
 def _pairs(
     computation: Computation, measure: str, method: str, runs: list[int], run_variances: Floats
 ) -> _Pairs:
-    """Read all pairs: their variances, and which are significant after Holm's adjustment of all that are tested."""
+    """Read the variances and p-values of all pairs."""
     place = {run: number for number, run in enumerate(runs)}
     found = computation.estimates.filter(
         measure=measure, method=method, run_b__isnull=False, value__isnull=False
@@ -162,7 +184,7 @@ def _pairs(
     rows: Iterable[tuple[Any, ...]] = found.values_list("run", "run_b", "value", "low", "high", "p_value")
     kept = [row for row in rows if row[0] in place and row[1] in place]
     variance = run_variances[:, None] + run_variances[None]
-    apart = np.zeros(variance.shape, dtype=bool)
+    p_value = np.full(variance.shape, np.nan)
     n = len(runs)
     if kept:
         first, second = (np.array([place[row[side]] for row in kept]) for side in (0, 1))
@@ -171,13 +193,9 @@ def _pairs(
         p = np.array([np.nan if row[5] is None else row[5] for row in kept], dtype=np.float64)
         if not method_of(method).is_tested:  # there are no p-values in the database
             p = _normal_p(value, (high - low) / 2 / Z95)
-        tested = np.flatnonzero(np.isfinite(p))
-        sure = np.zeros(p.size, dtype=bool)
-        if tested.size:
-            sure[tested] = holm(p[tested]) < SURE
-        apart[first, second] = apart[second, first] = sure
+        p_value = paired_p_values(n, (first, second), p)
     np.fill_diagonal(variance, 0.0)
-    return _Pairs(variance, apart, n * (n - 1) // 2 - len(kept))
+    return _Pairs(variance, p_value, n * (n - 1) // 2 - len(kept))
 
 
 def _normal_p(value: Floats, error: Floats) -> Floats:

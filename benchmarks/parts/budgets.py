@@ -12,6 +12,12 @@ from analytics.estimation.estimators import difference_estimator
 from experiments.papers.designs import naive_design, pair_design
 from experiments.papers.forecasts import design_variance, poisson_variance
 from sampling.batches import learned_sizes, probabilities_by_fold
+from sampling.components import (
+    ComponentPrediction,
+    RunComponents,
+    cross_fitted_with_components,
+    run_components,
+)
 from sampling.designs import average_run_design, inclusion_probabilities
 from sampling.expert_pools import prior_of_experts
 from sampling.forecasts import draws_for_distinct
@@ -82,6 +88,10 @@ class KnownPool:
         posterior = posterior_prior(ranks.prior, labels, sensitivity=assumed[0], specificity=assumed[1])
         features = np.column_stack([ranks.features, labels])
         return PriorModel(posterior, features, np.append(ranks.ridge, JUDGE_RIDGE))
+
+    @cached_property
+    def components(self) -> RunComponents:
+        return run_components(self.pool.ranks)
 
     @cached_property
     def average_run(self) -> Floats:
@@ -171,6 +181,10 @@ class Plan:
     two_batches : bool
         Half the budget as planned, the rest with sizes learned from its labels; predictions from the first half's.
     topic_ridge : float
+    components : bool
+        Components of the runs among the features, as many as the labels choose.
+    refitted : bool
+        Predictions from the labels of both batches.
     all_labels : bool
         Sizes and predictions from the truth of the whole pair: not attainable, a bound.
     """
@@ -180,6 +194,8 @@ class Plan:
     uniform: float = 0.0
     two_batches: bool = False
     topic_ridge: float = 1.0
+    components: bool = False
+    refitted: bool = False
     all_labels: bool = False
 
     @property
@@ -202,6 +218,7 @@ class Realised:
     pi: Floats
     drawn: Ints
     prediction: Floats
+    n_components: tuple[int, ...] = ()  # of every fold
 
     def variance(self, pair: Pair) -> float:
         """Return sum of (1 - pi)/pi g^2 (u - f)^2 over the frame, f as it came out."""
@@ -229,32 +246,37 @@ def realised(
     numbers = rng.random(pool.relevant.size)
     fold = rng.integers(0, n_folds, pool.relevant.size)
 
-    def predicted(items: Ints) -> Floats:
-        return cross_fitted(
-            features=model.features,
-            topic_index=pool.topic_index,
-            fold=fold,
-            prior=model.prior,
-            labelled=items,
-            label=pool.relevant[items],
-            feature_ridge=model.ridge,
-            topic_ridge=plan.topic_ridge,
-        )
+    def predicted(items: Ints) -> ComponentPrediction:
+        known = {
+            "features": model.features,
+            "topic_index": pool.topic_index,
+            "fold": fold,
+            "prior": model.prior,
+            "labelled": items,
+            "label": pool.relevant[items],
+            "feature_ridge": model.ridge,
+            "topic_ridge": plan.topic_ridge,
+        }
+        if plan.components:
+            return cross_fitted_with_components(components=pair.known.components, **known)
+        return ComponentPrediction(cross_fitted(**known), np.zeros(n_folds, dtype=np.int64))
 
     if plan.all_labels:
-        f = predicted(np.flatnonzero(pair.g))
+        f = predicted(np.flatnonzero(pair.g)).share
         pi = inclusion_probabilities(default_sizes(design, pair.says, f), count)
         return Realised(pi, np.flatnonzero(numbers < pi), f)
     sizes = default_sizes(design, pair.says, model.prior)
     pi = inclusion_probabilities(sizes, count / 2 if plan.two_batches else count)
     drawn = np.flatnonzero(numbers < pi)
-    f = predicted(drawn)
+    found = predicted(drawn)
     if plan.two_batches:
-        learned = learned_sizes(design, pair.says, prior=model.prior, learned=f, fold=fold)
+        learned = learned_sizes(design, pair.says, prior=model.prior, learned=found.share, fold=fold)
         before = {"unlearned": pi, "earlier": pi, "frame_sizes": sizes}
         pi = probabilities_by_fold(learned, fold, **before, expected_count=count)
         drawn = np.flatnonzero(numbers < pi)
-    return Realised(pi, drawn, f)
+        if plan.refitted:
+            found = predicted(drawn)
+    return Realised(pi, drawn, found.share, tuple(found.n_components.tolist()))
 
 
 PLANS = {
@@ -265,6 +287,19 @@ PLANS = {
     "default, 5 % other runs, 1 % uniform": Plan(lambda pair: pair.known.all_runs, 0.05, 0.01),
     "default, 15 % other runs, 5 % uniform": Plan(lambda pair: pair.known.all_runs, 0.15, 0.05),
     "two batches, no mixture": Plan(lambda pair: pair.known.all_runs, two_batches=True),
+    "two batches, refitted, no mixture": Plan(
+        lambda pair: pair.known.all_runs, two_batches=True, refitted=True
+    ),
+    "components, no mixture": Plan(lambda pair: pair.known.all_runs, components=True),
+    "components, 5 % other runs, 1 % uniform": Plan(
+        lambda pair: pair.known.all_runs, 0.05, 0.01, components=True
+    ),
+    "components, two batches, no mixture": Plan(
+        lambda pair: pair.known.all_runs, two_batches=True, components=True
+    ),
+    "components, two batches, refitted, no mixture": Plan(
+        lambda pair: pair.known.all_runs, two_batches=True, components=True, refitted=True
+    ),
     "machine judge, no mixture": Plan(lambda pair: pair.known.judged),
     "machine judge, 5 % and 1 %": Plan(lambda pair: pair.known.judged, 0.05, 0.01),
     "machine judge, 15 % and 5 %": Plan(lambda pair: pair.known.judged, 0.15, 0.05),

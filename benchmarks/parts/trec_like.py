@@ -9,6 +9,9 @@ which 8 % are relevant (diverse), or some 22,000 and 9 % (five families of four 
   relevance; skill runs from 0.6 to 1.45 and varies by 0.3 from topic to topic; noise ~ N(0, 1) is the system's own
   (diverse), or 0.93 of the family's and 0.37 of its own (near-duplicates).
 
+A third pool has 129 runs in 26 families, some 58,000 items of which 8 % are relevant: a family takes six surfaces for
+relevance, each by |N(0, 0.7)| of its own; half of the other noise is the family's. Topics have 3,000 candidates.
+
 The numbers were chosen so that the pool's size, its share of relevant items and the range of DCG are those of TREC's
 pools; never by what the product's design gives.
 """
@@ -26,6 +29,8 @@ Ints = NDArray[np.int64]
 
 N_TOPICS, N_SYSTEMS, DEPTH, N_CANDIDATES = 50, 20, 100, 1300
 FAMILY_SIZE, OWN_NOISE = 4, 0.37
+N_MANY, MANY_FAMILY, N_MANY_CANDIDATES = 129, 5, 3_000
+N_SURFACES, SURFACE_TASTE = 6, 0.7
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,34 @@ def trec_like(seed: int, *, near_duplicates: bool) -> JudgedPool:
     name = "near-duplicates" if near_duplicates else "diverse"
     joined = np.concatenate(ranks, axis=1)
     return ordered(name, joined, np.concatenate(topics), np.concatenate(relevant), DEPTH)
+
+
+def many_families(seed: int) -> JudgedPool:
+    """Return a pool of 129 runs in families of five that mistake different things for relevance."""
+    rng = np.random.default_rng([seed, N_MANY])
+    n_families = -(-N_MANY // MANY_FAMILY)
+    family_of = np.repeat(np.arange(n_families), MANY_FAMILY)[:N_MANY]
+    skill = np.linspace(0.6, 1.45, n_families)
+    taste = SURFACE_TASTE * np.abs(rng.normal(size=(n_families, N_SURFACES)))
+    ranks, relevant, topics = [], [], []
+    for topic in range(N_TOPICS):
+        quality = rng.normal(size=N_MANY_CANDIDATES)
+        surfaces = rng.normal(size=(N_SURFACES, N_MANY_CANDIDATES))
+        threshold = 2.3 + 0.4 * rng.normal()
+        truth = rng.random(N_MANY_CANDIDATES) < 1.0 / (1.0 + np.exp(-(quality - threshold) / 0.4))
+        shared = rng.normal(size=(n_families, N_MANY_CANDIDATES))
+        skills = skill + 0.3 * rng.normal(size=n_families)
+        of_family = skills[:, None] * quality + taste @ surfaces + 0.5 * shared
+        score = of_family[family_of] + 0.8 * rng.normal(size=(N_MANY, N_MANY_CANDIDATES))
+        rank = np.zeros(score.shape, dtype=np.int16)
+        best = np.argsort(-score, axis=1)[:, :DEPTH]
+        np.put_along_axis(rank, best, np.arange(1, DEPTH + 1, dtype=np.int16)[None, :], axis=1)
+        pooled = (rank > 0).any(axis=0)
+        ranks.append(rank[:, pooled])
+        relevant.append(truth[pooled].astype(np.float64))
+        topics.append(np.full(int(pooled.sum()), topic))
+    joined = np.concatenate(ranks, axis=1)
+    return ordered("many families", joined, np.concatenate(topics), np.concatenate(relevant), DEPTH)
 
 
 def clef_tar(folder: Path, depth: int = DEPTH) -> JudgedPool:

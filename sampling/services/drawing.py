@@ -14,11 +14,12 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Judgment, Slot
 from judging.services.sources import begin_import, store
 from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold
+from sampling.components import cross_fitted_with_components, run_components
 from sampling.draws import permanent_random_numbers, poisson_draw
 from sampling.frames import frame_file, load_frame, mean_gains, newest_draw
 from sampling.measures.families import FloatArray
 from sampling.models import Draw
-from sampling.prediction import cross_fitted, folds, rank_features
+from sampling.prediction import folds, rank_features
 from sampling.questions import Design, nested_probabilities
 from sampling.selections import NOT_TOPPED_UP
 from sampling.services.informative import refuse_part, refuse_runs
@@ -291,7 +292,8 @@ def learned_prior(
             f"{waiting} items of the batches to learn from wait for judgments: which of them come first must not "
             "decide what is drawn next"
         )
-    return cross_fitted(
+    found = cross_fitted_with_components(
+        components=run_components(population.pooled.returned),
         features=rank_features(population.pooled.returned, population.design.depth),
         topic_index=population.pooled.topic_index,
         fold=fold,
@@ -299,6 +301,7 @@ def learned_prior(
         labelled=labelled,
         label=label[labelled] / population.gains.max(),
     )
+    return found.share
 
 
 def n_waiting(campaign: Campaign, learned_from: int) -> int:

@@ -330,7 +330,7 @@ def test_the_ranking_of_real_numbers_has_every_run_once_and_chances_that_sum_to_
     assert [run.rank for run in said.runs] == [1, 2, 3]
     for run in said.runs:
         assert sum(run.probabilities) == pytest.approx(1)
-        assert run.rank_low <= run.rank <= run.rank_high
+        assert run.rank_low <= run.rank_alone_low <= run.rank <= run.rank_alone_high <= run.rank_high
     assert -1 <= said.tau.low <= said.tau.high <= 1
 
 

@@ -44,6 +44,7 @@ def digests(seed):
     """Return the SHA-256 of everything that a draw consists of, from the ranking files to the items drawn."""
     from experiments.papers.draws import draw_with_replacement
     from experiments.papers.sizes import binary_spread, design_sizes, ranking_contrast
+    from sampling.components import run_components
     from sampling.designs import (
         average_run_design,
         inclusion_probabilities,
@@ -70,6 +71,7 @@ def digests(seed):
     )
     numbers = permanent_random_numbers(topic_ids, pooled.doc_ids, seed)
     drawn = poisson_draw(pi, numbers)
+    many_ranks = np.random.default_rng(129).integers(0, 100, (129, 5000))
     predicted = cross_fitted(
         features=rank_features(pooled.returned, 300),
         topic_index=pooled.topic_index,
@@ -86,6 +88,7 @@ def digests(seed):
         "probabilities": pi.tobytes() + by_topic.tobytes(),
         "numbers": numbers.tobytes(),
         "poisson": drawn.tobytes(),
+        "components": run_components(many_ranks).first(20).tobytes(),
         "predicted": predicted.tobytes(),
         "pareto": pareto_draw(inclusion_probabilities(sizes, 700), numbers, 700).tobytes(),
         "by topic": stratified_pareto_draw(by_topic, numbers, pooled.topic_index).tobytes(),
@@ -121,13 +124,13 @@ def test_two_processes_with_one_and_with_four_threads_draw_the_same_bits(drawn):
     assert one["threads"] == 1
     assert four["threads"] == 4, "the libraries must have been told"
     assert one["digests"] == four["digests"]
-    assert len(set(one["digests"].values())) == 9
+    assert len(set(one["digests"].values())) == 10
 
 
 def test_another_seed_changes_what_is_random_and_nothing_else(drawn):
     _, first, second = (child["digests"] for child in drawn)
     same = {name for name in first if first[name] == second[name]}
-    assert same == {"frame", "ranks", "probabilities"}
+    assert same == {"frame", "ranks", "probabilities", "components"}
 
 
 if __name__ == "__main__":

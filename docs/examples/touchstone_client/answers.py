@@ -83,6 +83,8 @@ class RankedRun(TypedDict):
     rank: int
     rank_low: int
     rank_high: int
+    rank_alone_low: int
+    rank_alone_high: int
     probabilities: list[float]
 
 

@@ -186,7 +186,7 @@ class RankingView(APIView):
         ranking = ranking_of(computation=computed, **sent)
         body = {
             **{name: getattr(ranking, name) for name in ("measure", "method", "runs", "tau", "refusal")},
-            **{name: getattr(ranking, name) for name in ("n_pairs", "n_apart", "n_unknown")},
+            **{name: getattr(ranking, name) for name in ("n_pairs", "n_apart", "n_apart_max_t", "n_unknown")},
             "campaign": row.pk,
             "computation": computed,
             "left_out": [{"run": run, "reason": reason} for run, reason in ranking.left_out],

@@ -167,6 +167,10 @@ class RankedRunAnswer(serializers.Serializer[Any]):
         help_text="With rank_high: simultaneous bounds of all runs at 95 % confidence"
     )
     rank_high = serializers.IntegerField()
+    rank_alone_low = serializers.IntegerField(
+        help_text="With rank_alone_high: bounds of this run, if it was chosen before the results were seen"
+    )
+    rank_alone_high = serializers.IntegerField()
     probabilities = serializers.ListField(child=serializers.FloatField(), help_text="Of rank 1, 2, ...")
 
 
@@ -190,6 +194,7 @@ class RankingAnswer(serializers.Serializer[Any]):
     tau = TauAnswer(allow_null=True, help_text="Kendall's tau with the true ranking, 95 %")
     n_pairs = serializers.IntegerField()
     n_apart = serializers.IntegerField(help_text="Significant pairs, by Holm's p")
+    n_apart_max_t = serializers.IntegerField(help_text="Significant pairs, by the step-down max-t test")
     n_unknown = serializers.IntegerField()
     refusal = serializers.CharField(allow_blank=True)
 
