@@ -117,6 +117,12 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
             {name: getattr(draw, name) for name in (*choices, *sizes)}
             | {"judging_order": campaign.judging_order},
         )
+        if draw.selection_kind.is_foreign:
+            words.append(
+                f"A sample drawn elsewhere, imported with its probabilities from {draw.parameters['source']}: "
+                f"{draw.n_drawn:,} of {draw.n_frame:,} pairs; taken as drawn independently"
+            )
+            continue
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "
             f"({draw.get_selection_display()}; {draw.get_question_display()}; seed {draw.seed})"

@@ -31,6 +31,7 @@ from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging import label_aggregation
 from judging.models import Campaign
+from sampling.measures.kinds import Ratio
 from sampling.measures.registry import parse_measure
 
 MOST_ASSESSORS = 50  # left out one by one: those with most labels
@@ -55,6 +56,9 @@ def sensitivity(
     """Return the reported numbers and those of every variant, and which verdicts change."""
     if len(arrays.runs) < 2:
         raise AnalysisRefused("there is only one run, so no verdict could change")
+    kind = parse_measure(wanted.measure).kind
+    if isinstance(kind, Ratio) and not kind.has_prediction:
+        raise AnalysisRefused(f"{wanted.measure} has no interval, so there is no verdict that could change")
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     base, method = reported_numbers(basis, wanted.measure)
     pair = _pair(base)

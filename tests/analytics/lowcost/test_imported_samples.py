@@ -95,6 +95,8 @@ def test_what_a_sample_cannot_have_is_refused_by_name(tmp_path: Path) -> None:
         preview(campaign=campaign, design=design)
     with pytest.raises(ReuseRefused, match="without its pool"):
         answer(campaign=campaign, asked=ReuseQuestion("ann", "P@10"))
+    with pytest.raises(AnalysisRefused, match="no verdict that could change"):
+        analyse(campaign=campaign, wanted=AnalysisSubject("sensitivity", "statAP"), progress=lambda *_: None)
     wanted = AnalysisSubject("no-judgments", "P@10")
     with pytest.raises(AnalysisRefused, match="without its pool"):
         analyse(campaign=campaign, wanted=wanted, progress=lambda *_: None)
@@ -122,6 +124,10 @@ def run_verify(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder.parent)
 
 
+def words_of_sheets(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.glob("*.md"))
+
+
 @pytest.mark.parametrize("file_format", ["prels", "stratified"])
 def test_a_release_of_it_is_valid_and_evaluates_runs_alike(tmp_path: Path, file_format: str) -> None:
     sample, campaign = imported_campaign(tmp_path, file_format)
@@ -131,6 +137,9 @@ def test_a_release_of_it_is_valid_and_evaluates_runs_alike(tmp_path: Path, file_
     told = run_verify(folder)
     assert (told.returncode, told.stderr) == (0, "")
     assert "numbers of estimates" in told.stdout
+    assert "- A sample drawn elsewhere, imported with its probabilities from sample." in words_of_sheets(
+        folder
+    )
     assert "which this verifier does not know" not in told.stdout
     for run in sample.runs:
         out = StringIO()
