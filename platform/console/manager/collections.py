@@ -10,14 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from console.forms.campaigns import (
-    MANUAL_HELP,
-    CollectionForm,
-    MembersForm,
-    RunForm,
-    UploadForm,
-    missing_kind,
-)
+from console.forms.campaigns import CollectionForm, MembersForm
+from console.forms.uploads import MANUAL_HELP, RunForm, UploadForm, missing_kind
 from judging.models import Collection, GoldAnswer, Run
 from judging.services.access import managers_only
 from judging.services.collections import change_collection, change_run, create_collection

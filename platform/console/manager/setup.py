@@ -17,9 +17,8 @@ from console.forms.campaigns import (
     CampaignEditForm,
     CampaignForm,
     CollectionForm,
-    UploadForm,
-    missing_kind,
 )
+from console.forms.uploads import UploadForm, missing_kind
 from console.manager.campaigns import save_assessor, save_campaign
 from console.manager.collections import save_collection
 from console.manager.setup_steps import (

@@ -14,7 +14,7 @@ from analytics.methods import ranked_methods
 from analytics.models import Estimate
 from analytics.services.run_upload import KIND, find_estimates, queue_upload
 from analytics.services.verdicts import reported_of
-from console.forms.campaigns import MANUAL_HELP, MANUAL_LABEL
+from console.forms.uploads import MANUAL_HELP, MANUAL_LABEL
 from console.researcher.prose import methods_words
 from console.researcher.results_page import ResultsRequest, results_request
 from judging.models import Run

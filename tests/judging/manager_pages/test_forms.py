@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from manager_requests import NUL, page, post, said, words
 from small_campaign import TOPICS, lease, make_collection, slots
 
-from console.forms.campaigns import missing_kind
+from console.forms.uploads import missing_kind
 from judging.models import (
     Campaign,
     Collection,
