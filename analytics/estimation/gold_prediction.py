@@ -134,7 +134,9 @@ class LabelColumns:
         )
 
 
-def label_columns(labels: Labels, bronze_class: Ints, part: Ints, n_folds: int) -> LabelColumns:
+def label_columns(
+    labels: Labels, bronze_class: Ints, part: Ints, n_folds: int, usable: Bools
+) -> LabelColumns:
     """Return the columns of the labels: which they are depends on no label of the fold that they are made for.
 
     In this order: the share of the item's labels at each grade but the lowest, its bronze score, the logarithm of the
@@ -147,6 +149,8 @@ def label_columns(labels: Labels, bronze_class: Ints, part: Ints, n_folds: int) 
         Of the judged items.
     bronze_class, part : int arrays [item]
         The campaign's bronze score in steps; the fold, from 0 to n_folds - 1.
+    usable : bool array [item]
+        Items that fits may use.
     """
     count = labels.counts
     share = labels.table()[:, 1:].T / count
@@ -154,10 +158,10 @@ def label_columns(labels: Labels, bronze_class: Ints, part: Ints, n_folds: int) 
     pair, place = compress(labels.item * labels.n_assessors + labels.assessor)
     item, assessor = pair // labels.n_assessors, pair % labels.n_assessors
     grade = np.bincount(place, labels.grade, pair.size) / np.bincount(place, minlength=pair.size)
-    cell = part[item] * labels.n_assessors + assessor
+    cell = (part[item] * labels.n_assessors + assessor)[usable[item]]
     by_fold = np.bincount(cell, minlength=n_folds * labels.n_assessors).reshape(n_folds, -1)
     outside = by_fold.sum(axis=0) - by_fold
-    n_outside = part.size - np.bincount(part, minlength=n_folds)
+    n_outside = usable.sum() - np.bincount(part[usable], minlength=n_folds)
     order = np.argsort(-outside, axis=1, kind="stable")[:, :LARGEST_PANEL]
     is_panel = np.zeros(outside.shape, dtype=bool)
     np.put_along_axis(is_panel, order, True, axis=1)
@@ -186,7 +190,13 @@ def _scale_over(column: Floats, others: Bools) -> Floats:
 
 
 def predicted_gold(
-    frame: Frame, audit: AuditSample, gains: ArrayLike, *, labels: Labels, known: Foreknowledge
+    frame: Frame,
+    audit: AuditSample,
+    gains: ArrayLike,
+    *,
+    labels: Labels,
+    known: Foreknowledge,
+    learnable: Bools | None = None,
 ) -> GoldPrediction:
     """Return the predicted gold gain of every item of the frame, and of every judged one with its labels.
 
@@ -205,6 +215,9 @@ def predicted_gold(
     labels : Labels
         Of all judged items.
     known : Foreknowledge
+    learnable : bool array [judged], optional
+        Items that fits may use; default, all. Those of a batch whose sizes followed from earlier labels carry what was
+        learned, of all folds: they are predicted, and not learned from.
 
     Raises
     ------
@@ -219,7 +232,8 @@ def predicted_gold(
         raise ValueError(f"prior must have {frame.topic_index.size} items, got {known.prior.size}")
     if largest == 0:
         return GoldPrediction(np.zeros(known.prior.size), *np.zeros((2, audit.member.size)))
-    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known)
+    usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
+    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable)
     share = gold / largest
     outside = fits.after(share)
     after = fits.on_own_fold(outside)
@@ -234,14 +248,16 @@ def predicted_gold(
 class _Fits:
     """The fits of all folds, in shares of the largest gain; `outside` [fold, item] is of the fit without the fold."""
 
-    def __init__(self, opened: Frame, audit: AuditSample, labels: Labels, known: Foreknowledge) -> None:
-        self.known, self.audit, self.opened = known, audit, opened
+    def __init__(
+        self, opened: Frame, audit: AuditSample, labels: Labels, known: Foreknowledge, usable: Bools
+    ) -> None:
+        self.known, self.audit, self.opened, self.usable = known, audit, opened, usable
         folds, part = np.unique(known.fold, return_inverse=True)
         self.n_folds, self.part = folds.size, part  # [frame]
         self.here = opened.judged
         self.own = part[self.here]  # [open]
         self.columns, self.offset = known.columns, known.offset
-        self.labels = label_columns(labels, audit.bronze_class, self.own, self.n_folds)
+        self.labels = label_columns(labels, audit.bronze_class, self.own, self.n_folds, usable)
 
     def after(self, share: Floats) -> Floats:
         """Return h by fold and open item: fitted to the share of audited items outside the fold."""
@@ -249,7 +265,7 @@ class _Fits:
         fixed, offset = self.columns[:, self.here], self.offset[self.here]
         values = np.empty((self.n_folds, self.own.size))
         for k in range(self.n_folds):
-            others = self.own != k
+            others = (self.own != k) & self.usable
             of_labels = self.labels.outside(k, others)
             columns = np.concatenate([fixed, of_labels])
             ridge = np.concatenate([self.known.ridges, np.full(len(of_labels), LABEL_RIDGE)])
@@ -276,17 +292,17 @@ class _Fits:
             values = np.empty(self.part.size)
             values[self.here] = after
             return values
-        topic = self.opened.topic_index
+        topic, rows = self.opened.topic_index, self.here[self.usable]
         problem = LogisticProblem(
-            self.columns[:, self.here],
-            outside,
-            self.offset[self.here],
-            topic[self.here],
+            self.columns[:, rows],
+            outside[:, self.usable],
+            self.offset[rows],
+            topic[rows],
             self.opened.n_topics,
             self.known.ridges,
             TOPIC_RIDGE,
         )
-        coefficients, effects = fits_without_each_fold(problem, self.own, self.n_folds)
+        coefficients, effects = fits_without_each_fold(problem, self.own[self.usable], self.n_folds)
         eta = self.offset + effects[self.part, topic]
         for column, of_fold in zip(self.columns, coefficients.T, strict=True):
             eta += of_fold[self.part] * column

@@ -265,7 +265,7 @@ def test_the_panel_is_who_labelled_nine_tenths_of_the_other_folds():
     item = np.concatenate([np.arange(n), second, third])
     who = np.repeat([0, 1, 2], [n, second.size, third.size])
     labels = Labels(item, who, np.ones(item.size, dtype=int), n_items=n, n_assessors=3, n_grades=2)
-    columns = label_columns(labels, labels.classes(), part, 2)
+    columns = label_columns(labels, labels.classes(), part, 2, np.ones(labels.n_items, dtype=bool))
     assert columns.is_panel.tolist() == [[True, False, True], [True, True, False]]
     assert np.isnan(columns.own[2]).tolist() == (part == 0).tolist()
 
@@ -274,13 +274,17 @@ def test_at_most_ten_assessors_have_a_column():
     n, many = 30, 14
     item, who = np.tile(np.arange(n), many), np.repeat(np.arange(many), n)
     labels = Labels(item, who, (item + who) % 2, n_items=n, n_assessors=many, n_grades=2)
-    columns = label_columns(labels, labels.classes(), np.arange(n) % 3, 3)
+    columns = label_columns(
+        labels, labels.classes(), np.arange(n) % 3, 3, np.ones(labels.n_items, dtype=bool)
+    )
     assert columns.is_panel.sum(axis=1).tolist() == [10, 10, 10]
 
 
 def test_two_labels_of_one_assessor_count_as_their_mean():
     labels = Labels([0, 0, 1], [0, 0, 0], [0, 1, 1], n_items=2, n_assessors=1, n_grades=2)
-    columns = label_columns(labels, labels.classes(), np.zeros(2, dtype=int), 2)
+    columns = label_columns(
+        labels, labels.classes(), np.zeros(2, dtype=int), 2, np.ones(labels.n_items, dtype=bool)
+    )
     assert columns.own.tolist() == [[0.5, 1.0]]
 
 
@@ -307,6 +311,28 @@ def test_a_whole_pool_needs_no_prediction_before():
     frame, audit, labels, known = large(share=1.0)
     found = predicted_gold(frame, audit, [0, 1, 3], labels=labels, known=known)
     assert found.before.tolist() == found.after.tolist()
+
+
+def test_items_of_a_batch_that_learned_are_predicted_and_not_learned_from():
+    frame, audit, labels, known = large()
+    learnable = np.arange(frame.judged.size) % 3 > 0
+    gains = GAINS["three gains"]
+    other = replace(audit, gold_grade=np.where(learnable, audit.gold_grade, 2 - audit.gold_grade))
+    one, two = (
+        predicted_gold(frame, each, gains, labels=labels, known=known, learnable=learnable)
+        for each in (audit, other)
+    )
+    assert one.before.tolist() == two.before.tolist()
+    assert one.after.tolist() == two.after.tolist()
+    kept = np.flatnonzero(learnable)
+    fewer = Frame(frame.n_topics, frame.topic_index, frame.judged[kept], frame.draw_probability[kept])
+    alone = AuditSample(
+        audit.draw_probability[kept], audit.bronze_class[kept], audit.audited[kept], audit.gold_grade[kept],
+        audit.audit_probability[kept], 3,
+    )  # fmt: skip
+    three = predicted_gold(fewer, alone, gains, labels=labels.of_items(kept), known=known)
+    assert one.before == pytest.approx(three.before, **exactly)
+    assert one.after[kept] == pytest.approx(three.after, **exactly)
 
 
 @pytest.mark.parametrize("grade", [0, 2])

@@ -197,7 +197,8 @@ def test_the_drawing_counts_at_least_half_of_what_is_predicted():
     assert found.components["drawing"] == pytest.approx(predicted / 2, **exactly)
 
 
-def test_a_quarter_of_the_expected_variance_of_the_audit_counts_where_it_found_no_errors():
+def test_a_share_of_the_expected_variance_of_the_audit_can_be_the_least(monkeypatch):
+    monkeypatch.setattr("analytics.estimation.two_phase.LEAST_VARIANCE", 0.25)
     given = sample() | {"draw_probability": np.ones(60)}
     given["gold"] = given["after"]
     found = two_phase(**given).estimates
