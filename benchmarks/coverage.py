@@ -2,7 +2,8 @@
 
     python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...]
 
-Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the guard that must come out bad (guard);
+Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the number from predicted gold beside it
+on the same audits, for topics that are alike and unlike (prediction); the guard that must come out bad (guard);
 the tables of docs/methods/derivations/noise-correction.md (shared_audit section 2.2, assessors 3.3,
 stratified_audit 4.3, little_gold 6.3, majority 5); size and power of the assumption test (assumption); intervals that
 are watched (watched, boundary), if the plan is moved at every look (moved_plan), and with a plain mean's standard
@@ -30,6 +31,7 @@ from parts import coverage_assessors as assessors
 from parts import coverage_grid as grid
 from parts import coverage_one_pair as one_pair
 from parts import coverage_papers as papers
+from parts import coverage_prediction as prediction
 from parts import coverage_watched as watched
 from parts.coverage_collection import make_collection
 
@@ -46,6 +48,8 @@ def tasks(repetitions: int, seed: int) -> Iterator[Task]:
             yield "topics", f"{design}/{size}", grid.run_topics, (design, size, max(2, r // 2), seed)
     for cell in grid.grid():
         yield "grid", cell.name, grid.run_cell, (cell, r, seed)
+    for kind in prediction.comparisons():
+        yield "prediction", kind.name, prediction.run_comparison, (kind, max(2, r // 5), seed)
     for noise in ("popularity", "shuffled"):
         for votes in (1, 3):
             for size in (100, 300, 1000):

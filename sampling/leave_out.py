@@ -28,8 +28,9 @@ def fits_without_each_fold(
 ) -> tuple[FloatArray, FloatArray]:
     """Return coefficients [fold, column] and effects [fold, group], fitted to the labels of all other folds.
 
-    `fold` is that of each label. The first column of the problem must be 1 throughout. Ends where
-    `sampling.logistic.minimise` does, but for about 1e-9 in a probability.
+    `fold` is that of each label. The first column of the problem must be 1 throughout. The target may be [fold, label]:
+    then every fit has labels of its own. Ends where `sampling.logistic.minimise` does, but for about 1e-9 in a
+    probability.
 
     Raises
     ------
@@ -48,9 +49,9 @@ def fits_without_each_fold(
         b, a = np.stack([fit.coefficients for fit in first]), np.stack([fit.effects for fit in first])
         for part in (*FIRST_PARTS[1:], 1):
             b, a, settled = _fit_folds([_thin(own, part) for own in folds], b, a)
-    for k in np.flatnonzero(~(settled & enough)):
+    for k in np.flatnonzero(~(settled & enough)).tolist():
         # few labels; or full steps have run away, and then what they started from is no help
-        fit = minimise(_subset(problem, np.flatnonzero(fold != k)))
+        fit = minimise(_of_fit(_subset(problem, np.flatnonzero(fold != k)), k))
         b[k], a[k] = fit.coefficients, fit.effects
     return b, a
 
@@ -62,10 +63,15 @@ def _subset(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProb
     return replace(
         problem,
         columns=problem.columns[:, labels],
-        target=problem.target[labels],
+        target=problem.target[..., labels],
         offset=problem.offset[labels],
         group=problem.group[labels],
     )
+
+
+def _of_fit(problem: LogisticProblem, fit: int) -> LogisticProblem:
+    """Return the problem with the labels of one fit."""
+    return replace(problem, target=problem.target[fit]) if problem.target.ndim > 1 else problem
 
 
 def _sort_by_group(own: LogisticProblem) -> LogisticProblem:
@@ -78,20 +84,21 @@ def _thin(own: LogisticProblem, part: int) -> LogisticProblem:
     """Return every nth label."""
     if part == 1:
         return own
-    few = _subset(own, np.arange(part // 2, own.target.size, part))
+    few = _subset(own, np.arange(part // 2, own.group.size, part))
     return replace(few, columns=np.ascontiguousarray(few.columns))
 
 
 def _join_folds(folds: list[LogisticProblem], left_out: int) -> LogisticProblem:
     """Return the labels of the other folds."""
     others = [own for k, own in enumerate(folds) if k != left_out]
-    return replace(
+    joined = replace(
         folds[0],
         columns=np.concatenate([own.columns for own in others], axis=1),
-        target=np.concatenate([own.target for own in others]),
+        target=np.concatenate([own.target for own in others], axis=-1),
         offset=np.concatenate([own.offset for own in others]),
         group=np.concatenate([own.group for own in others]),
     )
+    return _of_fit(joined, left_out)
 
 
 # -- all fits at once ---------------------------------------------------------------------------------------
@@ -117,7 +124,7 @@ def _fit_folds(
     """
     began = b, a
     settled, last = np.zeros(len(folds), dtype=bool), np.full(len(folds), np.inf)
-    n_labels = np.array([own.target.size for own in folds])
+    n_labels = np.array([own.group.size for own in folds])
     enough = SMALL * (1.0 + n_labels.sum() - n_labels)
     for _ in range(MOST_STEPS):
         move, move_groups, gained = _newton_steps(_sums(folds, b, a), folds[0], b, a)
@@ -145,7 +152,8 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
             eta = columns.T @ coefficients + own.offset[rows, None] + effects[group]
             with np.errstate(over="ignore"):
                 mean = 1.0 / (1.0 + np.exp(-eta))
-            weights = np.concatenate([mean * (1.0 - mean), mean - own.target[rows, None]], axis=1)
+            target = own.target[others, rows].T if own.target.ndim > 1 else own.target[rows, None]
+            weights = np.concatenate([mean * (1.0 - mean), mean - target], axis=1)
             by_fit += (columns[first] * columns[second]) @ weights[:, : others.size]
             parts += [columns[:, start:stop] @ weights[start:stop] for start, stop in segments]
         if parts:

@@ -24,7 +24,7 @@ class LogisticProblem:
     ----------
     columns : array, shape (n_columns, n_labels)
     target : array, shape (n_labels,)
-        Within [0, 1].
+        Within [0, 1]. For `sampling.leave_out` also one row a fit, shape (n_fits, n_labels).
     offset : array, shape (n_labels,)
         Logit before any coefficient.
     group : int array, shape (n_labels,)

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.correction import CorrectedEstimates, correct
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.targets import TargetWeights
+from analytics.estimation.two_phase import TwoPhase
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.correction import greg_label_by_topic
 
@@ -22,7 +23,7 @@ def _split(given: dict[str, Any]) -> tuple[AuditSample, Any, dict[str, Any]]:
     return AuditSample(**columns, n_grades=np.size(gains)), gains, given
 
 
-def corrected(weights: Any, **given: Any) -> CorrectedEstimates:
+def corrected(weights: Any, **given: Any) -> TwoPhase:
     audit, gains, others = _split(given)
     return correct(weights, audit, gains, **others)
 

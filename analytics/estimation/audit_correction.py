@@ -1,6 +1,6 @@
 """The reported method: the model-assisted difference estimator over the items that were open to the audits."""
 
-from analytics.estimation.correction import GREG_SOURCES, correct
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.evidence import (
     Evidence,
@@ -12,6 +12,7 @@ from analytics.estimation.evidence import (
 from analytics.estimation.more_gold import advice
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
 from analytics.estimation.samples import AuditSample
+from analytics.estimation.two_phase import GREG_SOURCES
 
 
 def estimate(evidence: Evidence, targets: LinearTargets | RatioTargets) -> MethodEstimates:

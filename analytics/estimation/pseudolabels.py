@@ -20,6 +20,7 @@ from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Ints
 from analytics.estimation.graded_labels import on_stairs, stairs, topic_sums
 from analytics.estimation.samples import AuditSample, Frame
+from analytics.estimation.two_phase import audit_surprises
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def _expected_noise(phases: _Phases, pi: Floats, guess: Floats, steps: Floats) -
 
 def _pseudo_labels(frame: Frame, phases: _Phases, steps: Floats, sources: tuple[str, ...]) -> PseudoLabels:
     pi, pi_a, n_topics = frame.draw_probability, phases.audit_probability, frame.n_topics
-    surprise = np.where(phases.audited, (phases.gold - phases.class_mean) / pi_a, 0.0)
+    surprise = audit_surprises(phases.gold, phases.class_mean, phases.audited, pi_a)
     observed = phases.class_mean + surprise  # [stair, judged], unbiased for the stair's label
     # A gain of 1 is split over the stairs as the sample says; the split moves the ideal ranking only, never u*.
     share = np.maximum((observed / pi).sum(axis=1), 0.0)

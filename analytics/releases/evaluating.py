@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation.complete import complete_estimates, first_documents
-from analytics.estimation.correction import GREG_SOURCES, correct
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Estimates, Refusal
 from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
@@ -23,6 +23,7 @@ from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_lab
 from analytics.estimation.ratios import needs_pool, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.topics import over_topics
+from analytics.estimation.two_phase import GREG_SOURCES
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, Ints

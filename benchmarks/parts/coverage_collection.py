@@ -26,6 +26,7 @@ GAINS = np.array([0.0, 1.0, 1.0])  # of P@10
 BANDS = (2, 4)  # popularity: 1, 2-3, 4 and more systems
 SENSITIVITY = 0.93
 LOGIT_SPECIFICITY, PER_DOUBLING = 0.944, -0.5  # .72 at one system, .57 at 2.4, .38 at 8
+DIFFICULTY = {"alike": 0.5, "unlike": 1.5}  # standard deviation over topics, of a latent merit of 1
 NOISES = ("popularity", "shuffled", "class_conditional")
 
 
@@ -37,6 +38,7 @@ class Collection:
     returned_by: Ints
     topic: Ints
     runs: Floats  # [run, item]
+    rank: Ints  # [run, item], 0: not returned
 
     @cached_property
     def targets(self) -> TargetWeights:
@@ -64,11 +66,11 @@ class Collection:
         }
 
 
-def make_ranks(rng: np.random.Generator, n_topics: int) -> tuple[Ints, Ints]:
+def make_ranks(rng: np.random.Generator, n_topics: int, topics: str = "alike") -> tuple[Ints, Ints]:
     """Return grade[topic, document] and rank[run, topic, document] (-1: not returned)."""
     shape = (n_topics, N_DOCUMENTS)
     merit, surface = rng.normal(size=shape), rng.normal(size=shape)
-    difficulty = rng.normal(scale=0.5, size=(n_topics, 1))
+    difficulty = rng.normal(scale=DIFFICULTY[topics], size=(n_topics, 1))
     latent = merit - 1.3 - difficulty + rng.normal(scale=0.7, size=shape)
     grade = (latent > 0).astype(np.int64) + (latent > 0.9)
     rank = np.full((N_RUNS, *shape), -1, dtype=np.int64)
@@ -88,12 +90,13 @@ def collection_of(grade: Ints, rank: Ints, topics: Ints) -> Collection:
         returned.sum(axis=0)[pooled].astype(np.int64),
         topic.astype(np.int64),
         returned[:, pooled] / (CUTOFF * topics.size),
+        rank[:, topics][:, pooled] + 1,
     )
 
 
-def make_collection(seed: int) -> Collection:
-    """Return a collection of 50 topics."""
-    return collection_of(*make_ranks(np.random.default_rng(seed), N_TOPICS), np.arange(N_TOPICS))
+def make_collection(seed: int, topics: str = "alike") -> Collection:
+    """Return a collection of 50 topics, alike in how much of them is relevant or not."""
+    return collection_of(*make_ranks(np.random.default_rng(seed), N_TOPICS, topics), np.arange(N_TOPICS))
 
 
 # -- judges -------------------------------------------------------------------------------------------------

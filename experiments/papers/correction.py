@@ -3,12 +3,13 @@
 from numpy.typing import ArrayLike
 
 from analytics.estimation.checks import integers
-from analytics.estimation.correction import GREG_SOURCES, correct
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.estimators import known_prior
 from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import Weights, as_targets, rows_alone
 from analytics.estimation.topics import over_topics_of
+from analytics.estimation.two_phase import GREG_SOURCES
 
 
 def greg_label_by_topic(

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 from audits import corrected_by_topic, greg_label
 
-from analytics.estimation.correction import (
-    _GregInput,
-    _values,
-    _variances_and_counts,
-    correct,
-)
+from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Refusal, estimate, in_columns
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.labels import merged_classes
 from analytics.estimation.more_gold import advice, gold_labels_for
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.estimation.targets import as_targets
+from analytics.estimation.two_phase import Phases, two_phase_sums
 from experiments.papers.labels import naive
 
 # -- exact enumeration ---------------------------------------------------------------------------------------
@@ -41,43 +37,44 @@ def draws_and_audits():
 
 
 def judged(drawn, audited, mean, variance):
-    return _GregInput(
-        rows=as_targets((W / PI)[None, drawn]),
-        draw_probability=PI[drawn],
-        audited=audited,
-        gain=np.where(audited, GAIN[drawn], 0.0),
-        audit_probability=AUDIT_PI[drawn],
-        unauditable=np.zeros(int(drawn.sum()), dtype=bool),
-        prior=PRIOR[drawn],
-        prior_total=np.array([(PRIOR * W).sum()]),
-        mean=mean[drawn],
-        variance=variance[drawn],
+    items = Phases(
+        PI[drawn], audited, GAIN[drawn], AUDIT_PI[drawn], PRIOR[drawn], mean[drawn], variance[drawn]
     )
+    return as_targets(W[None, drawn]), items
+
+
+def value(targets, items):
+    return (PRIOR * W).sum() + targets.totals(items.item_corrections)[0]
+
+
+def variance_with_guards(targets, items):
+    sums = two_phase_sums(targets, items)
+    return float(sums.cautious_drawing[0] + max(sums.audit[0], sums.expected_audit[0]))
 
 
 @pytest.mark.parametrize("mean", [np.zeros(3), np.array([1.9, 0.2, 0.7]), np.array([-5.0, 9.0, 3.0])])
 def test_greg_label_is_unbiased_for_any_fixed_class_means(mean):
-    expected = sum(p * _values(judged(d, a, mean, np.zeros(3)))[0] for d, a, p in draws_and_audits())
+    expected = sum(p * value(*judged(d, a, mean, np.zeros(3))) for d, a, p in draws_and_audits())
     assert expected == pytest.approx((W * GAIN).sum(), abs=1e-12)
 
 
 def exact_variance(mean):
-    rows = [(_values(judged(d, a, mean, np.zeros(3)))[0], p) for d, a, p in draws_and_audits()]
+    rows = [(value(*judged(d, a, mean, np.zeros(3))), p) for d, a, p in draws_and_audits()]
     truth = (W * GAIN).sum()
-    return sum(p * (value - truth) ** 2 for value, p in rows)
+    return sum(p * (found - truth) ** 2 for found, p in rows)
 
 
 def test_the_design_variance_is_unbiased_over_all_draws_and_audits():
     # class means equal to the prior and no spread: both guards are 0 and the design forms stand alone
     frozen = [(judged(d, a, PRIOR, np.zeros(3)), p) for d, a, p in draws_and_audits()]
-    expected = sum(p * float(sum(_variances_and_counts(j)[:2])[0]) for j, p in frozen)
+    expected = sum(p * variance_with_guards(*j) for j, p in frozen)
     assert expected == pytest.approx(exact_variance(PRIOR), abs=1e-12)
 
 
 def test_with_its_guards_the_variance_is_never_too_small_on_average():
     mean = np.array([1.9, 0.2, 0.7])
     frozen = [(judged(d, a, mean, np.full(3, 0.3)), p) for d, a, p in draws_and_audits()]
-    expected = sum(p * float(sum(_variances_and_counts(j)[:2])[0]) for j, p in frozen)
+    expected = sum(p * variance_with_guards(*j) for j, p in frozen)
     assert expected >= exact_variance(mean)
 
 

@@ -5,7 +5,6 @@ import pytest
 from audits import corrected, corrected_by_topic, greg_label, inverse
 
 import analytics.estimation.targets
-from analytics.estimation.correction import GREG_SOURCES
 from analytics.estimation.estimate import Estimate, Refusal, in_columns
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.fixed_size import fixed_size
@@ -13,6 +12,7 @@ from analytics.estimation.importance import distinct_items, importance_sampling
 from analytics.estimation.more_gold import advice
 from analytics.estimation.targets import TargetWeights, fourth_powers, not_zero
 from analytics.estimation.topics import over_topics_of
+from analytics.estimation.two_phase import GREG_SOURCES
 from experiments.papers.estimators import unsupported_share
 from sampling.measures.sparse import from_dense
 

@@ -70,6 +70,18 @@ def test_fits_made_together_are_the_optima_of_the_folds_others(many, monkeypatch
     assert not a[:, -1].any()
 
 
+@pytest.mark.parametrize("few", [500, 20_000])
+def test_every_fit_can_have_labels_of_its_own(few, monkeypatch):
+    monkeypatch.setattr(sampling.leave_out, "FEW_LABELS", few)
+    problem, fold = example()
+    targets = np.random.default_rng(5).random((N_FOLDS, fold.size))
+    b, a = fits_without_each_fold(replace(problem, target=targets), fold, N_FOLDS)
+    for k in range(N_FOLDS):
+        fit = minimise(some(replace(problem, target=targets[k]), fold != k))
+        assert b[k] == pytest.approx(fit.coefficients, abs=1e-7)
+        assert a[k] == pytest.approx(fit.effects, abs=1e-7)
+
+
 def test_few_labels_are_fitted_one_fold_at_a_time_to_the_last_bit():
     problem, fold = example()
     b, a = fits_without_each_fold(problem, fold, N_FOLDS)

@@ -1,0 +1,313 @@
+"""Predictions of gold gains before and after an item is judged, each fitted without the item's own fold.
+
+`analytics.estimation.two_phase` is exactly unbiased for every g and h that do not depend on the item's own draw,
+labels and audit. So the frame is cut into folds by a hash before anything is drawn (`sampling.prediction.folds`), and
+everything that a fold's predictions know comes from other folds: h is fitted to the gold of their audited items, g to
+the values that this fit gives all their judged items, and columns made from labels are centred and scaled over these.
+
+The model is that of `sampling.prediction.cross_fitted`: a logistic regression of gain / largest gain around the prior,
+with an intercept per topic, every coefficient shrunk towards 0. Nothing here is random.
+
+Audit probabilities that are scaled over all judged items carry the draw of a fold to the audits of others, as one
+common factor: nothing for a whole pool, and for a draw a bias of second order. Scaled fold by fold
+(`sampling.batches.rescaled_by_fold`) there is none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from analytics.estimation.checks import finite, integers
+from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.labels import compress
+from analytics.estimation.samples import AuditSample, Bools, Frame, Labels
+from sampling.leave_out import fits_without_each_fold
+from sampling.logistic import LogisticProblem, minimise
+from sampling.prediction import CALIBRATION_RIDGE, TOPIC_RIDGE, standardise
+
+LABEL_RIDGE = 1.0  # a column of the labels has a coefficient of sd 1
+PANEL_SHARE = 0.9  # of the judged items of other folds: who labelled so many has a column of their own
+LARGEST_PANEL = 10
+FARTHEST = 30.0  # beyond this logit a probability rounds to 1
+CONSTANT = 1e-9  # standard deviation below which a column says nothing: what is left of it is rounding
+
+
+@dataclass(frozen=True)
+class GoldPrediction:
+    """What `predicted_gold` returns, in units of gain.
+
+    Attributes
+    ----------
+    before : array [frame]
+        g, from what is known of an item before it is judged.
+    after : array [open]
+        h, with its labels too, of the judged items that were open to the audits, in their order.
+    spread : array [open]
+        s2, the predicted variance of the gold gain given h: not negative.
+    """
+
+    before: Floats
+    after: Floats
+    spread: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Foreknowledge:
+    """What is known of every item of the frame before anything is judged; arrays are [frame].
+
+    Attributes
+    ----------
+    features : array [frame, column]
+        `sampling.prediction.rank_features`, imported scores; standardised here.
+    ridge : array [column]
+        How firmly each column's coefficient is held near 0.
+    fold : int array
+        `sampling.prediction.folds`.
+    prior : array
+        Within (0, 1): the share of the largest gain that is expected.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together, or values outside these bounds.
+    """
+
+    features: Floats
+    ridge: Floats
+    fold: Ints
+    prior: Floats
+
+    def __post_init__(self) -> None:
+        prior = finite("prior", self.prior)
+        if prior.ndim != 1 or ((prior <= 0) | (prior >= 1)).any():
+            raise ValueError(f"prior must be flat and within (0, 1), got shape {prior.shape}")
+        features = standardise(self.features)
+        if features.shape[0] != prior.size:
+            raise ValueError(f"features must have {prior.size} items, got {features.shape[0]}")
+        fold = integers("fold", self.fold, 0)
+        if fold.size != prior.size:
+            raise ValueError(f"fold must have {prior.size} items, got {fold.size}")
+        ridge = finite("ridge", self.ridge, (features.shape[1],))
+        if (ridge <= 0).any():
+            raise ValueError(f"ridge must be above 0, got {ridge.min()}")
+        for name, array in {"features": features, "ridge": ridge, "fold": fold, "prior": prior}.items():
+            object.__setattr__(self, name, array)
+
+    @property
+    def offset(self) -> Floats:
+        """Return the logit of the prior."""
+        return np.asarray(logit(self.prior), dtype=np.float64)
+
+    @property
+    def columns(self) -> Floats:
+        """Return [column, frame]: 1, the prior's logit around its mean, the features."""
+        offset = self.offset
+        return np.concatenate([np.ones((1, offset.size)), [offset - offset.mean()], self.features.T])
+
+    @property
+    def ridges(self) -> Floats:
+        """Return the penalties of `columns`."""
+        return np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], self.ridge])
+
+
+# -- columns of the labels ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """What the labels say of the judged items, before it is centred: `common` [column, item], and a panel's labels.
+
+    `own` [assessor, item] is the mean grade that an assessor gave an item, NaN without one, of those assessors who
+    labelled nearly all judged items outside some fold; `is_panel` [fold, assessor] says outside which.
+    """
+
+    common: Floats
+    own: Floats
+    is_panel: Bools
+
+    def outside(self, fold: int, others: Bools) -> Floats:
+        """Return [column, item], centred and scaled over the items of other folds, a mask; a gap is their mean."""
+        return np.stack(
+            [_scale_over(column, others) for column in (*self.common, *self.own[self.is_panel[fold]])]
+        )
+
+
+def label_columns(
+    labels: Labels, bronze_class: Ints, part: Ints, n_folds: int, usable: Bools
+) -> LabelColumns:
+    """Return the columns of the labels: which they are depends on no label of the fold that they are made for.
+
+    In this order: the share of the item's labels at each grade but the lowest, its bronze score, the logarithm of the
+    number of its labels; and the own labels of each assessor who labelled 90 % of the judged items of other folds, the
+    ten with most of them.
+
+    Parameters
+    ----------
+    labels : Labels
+        Of the judged items.
+    bronze_class, part : int arrays [item]
+        The campaign's bronze score in steps; the fold, from 0 to n_folds - 1.
+    usable : bool array [item]
+        Items that fits may use.
+    """
+    count = labels.counts
+    share = labels.table()[:, 1:].T / count
+    common = np.concatenate([share, [bronze_class.astype(np.float64), np.log(count)]])
+    pair, place = compress(labels.item * labels.n_assessors + labels.assessor)
+    item, assessor = pair // labels.n_assessors, pair % labels.n_assessors
+    grade = np.bincount(place, labels.grade, pair.size) / np.bincount(place, minlength=pair.size)
+    cell = (part[item] * labels.n_assessors + assessor)[usable[item]]
+    by_fold = np.bincount(cell, minlength=n_folds * labels.n_assessors).reshape(n_folds, -1)
+    outside = by_fold.sum(axis=0) - by_fold
+    n_outside = usable.sum() - np.bincount(part[usable], minlength=n_folds)
+    order = np.argsort(-outside, axis=1, kind="stable")[:, :LARGEST_PANEL]
+    is_panel = np.zeros(outside.shape, dtype=bool)
+    np.put_along_axis(is_panel, order, True, axis=1)
+    is_panel &= (outside >= PANEL_SHARE * n_outside[:, None]) & (outside > 0)
+    members = np.flatnonzero(is_panel.any(axis=0))
+    own = np.full((members.size, part.size), np.nan)
+    row = np.full(labels.n_assessors, -1)
+    row[members] = np.arange(members.size)
+    kept = row[assessor] >= 0
+    own[row[assessor[kept]], item[kept]] = grade[kept]
+    return LabelColumns(common, own, is_panel[:, members])
+
+
+def _scale_over(column: Floats, others: Bools) -> Floats:
+    """Return the column with mean 0 and standard deviation 1 over some items; a gap, or a constant, becomes 0."""
+    known = np.isfinite(column)
+    seen = column[known & others]
+    if not seen.size:
+        return np.zeros(column.size)
+    centred = np.where(known, column - seen.mean(), 0.0)
+    spread = float(np.sqrt(np.square(centred[others]).mean()))
+    return centred / spread if spread > CONSTANT else np.zeros(column.size)
+
+
+# -- the two predictions --------------------------------------------------------------------------------------
+
+
+def predicted_gold(
+    frame: Frame,
+    audit: AuditSample,
+    gains: ArrayLike,
+    *,
+    labels: Labels,
+    known: Foreknowledge,
+    learnable: Bools | None = None,
+) -> GoldPrediction:
+    """Return the predicted gold gain of every item of the frame, and of every judged one with its labels.
+
+    h on fold k is fitted to the audited gold outside k, g on fold k to the values which this fit gives all judged items
+    outside k. The variance s2 is h (G - h) if the only gains are 0 and G, else a second fit's prediction of v^2 less
+    h^2, at least 0. Without gold outside a fold both are the prior there. Where every item of the frame is judged for
+    certain, g cancels and is not fitted: `before` is h then.
+
+    Parameters
+    ----------
+    frame : Frame
+    audit : AuditSample
+        The items that were open to the audits; its bronze classes are the campaign's bronze score in steps.
+    gains : array [grade]
+        Not negative.
+    labels : Labels
+        Of all judged items.
+    known : Foreknowledge
+    learnable : bool array [judged], optional
+        Items that fits may use; default, all. Those of a batch whose sizes followed from earlier labels carry what was
+        learned, of all folds: they are predicted, and not learned from.
+
+    Raises
+    ------
+    ValueError
+        Input that does not fit together; a negative gain.
+    """
+    scale, gold = audit.gains(gains)
+    largest = float(scale.max())
+    if scale.min() < 0:
+        raise ValueError(f"gains must be at least 0, got {scale.min()}")
+    if known.prior.size != frame.topic_index.size:
+        raise ValueError(f"prior must have {frame.topic_index.size} items, got {known.prior.size}")
+    if largest == 0:
+        return GoldPrediction(np.zeros(known.prior.size), *np.zeros((2, audit.member.size)))
+    usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
+    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable)
+    share = gold / largest
+    outside = fits.after(share)
+    after = fits.on_own_fold(outside)
+    if np.isin(scale, (0.0, largest)).all():
+        spread = after * (1 - after)
+    else:
+        spread = np.maximum(0.0, fits.on_own_fold(fits.after(share**2)) - after**2)
+    before = fits.before(outside, after)
+    return GoldPrediction(before * largest, after * largest, spread * largest**2)
+
+
+class _Fits:
+    """The fits of all folds, in shares of the largest gain; `outside` [fold, item] is of the fit without the fold."""
+
+    def __init__(
+        self, opened: Frame, audit: AuditSample, labels: Labels, known: Foreknowledge, usable: Bools
+    ) -> None:
+        self.known, self.audit, self.opened, self.usable = known, audit, opened, usable
+        folds, part = np.unique(known.fold, return_inverse=True)
+        self.n_folds, self.part = folds.size, part  # [frame]
+        self.here = opened.judged
+        self.own = part[self.here]  # [open]
+        self.columns, self.offset = known.columns, known.offset
+        self.labels = label_columns(labels, audit.bronze_class, self.own, self.n_folds, usable)
+
+    def after(self, share: Floats) -> Floats:
+        """Return h by fold and open item: fitted to the share of audited items outside the fold."""
+        group, n_topics = self.opened.judged_topic, self.opened.n_topics
+        fixed, offset = self.columns[:, self.here], self.offset[self.here]
+        values = np.empty((self.n_folds, self.own.size))
+        for k in range(self.n_folds):
+            others = (self.own != k) & self.usable
+            of_labels = self.labels.outside(k, others)
+            columns = np.concatenate([fixed, of_labels])
+            ridge = np.concatenate([self.known.ridges, np.full(len(of_labels), LABEL_RIDGE)])
+            rows = np.flatnonzero(others & self.audit.audited)
+            problem = LogisticProblem(
+                columns[:, rows], share[rows], offset[rows], group[rows], n_topics, ridge, TOPIC_RIDGE
+            )
+            fit = minimise(problem)
+            eta = offset + fit.effects[group]
+            for column, coefficient in zip(columns, fit.coefficients, strict=True):
+                eta += (
+                    coefficient * column
+                )  # one by one: not a bit may depend on how many items the own fold has
+            values[k] = _share(eta)
+        return values
+
+    def on_own_fold(self, outside: Floats) -> Floats:
+        """Return of every open item what the fit without its fold says."""
+        return np.asarray(outside[self.own, np.arange(self.own.size)])
+
+    def before(self, outside: Floats, after: Floats) -> Floats:
+        """Return g [frame]; where the draw is certain to hold the whole frame, h."""
+        if self.here.size == self.part.size and (self.opened.draw_probability == 1).all():
+            values = np.empty(self.part.size)
+            values[self.here] = after
+            return values
+        topic, rows = self.opened.topic_index, self.here[self.usable]
+        problem = LogisticProblem(
+            self.columns[:, rows],
+            outside[:, self.usable],
+            self.offset[rows],
+            topic[rows],
+            self.opened.n_topics,
+            self.known.ridges,
+            TOPIC_RIDGE,
+        )
+        coefficients, effects = fits_without_each_fold(problem, self.own[self.usable], self.n_folds)
+        eta = self.offset + effects[self.part, topic]
+        for column, of_fold in zip(self.columns, coefficients.T, strict=True):
+            eta += of_fold[self.part] * column
+        return _share(eta)
+
+
+def _share(eta: Floats) -> Floats:
+    return np.asarray(expit(np.clip(eta, -FARTHEST, FARTHEST)), dtype=np.float64)
