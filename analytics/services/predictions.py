@@ -1,7 +1,10 @@
 """What judgments so far predict of every item of the frame, each item without its own label."""
 
+from functools import cached_property
+
 import numpy as np
 
+from analytics.estimation.gold_prediction import Foreknowledge
 from analytics.frames import CampaignArrays, Floats
 from sampling.prediction import FEATURE_RIDGE, cross_fitted, rank_features
 
@@ -15,6 +18,15 @@ class Predictions:
         self.arrays = arrays
         self._features: tuple[Floats, Floats] | None = None
         self._fitted: dict[tuple[float, ...], Floats] = {}
+
+    @cached_property
+    def foreknowledge(self) -> Foreknowledge:
+        """Return what is known of every pair before anything is judged."""
+        frame = self.arrays.frame
+        features, ridge = self._evidence()
+        return Foreknowledge(
+            features, ridge, frame["fold"].to_numpy().astype(np.int64), frame["prior"].to_numpy()
+        )
 
     def of_gains(self, gains: Floats, relevant_grade: int) -> Floats:
         """Return f [frame]: the predicted gain of every item, cross-fitted.
