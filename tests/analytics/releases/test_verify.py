@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 from small_release import SEEDS, made_once, unpacked
 
+from analytics.estimation.gold_prediction import _Fits
 from analytics.releases.verify import merkle_root, verify
 from analytics.releases.verify_estimates import poisson
 from analytics.releases.verify_measures import grade_gains, rank_weights
@@ -183,7 +184,7 @@ def test_the_scripts_need_numpy_and_the_standard_library_alone(path):
         "analytics"
     }  # the package, when it is not run as a script
     assert names - beside - set(sys.stdlib_module_names) <= {"numpy"}
-    assert len(SCRIPTS) == 12
+    assert len(SCRIPTS) == 13
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------
@@ -290,6 +291,45 @@ def test_a_changed_fact_or_matrix_is_found_although_all_hashes_were_repaired(rel
 
 def first_judged(rows):
     return next(row for row in rows if row["judged"])
+
+
+def first_open(rows):
+    return next(row for row in rows if row["audit_probability"])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda rows: first_open(rows).update(gold_after_0=0.123), "items.jsonl gold 0 fold"),
+        (lambda rows: first_open(rows).update(gold_spread_0=0.123), "items.jsonl gold 0 fold"),
+        (lambda rows: rows[0].update(gold_before_0=0.123), "items.jsonl gold 0 fold"),
+        (lambda rows: rows[0].update(feature_2=rows[0]["feature_2"] + 0.1), "items.jsonl gold 0 fold"),
+        (
+            lambda rows: first_open(rows).update(fold=(first_open(rows)["fold"] + 1) % 10),
+            "items.jsonl gold 0 fold",
+        ),
+        (lambda rows: first_open(rows).update(audit_probability=0.999), "estimates.json"),
+    ],
+    ids=["h", "s2", "g", "feature", "fold", "chance"],
+)
+def test_a_changed_prediction_of_gold_or_what_it_was_made_of_is_found(release, change, expected):
+    change_lines(release, "items.jsonl", change)
+    assert any(words.startswith(expected) for words in verify(release).different)
+
+
+@pytest.mark.django_db
+def test_predictions_that_knew_their_own_fold_are_found_although_every_number_follows_from_them(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        _Fits,
+        "on_own_fold",
+        lambda fits, outside: outside[(fits.own + 1) % fits.n_folds, np.arange(fits.own.size)],
+    )
+    folder = unpacked(made_once.__wrapped__(budget=38), tmp_path)
+    told = verify(folder).different
+    assert told
+    assert all(words.startswith("items.jsonl gold ") for words in told)
 
 
 def test_a_changed_judgment_moves_the_numbers_that_rest_on_it(release):
