@@ -24,7 +24,7 @@ from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_valu
 from analytics.estimation.samples import Frame
 from analytics.estimation.topics import over_topics
 from analytics.estimation.two_phase import GREG_SOURCES
-from analytics.releases.audited import audit_corrected, audit_of, labels_of, topic_parts
+from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, GoldColumns, Ints
@@ -91,31 +91,31 @@ def _evaluate(
         return _all_refused(
             plain, Refusal(f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it")
         )
-    return estimated(plain, sampled, measure, placed, _expected(sampled.facts, about, measure))
+    return estimated(plain, sampled, measure, placed, _predictions(sampled.facts, about, measure))
 
 
 @dataclass(frozen=True, eq=False)
-class _Expected:
+class _Predictions:
     """The gains that a release expects of its pairs, before judging; and, after an audit, the gold gains."""
 
     gain: Floats  # [frame]
     gold: GoldColumns | None
 
 
-def _expected(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> _Expected:
+def _predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> _Predictions:
     """Return what the release expects, if it has predictions for these gains; else zeros."""
-    for known in about.values():
-        name = known.get("prediction")
-        if known["gains"] == measure.gains.tolist() and name in facts.predictions:
-            return _Expected(facts.predictions[name], facts.gold.get(name.removeprefix("prediction_")))
-    return _Expected(np.zeros(facts.topic.size), None)
+    for one in about.values():
+        name = one.get("prediction")
+        if one["gains"] == measure.gains.tolist() and name in facts.predictions:
+            return _Predictions(facts.predictions[name], facts.gold.get(name.removeprefix("prediction_")))
+    return _Predictions(np.zeros(facts.topic.size), None)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------
 
 
 def _linear(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, expected: _Expected
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
 ) -> Evaluation:
     facts, n_topics = sampled.facts, len(sampled.facts.topics)
     parsed = parse_linear(measure.name)
@@ -127,8 +127,8 @@ def _linear(
     beyond = float(table[placed.outside[placed.outside <= parsed.last_rank] - 1].sum() + weights[never].sum())
     whole = beyond + float(weights[~never].sum())
     inside = np.where(never, 0.0, weights)
-    estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, expected.gain)
-    audited, parts_audited = audit_corrected(sampled, measure, inside, expected.gain, expected.gold)
+    estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, known.gain)
+    audited, parts_audited = audit_corrected(sampled, measure, inside, known.gain, known.gold)
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else estimate
         outside = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
@@ -241,7 +241,7 @@ def _ratio(
     sampled: SampledRelease,
     measure: ScaledMeasure,
     placed: PlacedRun,
-    expected: _Expected,
+    known: _Predictions,
 ) -> Evaluation:
     """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
@@ -266,8 +266,8 @@ def _ratio(
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
     return replace(
         plain,
-        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, expected.gain),
-        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, expected.gain),
+        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, known.gain),
+        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, known.gain),
     )
 
 
@@ -321,7 +321,7 @@ def _ratio_audited(
 
 
 def _complete(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, expected: _Expected
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
 ) -> Evaluation:
     """Known where the first documents of the run are judged in every topic; nothing is predicted, nothing corrected."""
     facts, parsed = sampled.facts, parse_complete(measure.name)
@@ -349,7 +349,7 @@ def _complete(
 
 
 BY_KIND: dict[
-    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, _Expected], Evaluation]
+    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, _Predictions], Evaluation]
 ] = {
     Linear: _linear,
     Ratio: _ratio,

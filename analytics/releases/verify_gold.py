@@ -65,7 +65,7 @@ TOLERANCE = 1e-8  # in the square of the largest gain
 # -- the number ------------------------------------------------------------------------------------------------
 
 
-def corrected(w: WeightTable) -> Method:
+def audit_estimates(w: WeightTable) -> Method:
     """Return the reported number: from predicted gold gains, in an older release from the classes of judgments."""
     return corrected_estimates(w) if w.gold is None else _from_predictions(w, w.gold)
 

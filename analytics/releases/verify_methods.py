@@ -11,14 +11,14 @@ if __package__:
     from analytics.releases.verify_complete import gold_gains, judged_gains
     from analytics.releases.verify_estimates import Method, WeightTable, naive, true
     from analytics.releases.verify_facts import Facts, Floats, Row
-    from analytics.releases.verify_gold import corrected
+    from analytics.releases.verify_gold import audit_estimates
     from analytics.releases.verify_ratios import Labels, corrected_labels, naive_labels, true_labels
     from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
     from verify_complete import gold_gains, judged_gains  # type: ignore
     from verify_estimates import Method, WeightTable, naive, true  # type: ignore
     from verify_facts import Facts, Floats, Row  # type: ignore
-    from verify_gold import corrected  # type: ignore
+    from verify_gold import audit_estimates  # type: ignore
     from verify_ratios import Labels, corrected_labels, naive_labels, true_labels  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
 
@@ -63,7 +63,7 @@ class MethodForms:
 
 METHODS = {
     "naive": MethodForms(naive, distinct, naive_labels, judged_gains),
-    "corrected": MethodForms(corrected, labels=corrected_labels, predicts_gold=True),
+    "corrected": MethodForms(audit_estimates, labels=corrected_labels, predicts_gold=True),
     "importance": MethodForms(repeated=importance),
     "true": MethodForms(true, labels=true_labels, gains=gold_gains, over_topics=False, needs_gold=True),
 }

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from small_release import SEEDS, made_once, unpacked
+from small_release import SEEDS, change_lines, made_once, unpacked
 
-from analytics.estimation.gold_prediction import _Fits
 from analytics.releases.verify import merkle_root, verify
 from analytics.releases.verify_estimates import poisson
 from analytics.releases.verify_measures import grade_gains, rank_weights
@@ -57,28 +56,6 @@ def release(db, tmp_path):
 def run_verify(folder, *arguments):
     command = [sys.executable, str(folder / "verify.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder.parent)
-
-
-def change_lines(folder, name, change):
-    """Change what a file says (`change` takes and gives its JSON lines), and repair manifest and Merkle root."""
-    path = folder / name
-    text = path.read_text("utf-8")
-    if name.endswith(".jsonl"):
-        rows = [json.loads(line) for line in text.splitlines()]
-        change(rows)
-        text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    else:
-        value = json.loads(text)
-        change(value)
-        text = json.dumps(value)
-    path.write_text(text, "utf-8")
-    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    for entry in manifest["files"]:
-        if entry["path"] == name:
-            content = path.read_bytes()
-            entry |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    manifest["merkle_root"] = merkle_root((folder / "judgments.jsonl").read_bytes().splitlines())
-    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
 
 
 # -- what is right -----------------------------------------------------------------------------------------------
@@ -291,45 +268,6 @@ def test_a_changed_fact_or_matrix_is_found_although_all_hashes_were_repaired(rel
 
 def first_judged(rows):
     return next(row for row in rows if row["judged"])
-
-
-def first_open(rows):
-    return next(row for row in rows if row["audit_probability"])
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda rows: first_open(rows).update(gold_after_0=0.123), "items.jsonl gold 0 fold"),
-        (lambda rows: first_open(rows).update(gold_spread_0=0.123), "items.jsonl gold 0 fold"),
-        (lambda rows: rows[0].update(gold_before_0=0.123), "items.jsonl gold 0 fold"),
-        (lambda rows: rows[0].update(feature_2=rows[0]["feature_2"] + 0.1), "items.jsonl gold 0 fold"),
-        (
-            lambda rows: first_open(rows).update(fold=(first_open(rows)["fold"] + 1) % 10),
-            "items.jsonl gold 0 fold",
-        ),
-        (lambda rows: first_open(rows).update(audit_probability=0.999), "estimates.json"),
-    ],
-    ids=["h", "s2", "g", "feature", "fold", "chance"],
-)
-def test_a_changed_prediction_of_gold_or_what_it_was_made_of_is_found(release, change, expected):
-    change_lines(release, "items.jsonl", change)
-    assert any(words.startswith(expected) for words in verify(release).different)
-
-
-@pytest.mark.django_db
-def test_predictions_that_knew_their_own_fold_are_found_although_every_number_follows_from_them(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(
-        _Fits,
-        "on_own_fold",
-        lambda fits, outside: outside[(fits.own + 1) % fits.n_folds, np.arange(fits.own.size)],
-    )
-    folder = unpacked(made_once.__wrapped__(budget=38), tmp_path)
-    told = verify(folder).different
-    assert told
-    assert all(words.startswith("items.jsonl gold ") for words in told)
 
 
 def test_a_changed_judgment_moves_the_numbers_that_rest_on_it(release):
