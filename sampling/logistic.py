@@ -123,8 +123,12 @@ def minimise(problem: LogisticProblem, *, most_steps: int = 100, damped: bool = 
             if enough or not damped or length <= _SHORTEST:
                 break
             length /= 2.0
-        if damped and not value < now:
-            break  # the loss is flat to the last bit
+        if damped and not value < now:  # the loss is flat to the last bit, its gradient need not be
+            by_column, by_group, _ = gradient(problem, b - move, a - move_groups)
+            left = float(max(np.abs(by_column).max(initial=0.0), np.abs(by_group).max(initial=0.0)))
+            if left < steepness:
+                b, a, steepness = b - move, a - move_groups, left
+            break
         b, a, eta, now = new_b, new_a, new_eta, value
     return LogisticFit(b, a, steepness, step)
 

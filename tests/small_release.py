@@ -1,5 +1,7 @@
 """A small campaign's release, as its file: drawn in part, judged twice with errors, checked and audited."""
 
+import hashlib
+import json
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ from small_campaign import (
 )
 
 from analytics.releases.services.releasing import build, make_release
+from analytics.releases.verify import merkle_root
 from analytics.services.recomputation import recompute
 from judging.label_aggregation import DEFAULT_LABEL_SCORE
 from judging.services.campaigns import open_campaign
@@ -128,3 +131,25 @@ def unpacked(content, folder):
         top = archive.namelist()[0].split("/")[0]
     path.unlink()
     return Path(folder, top)
+
+
+def change_lines(folder, name, change):
+    """Change what a file says (`change` takes and gives its JSON lines), and repair manifest and Merkle root."""
+    path = folder / name
+    text = path.read_text("utf-8")
+    if name.endswith(".jsonl"):
+        rows = [json.loads(line) for line in text.splitlines()]
+        change(rows)
+        text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
+    else:
+        value = json.loads(text)
+        change(value)
+        text = json.dumps(value)
+    path.write_text(text, "utf-8")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    for entry in manifest["files"]:
+        if entry["path"] == name:
+            content = path.read_bytes()
+            entry |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    manifest["merkle_root"] = merkle_root((folder / "judgments.jsonl").read_bytes().splitlines())
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")

@@ -6,8 +6,6 @@ from product_names import Name, Product, entry_points, product_sources
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
-    "analytics.estimation.gold_prediction.predicted_gold": "benchmarks/coverage.py sets it beside the class means",
-    "analytics.estimation.two_phase.two_phase": "benchmarks/coverage.py sets it beside the class means",
     "analytics.frames.kept.forget": "tests start from an empty memory",
     "analytics.papers.graded.corrected_difference": "kept for differences of graded labels",
     "analytics.estimation.sequences.always_valid_p_value": "kept for tests that may be looked at whenever one likes",

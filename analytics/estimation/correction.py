@@ -1,4 +1,7 @@
-"""From noisy (bronze) labels and a random gold audit to corrected numbers: GREG-label, the reported one.
+"""From noisy (bronze) labels and a random gold audit to corrected numbers by class means: GREG-label.
+
+The reported number predicts gold instead (`analytics.estimation.audit_correction`). This one serves releases of 0.1.0,
+forecasts of audits, which play them many times, and benchmarks, as the wide control.
 
 How to call it: `correct(weights, audit, gains, prior=..., prior_total=...)`. Nothing is changed in place.
 
@@ -56,7 +59,7 @@ def correct(
     below 10.
     Two runs: one call with w_a - w_b, never two intervals. Arguments: top of the module.
 
-    Source: docs/methods/derivations/correction.md, sections 2 and 3; Särndal, Swensson and Wretman (1992),
+    Source: docs/methods/derivations/correction.md, sections 2.3, 3.2 and 3.3; Särndal, Swensson and Wretman (1992),
     chapters 6 and 9.
     """
     targets = as_targets(weights)

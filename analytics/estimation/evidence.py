@@ -23,6 +23,7 @@ from analytics.estimation.estimate import (
     in_columns,
     values_alone,
 )
+from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
@@ -78,6 +79,7 @@ class LinearTargets:
     utility: Floats  # [judged], mean gain of the grades given
     prediction: Floats  # [frame], the gain that is predicted before an item is judged
     predicted: Floats  # [run, topic], sum of weight * prediction
+    gold: GoldPrediction | None = None  # as the audits predict it; None where there is no audit
     settled: Settled = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -94,13 +96,22 @@ class LinearTargets:
         return self.weights.of_targets(self.predicted.sum(axis=1))
 
     def over_topics(
-        self, evidence: Evidence, members: Ints, added: Floats, sources: tuple[str, ...]
+        self,
+        evidence: Evidence,
+        members: Ints,
+        added: Floats,
+        sources: tuple[str, ...],
+        predicted: Floats | None = None,
     ) -> Estimates:
-        """Return the interval over topics, given what some judged items add: a topic's part is its sum of w * added."""
+        """Return the interval over topics, given what some judged items add: a topic's part is its sum of w * added.
+
+        `predicted` [run, topic] is what is known before, unless it is the targets' own.
+        """
         frame = evidence.frame
         values = np.zeros(frame.judged.size)
         values[members] = added
-        parts = self.judged.run_totals(values, frame.judged_topic, frame.n_topics) + self.predicted
+        known = self.predicted if predicted is None else predicted
+        parts = self.judged.run_totals(values, frame.judged_topic, frame.n_topics) + known
         return over_topics_of(self.weights, parts, sources)
 
 

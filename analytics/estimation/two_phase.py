@@ -253,8 +253,8 @@ def two_phase(
     ValueError
         As `Phases`; weights or totals that do not fit.
 
-    Source: docs/methods/derivations/correction.md, sections 2.1, 3.1 and 3.4, with g for f and h for the class means;
-    Särndal, Swensson and Wretman (1992), chapters 6 and 9.
+    Source: docs/methods/derivations/correction.md, sections 2.1, 2.2, 3.1 and 3.5; Särndal, Swensson and Wretman
+    (1992), chapters 6 and 9; Satterthwaite (1946).
     """
     targets = as_targets(weights)
     given = (draw_probability, audited, gold, audit_probability, before, after, spread)

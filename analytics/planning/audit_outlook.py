@@ -1,7 +1,7 @@
 """The expected width of the corrected interval after one more audit, by simulating that audit many times.
 
 Every play selects items with the probabilities the audit would have, gives each a gold grade that its bronze grade
-makes likely, and computes the interval with the estimator that the product reports (`correction.correct`). So the
+makes likely, and computes the interval of class means (`correction.correct`), which needs no fit. So the
 drawing error, the number of items that happens to be selected, merged classes and t quantiles are all in it. What is
 not: that errors may depend on more than the bronze grade, and items judged meanwhile.
 """

@@ -6,13 +6,12 @@ returns, within the cutoff, only what could have been drawn; else there are boun
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from analytics.estimation.complete import complete_estimates, first_documents
-from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Estimates, Refusal
 from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
@@ -21,12 +20,13 @@ from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import needs_pool, no_interval, ratio_estimates, ratio_values
-from analytics.estimation.samples import AuditSample, Frame, Labels
+from analytics.estimation.samples import Frame
 from analytics.estimation.topics import over_topics
 from analytics.estimation.two_phase import GREG_SOURCES
+from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
-from analytics.releases.verify_facts import Facts, Floats, Ints
+from analytics.releases.verify_facts import Facts, Floats, GoldColumns, Ints
 from judging.rankings import HashedRun
 from sampling.measures.families import Measure, rank_weights
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
@@ -89,22 +89,31 @@ def _evaluate(
     if estimated is None:
         words = f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it"
         return _all_refused(plain, Refusal(words))
-    return estimated(plain, sampled, measure, placed, _prediction(sampled.facts, about, measure))
+    return estimated(plain, sampled, measure, placed, _predictions(sampled.facts, about, measure))
 
 
-def _prediction(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> Floats:
-    """Return the predicted gain of every pair, if the release has predictions for these gains; else zeros."""
-    for known in about.values():
-        if known["gains"] == measure.gains.tolist() and known.get("prediction") in facts.predictions:
-            return facts.predictions[known["prediction"]]
-    return np.zeros(facts.topic.size)
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """The gains that a release expects of its pairs, before judging; and, after an audit, the gold gains."""
+
+    gain: Floats  # [frame]
+    gold: GoldColumns | None
+
+
+def _predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> _Predictions:
+    """Return what the release expects, if it has predictions for these gains; else zeros."""
+    for one in about.values():
+        name = one.get("prediction")
+        if one["gains"] == measure.gains.tolist() and name in facts.predictions:
+            return _Predictions(facts.predictions[name], facts.gold.get(name.removeprefix("prediction_")))
+    return _Predictions(np.zeros(facts.topic.size), None)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------
 
 
 def _linear(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, prediction: Floats
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
 ) -> Evaluation:
     facts, n_topics = sampled.facts, len(sampled.facts.topics)
     parsed = parse_linear(measure.name)
@@ -117,8 +126,8 @@ def _linear(
     beyond = float(table[outside[outside <= parsed.last_rank] - 1].sum() + weights[never].sum())
     whole = beyond + float(weights[~never].sum())
     inside = np.where(never, 0.0, weights)
-    estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, prediction)
-    audited, parts_audited = _audit_corrected(sampled, measure, inside, prediction)
+    estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, known.gain)
+    audited, parts_audited = audit_corrected(sampled, measure, inside, known.gain, known.gold)
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else estimate
         part = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
@@ -179,7 +188,7 @@ def _as_given(
     facts, refused = sampled.facts, sampled.refused
     if refused is not None:
         return "", refused, np.zeros(len(facts.topics))
-    utility = _labels(facts, measure.gains.size).means(measure.gains[facts.label_grade])
+    utility = labels_of(facts, measure.gains.size).means(measure.gains[facts.label_grade])
     pi, rows = sampled.chance_judged, weights[facts.item]
     prior, total = prediction[facts.item], np.array([float(weights @ prediction)])
     surprise = (utility - prior) / pi
@@ -206,59 +215,7 @@ def _as_given(
         whole = float(weights.sum())
         prediction = np.full(facts.topic.size, result.value / whole)
         surprise = (utility - result.value / whole) / pi * whole / float((rows / pi).sum())
-    return name, result, _topic_parts(facts, weights, prediction, surprise)
-
-
-def _audit_corrected(
-    sampled: SampledRelease, measure: ScaledMeasure, weights: Floats, prediction: Floats
-) -> tuple[Result, Floats]:
-    """Return the estimate corrected by the audit, and its part of every topic."""
-    facts, is_open = sampled.facts, sampled.is_open
-    if sampled.not_audited is not None:
-        return sampled.not_audited, np.zeros(len(facts.topics))
-    corrected = correct(
-        weights[facts.item[is_open]],
-        _audit(sampled, measure.gains.size),
-        measure.gains,
-        prior=prediction[facts.item[is_open]],
-        prior_total=[float(weights @ prediction)],
-    )
-    added = np.zeros(facts.item.size)
-    added[is_open] = corrected.item_corrections
-    return corrected.estimates[0], _topic_parts(facts, weights, prediction, added)
-
-
-def _labels(facts: Facts, n_grades: int) -> Labels:
-    """Return the judgments that count."""
-    n_assessors = int(facts.label_assessor.max(initial=-1)) + 1
-    return Labels(
-        facts.label_item,
-        facts.label_assessor,
-        facts.label_grade,
-        n_items=facts.item.size,
-        n_assessors=n_assessors,
-        n_grades=n_grades,
-    )
-
-
-def _audit(sampled: SampledRelease, n_grades: int) -> AuditSample:
-    """Return the items that were open to the audits, and what these found."""
-    facts, is_open = sampled.facts, sampled.is_open
-    return AuditSample(
-        draw_probability=sampled.chance_open[is_open],
-        bronze_class=facts.bronze_class[is_open],
-        audited=facts.audited[is_open],
-        gold_grade=facts.audit_grade[is_open],
-        audit_probability=facts.audit_probability[is_open],
-        n_grades=n_grades,
-    )
-
-
-def _topic_parts(facts: Facts, weights: Floats, prediction: Floats, added: Floats) -> Floats:
-    """Return by topic ``sum w f`` and what the judged items add to it, `added` times w."""
-    values = weights * prediction
-    values[facts.item] += weights[facts.item] * added
-    return np.bincount(facts.topic, values, len(facts.topics)).astype(np.float64)
+    return name, result, topic_parts(facts, weights, prediction, surprise)
 
 
 def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str]) -> Result:
@@ -282,7 +239,7 @@ def _ratio(
     sampled: SampledRelease,
     measure: ScaledMeasure,
     placed: PlacedRun,
-    prediction: Floats,
+    known: _Predictions,
 ) -> Evaluation:
     """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
@@ -309,8 +266,8 @@ def _ratio(
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
     return replace(
         plain,
-        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, prediction),
-        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, prediction),
+        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, known.gain),
+        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, known.gain),
     )
 
 
@@ -330,7 +287,7 @@ def _labels_as_given(sampled: SampledRelease, measure: ScaledMeasure, prediction
     return pseudo_labels(
         Frame(len(facts.topics), facts.topic, facts.item, sampled.chance_judged),
         prediction=prediction,
-        label=mean_on_stairs(measure.gains, _labels(facts, measure.gains.size)),
+        label=mean_on_stairs(measure.gains, labels_of(facts, measure.gains.size)),
         steps=stairs(measure.gains).steps,
     )
 
@@ -355,7 +312,7 @@ def _ratio_audited(
     prediction: Floats,
 ) -> Result:
     facts, is_open = sampled.facts, sampled.is_open
-    audit = _audit(sampled, measure.gains.size)
+    audit = audit_of(sampled, measure.gains.size)
     frame = Frame(len(facts.topics), facts.topic, facts.item[is_open], audit.draw_probability)
     labels = corrected_pseudo_labels(frame, audit, measure.gains, prediction=prediction)
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
@@ -365,7 +322,7 @@ def _ratio_audited(
 
 
 def _complete(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, prediction: Floats
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
 ) -> Evaluation:
     """Known where the first documents of the run are judged in every topic; nothing is predicted, nothing corrected."""
     facts, parsed = sampled.facts, parse_complete(measure.name)
@@ -376,7 +333,7 @@ def _complete(
         words = f"{share:.1%} of the documents that the run returns within the cutoff could not be judged"
         return _all_refused(replace(plain, outside=UnjudgedPart(share, None, None)), Refusal(words))
     gain, is_judged = np.zeros(facts.topic.size), np.zeros(facts.topic.size, dtype=bool)
-    gain[facts.item] = _labels(facts, measure.gains.size).means(measure.gains[facts.label_grade])
+    gain[facts.item] = labels_of(facts, measure.gains.size).means(measure.gains[facts.label_grade])
     is_judged[facts.item] = True
     documents = first_documents(parsed, from_dense(placed.ranks(facts.topic.size)[None]))
     these, topics = complete_estimates(parsed, documents, gain, is_judged, facts.topic, len(facts.topics))
@@ -393,7 +350,7 @@ def _complete(
 
 
 BY_KIND: dict[
-    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, Floats], Evaluation]
+    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, _Predictions], Evaluation]
 ] = {
     Linear: _linear,
     Ratio: _ratio,

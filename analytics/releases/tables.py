@@ -45,7 +45,7 @@ ITEMS: dict[str, Any] = {
     "chance_open": pl.Float64,
     "audited": pl.Boolean,
     "audit_grade": pl.Int16,
-}  # and prediction_<n>; with replacement single_<batch> and times_<batch>
+}  # and prediction_<n>; after an audit gold_before_<n> and so on; with replacement single_<batch> and times_<batch>
 
 
 def write_json_lines(rows: pl.DataFrame, stream: BinaryIO) -> None:

@@ -26,6 +26,7 @@ if __package__:
     from analytics.releases.verify_estimates import REFUSED, WeightTable, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
+    from analytics.releases.verify_gold import check_predictions
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
     from analytics.releases.verify_methods import METHODS
@@ -37,6 +38,7 @@ else:  # in a release, the files lie beside each other
     from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
+    from verify_gold import check_predictions  # type: ignore
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
     from verify_methods import METHODS  # type: ignore
@@ -246,7 +248,11 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
             return not_served
         return CompleteMethod(facts, forms.gains, measure, over_topics=forms.over_topics)
     if about["kind"] == "linear":
-        weighed = WeightTable.of(facts, measure, about["prediction"])
+        name = about["prediction"]
+        gold = facts.gold.get(name.removeprefix("prediction_")) if forms.predicts_gold else None
+        weighed = WeightTable.of(
+            facts, measure, facts.predictions[name] if gold is None else gold.before, gold
+        )
         linear = forms.linear_of(estimates["draw"])
         of_targets = linear and linear(weighed)
         return (lambda run, run_b: of_targets(weighed.target(run, run_b))) if of_targets else not_served
@@ -354,6 +360,7 @@ def verify(folder: Path) -> Report:
         return report
     facts = read_facts(folder, estimates)
     check_chances(folder, facts, estimates["computation"]["bronze_score"], report)
+    check_predictions(facts, estimates, report)
     check_estimates(facts, estimates, report)
     check_confusions(folder, facts, report)
     return report

@@ -14,11 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 if __package__:
-    from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
+    from analytics.releases.verify_facts import (
+        Facts,
+        Floats,
+        GoldColumns,
+        Ints,
+        Mask,
+        draw_probability,
+        not_covered,
+    )
     from analytics.releases.verify_measures import grade_gains, rank_weights
     from analytics.releases.verify_quantiles import t95, t_quantile, t_tail
 else:  # in a release, the files lie beside each other
-    from verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered  # type: ignore
+    from verify_facts import (  # type: ignore
+        Facts,
+        Floats,
+        GoldColumns,
+        Ints,
+        Mask,
+        draw_probability,
+        not_covered,
+    )
     from verify_measures import grade_gains, rank_weights  # type: ignore
     from verify_quantiles import t95, t_quantile, t_tail  # type: ignore
 
@@ -57,20 +73,24 @@ class WeightTable:
     prediction: Floats  # [weighed]
     known: Floats  # [run, topic]: sum of prediction * weight over the frame
     reaches_outside: Mask  # [run]
+    gold: GoldColumns | None  # the predictions of gold gains, for the method that takes them
 
     @classmethod
-    def of(cls, facts: Facts, measure: str, prediction: str) -> "WeightTable":
+    def of(
+        cls, facts: Facts, measure: str, predicted: Floats, gold: GoldColumns | None = None
+    ) -> "WeightTable":
+        """Return the weights in the measure; `predicted` [frame] are the gains known before anything is judged."""
         table = rank_weights(measure) / len(facts.topics)
         near = [(place[rank <= table.size], rank[rank <= table.size]) for place, rank in facts.returned]
         weighed = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(place for place, _ in near)]))
         weight = np.zeros((len(near), weighed.size))
         for row, (place, rank) in zip(weight, near, strict=True):
             row[np.searchsorted(weighed, place)] = table[rank - 1]
-        f, topic = facts.predictions[prediction][weighed], facts.topic[weighed]
+        f, topic = predicted[weighed], facts.topic[weighed]
         known = [np.bincount(topic, f * row, len(facts.topics)) for row in weight]
         outside = [not facts.is_foreign and bool((rank <= table.size).any()) for rank in facts.outside]
         gains = grade_gains(measure, facts.gains, facts.relevant_grade)
-        return cls(facts, gains, weighed, weight, f, np.array(known), np.array(outside, dtype=bool))
+        return cls(facts, gains, weighed, weight, f, np.array(known), np.array(outside, dtype=bool), gold)
 
     def target(self, run: int, run_b: int | None) -> Target:
         runs = [run] if run_b is None else [run, run_b]
@@ -167,7 +187,12 @@ def poisson(v: Floats, pi: Floats) -> tuple[float, float]:
     """
     terms = (1 - pi) * v**2
     variance, spread = float(terms.sum()), float(((1 - pi) * terms**2).sum())
-    return variance, max(1.0, 2 * variance**2 / spread) if spread > 0 and variance > 0 else math.inf
+    return variance, degrees_of_freedom(2 * variance**2, spread)
+
+
+def degrees_of_freedom(top: float, spread: float) -> float:
+    """Return degrees of freedom, ``top / spread``: at least 1, and infinite where nothing varies."""
+    return max(1.0, top / spread) if spread > 0 and top > 0 else math.inf
 
 
 @dataclass(frozen=True, eq=False)

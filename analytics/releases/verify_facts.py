@@ -7,7 +7,7 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,26 @@ Mask = NDArray[np.bool_]
 Row = dict[str, Any]
 Pair = tuple[str, str]
 FACT_FILES = ("items.jsonl", "judgments.jsonl", "assessors.jsonl", "runs.json")
+
+
+@dataclass(frozen=True, eq=False)
+class GoldColumns:
+    """The gold gain that is predicted of each pair, by what was known before it was judged, and after."""
+
+    before: Floats  # [frame]
+    after: Floats  # [item], of those that were open to audits
+    spread: Floats  # [item], the variance that is predicted of the gold gain
+
+
+@dataclass(frozen=True, eq=False)
+class FittedWith:
+    """What predictions of gold gains were fitted with, but for the judgments; arrays are [frame]."""
+
+    features: Floats  # [frame, column]
+    ridge: Floats  # [column]
+    fold: Ints
+    prior: Floats
+    n_learned: int  # batches that fits may learn from
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +78,8 @@ class Facts:
     fixed_size: bool  # a fixed number was drawn of every topic; else each pair by itself
     order_is_random: bool  # what is judged so far is a random part of what was drawn
     n_planned: int  # items that audits will take in all
+    gold: dict[str, GoldColumns] = field(default_factory=dict)  # by number; none of an older release
+    fitted_with: FittedWith | None = None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------
@@ -106,7 +128,24 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         fixed_size=draw["selection"] == "pareto",
         order_is_random=draw["order_is_random"],
         n_planned=estimates["n_planned"],
+        gold={
+            name.removeprefix("gold_before_"): GoldColumns(
+                _numbers(frame[name], 0.0),
+                *(_numbers(frame[name.replace("before", part)], 0.0)[judged] for part in ("after", "spread")),
+            )
+            for name in frame
+            if name.startswith("gold_before_")
+        },
+        fitted_with=_fitted_with(frame, estimates.get("fitted_with")),
     )
+
+
+def _fitted_with(frame: dict[str, list[Any]], told: Row | None) -> FittedWith | None:
+    if told is None:
+        return None
+    features = _of_batches(frame, "feature", 0.0).T
+    ridge, n_learned = np.array(told["ridge"], dtype=np.float64), told["n_learned"]
+    return FittedWith(features, ridge, _numbers(frame["fold"], 0), _numbers(frame["prior"], 0.0), n_learned)
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:

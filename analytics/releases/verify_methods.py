@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 if __package__:
     from analytics.releases.verify_complete import gold_gains, judged_gains
-    from analytics.releases.verify_estimates import Method, WeightTable, corrected_estimates, naive, true
+    from analytics.releases.verify_estimates import Method, WeightTable, naive, true
     from analytics.releases.verify_facts import Facts, Floats, Row
+    from analytics.releases.verify_gold import audit_estimates
     from analytics.releases.verify_ratios import Labels, corrected_labels, naive_labels, true_labels
     from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
     from verify_complete import gold_gains, judged_gains  # type: ignore
-    from verify_estimates import Method, WeightTable, corrected_estimates, naive, true  # type: ignore
+    from verify_estimates import Method, WeightTable, naive, true  # type: ignore
     from verify_facts import Facts, Floats, Row  # type: ignore
+    from verify_gold import audit_estimates  # type: ignore
     from verify_ratios import Labels, corrected_labels, naive_labels, true_labels  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
 
@@ -41,6 +43,8 @@ class MethodForms:
         Whether those have an interval over topics.
     needs_gold : bool
         Whether it needs the right grade of every pair.
+    predicts_gold : bool
+        Whether it takes the predictions of gold gains, where the release has them.
     """
 
     linear: Linear | None = None
@@ -49,6 +53,7 @@ class MethodForms:
     gains: Callable[[Facts, Floats], Floats] | None = None
     over_topics: bool = True
     needs_gold: bool = False
+    predicts_gold: bool = False
 
     def linear_of(self, draw: Row) -> Linear | None:
         """Return what serves sums over documents of this draw."""
@@ -58,7 +63,7 @@ class MethodForms:
 
 METHODS = {
     "naive": MethodForms(naive, distinct, naive_labels, judged_gains),
-    "corrected": MethodForms(corrected_estimates, labels=corrected_labels),
+    "corrected": MethodForms(audit_estimates, labels=corrected_labels, predicts_gold=True),
     "importance": MethodForms(repeated=importance),
     "true": MethodForms(true, labels=true_labels, gains=gold_gains, over_topics=False, needs_gold=True),
 }

@@ -54,6 +54,7 @@ def store_forecasts(
         "half_width_now": half_width_now,
     }
     found = _next_audit(arrays, campaign, predictions, chosen)
+    narrower = 1.0 if isinstance(found, Refusal) else found.share_of_class_means(half_width_now)
     rows = []
     seed = (arrays.draw.seed, arrays.n_judgments)
     for strategy in strategy_keys():
@@ -64,7 +65,8 @@ def store_forecasts(
         if isinstance(result, Refusal):
             row.refusal = result.reason
         else:
-            row.half_width_after, row.half_width_error = result.half_width, result.standard_error
+            row.half_width_after = narrower * result.half_width
+            row.half_width_error = narrower * result.standard_error
         rows.append(row)
     return AuditForecast.objects.bulk_create(rows)
 
@@ -98,12 +100,26 @@ def _target(computation: Computation, arrays: CampaignArrays, measure: str) -> t
 
 @dataclass(frozen=True)
 class _NextAudit:
-    """The next audit: the expected number of items it adds, what strategies go by, and the pair or run in question."""
+    """The next audit: the expected number of items it adds, what strategies go by, and the pair or run in question.
+
+    `now` is that pair or run at the items that were open to the audits so far.
+    """
 
     n_more: float
     auditable: Auditable
     target: AuditedTarget
+    now: AuditedTarget
     check_counts: Floats
+
+    def share_of_class_means(self, half_width_now: float | None) -> float:
+        """Return how wide the reported interval is beside that of class means, which the plays compute.
+
+        A play has no time to fit predictions of gold: what they save today they are taken to save after the audit.
+        """
+        by_classes = self.now.half_width() if half_width_now else Refusal("no interval yet")
+        if isinstance(by_classes, Refusal) or not half_width_now or by_classes <= 0:
+            return 1.0
+        return half_width_now / by_classes
 
     def forecast(self, strategy: str, seed: tuple[int, int]) -> Outlook | Refusal:
         pi = self.auditable.probabilities(strategy, self.n_more, tolerance=ACCURACY * self.n_more)
@@ -161,14 +177,35 @@ def _read(
     measure = parse_linear(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     gains = np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
+    prior = predictions.of_gains(gains, relevant)[arrays.judged]
+    run_weights = (
+        TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics)).over(arrays.judged).runs
+    )
+    grades = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)
+    classes = bronze_classes(arrays, campaign)
     places, drawn = arrays.judged[members], arrays.inclusion_probability[members]
-    weights = TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics)).over(places).runs
-    bronze = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)[members]
+    weights = TargetWeights(run_weights).over(np.flatnonzero(members)).runs
+    bronze = grades[members]
     checks = np.zeros((arrays.n_grades, arrays.n_grades))
     known = (arrays.check_true >= 0) & (arrays.check_true < arrays.n_grades)
     np.add.at(checks, (arrays.check_true[known], arrays.check_given[known]), 1)
     asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
     run, run_b = target
+    weight = run_weights.row(run) - (0.0 if run_b is None else run_weights.row(run_b))
+
+    def at(some: NDArray[np.bool_]) -> AuditedTarget:
+        return AuditedTarget(
+            weight=weight[some],
+            draw_probability=arrays.draw_probability(some)[some],
+            prior=prior[some],
+            bronze_class=classes[some],
+            bronze_grade=grades[some],
+            audited=arrays.audited[some],
+            gold_grade=arrays.audit_grade[some],
+            audit_probability=arrays.audit_probability[some],
+            gains=gains,
+        )
+
     return _NextAudit(
         n_more=n_more,
         check_counts=checks,
@@ -183,15 +220,6 @@ def _read(
             ),
             earlier=arrays.audit_probability[members],
         ),
-        target=AuditedTarget(
-            weight=weights.row(run) - (0.0 if run_b is None else weights.row(run_b)),
-            draw_probability=arrays.draw_probability(members)[members],
-            prior=predictions.of_gains(gains, relevant)[places],
-            bronze_class=bronze_classes(arrays, campaign)[members],
-            bronze_grade=bronze,
-            audited=arrays.audited[members],
-            gold_grade=arrays.audit_grade[members],
-            audit_probability=arrays.audit_probability[members],
-            gains=gains,
-        ),
+        target=at(members),
+        now=at(arrays.audit_probability > 0),
     )

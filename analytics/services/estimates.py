@@ -1,6 +1,7 @@
 """The estimates of one measure: every run and every pair of runs, by every method, or the reason for none."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from analytics.estimation.evidence import (
     SingleDraws,
     Targets,
 )
+from analytics.estimation.gold_prediction import GoldPrediction, predicted_gold
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
@@ -42,6 +44,7 @@ class Basis:
         self, campaign: Campaign, arrays: CampaignArrays, predictions: Predictions, counts: ConfusionCounts
     ) -> None:
         self.campaign, self.arrays, self.predictions, self.counts = campaign, arrays, predictions, counts
+        self._gold: dict[tuple[float, ...], GoldPrediction] = {}
 
     @cached_property
     def n_planned(self) -> int:
@@ -69,6 +72,29 @@ class Basis:
             seed=arrays.last_judgment_id,
             is_foreign=arrays.is_foreign,
         )
+
+    def gold_prediction(self, gains: Floats, relevant_grade: int) -> GoldPrediction | None:
+        """Return what the audits predict of every pair, made once for all measures of these gains; None without one.
+
+        A draw with replacement keeps the prior of before anything was judged, as `Predictions.of_gains` does.
+        """
+        arrays, audit = self.arrays, self.evidence.audit
+        if isinstance(audit, Refusal):
+            return None
+        key = tuple(gains.tolist())
+        if key not in self._gold:
+            found = predicted_gold(
+                self.evidence.frame,
+                audit,
+                gains,
+                labels=arrays.labels,
+                known=self.predictions.foreknowledge,
+                learnable=arrays.batch < arrays.n_learned,
+            )
+            if arrays.draw.selection_kind.with_replacement:
+                found = replace(found, before=self.predictions.of_gains(gains, relevant_grade))
+            self._gold[key] = found
+        return self._gold[key]
 
     def _missing(self, members: np.ndarray, what: str) -> Refusal | None:
         refused = self.arrays.not_covered(members, what)
@@ -137,6 +163,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
         utility=arrays.labels.means(gains[arrays.label_grade]),
         prediction=prediction,
         predicted=weights.run_totals(prediction, arrays.topic_index, arrays.n_topics),
+        gold=basis.gold_prediction(gains, relevant),
         settled=_settled_answers(
             arrays, measure.name, np.array(outside), weights.pairs, is_zero, unsupported
         ),

@@ -1,7 +1,10 @@
 """What judgments so far predict of every item of the frame, each item without its own label."""
 
+from functools import cached_property
+
 import numpy as np
 
+from analytics.estimation.gold_prediction import Foreknowledge
 from analytics.frames import CampaignArrays, Floats
 from sampling.components import RunComponents, cross_fitted_with_components, run_components
 from sampling.measures.sparse import SparseRuns
@@ -18,6 +21,15 @@ class Predictions:
         self._features: tuple[Floats, Floats] | None = None
         self._components: RunComponents | None = None
         self._fitted: dict[tuple[float, ...], Floats] = {}
+
+    @cached_property
+    def foreknowledge(self) -> Foreknowledge:
+        """Return what is known of every pair before anything is judged."""
+        frame = self.arrays.frame
+        features, ridge = self._evidence()
+        return Foreknowledge(
+            features, ridge, frame["fold"].to_numpy().astype(np.int64), frame["prior"].to_numpy()
+        )
 
     def of_gains(self, gains: Floats, relevant_grade: int) -> Floats:
         """Return f [frame]: the predicted gain of every item, cross-fitted.

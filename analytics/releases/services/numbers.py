@@ -9,13 +9,16 @@ import polars as pl
 from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
+from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.frames import CampaignArrays
 from analytics.methods import TRUTH
 from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.tables import ITEMS
+from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimate_rows import AUDITS_PLANNED
+from analytics.services.estimates import Basis
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
@@ -54,7 +57,7 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
     """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
     names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
     knows_truth = computation.estimates.filter(method=TRUTH.key).exists()
-    measures, predicted = _predictions(campaign, arrays, names)
+    measures, predicted, known = _predictions(campaign, arrays, names)
     order = np.argsort(arrays.label_judgment, kind="stable")
     checks = np.argsort(arrays.check_judgment, kind="stable")
     used = UsedJudgments(
@@ -66,17 +69,22 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
         _pairs(campaign, arrays, predicted, knows_truth),
         used,
         frozenset(assessor.pk for assessor in arrays.assessors),
-        _heading(campaign, arrays, computation, measures, ""),
+        _heading(campaign, arrays, computation, measures, "") | known,
     )
 
 
 def _predictions(
     campaign: Campaign, arrays: CampaignArrays, names: Iterable[str]
-) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Return what is told of each measure, and the predictions that they name; some measures share one."""
+) -> tuple[dict[str, Any], dict[str, pl.Series], dict[str, Any]]:
+    """Return what is told of each measure, the predictions that they name, and what these were fitted with.
+
+    Some measures share one. Predictions of gold come with all that a verifier needs to fit them again, but the labels.
+    """
     predictions, scale = Predictions(arrays), campaign.scale
+    basis = Basis(campaign, arrays, predictions, assessor_confusion_counts(arrays))
     known: dict[tuple[float, ...], int] = {}
-    columns: list[np.ndarray] = []
+    columns: dict[str, pl.Series] = {}
+    fitted_with: dict[str, Any] = {}
     measures: dict[str, Any] = {}
     for name in names:
         measure = parse_measure(name)
@@ -89,19 +97,48 @@ def _predictions(
             continue
         key = tuple(gains.tolist())
         if key not in known:
-            known[key] = len(columns)
-            columns.append(predictions.of_gains(gains, relevant))
+            number = known[key] = len(known)
+            columns[f"prediction_{number}"] = pl.Series(predictions.of_gains(gains, relevant))
+            gold = basis.gold_prediction(gains, relevant)
+            if gold is not None:
+                columns |= _gold_columns(basis, gold, number)
+                fitted_with = _foreknowledge(basis, columns)
         # of every sum, also where its weights have no such parameter: the file's form
         fields |= {
             "log_base": measure.parameters.get("dcg", 2.0),
             "persistence": measure.parameters.get("p", 0.8),
         }
         fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
-    return measures, columns
+    return measures, columns, fitted_with
+
+
+def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:
+    """Return the predicted gold gains of every pair, and of the judged ones that were open to the audits."""
+    arrays = basis.arrays
+    opened = arrays.judged[arrays.audit_probability > 0]
+    return {
+        f"gold_before_{number}": pl.Series(gold.before),
+        f"gold_after_{number}": _column(arrays.frame.height, opened, gold.after),
+        f"gold_spread_{number}": _column(arrays.frame.height, opened, gold.spread),
+    }
+
+
+def _foreknowledge(basis: Basis, columns: dict[str, pl.Series]) -> dict[str, Any]:
+    """Add the columns that predictions of gold were fitted with; return how."""
+    known = basis.predictions.foreknowledge
+    columns |= {"fold": pl.Series(known.fold), "prior": pl.Series(known.prior)}
+    columns |= {f"feature_{place}": pl.Series(column) for place, column in enumerate(known.features.T)}
+    return {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": basis.arrays.n_learned}}
+
+
+def _column(n: int, places: np.ndarray, values: np.ndarray) -> pl.Series:
+    column = np.full(n, np.nan)
+    column[places] = values
+    return pl.Series(column).fill_nan(None)
 
 
 def _pairs(
-    campaign: Campaign, arrays: CampaignArrays, predicted: list[np.ndarray], knows_truth: bool
+    campaign: Campaign, arrays: CampaignArrays, predicted: dict[str, pl.Series], knows_truth: bool
 ) -> pl.DataFrame:
     frame, n, judged = arrays.frame, arrays.frame.height, arrays.judged
     everything = np.ones(judged.size, dtype=bool)
@@ -116,9 +153,7 @@ def _pairs(
         by_batch += ["single", "times"]
 
     def numbers(places: np.ndarray, values: np.ndarray) -> pl.Series:
-        column = np.full(n, np.nan)
-        column[places] = values
-        return pl.Series(column).fill_nan(None)
+        return _column(n, places, values)
 
     def integers(places: np.ndarray, values: np.ndarray) -> pl.Series:
         return numbers(places, values).cast(pl.Int64)
@@ -137,7 +172,7 @@ def _pairs(
         chance_open=numbers(judged[is_open], arrays.draw_probability(is_open)[is_open]),
         audited=pl.Series(audited),
         audit_grade=integers(judged[arrays.audited], arrays.audit_grade[arrays.audited]).cast(pl.Int16),
-        **{f"prediction_{place}": pl.Series(values) for place, values in enumerate(predicted)},
+        **predicted,
         gold_answer=integers(known, arrays.gold_grade[known]).cast(pl.Int16),
         **{f"{kind}_{batch}": pl.col(f"{kind}_{batch}") for kind in by_batch for batch in batches},
     )
@@ -163,6 +198,7 @@ def _heading(
         "n_planned": None,
         "seed": None,
         "assumption": {},
+        "fitted_with": None,
     }
     if computation is not None:
         seen = (

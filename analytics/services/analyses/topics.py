@@ -2,8 +2,8 @@
 
 A single topic has few audited documents. Where there are enough for an interval its number is the corrected one, made
 of its own documents. Elsewhere it would be unbiased and useless: one audited document more or less changes everything.
-There the value is a synthetic one, as for small areas: each grade given taken as what it means on average in the whole
-audit, the documents that nobody judged as they are predicted. It has no interval: nobody can say how far this topic is
+There the value is a synthetic one, as for small areas: what the whole audit predicts of the documents, of those judged
+with their grades. It has no interval: nobody can say how far this topic is
 from the average.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.correction import correct
+from analytics.estimation.audit_correction import corrected_sums
 from analytics.estimation.estimate import Estimates, Floats, Refusal
 from analytics.estimation.evidence import Evidence, LinearTargets
 from analytics.estimation.naive import from_grades
@@ -131,20 +131,20 @@ def _by_topic(
     )
     of_topics = TargetWeights(entries, paired=False)
     totals = of_topics.totals(targets.prediction)
-    prior = targets.prediction[evidence.frame.judged]
     judged = of_topics.over(evidence.frame.judged)
-    if not isinstance(audit, AuditSample):
-        found = from_grades(evidence, judged, targets.utility, prior, totals)
-        if evidence.is_foreign:  # nothing is predicted: the values are those of the sample, everywhere
-            return found
-        # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
-        return _with_values(found, totals + judged.totals(targets.utility - prior))
-    found = correct(judged, audit, targets.gains, prior=prior, prior_total=totals).estimates
-    gain = audit.gains(targets.gains)[1]
-    # by item what its class of grades means on average, by the whole audit
-    meaning = audit.class_moments(gain, float(np.ptp(targets.gains)))[0]
-    surprise = meaning - prior[audit.member]
-    return _with_values(found, totals + judged.over(audit.member).totals(surprise))
+    if isinstance(audit, AuditSample) and targets.gold is not None:
+        before = targets.gold.before
+        totals = of_topics.totals(before)
+        found = corrected_sums(judged, totals, evidence, audit, targets).estimates
+        # by item what its labels, and those of all others, mean by the whole audit
+        surprise = targets.gold.after - before[evidence.frame.judged[audit.member]]
+        return _with_values(found, totals + judged.over(audit.member).totals(surprise))
+    prior = targets.prediction[evidence.frame.judged]
+    found = from_grades(evidence, judged, targets.utility, prior, totals)
+    if evidence.is_foreign:  # nothing is predicted: the values are those of the sample, everywhere
+        return found
+    # Of few documents each stands for so many that the sum may be below 0: there, the grades and the predictions.
+    return _with_values(found, totals + judged.totals(targets.utility - prior))
 
 
 def _with_values(found: Estimates, value: Floats) -> Estimates:

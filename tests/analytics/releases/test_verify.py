@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from small_release import SEEDS, made_once, unpacked
+from small_release import SEEDS, change_lines, made_once, unpacked
 
 from analytics.releases.verify import merkle_root, verify
 from analytics.releases.verify_estimates import poisson
@@ -56,28 +56,6 @@ def release(db, tmp_path):
 def run_verify(folder, *arguments):
     command = [sys.executable, str(folder / "verify.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder.parent)
-
-
-def change_lines(folder, name, change):
-    """Change what a file says (`change` takes and gives its JSON lines), and repair manifest and Merkle root."""
-    path = folder / name
-    text = path.read_text("utf-8")
-    if name.endswith(".jsonl"):
-        rows = [json.loads(line) for line in text.splitlines()]
-        change(rows)
-        text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    else:
-        value = json.loads(text)
-        change(value)
-        text = json.dumps(value)
-    path.write_text(text, "utf-8")
-    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    for entry in manifest["files"]:
-        if entry["path"] == name:
-            content = path.read_bytes()
-            entry |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    manifest["merkle_root"] = merkle_root((folder / "judgments.jsonl").read_bytes().splitlines())
-    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
 
 
 # -- what is right -----------------------------------------------------------------------------------------------
@@ -183,7 +161,7 @@ def test_the_scripts_need_numpy_and_the_standard_library_alone(path):
         "analytics"
     }  # the package, when it is not run as a script
     assert names - beside - set(sys.stdlib_module_names) <= {"numpy"}
-    assert len(SCRIPTS) == 12
+    assert len(SCRIPTS) == 13
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------

@@ -1,0 +1,249 @@
+"""The reported number from predicted gold gains, and these predictions fitted again from judgments and audit.
+
+Part of every release, beside verify.py; NumPy is all it needs. g is the gain predicted of a pair before it is judged, h
+with its judgments, each by a fit without the pair's own fold: otherwise the number would be biased, so that a
+prediction which knew its fold must not go unnoticed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+if __package__:
+    from analytics.releases.verify_estimates import (
+        LEAST,
+        REFUSED,
+        Method,
+        Row,
+        Target,
+        WeightTable,
+        always_valid,
+        corrected_estimates,
+        degrees_of_freedom,
+        interval,
+    )
+    from analytics.releases.verify_facts import (
+        Facts,
+        FittedWith,
+        Floats,
+        GoldColumns,
+        Ints,
+        Mask,
+        draw_probability,
+        not_covered,
+    )
+else:  # in a release, the files lie beside each other
+    from verify_estimates import (  # type: ignore
+        LEAST,
+        REFUSED,
+        Method,
+        Row,
+        Target,
+        WeightTable,
+        always_valid,
+        corrected_estimates,
+        degrees_of_freedom,
+        interval,
+    )
+    from verify_facts import (  # type: ignore
+        Facts,
+        FittedWith,
+        Floats,
+        GoldColumns,
+        Ints,
+        Mask,
+        draw_probability,
+        not_covered,
+    )
+
+LABEL_RIDGE, TOPIC_RIDGE, CALIBRATION_RIDGE = 1.0, 1.0, 0.3
+PANEL_SHARE, LARGEST_PANEL = 0.9, 10
+TOLERANCE = 1e-8  # in the square of the largest gain
+
+
+# -- the number ------------------------------------------------------------------------------------------------
+
+
+def audit_estimates(w: WeightTable) -> Method:
+    """Return the reported number: from predicted gold gains, in an older release from the classes of judgments."""
+    return corrected_estimates(w) if w.gold is None else _from_predictions(w, w.gold)
+
+
+def _from_predictions(w: WeightTable, gold: GoldColumns) -> Method:
+    """Return ``sum_frame w g + sum_judged (w/pi) (h - g) + sum_audited (w/(pi a)) (v - h)`` with its interval.
+
+    Variance: with q = (h - g)^2 + s2, kappa = w^2 (1-pi)/pi^2 q of each judged pair, and tau = w^2/pi^2 [(1-pi)
+    ((v-g)^2 - q)/a + (1-a)/a^2 (v-h)^2] of each audited one, their sum; what comes from the drawing is at least half
+    the sum of kappa. t with 2 V^2 / (sum (1-pi) kappa^2 + sum (1-a) tau^2) degrees of freedom, at least 1.
+    """
+    facts = w.facts
+    is_open = facts.audit_probability > 0
+    chance = draw_probability(facts, is_open)
+    if not is_open.any() or not_covered(facts, is_open, chance):
+        return lambda target: target.settled or REFUSED
+    gain = np.where(facts.audited, w.gains[facts.audit_grade], 0.0)
+    spread = np.where(facts.audit_probability == 1, 0.0, gold.spread)
+    known = np.stack([is_open, facts.audited, gain, facts.audit_probability, gold.after, spread], axis=1)
+    columns = w.at_items(known).T
+    judged, seen, (v, a, h, s2), g = columns[0] > 0, columns[1] > 0, columns[2:], w.prediction
+    pi, a = np.where(judged, chance[w.place], 1.0), np.where(judged, a, 1.0)
+    added = np.where(judged, (h - g + np.where(seen, (v - h) / a, 0.0)) / pi, 0.0)
+    q = np.where(judged, (h - g) ** 2 + s2, 0.0)
+    kappa = (1 - pi) / pi**2 * q
+    first = np.where(seen, (1 - pi) / pi**2 * ((v - g) ** 2 - q) / a, 0.0)
+    second = np.where(seen, (1 - a) * ((v - h) / (a * pi)) ** 2, 0.0)
+    fourth = (1 - pi) * kappa**2 + (1 - a) * (first + second) ** 2
+
+    def estimate(target: Target) -> Row:
+        square = target.weights**2
+        predicted, correction, audit = (float(square @ part) for part in (kappa, first, second))
+        masks = (seen, judged, judged & ((pi < 1) | (a < 1)))
+        n, n_items, n_uncertain = (int(np.count_nonzero(target.weights[some])) for some in masks)
+        parts = {"drawing": max(predicted + correction, predicted / 2), "gold": audit}
+        variance = sum(parts.values())
+        if target.settled or n < LEAST or (variance == 0 and n_uncertain):
+            return target.settled or REFUSED
+        df = degrees_of_freedom(2 * variance**2, float(square**2 @ fourth))
+        row = interval(float(target.known.sum() + target.weights @ added), parts, df, n)
+        row = w.with_topics(row, target, target.weights * added)
+        return row | always_valid(row, facts.n_planned, max(n_items, n, 1))
+
+    return estimate
+
+
+# -- the predictions -------------------------------------------------------------------------------------------
+
+
+def fitted_again(facts: Facts, known: FittedWith, gains: Floats) -> Iterator[tuple[int, Mask, Mask, Floats]]:
+    """Yield every fold, its items that audits could take, its pairs; and of these anew: h, s2, and g of the pairs."""
+    largest = float(gains.max())
+    item = np.flatnonzero(facts.audit_probability > 0)
+    place, own = facts.item[item], known.fold[facts.item[item]]
+    usable = facts.drawn_in[place] - 1 < known.n_learned
+    offset = np.log(known.prior / (1 - known.prior))
+    fixed = np.concatenate([np.ones((1, offset.size)), [offset - offset.mean()], known.features.T])
+    ridge = np.concatenate([[CALIBRATION_RIDGE] * 2, known.ridge])
+    share, audited, topic = gains[facts.audit_grade[item]] / largest, facts.audited[item], facts.topic
+    n_topics = len(facts.topics)
+    for fold in np.unique(known.fold).tolist():
+        others = (own != fold) & usable
+        labels = _label_columns(facts, item, others)
+        columns = np.concatenate([fixed[:, place], labels])
+        rows = np.flatnonzero(others & audited)
+        ridges = np.concatenate([ridge, np.full(len(labels), LABEL_RIDGE)])
+        h, square = (
+            _predict(
+                columns[:, rows], target[rows], offset[place[rows]], topic[place[rows]], n_topics, ridges,
+                (columns, offset[place], topic[place]),
+            )
+            for target in (share, share**2)
+        )  # fmt: skip
+        two_gains = np.isin(gains, (0.0, largest)).all()
+        spread = h * (1 - h) if two_gains else np.maximum(0.0, square - h**2)
+        learned = place[others]
+        g = _predict(
+            fixed[:, learned], h[others], offset[learned], topic[learned], n_topics, ridge, (fixed, offset, topic)
+        )  # fmt: skip
+        mine, pairs = own == fold, known.fold == fold
+        items = np.zeros(facts.item.size, dtype=bool)
+        items[item[mine]] = True
+        yield (
+            fold,
+            items,
+            pairs,
+            np.concatenate([largest * h[mine], largest**2 * spread[mine], largest * g[pairs]]),
+        )
+
+
+def check_predictions(facts: Facts, estimates: Row, report: Any) -> None:
+    """Fit the predictions of gold gains again, fold by fold without the fold, and compare them."""
+    known = facts.fitted_with
+    if known is None:
+        return
+    if more_than_a_panel(facts):
+        report.not_recomputed["predictions of gold from more assessors than have a column"] += 1
+        return
+    gains = {one["prediction"]: one["gains"] for one in estimates["measures"].values() if "prediction" in one}
+    is_repeated = estimates["draw"]["selection"] == "replacement"
+    chance = draw_probability(facts, facts.audit_probability > 0)
+    is_certain = facts.item.size == facts.topic.size and bool((chance == 1).all())
+    for number, gold in facts.gold.items():
+        of_gains = np.array(gains[f"prediction_{number}"], dtype=np.float64)
+        if not of_gains.any():
+            continue
+        for fold, items, pairs, again in fitted_again(facts, known, of_gains):
+            parts = [gold.after[items], gold.spread[items], gold.before[pairs]]
+            if is_repeated or is_certain:  # there g is not fitted
+                again, parts = again[: again.size - int(pairs.sum())], parts[:2]
+            recorded, where = np.concatenate(parts).tolist(), f"items.jsonl gold {number} fold {fold}"
+            for one, other in zip(recorded, again.tolist(), strict=True):
+                report.compare(
+                    "predictions of gold", where, one, other, TOLERANCE * max(1.0, float(of_gains.max())) ** 2
+                )
+
+
+def more_than_a_panel(facts: Facts) -> bool:
+    """Return whether so many assessors labelled nearly everything that which of them were chosen cannot be told."""
+    pairs = np.unique(facts.label_item * len(facts.assessors) + facts.label_assessor)
+    count = np.bincount(pairs % max(1, len(facts.assessors)))
+    return bool((count >= 0.8 * facts.item.size).sum() > LARGEST_PANEL)
+
+
+def _label_columns(facts: Facts, item: Ints, others: Mask) -> Floats:
+    """Return [column, item] of what the judgments say, each with mean 0 and standard deviation 1 over some items."""
+    n, n_grades, n_assessors = facts.item.size, facts.gains.size, max(1, len(facts.assessors))
+    counts = np.zeros((n_grades, n))
+    np.add.at(counts, (facts.label_grade, facts.label_item), 1)
+    total, number = np.zeros((2, n_assessors, n))
+    np.add.at(total, (facts.label_assessor, facts.label_item), facts.label_grade)
+    np.add.at(number, (facts.label_assessor, facts.label_item), 1)
+    counts, total, number = counts[:, item], total[:, item], number[:, item]
+    whole = counts.sum(axis=0)
+    own = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+    n_own = (number[:, others] > 0).sum(axis=1)
+    chosen = np.argsort(-n_own, kind="stable")[:LARGEST_PANEL]
+    panel = np.sort(chosen[(n_own[chosen] >= PANEL_SHARE * others.sum()) & (n_own[chosen] > 0)])
+    raw = [*(counts[1:] / whole), facts.bronze_class[item].astype(np.float64), np.log(whole), *own[panel]]
+    return np.stack([_scale_over(column, others) for column in raw])
+
+
+def _scale_over(column: Floats, others: Mask) -> Floats:
+    there = np.isfinite(column)
+    if not (there & others).any():
+        return np.zeros(column.size)
+    centred = np.where(there, column - column[there & others].mean(), 0.0)
+    spread = float(np.sqrt((centred[others] ** 2).mean()))
+    return centred / spread if spread > 1e-9 else np.zeros(column.size)
+
+
+def _predict(
+    x: Floats, y: Floats, offset: Floats, group: Ints, n_groups: int, ridge: Floats, at: tuple[Floats, Floats, Ints]
+) -> Floats:  # fmt: skip
+    """Return the mean at other columns, offset and groups, of the penalised logistic regression of y on x."""
+    b, a = np.zeros(ridge.size), np.zeros(n_groups)
+
+    def loss(b: Floats, a: Floats) -> float:
+        eta = offset + b @ x + a[group]
+        penalty = ridge @ b**2 + TOPIC_RIDGE * (a @ a)
+        return float((np.logaddexp(0.0, eta) - y * eta).sum() + penalty / 2)
+
+    for _ in range(100):
+        mean = 1 / (1 + np.exp(-(offset + b @ x + a[group])))
+        curve = mean * (1 - mean)
+        by_b = x @ (mean - y) + ridge * b
+        by_a = np.bincount(group, mean - y, n_groups) + TOPIC_RIDGE * a
+        if max(np.abs(by_b).max(), np.abs(by_a).max()) <= 1e-11 * (1 + y.size):
+            break
+        own = np.bincount(group, curve, n_groups) + TOPIC_RIDGE
+        cross = np.stack([np.bincount(group, row * curve, n_groups) for row in x])
+        hessian = (x * curve) @ x.T + np.diag(ridge) - (cross / own) @ cross.T
+        step_b = np.linalg.solve(hessian, by_b - cross @ (by_a / own))
+        step_a = (by_a - step_b @ cross) / own
+        before, length = loss(b, a), 1.0
+        while loss(b - length * step_b, a - length * step_a) > before + 1e-12 * abs(before) and length > 1e-9:
+            length /= 2
+        b, a = b - length * step_b, a - length * step_a
+    columns, offset_there, group_there = at
+    eta = np.clip(offset_there + b @ columns + a[group_there], -30, 30)
+    return np.asarray(1 / (1 + np.exp(-eta)))

@@ -1,0 +1,52 @@
+"""verify.py fits the predictions of gold gains again: what was changed, or knew its own fold, is found."""
+
+import numpy as np
+import pytest
+from small_release import change_lines, made_once, unpacked
+
+from analytics.estimation.gold_prediction import _Fits
+from analytics.releases.verify import verify
+
+
+@pytest.fixture
+def release(db, tmp_path):
+    return unpacked(made_once(), tmp_path)
+
+
+def first_open(rows):
+    return next(row for row in rows if row["audit_probability"])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda rows: first_open(rows).update(gold_after_0=0.123), "items.jsonl gold 0 fold"),
+        (lambda rows: first_open(rows).update(gold_spread_0=0.123), "items.jsonl gold 0 fold"),
+        (lambda rows: rows[0].update(gold_before_0=0.123), "items.jsonl gold 0 fold"),
+        (lambda rows: rows[0].update(feature_2=rows[0]["feature_2"] + 0.1), "items.jsonl gold 0 fold"),
+        (
+            lambda rows: first_open(rows).update(fold=(first_open(rows)["fold"] + 1) % 10),
+            "items.jsonl gold 0 fold",
+        ),
+        (lambda rows: first_open(rows).update(audit_probability=0.999), "estimates.json"),
+    ],
+    ids=["h", "s2", "g", "feature", "fold", "chance"],
+)
+def test_a_changed_prediction_of_gold_or_what_it_was_made_of_is_found(release, change, expected):
+    change_lines(release, "items.jsonl", change)
+    assert any(words.startswith(expected) for words in verify(release).different)
+
+
+@pytest.mark.django_db
+def test_predictions_that_knew_their_own_fold_are_found_although_every_number_follows_from_them(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        _Fits,
+        "on_own_fold",
+        lambda fits, outside: outside[(fits.own + 1) % fits.n_folds, np.arange(fits.own.size)],
+    )
+    folder = unpacked(made_once.__wrapped__(budget=38), tmp_path)
+    told = verify(folder).different
+    assert told
+    assert all(words.startswith("items.jsonl gold ") for words in told)
