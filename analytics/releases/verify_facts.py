@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+if __package__:
+    from analytics.releases.verify_looks import declared_bound
+else:  # in a release, the files lie beside each other
+    from verify_looks import declared_bound  # type: ignore
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -57,6 +62,7 @@ class Facts:
     fixed_size: bool  # a fixed number was drawn of every topic; else each pair by itself
     order_is_random: bool  # what is judged so far is a random part of what was drawn
     n_planned: int  # items that audits will take in all
+    declared_bound: float | None  # at a declared look: of all of them, in standard errors
 
 
 # -- reading -----------------------------------------------------------------------------------------------------
@@ -104,6 +110,7 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         fixed_size=draw["selection"] == "pareto",
         order_is_random=draw["order_is_random"],
         n_planned=estimates["n_planned"],
+        declared_bound=declared_bound(estimates.get("looks", [])),
     )
 
 
