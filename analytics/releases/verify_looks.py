@@ -25,7 +25,7 @@ LEAST_GROWTH = 0.002  # a look with less new information than this part is the l
 LEAST_SPENT = 1e-15
 
 
-def spent(share: float) -> float:
+def spent_by(share: float) -> float:
     """Return how much of the 5 % may be spent by then."""
     return 4 * t_tail(math.inf, t_quantile(math.inf, 0.0125) / math.sqrt(share)) if share > 0 else 0.0
 
@@ -47,7 +47,7 @@ def declared_bound(looks: list[dict[str, Any]]) -> float | None:
         most = max(most, share)
         if 1 - before / reached < LEAST_GROWTH:
             continue
-        more, bound = spent(most) - used, math.inf
+        more, bound = spent_by(most) - used, math.inf
         if more > LEAST_SPENT:
             bound = _bound(node, mass, before, reached, more)
             used += more

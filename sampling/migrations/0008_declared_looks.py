@@ -19,10 +19,6 @@ DROP FUNCTION sampling_auditschedule_looks_stay();
 """
 
 
-def _small() -> models.PositiveSmallIntegerField:
-    return models.PositiveSmallIntegerField(null=True)
-
-
 class Migration(migrations.Migration):
     """Complete audits declared as looks, and what an audit that is one records."""
 
@@ -33,8 +29,8 @@ class Migration(migrations.Migration):
             name="n_looks",
             field=models.PositiveSmallIntegerField(blank=True, null=True),
         ),
-        migrations.AddField(model_name="audit", name="look", field=_small()),
-        migrations.AddField(model_name="audit", name="n_looks", field=_small()),
+        migrations.AddField(model_name="audit", name="look", field=models.PositiveSmallIntegerField(null=True)),
+        migrations.AddField(model_name="audit", name="n_looks", field=models.PositiveSmallIntegerField(null=True)),
         migrations.AddField(
             model_name="audit", name="n_planned", field=models.PositiveIntegerField(null=True)
         ),
