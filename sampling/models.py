@@ -115,11 +115,19 @@ class AuditSchedule(models.Model):
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     items_each_time = models.PositiveIntegerField(default=50)
     items_in_total = models.PositiveIntegerField(default=200)
+    # Complete audits of the gold tier at which the numbers will be looked at, declared before the first one is drawn.
+    # A trigger keeps it as it is from then on.
+    n_looks = models.PositiveSmallIntegerField(null=True, blank=True)
     is_active = models.BooleanField(default=True)
     starts_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                name="sampling_auditschedule_looks",
+                condition=Q(n_looks__isnull=True) | Q(n_looks__gte=2, n_looks__lte=50, tier="gold"),
+                violation_error_message="Declared looks are 2 to 50 audits of the gold tier.",
+            ),
             models.CheckConstraint(
                 name="sampling_auditschedule_sizes",
                 condition=Q(every_seconds__gte=1, items_each_time__gte=1, items_in_total__gte=1),
@@ -140,6 +148,9 @@ class Audit(models.Model):
     Every item has one permanent random number for audits by a tier; audit b selects it when the number is below its
     probability there. The union of a tier's audits therefore selects with probability max over b: nothing is audited
     twice. `expected_in_total` counts the tier's audits so far.
+
+    A declared look has its number, and the sizes from which its interval follows: how many items audits were to select
+    in all, and how many were drawn, when it was made (analytics/estimation/group_sequential.py).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -151,12 +162,30 @@ class Audit(models.Model):
     expected_in_total = models.FloatField()
     n_eligible = models.PositiveIntegerField()
     n_selected = models.PositiveIntegerField()
+    look = models.PositiveSmallIntegerField(null=True)
+    n_looks = models.PositiveSmallIntegerField(null=True)
+    n_planned = models.PositiveIntegerField(null=True)
+    n_drawn = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["sequence"]
         constraints = [
             models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"]),
+            models.UniqueConstraint(name="sampling_audit_one_look", fields=["campaign", "look"]),
+            models.CheckConstraint(
+                name="sampling_audit_look",
+                condition=Q(look=None, n_looks=None, n_planned=None, n_drawn=None)
+                | Q(
+                    look__gte=1,
+                    look__lte=F("n_looks"),
+                    n_looks__gte=2,
+                    n_looks__lte=50,
+                    n_planned__gte=1,
+                    n_drawn__gte=1,
+                    tier="gold",
+                ),
+            ),
             models.CheckConstraint(name="sampling_audit_tier", condition=Q(tier__in=AuditTier.values)),
         ]
 

@@ -22,6 +22,7 @@ from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 from touchstone.models import Job
 
 LARGEST_SEED = 2**63 - 1
+FEWEST_LOOKS, MOST_LOOKS = 2, 50
 MOST_SECONDS = 2_000_000_000
 
 
@@ -130,6 +131,13 @@ class ScheduleRequest(Strict):
     items_in_total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, required=False)
     strategy = TableChoice(strategy_choices, required=False)
     tier = serializers.ChoiceField(AuditTier.choices, required=False)
+    n_looks = serializers.IntegerField(
+        min_value=FEWEST_LOOKS,
+        max_value=MOST_LOOKS,
+        required=False,
+        allow_null=True,
+        help_text="Complete audits declared as looks, before the first one; null for none",
+    )
     is_active = serializers.BooleanField(required=False)
 
     def validate_crontab(self, line: str) -> str:
@@ -225,6 +233,7 @@ class ScheduleAnswer(serializers.Serializer[Any]):
     items_in_total = serializers.IntegerField()
     strategy = serializers.CharField()
     tier = serializers.CharField()
+    n_looks = serializers.IntegerField(allow_null=True)
     is_active = serializers.BooleanField()
     words = serializers.CharField()
     next_due = serializers.DateTimeField(allow_null=True)
@@ -294,6 +303,10 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "expected_in_total": audit.expected_in_total,
         "n_eligible": audit.n_eligible,
         "n_selected": audit.n_selected,
+        "look": audit.look,
+        "n_looks": audit.n_looks,
+        "n_planned": audit.n_planned,
+        "n_drawn": audit.n_drawn,
         "sample": reverse("console:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
         "made_at": audit.created_at.isoformat(),
     }

@@ -69,10 +69,21 @@ def always_valid_factor(
     [inf, 3.162, 3.075, 3.084]
     """
     size, x, alpha = _clock(n, planned, level, n_items)
-    normal = np.sqrt((1 + 1 / x) * (np.log1p(x) - 2 * np.log(alpha)))
+    return t_of_same_tail(np.sqrt((1 + 1 / x) * (np.log1p(x) - 2 * np.log(alpha))), size)
+
+
+def t_of_same_tail(normal: ArrayLike, n: ArrayLike) -> Floats:
+    """Return the t quantile, n - 1 degrees of freedom, with the tail of a normal quantile; below 20 items infinity.
+
+    Examples
+    --------
+    >>> t_of_same_tail(1.96, [19, 20, 1000]).round(3).tolist()
+    [inf, 2.093, 1.962]
+    """
+    size = np.asarray(n, dtype=np.float64)
     # far from what is planned the tail is 0, of which there is no quantile
-    student = -stdtrit(np.maximum(size - 1, 1.0), np.maximum(ndtr(-normal), SMALLEST))
-    return np.asarray(np.where(size >= FEWEST_WATCHED, student, np.inf))
+    tail = np.maximum(ndtr(-np.asarray(normal, dtype=np.float64)), SMALLEST)
+    return np.asarray(np.where(size >= FEWEST_WATCHED, -stdtrit(np.maximum(size - 1, 1.0), tail), np.inf))
 
 
 def always_valid_p_value(

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analytics.estimation.group_sequential import Look
 from analytics.estimation.samples import Labels
 from judging.models import Assessor, Run
 from sampling.draws import permanent_random_numbers
@@ -65,6 +66,7 @@ class CampaignArrays:
     order_is_random: bool  # False once judgments were imported, and where judging goes by what it tells
     last_judgment_id: int
     n_judgments: int
+    looks: tuple[Look, ...] = ()  # declared, up to the newest complete gold audit if that is one of them
 
     @property
     def is_foreign(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.estimation.group_sequential import Look
 from analytics.frames.arrays import CampaignArrays, Floats, Ints, out_of_turn
 from analytics.frames.facts import NO_ANSWER, Facts
 from analytics.frames.log import AUDIT, CHECK, SILVER, Log
@@ -64,6 +65,7 @@ def assemble(
         label_time=newest.time[chosen],
         label_judgment=newest.id[chosen],
         **_audit(facts, newest, rank[place], judged),
+        looks=_looks(facts, newest),
         **_checks(facts, newest, people),
         **_silver_labels(newest, rank[place], people),
         n_audits=len(facts.audits),
@@ -148,6 +150,17 @@ def _union(
         selected[place[chosen]] = True
         grade[place[chosen]] = grade_of[audit.item[chosen]]
     return probability, selected, grade, pending
+
+
+def _looks(facts: Facts, newest: Log) -> tuple[Look, ...]:
+    """Return the declared looks that have come, if the newest complete audit of the gold tier is one; else none."""
+    grade_of = _grade_by_item(newest, AUDIT, facts.items.place.size)
+    gold = [audit for audit in facts.audits if audit.tier == AuditTier.GOLD]
+    complete = [bool((grade_of[audit.item[audit.selected]] >= 0).all()) for audit in gold]
+    n = max((place + 1 for place, is_complete in enumerate(complete) if is_complete), default=0)
+    looks = tuple(audit.look for audit in gold[:n] if audit.look is not None)
+    is_in_turn = all(complete[:n]) and [look.number for look in looks] == list(range(1, n + 1))
+    return looks if is_in_turn else ()
 
 
 def _checks(facts: Facts, newest: Log, people: People) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analytics.estimation.group_sequential import Look
 from analytics.frames.arrays import Floats, Ints, first_drawn
 from analytics.frames.rows import fetch_row, fetch_rows, lines, seconds, text_table
 from judging.kinds import ITEM_COLUMNS
@@ -21,7 +22,7 @@ from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings
 from sampling.frames import FrameRefused, load_frame, newest_draw
 from sampling.measures.sparse import SparseRuns
-from sampling.models import AuditTier, Draw
+from sampling.models import Audit, AuditTier, Draw
 from sampling.pooling import ranks_in_pairs
 from touchstone.models import Event
 
@@ -130,6 +131,7 @@ class AuditRows:
     item: NDArray[np.int32]  # codes
     probability: Floats
     selected: NDArray[np.bool_]
+    look: Look | None  # what was declared of it
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def read_facts(campaign: Campaign) -> Facts:
         keys["top"] = max(values)
         gold_grade = _gold_grades(keys, frame)
         answer = _answers(keys, items, shown)
-        audits = _audits(entries, items)
+        audits = _audits(entries, items, _declared_looks(campaign))
         returned, outside = ranks.result()
     return Facts(
         draw=draw,
@@ -291,7 +293,14 @@ def _entries(keys: dict[str, Any]) -> NDArray[Any]:
     )
 
 
-def _audits(entries: NDArray[Any], items: Items) -> list[AuditRows]:
+def _declared_looks(campaign: Campaign) -> dict[int, Look]:
+    """Return by an audit's number what was declared and recorded of it."""
+    names = ("sequence", "look", "n_looks", "expected_in_total", "n_planned", "n_drawn")
+    rows = Audit.objects.filter(campaign=campaign, look__isnull=False).values_list(*names)
+    return {sequence: Look(*about) for sequence, *about in rows}
+
+
+def _audits(entries: NDArray[Any], items: Items, looks: dict[int, Look]) -> list[AuditRows]:
     code = items.codes(entries["item_high"], entries["item_low"])
     sequence = entries["sequence"].astype(np.int64)
     audits = []
@@ -304,6 +313,7 @@ def _audits(entries: NDArray[Any], items: Items) -> list[AuditRows]:
                 item=code[own],
                 probability=entries["probability"][own].astype(np.float64),
                 selected=entries["selected"][own].astype(bool),
+                look=looks.get(int(number)),
             )
         )
     return audits

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from judging.label_aggregation import DEFAULT_LABEL_SCORE
 from judging.models import Assessor, Campaign, Item, Run
@@ -41,14 +41,34 @@ class Computation(models.Model):
     n_items = models.PositiveIntegerField()
     n_audited = models.PositiveIntegerField()
     n_gold_checks = models.PositiveIntegerField()
+    # The declared look whose bounds the always-valid limits are, and how many were declared; else they are a confidence
+    # sequence.
+    look = models.PositiveSmallIntegerField(null=True)
+    n_looks = models.PositiveSmallIntegerField(null=True)
     seconds = models.FloatField()
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="analytics_computation_look",
+                condition=Q(look=None, n_looks=None)
+                | Q(look__gte=1, look__lte=F("n_looks"), n_looks__gte=2, n_looks__lte=50),
+            )
+        ]
         indexes = [models.Index(name="analytics_computation_newest", fields=["campaign", "-id"])]
 
     def __str__(self) -> str:
         return f"{self.campaign} as of judgment {self.last_judgment_id}"
+
+    @property
+    def look_words(self) -> str:
+        """Return which declared look this is; empty where it is none.
+
+        >>> Computation(look=2, n_looks=5).look_words
+        'declared look 2 of 5'
+        """
+        return f"declared look {self.look} of {self.n_looks}" if self.look else ""
 
 
 class ConfusionEstimate(models.Model):
@@ -134,7 +154,8 @@ class Estimate(models.Model):
     topics_low = models.FloatField(null=True)
     topics_high = models.FloatField(null=True)
     topics_refusal = models.TextField(blank=True)
-    # The third, a confidence sequence: valid at every look while judging continues.
+    # The third: a confidence sequence, valid at every look while judging continues, or at a declared look (the
+    # computation's) bounds valid at all declared ones.
     always_low = models.FloatField(null=True)
     always_high = models.FloatField(null=True)
     components = models.JSONField(default=dict)  # variance by source

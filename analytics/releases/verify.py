@@ -360,6 +360,9 @@ def verify(folder: Path) -> Report:
         return report
     facts = read_facts(folder, estimates)
     check_chances(folder, facts, estimates["computation"]["bronze_score"], report)
+    looks, said = estimates.get("looks", []), estimates["computation"].get("look")
+    again = looks[-1]["number"] if facts.declared_bound else None
+    report.compare("declared look", "estimates.json computation look", said, again)
     check_predictions(facts, estimates, report)
     check_estimates(facts, estimates, report)
     check_confusions(folder, facts, report)

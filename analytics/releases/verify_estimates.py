@@ -298,7 +298,7 @@ def corrected_estimates(w: WeightTable) -> Method:
         value = float(target.known.sum() + target.weights @ added)
         row = interval(value, parts, math.inf if n >= NORMAL_FROM else max(1, n - 1), n)
         row = w.with_topics(row, target, target.weights * added)
-        return row | always_valid(row, facts.n_planned, max(n_items, n, 1))
+        return row | always_valid(row, facts, max(n_items, n, 1))
 
     return estimate
 
@@ -344,9 +344,10 @@ def class_moments(
     return mean[classes], np.maximum(floor, with_one)[classes]
 
 
-def always_valid(row: Row, n_planned: int, n_items: int | None) -> Row:
-    """Return the interval that holds at every look at once, for n audited of `n_items` items, `n_planned` in all.
+def always_valid(row: Row, facts: Facts, n_items: int | None) -> Row:
+    """Return the interval that holds at every look at once, for n audited of `n_items` items; n_planned in all.
 
+    At a declared look it is the interval that holds at all declared ones instead, and verify_looks.py has its bound.
     Robbins' normal mixture: ``z = sqrt((1 + 1/x) (log(1 + x) - 2 log .05))``, x proportional to the information
     ``n / (1 - n / n_items)``, or n, and such that z is least at the planned number; then t with the same tail.
     """
@@ -355,6 +356,15 @@ def always_valid(row: Row, n_planned: int, n_items: int | None) -> Row:
         return {"always_low": value, "always_high": value}
     if n < LEAST_WATCHED:
         return {}
+    z = facts.declared_bound
+    if z is None:
+        z = mixture_bound(n, facts.n_planned, n_items)
+    half = t_quantile(n - 1.0, max(t_tail(math.inf, z), 2.2250738585072014e-308)) * row["standard_error"]
+    return {"always_low": value - half, "always_high": value + half}
+
+
+def mixture_bound(n: int, n_planned: int, n_items: int | None) -> float:
+    """Return the z of the confidence sequence."""
     best = 8.0
     for _ in range(200):  # where z is least: x = log(1 + x) - 2 log .05
         best = math.log1p(best) - 2 * math.log(0.05)
@@ -364,9 +374,7 @@ def always_valid(row: Row, n_planned: int, n_items: int | None) -> Row:
     else:
         reached, aim = (k / (1 - min(k, n_items - 0.5) / n_items) for k in (n, min(plan, n_items / 2)))
         x = best * reached / aim
-    z = math.sqrt((1 + 1 / x) * (math.log1p(x) - 2 * math.log(0.05)))
-    half = t_quantile(n - 1.0, max(t_tail(math.inf, z), 2.2250738585072014e-308)) * row["standard_error"]
-    return {"always_low": value - half, "always_high": value + half}
+    return math.sqrt((1 + 1 / x) * (math.log1p(x) - 2 * math.log(0.05)))
 
 
 def p_value(row: Row) -> float:

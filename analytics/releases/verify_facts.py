@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+if __package__:
+    from analytics.releases.verify_looks import declared_bound
+else:  # in a release, the files lie beside each other
+    from verify_looks import declared_bound  # type: ignore
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -78,6 +83,7 @@ class Facts:
     fixed_size: bool  # a fixed number was drawn of every topic; else each pair by itself
     order_is_random: bool  # what is judged so far is a random part of what was drawn
     n_planned: int  # items that audits will take in all
+    declared_bound: float | None  # at a declared look: of all of them, in standard errors
     gold: dict[str, GoldColumns] = field(default_factory=dict)  # by number; none of an older release
     fitted_with: FittedWith | None = None
 
@@ -128,6 +134,7 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         fixed_size=draw["selection"] == "pareto",
         order_is_random=draw["order_is_random"],
         n_planned=estimates["n_planned"],
+        declared_bound=declared_bound(estimates.get("looks", [])),
         gold={
             name.removeprefix("gold_before_"): GoldColumns(
                 _numbers(frame[name], 0.0),

@@ -317,7 +317,7 @@ class RatioMethod:
         estimate = interval(2 * value - float(seen.mean()), {"drawing": variance}, df, used)
         if not labels.has_audit:
             return estimate
-        return estimate | {"components": {}} | always_valid(estimate, self.facts.n_planned, None)
+        return estimate | {"components": {}} | always_valid(estimate, self.facts, None)
 
     def _n_used(self, labels: Labels, runs: list[int]) -> int:
         """Return how many known items the run ranks, or the two runs rank differently."""

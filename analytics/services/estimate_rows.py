@@ -9,7 +9,7 @@ from scipy.special import ndtr, stdtr
 
 from analytics.estimation.estimate import Estimate as Value
 from analytics.estimation.estimate import Estimates, Refusal, quantiles95
-from analytics.estimation.sequences import always_valid_factor
+from analytics.estimation.sequences import always_valid_factor, t_of_same_tail
 from analytics.frames import CampaignArrays, Floats, Ints
 from analytics.models import Estimate
 
@@ -49,12 +49,14 @@ def columns(
     over_topics: Estimates | None = None,
     tested: bool = False,
     planned: int | None = None,
+    declared_bound: float | None = None,
     n_items: Ints | None = None,
 ) -> EstimateColumns:
     """Return the rows of a method: a settled answer goes before the method's; the interval over topics comes beside.
 
     If `tested`, differences have p-values; with `planned`, the audited items planned in all, there are limits that hold
-    however often one looks. `n_items`, by row: items with weight that an audit could take.
+    however often one looks; with `declared_bound`, the bound at this declared look, they hold at all declared looks
+    instead. `n_items`, by row: items with weight that an audit could take.
     """
     first, second = pairs
     n_runs = len(results) - first.size
@@ -67,7 +69,11 @@ def columns(
         numbers["p_value"] = np.where(run_b >= 0, _p_values(numbers), np.nan)
     if planned is not None:
         reach = None if n_items is None else np.maximum(np.maximum(n_items, found.n), 1)
-        factor = always_valid_factor(found.n, planned, n_items=reach)
+        factor = (
+            always_valid_factor(found.n, planned, n_items=reach)
+            if declared_bound is None
+            else t_of_same_tail(declared_bound, found.n)
+        )
         usable = np.isfinite(factor) | (numbers["standard_error"] == 0)
         half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
         numbers["always_low"] = np.where(usable, numbers["value"] - half, np.nan)

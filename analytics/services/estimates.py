@@ -20,6 +20,7 @@ from analytics.estimation.evidence import (
     Targets,
 )
 from analytics.estimation.gold_prediction import GoldPrediction, predicted_gold
+from analytics.estimation.group_sequential import bound_at_look
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
@@ -50,6 +51,22 @@ class Basis:
     def n_planned(self) -> int:
         """Return how many items the audits will take in all."""
         return self.arrays.n_audits_planned or AUDITS_PLANNED
+
+    @cached_property
+    def declared_bound(self) -> float | None:
+        """Return the bound at the declared look that this is, of a normal number; None where it is none."""
+        if not self.arrays.looks:
+            return None
+        bound = bound_at_look(self.arrays.looks)
+        return bound if np.isfinite(bound) else None
+
+    @property
+    def look(self) -> dict[str, int]:
+        """Return which declared look this is and of how many; nothing where the confidence sequence stands."""
+        if self.declared_bound is None:
+            return {}
+        newest = self.arrays.looks[-1]
+        return {"look": newest.number, "n_looks": newest.declared}
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -284,5 +301,6 @@ def method_columns(basis: Basis, method: Method, targets: Targets) -> EstimateCo
         over_topics=answer.over_topics if method.has_topic_interval else None,
         tested=method.is_tested,
         planned=basis.n_planned if method.is_tested else None,
+        declared_bound=basis.declared_bound,
         n_items=answer.n_items,
     )

@@ -85,6 +85,7 @@ def recompute(
             n_audited=int(arrays.audited.sum()),
             n_gold_checks=arrays.check_true.size,
             activity=counted_activity(campaign, arrays),
+            **basis.look,
             seconds=time.monotonic() - started,
         )
         store_estimates(computation, arrays, tables)

@@ -7,12 +7,23 @@ from django.db import transaction
 from django.utils import timezone
 
 from judging.models import Campaign
+from judging.refusal import Refused
 from sampling import schedules
-from sampling.models import Audit, AuditSchedule
+from sampling.models import Audit, AuditSchedule, AuditTier
 from sampling.services.auditable import refuse_foreign
 from touchstone.models import User, record
 
 TIMING = ("crontab", "every_seconds", "is_active")
+FIXED_LOOKS = "looks are declared before the first audit of the gold tier is drawn, and stay as declared"
+
+
+class LooksFixed(Refused):
+    status = 409
+    title = "The declared looks can no longer be changed"
+
+
+class LooksOfGold(Refused):
+    title = "Declared looks are audits of the gold tier"
 
 
 def last_due_time(schedule: AuditSchedule, now: datetime) -> datetime | None:
@@ -48,11 +59,13 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
     if fields.get("crontab"):
         schedules.parse_crontab(fields["crontab"])
     with transaction.atomic():
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # no audit is drawn meanwhile
         known = AuditSchedule.objects.select_for_update().filter(campaign=campaign).first()
         schedule = known or AuditSchedule(campaign=campaign)
-        before = [getattr(schedule, name) for name in TIMING]
+        before, known_looks = [getattr(schedule, name) for name in TIMING], schedule.n_looks
         for name, value in fields.items():
             setattr(schedule, name, value)
+        _check_looks(schedule, known_looks)
         if before != [getattr(schedule, name) for name in TIMING]:
             schedule.starts_at = timezone.now()
         schedule.full_clean(exclude=["campaign"])
@@ -65,5 +78,30 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
             when=state,
             tier=schedule.tier,
             strategy=schedule.strategy,
+            **({"n_looks": schedule.n_looks} if schedule.n_looks else {}),
         )
     return schedule
+
+
+def has_fixed_looks(campaign: Campaign) -> bool:
+    """Return whether the number of declared looks stays as it is: an audit of the gold tier was drawn."""
+    return campaign.audits.filter(tier=AuditTier.GOLD).exists()
+
+
+def _check_looks(schedule: AuditSchedule, known: int | None) -> None:
+    if schedule.n_looks is not None and schedule.tier != AuditTier.GOLD:
+        raise LooksOfGold("leave the tier as it is, or declare no looks")
+    if schedule.n_looks != known and has_fixed_looks(schedule.campaign):
+        raise LooksFixed(FIXED_LOOKS)
+
+
+def next_look(campaign: Campaign, tier: str, n_drawn: int) -> dict[str, int]:
+    """Return what the audit that is drawn now records as a declared look; nothing if it is none."""
+    schedule = AuditSchedule.objects.filter(campaign=campaign, n_looks__isnull=False).first()
+    if tier != AuditTier.GOLD or schedule is None or schedule.n_looks is None:
+        return {}
+    look = campaign.audits.filter(tier=tier).count() + 1
+    if look > schedule.n_looks:
+        return {}
+    planned = {"n_planned": schedule.items_in_total, "n_drawn": n_drawn}
+    return {"look": look, "n_looks": schedule.n_looks, **planned}

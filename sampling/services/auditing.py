@@ -17,7 +17,7 @@ from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
 from sampling.selections import FOREIGN
-from sampling.services.audit_schedules import has_ended, last_due_time
+from sampling.services.audit_schedules import has_ended, last_due_time, next_look
 from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign
 from sampling.services.layout import BATCH
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
@@ -83,6 +83,7 @@ def audit(
             expected_in_total=already + n_more,
             n_eligible=len(items),
             n_selected=int(np.count_nonzero(selected)),
+            **next_look(campaign, tier, n_drawn),
         )
         _add_entries(made, items, pi, selected)
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}

@@ -99,11 +99,19 @@ def test_the_interval_for_watching_says_what_to_make_of_it(once, always, words):
     row = Estimate(
         value=0.2, low=once[0], high=once[1], always_low=always[0], always_high=always[1], run_b_id=1
     )
-    said = always_words(row, is_open=True)
+    said = always_words(row, Computation(), is_open=True)
     assert words in said
     assert f"{always[0]:+.3f} to {always[1]:+.3f}" in said
-    assert always_words(row, is_open=False) == ""
+    assert always_words(row, Computation(), is_open=False) == ""
     assert ("Continue judging" in said) == (words == "It contains 0")
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_declared_look_says_which_it_is_also_when_judging_is_over(is_open):
+    row = Estimate(value=0.2, low=0.1, high=0.3, always_low=0.05, always_high=0.35, run_b_id=1)
+    said = always_words(row, Computation(look=2, n_looks=5), is_open=is_open)
+    assert said.startswith("Declared look 2 of 5, interval valid at all declared looks together: +0.050 to")
+    assert "every look" not in said
 
 
 # -- the page -----------------------------------------------------------------------------------------------

@@ -124,6 +124,20 @@ def test_the_schedule_is_read_and_changed(manager, campaign):
     assert AuditSchedule.objects.get(campaign=campaign).is_active is False
 
 
+def test_looks_are_declared_recorded_and_then_fixed(manager, campaign):
+    answer = manager.send("patch", "/audits/schedule", {"n_looks": 5, "items_in_total": 40})
+    assert answer.json()["schedule"]["n_looks"] == 5
+    audit(campaign=campaign, items_each_time=15, items_in_total=15, seed=5)
+    (found,) = manager.get("/audits").json()["audits"]
+    assert [found[name] for name in ("look", "n_looks", "n_planned")] == [1, 5, 40]
+    refused = manager.send("patch", "/audits/schedule", {"n_looks": None})
+    assert refused.status_code == 409
+    assert refused.json()["title"] == "The declared looks can no longer be changed"
+    unfit = manager.send("patch", "/audits/schedule", {"tier": "silver"})
+    assert (unfit.status_code, unfit.json()["title"]) == (400, "Declared looks are audits of the gold tier")
+    assert AuditSchedule.objects.get(campaign=campaign).n_looks == 5
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "field"),
     [
@@ -141,6 +155,9 @@ def test_the_schedule_is_read_and_changed(manager, campaign):
         ("patch", "/audits/schedule", {"every_seconds": 0}, "every_seconds"),
         ("patch", "/audits/schedule", {"every_seconds": 10**12}, "every_seconds"),
         ("patch", "/audits/schedule", {"starts_at": "2020-01-01"}, "starts_at"),
+        ("patch", "/audits/schedule", {"n_looks": 1}, "n_looks"),
+        ("patch", "/audits/schedule", {"n_looks": 51}, "n_looks"),
+        ("patch", "/audits/schedule", {"n_looks": 2.5}, "n_looks"),
     ],
 )
 def test_what_cannot_be_is_refused_beside_its_field(manager, campaign, method, path, body, field):

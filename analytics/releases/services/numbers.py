@@ -1,7 +1,7 @@
 """What the estimates are made of and what they say: every pair of the frame, every estimate, every matrix."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -196,6 +196,7 @@ def _heading(
         "computation": None,
         "draw": None,
         "n_planned": None,
+        "looks": [],
         "seed": None,
         "assumption": {},
         "fitted_with": None,
@@ -209,11 +210,14 @@ def _heading(
             "n_batches",
             "n_audits",
             "bronze_score",
+            "look",
+            "n_looks",
         )
         heading["computation"] = {name: getattr(computation, name) for name in seen}
         heading["assumption"] = computation.assumption
     if arrays is not None:
         heading["n_planned"] = arrays.n_audits_planned or AUDITS_PLANNED
+        heading["looks"] = [asdict(look) for look in arrays.looks]
         heading["seed"] = arrays.last_judgment_id  # of the bootstrap of ratios
         heading["draw"] = {
             "selection": str(arrays.draw.selection),

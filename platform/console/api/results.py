@@ -161,7 +161,7 @@ def _comparison(row: Campaign, measure: str, run: Any, against: Any) -> dict[str
         "p_holm": pair.holm if pair else None,
         "n_compared": among.n_tested,
         "better": pair.better.run_id if pair and pair.better else None,
-        "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
+        "always": always_words(corrected, computed, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
         "forbidden": what_forbids(newest_answers(row)),
         "estimates": estimates,

@@ -11,6 +11,8 @@ from judging.models import Campaign
 from sampling import strategies
 from sampling.models import AuditSchedule, AuditTier
 from sampling.schedules import LONGEST_LINE, parse_crontab
+from sampling.serializers import FEWEST_LOOKS, MOST_LOOKS
+from sampling.services.audit_schedules import has_fixed_looks
 
 MOST = 2_000_000_000
 UNITS = [(1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days")]
@@ -71,6 +73,9 @@ class AuditPlanForm(forms.Form):
     size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Unit of size")
     items_each_time = forms.FloatField(min_value=0, max_value=MOST, label="Size of each audit, about")
     items_in_total = forms.FloatField(min_value=0, max_value=MOST, label="Total size, at most")
+    n_looks = forms.IntegerField(
+        min_value=FEWEST_LOOKS, max_value=MOST_LOOKS, label="Declared looks", required=False
+    )
     is_active = forms.BooleanField(required=False, label="Follow this schedule while the campaign is open")
 
     def __init__(
@@ -92,9 +97,11 @@ class AuditPlanForm(forms.Form):
                 "size_in": ITEMS,
                 "items_each_time": schedule.items_each_time,
                 "items_in_total": schedule.items_in_total,
+                "n_looks": schedule.n_looks,
                 "is_active": schedule.is_active,
             },
         )
+        self.fields["n_looks"].disabled = has_fixed_looks(campaign)
 
     def clean(self) -> dict[str, Any]:
         sent: dict[str, Any] = super().clean() or {}
@@ -107,6 +114,8 @@ class AuditPlanForm(forms.Form):
         elif (sent.get("every_seconds") or 0) * (sent.get("every_unit") or 1) > MOST:
             self.add_error("every_seconds", f"At most {MOST:,} seconds.")
         self._check_sizes(sent)
+        if sent.get("n_looks") and sent["tier"] != AuditTier.GOLD:
+            self.add_error("n_looks", "Only audits of the gold tier can be declared as looks.")
         return sent
 
     def _check_crontab(self, sent: dict[str, Any]) -> None:
@@ -139,8 +148,10 @@ class AuditPlanForm(forms.Form):
         sent = self.cleaned_data
         is_crontab = sent["when"] == CRONTAB
         names = ("strategy", "tier", "items_each_time", "items_in_total", "is_active")
+        looks = {"n_looks": sent["n_looks"]} if self.add_prefix("n_looks") in self.data else {}
         return {
             **{name: sent[name] for name in names},
+            **looks,
             "crontab": sent["crontab"] if is_crontab else "",
             "every_seconds": self.schedule.every_seconds
             if is_crontab

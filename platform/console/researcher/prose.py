@@ -13,14 +13,21 @@ CAUSES = {
 }
 
 
-def always_words(corrected: Estimate | None, *, is_open: bool) -> str:
-    """Return the confidence sequence while judging goes on, and its meaning; empty if there is none."""
-    if not is_open or corrected is None or corrected.low is None or corrected.high is None:
+def always_words(corrected: Estimate | None, computation: Computation | None, *, is_open: bool) -> str:
+    """Return the interval for repeated looks, and its meaning; empty if there is none.
+
+    At a declared look it is that of the declared looks; else the confidence sequence, while judging goes on.
+    """
+    look = computation.look_words if computation else ""
+    if not (is_open or look) or corrected is None or corrected.low is None or corrected.high is None:
         return ""
     low, high = corrected.always_low, corrected.always_high
     if low is None or high is None:
         return ""
-    sequence = f"Confidence sequence, valid at every look while judging goes on: {low:+.3f} to {high:+.3f}."
+    name = "Confidence sequence, valid at every look while judging goes on"
+    if look:
+        name = f"{look.capitalize()}, interval valid at all declared looks together"
+    sequence = f"{name}: {low:+.3f} to {high:+.3f}."
     if corrected.run_b_id is None:
         return sequence
     once, always = excludes_zero(corrected.low, corrected.high), excludes_zero(low, high)

@@ -163,7 +163,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             "crosses the line contains 0. Report “corrected”."
         ),
         **said_of(results, corrected, run_a, run_b, adjusted),
-        "always": always_words(corrected, is_open=row.state == Campaign.State.OPEN),
+        "always": always_words(corrected, computation, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
         "assumption": assumption_words(computation),
         "measure_is_linear": parse_measure(measure).kind.is_sum,

@@ -6,6 +6,7 @@ from audit_plans import PLAN, address, judged, text_of
 import sampling.tasks  # noqa: F401 (registers the jobs)
 from judging.models import Campaign
 from sampling.models import AuditSchedule
+from sampling.services.auditing import queue_audit
 from touchstone import jobs
 from touchstone.models import Event, Job
 
@@ -29,6 +30,43 @@ def test_fixed_times_are_saved_and_an_interval_takes_their_place(manager, campai
     assert AuditSchedule.objects.get().crontab == "0 */6 * * *"
     manager.post(address(campaign), PLAN | {"crontab": "nonsense"})  # out of sight, so without effect
     assert (AuditSchedule.objects.get().crontab, AuditSchedule.objects.get().every_seconds) == ("", 7200)
+
+
+def test_looks_are_declared_and_shown_as_fixed_once_the_first_gold_audit_is_drawn(manager, campaign):
+    manager.post(address(campaign), PLAN | {"tier": "gold", "n_looks": "5"})
+    assert AuditSchedule.objects.get().n_looks == 5
+    judged(campaign)
+    jobs.run(queue_audit(campaign=campaign, user=None).pk)
+    page = text_of(manager.get(address(campaign)))
+    assert 'name="n_looks" value="5" min="2" max="50" disabled' in page
+    assert "Fixed: the first gold audit was drawn." in page
+    assert "look 1 of 5" in page
+    changed = manager.post(address(campaign), PLAN | {"n_looks": "7", "items_in_total": "41"})
+    found = AuditSchedule.objects.get()
+    assert (changed.status_code, found.n_looks, found.items_in_total) == (302, 5, 41)
+
+
+def test_a_form_without_the_field_leaves_the_declared_looks(manager, campaign):
+    manager.post(address(campaign), PLAN | {"n_looks": "5"})
+    manager.post(address(campaign), PLAN)
+    assert AuditSchedule.objects.get().n_looks == 5
+    manager.post(address(campaign), PLAN | {"n_looks": ""})
+    assert AuditSchedule.objects.get().n_looks is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"n_looks": "1"}, "greater than or equal to 2"),
+        ({"n_looks": "51"}, "less than or equal to 50"),
+        ({"n_looks": "5", "tier": "silver"}, "Only audits of the gold tier can be declared as looks."),
+    ],
+)
+def test_looks_that_cannot_be_declared_are_refused_beside_their_field(manager, campaign, sent, words):
+    answer = manager.post(address(campaign), PLAN | sent)
+    assert answer.status_code == 400
+    assert words in text_of(answer)
+    assert not AuditSchedule.objects.exists()
 
 
 def test_money_is_turned_into_documents(manager, campaign):

@@ -37,6 +37,8 @@ class ComputationAnswer(serializers.ModelSerializer[Computation]):
             "n_items",
             "n_audited",
             "n_gold_checks",
+            "look",
+            "n_looks",
             "seconds",
             "created_at",
         )
@@ -147,7 +149,8 @@ class ComparisonAnswer(serializers.Serializer[Any]):
     n_compared = serializers.IntegerField(help_text="Pairs of the measure that were tested")
     better = serializers.CharField(allow_null=True)
     always = serializers.CharField(
-        allow_blank=True, help_text="The confidence sequence, valid at every look while judging goes on"
+        allow_blank=True,
+        help_text="The interval for repeated looks: valid at the declared ones, or at every look while judging goes on",
     )
     variance = serializers.CharField(allow_blank=True, help_text="The sources of the variance")
     forbidden = serializers.CharField(
