@@ -203,7 +203,7 @@ def predicted_gold(
     h on fold k is fitted to the audited gold outside k, g on fold k to the values which this fit gives all judged items
     outside k. The variance s2 is h (G - h) if the only gains are 0 and G, else a second fit's prediction of v^2 less
     h^2, at least 0. Without gold outside a fold both are the prior there. Where every item of the frame is judged for
-    certain, g cancels and is not fitted: `before` is h then.
+    certain, g cancels and is not fitted: it is 0 then.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def predicted_gold(
         spread = after * (1 - after)
     else:
         spread = np.maximum(0.0, fits.on_own_fold(fits.after(share**2)) - after**2)
-    before = fits.before(outside, after)
+    before = fits.before(outside)
     return GoldPrediction(before * largest, after * largest, spread * largest**2)
 
 
@@ -286,12 +286,10 @@ class _Fits:
         """Return of every open item what the fit without its fold says."""
         return np.asarray(outside[self.own, np.arange(self.own.size)])
 
-    def before(self, outside: Floats, after: Floats) -> Floats:
-        """Return g [frame]; where the draw is certain to hold the whole frame, h."""
+    def before(self, outside: Floats) -> Floats:
+        """Return g [frame]; 0 where the draw is certain to hold the whole frame."""
         if self.here.size == self.part.size and (self.opened.draw_probability == 1).all():
-            values = np.empty(self.part.size)
-            values[self.here] = after
-            return values
+            return np.zeros(self.part.size)
         topic, rows = self.opened.topic_index, self.here[self.usable]
         problem = LogisticProblem(
             self.columns[:, rows],

@@ -246,7 +246,7 @@ def two_phase(
     weights : array [target, judged] or TargetWeights
         w, of a run or of a pair w_a - w_b; unnormalised, 0 where not returned.
     draw_probability, audited, gold, audit_probability, before, after, spread : arrays [judged]
-        See `Phases`; the spread counts as 0 where a = 1.
+        See `Phases`. Where a = 1 nothing is left to predict: there h counts as v, and s2 as 0.
     before_total : array [target]
         ``sum_frame w g``.
 
@@ -261,7 +261,12 @@ def two_phase(
     targets = as_targets(weights)
     given = (draw_probability, audited, gold, audit_probability, before, after, spread)
     items = Phases(*(np.asarray(values) for values in given))
-    items = replace(items, spread=np.where(items.audit_probability == 1, 0.0, items.spread))
+    certain = items.audited & (items.audit_probability == 1)
+    items = replace(
+        items,
+        after=np.where(certain, items.gold, items.after),
+        spread=np.where(certain, 0.0, items.spread),
+    )
     if targets.n_items != items.audited.size:
         raise ValueError(f"weights must be of the {items.audited.size} judged items, got {targets.n_items}")
     total = finite("before_total", np.atleast_1d(before_total), (len(targets),))

@@ -83,8 +83,9 @@ def _from_predictions(w: WeightTable, gold: GoldColumns) -> Method:
     if not is_open.any() or not_covered(facts, is_open, chance):
         return lambda target: target.settled or REFUSED
     gain = np.where(facts.audited, w.gains[facts.audit_grade], 0.0)
-    spread = np.where(facts.audit_probability == 1, 0.0, gold.spread)
-    known = np.stack([is_open, facts.audited, gain, facts.audit_probability, gold.after, spread], axis=1)
+    certain = facts.audited & (facts.audit_probability == 1)  # nothing is left to predict
+    after, spread = np.where(certain, gain, gold.after), np.where(certain, 0.0, gold.spread)
+    known = np.stack([is_open, facts.audited, gain, facts.audit_probability, after, spread], axis=1)
     columns = w.at_items(known).T
     judged, seen, (v, a, h, s2), g = columns[0] > 0, columns[1] > 0, columns[2:], w.prediction
     pi, a = np.where(judged, chance[w.place], 1.0), np.where(judged, a, 1.0)
@@ -174,7 +175,7 @@ def check_predictions(facts: Facts, estimates: Row, report: Any) -> None:
             continue
         for fold, items, pairs, again in fitted_again(facts, known, of_gains):
             parts = [gold.after[items], gold.spread[items], gold.before[pairs]]
-            if is_repeated or is_certain:  # there g is not fitted
+            if is_repeated or is_certain:  # g is the prior, or cancels
                 again, parts = again[: again.size - int(pairs.sum())], parts[:2]
             recorded, where = np.concatenate(parts).tolist(), f"items.jsonl gold {number} fold {fold}"
             for one, other in zip(recorded, again.tolist(), strict=True):
@@ -187,7 +188,7 @@ def more_than_a_panel(facts: Facts) -> bool:
     """Return whether so many assessors labelled nearly everything that which of them were chosen cannot be told."""
     pairs = np.unique(facts.label_item * len(facts.assessors) + facts.label_assessor)
     count = np.bincount(pairs % max(1, len(facts.assessors)))
-    return bool((count >= 0.8 * facts.item.size).sum() > LARGEST_PANEL)
+    return bool((count >= facts.item.size / 2).sum() > LARGEST_PANEL)
 
 
 def _label_columns(facts: Facts, item: Ints, others: Mask) -> Floats:
@@ -195,16 +196,21 @@ def _label_columns(facts: Facts, item: Ints, others: Mask) -> Floats:
     n, n_grades, n_assessors = facts.item.size, facts.gains.size, max(1, len(facts.assessors))
     counts = np.zeros((n_grades, n))
     np.add.at(counts, (facts.label_grade, facts.label_item), 1)
-    total, number = np.zeros((2, n_assessors, n))
-    np.add.at(total, (facts.label_assessor, facts.label_item), facts.label_grade)
-    np.add.at(number, (facts.label_assessor, facts.label_item), 1)
-    counts, total, number = counts[:, item], total[:, item], number[:, item]
+    counts = counts[:, item]
     whole = counts.sum(axis=0)
-    own = np.where(number > 0, total / np.maximum(number, 1), np.nan)
-    n_own = (number[:, others] > 0).sum(axis=1)
+    pair = np.unique(facts.label_item * n_assessors + facts.label_assessor)
+    counted = np.zeros(n, dtype=bool)
+    counted[item[others]] = True
+    n_own = np.bincount(pair[counted[pair // n_assessors]] % n_assessors, minlength=n_assessors)
     chosen = np.argsort(-n_own, kind="stable")[:LARGEST_PANEL]
     panel = np.sort(chosen[(n_own[chosen] >= PANEL_SHARE * others.sum()) & (n_own[chosen] > 0)])
-    raw = [*(counts[1:] / whole), facts.bronze_class[item].astype(np.float64), np.log(whole), *own[panel]]
+    own = np.full((panel.size, n), np.nan)
+    for row, assessor in zip(own, panel.tolist(), strict=True):
+        at = facts.label_assessor == assessor
+        number = np.bincount(facts.label_item[at], minlength=n)
+        total = np.bincount(facts.label_item[at], facts.label_grade[at], n)
+        row[number > 0] = total[number > 0] / number[number > 0]
+    raw = [*(counts[1:] / whole), facts.bronze_class[item].astype(np.float64), np.log(whole), *own[:, item]]
     return np.stack([_scale_over(column, others) for column in raw])
 
 

@@ -150,6 +150,17 @@ def test_where_experts_judge_the_draw_it_is_the_difference_estimator(gold):
         assert (mine.n, mine.sources, mine.warning) == (other.n, other.sources, other.warning)
 
 
+def test_where_an_audit_is_certain_the_prediction_of_its_items_does_not_matter():
+    given = sample()
+    given["audit_probability"] = np.where(np.arange(60) < 20, 1.0, given["audit_probability"])
+    other = given | {
+        "after": np.where(np.arange(60) < 20, 9.0, given["after"]),
+        "spread": given["spread"].copy(),
+    }
+    other["spread"][:20] = 5.0
+    assert two_phase(**given).estimates == two_phase(**other).estimates
+
+
 def test_everything_known_is_a_census():
     gold = np.arange(12.0)
     certain = {

@@ -70,7 +70,7 @@ def _captions(made: dict[str, Any], n_plotted: int) -> dict[str, str]:
         "differences_caption": (
             f"The {n_plotted} topics that differ most, of {made['n_topics']:,}. A point with a line has a 95 % "
             f"confidence interval ({made['n_with_interval']:,} topics). A point alone has too few audited documents "
-            "for one: its labels are corrected by their averages over the whole audit."
+            "for one: it is what the whole audit predicts of its documents."
         ),
         "hardest_caption": (
             f"The mean of {made['n_runs']:,} runs, the lowest first. A topic that is hard for all runs may have "
