@@ -290,12 +290,13 @@ def test_a_step_of_the_tick_that_fails_is_logged_and_the_others_are_done(monkeyp
 
     monkeypatch.setattr(tasks.jobs, "sweep", step("sweep", ValueError("no more")))
     monkeypatch.setattr(tasks, "start_due_audits", step("audits", KeyError("gone")))
+    monkeypatch.setattr(tasks, "start_due_orders", step("orders", None))
     monkeypatch.setattr(tasks, "start_due_recomputations", step("recomputations", None))
     monkeypatch.setattr(tasks, "start_due_screenings", step("screenings", None))
     monkeypatch.setattr(tasks, "settle_ended", step("releases", None))
     monkeypatch.setattr(tasks, "PRUNING", (step("pruning", None),))
     tasks.tick()
-    assert done == ["sweep", "audits", "recomputations", "screenings", "releases", "pruning"]
+    assert done == ["sweep", "audits", "orders", "recomputations", "screenings", "releases", "pruning"]
     assert [record.getMessage() for record in caplog.records] == [
         "the tick's sweep failed",
         "the tick's audits failed",
