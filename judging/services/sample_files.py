@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from judging.models import IMPORTED_JUDGMENTS, Campaign
-from judging.samples import MethodCodes, SampledPair, UnsampledStratum
+from judging.samples import MethodCodes, SampledPair, SampleReader, UnsampledStratum
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample, record_sample
 from judging.services.judgment_formats import REJECT, JudgmentFile, JudgmentFormat
@@ -44,6 +44,8 @@ def import_sample(
 
     No line names an assessor: all of them are of one, who bears the name of the source.
     """
+    if form.sample is None:
+        raise ImportRefused(f"{form.key} is no format of samples")
     if repeats != REJECT:
         raise ImportRefused("a sample names every document once: repeats cannot be kept")
     with transaction.atomic(), open_source(source, name) as stream:
@@ -51,7 +53,7 @@ def import_sample(
         if campaign.items.exists():
             raise ImportRefused(NOT_EMPTY)
         file = JudgmentFile(stream, name, form)
-        rows = _rows(file, grade_map, set(campaign.scale.values()), source_name, method_codes)
+        rows = _rows(file, form.sample, grade_map, set(campaign.scale.values()), source_name, method_codes)
         copy_rows(
             "incoming", f"{INCOMING}, probability double precision", _with_progress(rows, file, progress)
         )
@@ -77,16 +79,15 @@ Row = tuple[int, str, str, str, int | None, float]
 
 def _rows(
     file: JudgmentFile,
+    sample: SampleReader,
     grade_map: Mapping[int, int] | None,
     allowed: set[int],
     source_name: str,
     method_codes: MethodCodes,
 ) -> Iterator[Row]:
     """Yield what is copied into the database; what is not on the scale, or has no probability, is refused here."""
-    if file.format.sample is None:
-        raise ValueError(f"{file.format.key} is no format of samples")
     try:
-        for pair in file.format.sample.read(file.stream, file.name, method_codes):
+        for pair in sample.read(file.stream, file.name, method_codes):
             grade = _grade(pair, file, grade_map, allowed)
             yield pair.index, pair.topic_id, pair.doc_id, source_name, grade, pair.inclusion_probability
     except UnsampledStratum as fault:
