@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign
 from small_release import release_of, unpacked, wrong_now_and_then
 
@@ -18,6 +19,7 @@ from judging.models import Campaign
 from sampling.models import Audit, AuditSchedule
 from sampling.services.audit_schedules import LooksFixed, LooksOfGold, save_schedule
 from sampling.services.auditing import audit
+from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
 DRAWN = 42
@@ -175,6 +177,18 @@ def test_a_computation_is_a_look_of_those_declared(campaign):
             campaign=Campaign.objects.get(), last_judgment_id=1, n_judgments=1, n_items=1, n_audited=0,
             n_gold_checks=0, seconds=1.0, look=3, n_looks=2,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_look", [True, False])
+def test_the_page_of_results_says_which_of_the_two_it_shows(campaign, gold, client, is_look):
+    declare(campaign, 3 if is_look else None)
+    audited(campaign, gold, 30)
+    recompute(campaign=campaign)
+    client.force_login(User.objects.create_superuser("boss"))
+    page = client.get(reverse("console:campaign-results", args=[campaign.pk])).content.decode()
+    assert ("This is declared look 1 of 3." in page) == is_look
+    assert ("declared look 1 of 3: " in page) == is_look
+    assert ("the confidence sequence is valid at every look" in page) != is_look
 
 
 # -- in a release --------------------------------------------------------------------------------------------------

@@ -112,6 +112,8 @@ def test_a_declared_look_says_which_it_is_also_when_judging_is_over(is_open):
     said = always_words(row, Computation(look=2, n_looks=5), is_open=is_open)
     assert said.startswith("Declared look 2 of 5, interval valid at all declared looks together: +0.050 to")
     assert "every look" not in said
+    row.always_low = -0.05
+    assert always_words(row, Computation(look=2, n_looks=5), is_open=is_open).endswith("at this look.")
 
 
 # -- the page -----------------------------------------------------------------------------------------------

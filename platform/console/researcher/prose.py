@@ -32,9 +32,12 @@ def always_words(corrected: Estimate | None, computation: Computation | None, *,
         return sequence
     once, always = excludes_zero(corrected.low, corrected.high), excludes_zero(low, high)
     if once and not always:
+        advice = "Continue judging before you claim a difference."
+        if look:
+            advice = "Do not claim a difference at this look."
         return (
             f"{sequence} It contains 0. The 95 % confidence interval above is valid for one look only: repeated looks "
-            "find a difference by chance sooner or later. Continue judging before you claim a difference."
+            f"find a difference by chance sooner or later. {advice}"
         )
     if always:
         return f"{sequence} It does not contain 0 either: you may stop here and report the difference."
