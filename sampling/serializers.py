@@ -222,6 +222,12 @@ class AuditAnswer(serializers.Serializer[Any]):
     expected_in_total = serializers.FloatField()
     n_eligible = serializers.IntegerField()
     n_selected = serializers.IntegerField()
+    look = serializers.IntegerField(allow_null=True, help_text="Which declared look the audit is")
+    n_looks = serializers.IntegerField(allow_null=True, help_text="Looks declared, by an audit that is one")
+    n_planned = serializers.IntegerField(
+        allow_null=True, help_text="Items that audits were to take in all, then"
+    )
+    n_drawn = serializers.IntegerField(allow_null=True, help_text="Items drawn for gold audits by then")
     sample = serializers.CharField(help_text="Address of the sample as CSV")
     made_at = serializers.DateTimeField()
 
