@@ -108,7 +108,8 @@ RELEASE_FILES = (
     ),
     ReleaseFile(
         ("items.jsonl", "items.parquet"),
-        "every pair that could have been drawn: probabilities, grades, audits, predictions and what they were fitted with",
+        "every pair that could have been drawn: probabilities, grades, audits, predictions and what they were fitted "
+        "with",
         read_objects,
         croissant="items.parquet",
     ),
