@@ -27,9 +27,9 @@ PI = np.array([0.5, 0.4, 0.6, 0.7, 0.45, 0.55])
 SIZES = np.array([3.0, 1.0, 2.0, 1.5, 1.0, 2.5])  # of audits
 # Two labels of items 0, 1 and 4, one of the others; the first assessor labelled all of them.
 LABELS = Labels(
-    [0, 1, 2, 3, 4, 5, 0, 1, 4],
-    [0] * 6 + [1, 2, 1],
-    [2, 0, 0, 2, 1, 1, 1, 1, 0],
+    np.array([0, 1, 2, 3, 4, 5, 0, 1, 4]),
+    np.array([0] * 6 + [1, 2, 1]),
+    np.array([2, 0, 0, 2, 1, 1, 1, 1, 0]),
     n_items=N,
     n_assessors=3,
     n_grades=3,
