@@ -6,13 +6,14 @@ from product_names import Name, Product, entry_points, product_sources
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
-    "analytics.estimation.gold_prediction.predicted_gold": "benchmarks/coverage.py sets it beside the class means",
-    "analytics.estimation.two_phase.two_phase": "benchmarks/coverage.py sets it beside the class means",
     "analytics.frames.kept.forget": "tests start from an empty memory",
+    "analytics.estimation.one_step.one_step": "benchmarks/ratios.py measures where it holds",
+    "analytics.estimation.one_step.refusal_by_size": "where benchmarks/ratios.py found that one step holds",
     "analytics.papers.graded.corrected_difference": "kept for differences of graded labels",
     "analytics.estimation.sequences.always_valid_p_value": "kept for tests that may be looked at whenever one likes",
     "analytics.screening.known.auc": "the AUC of one topic, beside which tests put those of a whole log",
     "analytics.screening.sequence.serial_tails": "the serial test of labels without a log",
+    "sampling.measures.recall.one_each": "R@k in benchmarks/ratios.py, which finds no size of audit that serves it",
     "sampling.measures.pairwise.pair_utility": "kept for measures of pairs of documents",
     "sampling.measures.pairwise.pair_weights": "kept for measures of pairs of documents",
     "sampling.measures.registry.parse_pairs": "kept for measures of pairs of documents",
