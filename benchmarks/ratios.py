@@ -17,7 +17,7 @@ standard error; and whether the product would refuse this row. A graded scale (0
 documents, chosen at random, in its upper grade. Runs of one draw share their errors, so that a coverage over d draws
 of r runs is surer than one over d and less sure than one over d*r intervals.
 
-With --one-step instead: nDCG, AP and R in one step from 100, 300 and 1,000 gold labels, by parts/ratios_one_step.py, as
+With --one-step instead: nDCG, AP and R in one step from 100 to 1,000 gold labels, by parts/ratios_one_step.py, as
 JSON: what is given, the same without refusals for bending (none_refused), and that with V alone (V_alone).
 """
 

@@ -45,7 +45,7 @@ from sampling.questions import prior_of_runs
 
 GAINS = np.array([0.0, 1.0, 1.0])
 REPLICATES = 200
-AUDIT_SIZES = (100, 300, 1000)
+AUDIT_SIZES = (100, 200, 300, 1000)
 
 
 @dataclass(frozen=True)
