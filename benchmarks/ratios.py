@@ -2,6 +2,7 @@
 
     python benchmarks/ratios.py --draws 10 --seed 1
     python benchmarks/ratios.py --clef <folder of clef_tar2017> --json
+    python benchmarks/ratios.py --one-step --draws 100 [--clef <folder>] --json
 
 Every draw selects items for all runs (sizes sqrt(sum w^2 u(1-u)), 20 % uniform; Poisson), predicts the others
 (cross-fitted) or not, and estimates every run and ten pairs of neighbours, as macro and as micro. Estimators:
@@ -15,6 +16,9 @@ interval (the cautious noise where it is larger); the published value's standard
 standard error; and whether the product would refuse this row. A graded scale (0, 1, 3) has three of ten relevant
 documents, chosen at random, in its upper grade. Runs of one draw share their errors, so that a coverage over d draws
 of r runs is surer than one over d and less sure than one over d*r intervals.
+
+With --one-step instead: nDCG, AP and R in one step from 100 to 1,000 gold labels, by parts/ratios_one_step.py, as
+JSON: what is given, the same without refusals for bending (none_refused), and that with V alone (V_alone).
 """
 
 import argparse
@@ -30,6 +34,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from parts.ratios_one_step import campaigns, run_campaign
 from parts.trec_like import JudgedPool, clef_tar, trec_like
 
 from analytics.estimation.estimate import Z95
@@ -306,8 +311,16 @@ def main() -> None:
     )
     parser.add_argument("--clef", type=Path, help="folder of CLEF TAR 2017; instead of the synthetic pool")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--one-step", action="store_true", help="few gold labels on a whole pool or a draw")
     given = parser.parse_args()
     started = time.process_time()
+    if given.one_step:
+        found = {
+            one.name: run_campaign(one, given.draws, given.seed, given.clef) for one in campaigns(given.clef)
+        }
+        seconds = round(time.process_time() - started, 1)
+        print(json.dumps({"cpu_seconds": seconds, "campaigns": found}, indent=1))
+        return
     pool = (
         clef_tar(given.clef) if given.clef else trec_like(given.seed, near_duplicates=given.near_duplicates)
     )

@@ -8,6 +8,7 @@ pool is judged, pi = 1 and g cancels. Where experts judge the draw, every judged
 judged" is that too, with the mean gain of an item's labels for v.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -189,6 +190,28 @@ class TwoPhaseSums:
         return few | refused_where(self.n_unauditable > 0, no_probability)
 
 
+def variance_terms(
+    pi: Floats,
+    a: Floats,
+    audited: NDArray[np.bool_],
+    before: Floats,
+    after: Floats,
+    gold: Floats,
+    spread: Floats,
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return, for a weight of 1, kappa, both parts of tau, the audit's expected part, and what the df need of an item.
+
+    The last axis is that of the items, before it may be targets; a is above 0, and gold is read where audited.
+    """
+    expected = (after - before) ** 2 + spread
+    found = (gold - before) ** 2
+    predicted = (1 - pi) / pi**2 * expected
+    correction = np.where(audited, (1 - pi) / pi**2 * (found - expected) / a, 0.0)
+    audit = np.where(audited, (1 - a) * ((gold - after) / (a * pi)) ** 2, 0.0)
+    pooled = (1 / a - 1) * spread / pi**2
+    return predicted, correction, audit, pooled, (1 - pi) * predicted**2 + (1 - a) * (correction + audit) ** 2
+
+
 def two_phase_sums(targets: TargetWeights, items: Phases) -> TwoPhaseSums:
     """Return the sums over the items, in one pass over the weights.
 
@@ -196,13 +219,9 @@ def two_phase_sums(targets: TargetWeights, items: Phases) -> TwoPhaseSums:
     audited one tau = w^2/pi^2 [(1 - pi) ((v - g)^2 - q)/a + (1 - a)/a^2 (v - h)^2].
     """
     pi, a, seen = items.draw_probability, items.divisor, items.audited
-    expected = (items.after - items.before) ** 2 + items.spread
-    found = (items.gold - items.before) ** 2
-    predicted = (1 - pi) / pi**2 * expected
-    correction = np.where(seen, (1 - pi) / pi**2 * (found - expected) / a, 0.0)
-    audit = np.where(seen, (1 - a) * ((items.gold - items.after) / (a * pi)) ** 2, 0.0)
-    pooled = (1 / a - 1) * items.spread / pi**2
-    fourth = (1 - pi) * predicted**2 + (1 - a) * (correction + audit) ** 2
+    predicted, correction, audit, pooled, fourth = variance_terms(
+        pi, a, seen, items.before, items.after, items.gold, items.spread
+    )
     masks = (np.ones(pi.size), seen, items.unauditable, (pi < 1) | (a < 1))
     squares, spread, counted = targets.sums(
         (np.square, np.stack([predicted, correction, audit, pooled], axis=1)),
@@ -271,15 +290,29 @@ def two_phase(
         raise ValueError(f"weights must be of the {items.audited.size} judged items, got {targets.n_items}")
     total = finite("before_total", np.atleast_1d(before_total), (len(targets),))
     sums = two_phase_sums(targets, items)
+    is_census = bool((items.audit_probability == 1).all())
+    value = total + targets.totals(items.item_corrections)
+    found = two_phase_estimates(value, sums, is_census=is_census, fewest=fewest)
+    return TwoPhase(found, items.item_corrections, sums.n_items)
+
+
+def two_phase_estimates(
+    value: Floats,
+    sums: TwoPhaseSums,
+    *,
+    is_census: bool,
+    fewest: int,
+    more: Mapping[str, Floats] | None = None,
+) -> Estimates:
+    """Return the values with the intervals of `two_phase`; `more` adds to V, by name, and leaves the df as they are."""
     drawing = sums.cautious_drawing
     gold_part = np.maximum(sums.audit, LEAST_VARIANCE * sums.expected_audit - drawing)
     variance = drawing + gold_part
-    is_census = bool((items.audit_probability == 1).all())
     noun = "judged items" if is_census else "audited items"
     alike = (fewest > 0) & (variance == 0) & (sums.n_uncertain > 0)
-    found = estimates(
-        total + targets.totals(items.item_corrections),
-        {"drawing": drawing, "gold": gold_part},
+    return estimates(
+        value,
+        {"drawing": drawing, "gold": gold_part, **(more or {})},
         degrees_of_freedom=poisson_degrees_of_freedom(variance, sums.spread),
         n=sums.n_audited,
         refusals=refused_where(alike, lambda target: no_spread(int(sums.n_audited[target])))
@@ -287,4 +320,3 @@ def two_phase(
         sources=GREG_SOURCES[:1] if is_census else GREG_SOURCES,
         warning=lambda n: few_items_warning(n, noun),
     )
-    return TwoPhase(found, items.item_corrections, sums.n_items)

@@ -112,13 +112,15 @@ class Ratio:
 
     Gains are a staircase, so that the denominator follows from how many documents of a topic reach each stair. `pairs`
     is the same measure as a sum over pairs, where it is one. Without `has_prediction` what was not judged counts as
-    predicted to be 0: such a measure has a value of its sample, and no interval.
+    predicted to be 0: such a measure has a value of its sample, and no interval. `has_one_step`: differences of runs
+    are estimated from few gold labels in one step, within the limits of `analytics.estimation.one_step`.
     """
 
     numerator: Numerator
     denominator: Denominator
     pairs: "Pairs | None" = None
     has_prediction: bool = True
+    has_one_step: bool = False
     key: ClassVar[str] = "ratio"
     noun: ClassVar[str] = "a ratio"
     is_sum: ClassVar[bool] = False

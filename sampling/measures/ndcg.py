@@ -45,7 +45,7 @@ NDCG = Family(
     key="nDCG",
     label="nDCG",
     help="DCG divided by that of the ideal ranking: mean over topics, or micro nDCG@k, the ratio of the sums.",
-    kind=Ratio(Numerator(discount), ideal_gain),
+    kind=Ratio(Numerator(discount), ideal_gain, has_one_step=True),
     parameters=(Parameter("dcg", None, cancelled_base),),
     aliases=("NDCG",),
     suggested=("nDCG@10",),

@@ -1,0 +1,255 @@
+"""Part of benchmarks/ratios.py: nDCG, AP and R in one step from few gold labels, where the truth is known."""
+
+from dataclasses import astuple, dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from parts.coverage_collection import (
+    N_ASSESSORS,
+    N_GRADES,
+    Collection,
+    Floats,
+    Ints,
+    judge,
+    make_collection,
+)
+from parts.coverage_grid import (
+    Cell,
+    Tally,
+    audit_design,
+    chosen,
+    draw_probabilities,
+    hash_of,
+    true_quantile,
+)
+from parts.trec_like import clef_tar, trec_like
+
+from analytics.estimation.estimate import Estimates, quantiles95
+from analytics.estimation.gold_prediction import Foreknowledge, predicted_gold
+from analytics.estimation.graded_labels import on_stairs, stairs
+from analytics.estimation.one_step import OneStep, StairPhases, one_step
+from analytics.estimation.pseudolabels import corrected_pseudo_labels
+from analytics.estimation.ratio_derivative import derivative
+from analytics.estimation.ratio_parts import error_replicates
+from analytics.estimation.samples import AuditSample, Frame, Labels
+from sampling.measures.families import Measure, named_measure
+from sampling.measures.kinds import Ratio
+from sampling.measures.recall import RECALL
+from sampling.measures.registry import parse_ratio
+from sampling.measures.sparse import SparseRuns, from_dense
+from sampling.prediction import FEATURE_RIDGE, N_FOLDS, rank_features
+from sampling.questions import prior_of_runs
+
+GAINS = np.array([0.0, 1.0, 1.0])
+REPLICATES = 200
+AUDIT_SIZES = (100, 200, 300, 1000)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One kind of campaign: pool (alike, unlike, diverse, CLEF), how items are drawn, and the expected gold labels."""
+
+    pool: str
+    item_design: str  # whole, drawn
+    n_audits: int
+
+    @property
+    def name(self) -> str:
+        return "/".join(str(part) for part in astuple(self))
+
+
+def campaigns(clef: Path | None) -> list[Campaign]:
+    """Return all kinds; CLEF if its folder is given."""
+    grids = [Campaign(*one) for one in product(("alike", "unlike"), ("whole", "drawn"), AUDIT_SIZES)]
+    pools = ("diverse", "CLEF") if clef else ("diverse",)
+    return grids + [Campaign(pool, "whole", n) for pool, n in product(pools, AUDIT_SIZES)]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A pool with its measures, and what is known of it before anything is judged."""
+
+    collection: Collection
+    n_topics: int
+    known: Foreknowledge
+    ranks: SparseRuns
+    questions: tuple[
+        tuple[Floats, tuple[Measure[Ratio], ...]], ...
+    ]  # weights that audits are for, and measures
+
+    @property
+    def measures(self) -> list[Measure[Ratio]]:
+        return [measure for _, measures in self.questions for measure in measures]
+
+    @property
+    def n_runs(self) -> int:
+        return self.ranks.n_runs
+
+    def truth(self, measure: Measure[Ratio]) -> Floats:
+        """Return the measure of every run, then of every pair."""
+        relevant = (self.collection.grade > 0).astype(np.float64)
+        at = derivative(measure, self.ranks, self.collection.topic, self.n_topics, relevant[None], np.ones(1))
+        value = at.value.mean(axis=1)
+        first, second = np.triu_indices(self.n_runs, 1)
+        return np.concatenate([value, value[first] - value[second]])
+
+
+@cache
+def make_setting(pool: str, clef: Path | None = None) -> Setting:
+    """Return the pool: 24 runs of depth 10 with topics alike or unlike, or one of depth 100."""
+    if pool in ("alike", "unlike"):
+        collection, depth = make_collection(1, pool), 10
+    else:
+        made = clef_tar(clef) if clef and pool == "CLEF" else trec_like(1, near_duplicates=False)
+        depth = made.depth
+        collection = Collection(
+            made.relevant.astype(np.int64),
+            (made.ranks > 0).sum(axis=0).astype(np.int64),
+            made.topic_index,
+            made.weights,
+            made.ranks,
+        )
+    n = collection.grade.size
+    features = rank_features(collection.rank, depth)
+    fold = np.random.default_rng(3).integers(0, N_FOLDS, n)
+    known = Foreknowledge(
+        features, np.full(features.shape[1], FEATURE_RIDGE), fold, prior_of_runs(collection.rank, depth)
+    )
+    deep = (parse_ratio(f"AP@{depth}"), named_measure(RECALL, depth, {"rel": None}))
+    short = parse_ratio("nDCG@10")
+    questions = (
+        ((collection.runs, (short, *deep)),)
+        if depth == 10
+        else ((collection.runs * (collection.rank <= 10), (short,)), (collection.runs, deep))
+    )
+    n_topics = int(collection.topic.max()) + 1
+    return Setting(collection, n_topics, known, from_dense(collection.rank), questions)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one repetition drew, judged and audited, with its predictions."""
+
+    frame: Frame
+    audit: AuditSample
+    items: StairPhases
+
+
+def sample_of(
+    setting: Setting, kind: Campaign, weights: Floats, pi: Floats, rng: np.random.Generator
+) -> Sample:
+    """Draw, judge and audit once, by the influence of these weights [run, item]; fit the predictions."""
+    collection, n = setting.collection, setting.collection.grade.size
+    given = judge(collection, "popularity", 1, random_assignment=True, rng=rng)
+    kept: Ints = np.flatnonzero(chosen(pi, rng))
+    everything = Labels(
+        given.item, given.assessor, given.given, n_items=n, n_assessors=N_ASSESSORS, n_grades=N_GRADES
+    )
+    labels, drawn = everything.of_items(kept), pi[kept]
+    design = Cell(kind.item_design, "influence", kind.n_audits, "popularity", 1, "random")
+    chance = audit_design(design, weights[:, kept], drawn)
+    audit = AuditSample(
+        drawn, labels.classes(), chosen(chance, rng), collection.grade[kept], chance, N_GRADES
+    )
+    frame = Frame(setting.n_topics, collection.topic, kept, drawn)
+    prediction = predicted_gold(frame, audit, GAINS, labels=labels, known=setting.known)
+    items = StairPhases(
+        frame=frame,
+        steps=stairs(GAINS).steps,
+        audited=audit.audited,
+        gold=on_stairs(GAINS, audit.gold_grade),
+        audit_probability=chance,
+        before=prediction.before[None],
+        after=prediction.after[None],
+    )
+    return Sample(frame, audit, items)
+
+
+def bootstrap_half_width(setting: Setting, measure: Measure[Ratio], sample: Sample, seed: int) -> float:
+    """Return the median half-width of pairs that the bootstrap gives the same sample."""
+    labels = corrected_pseudo_labels(sample.frame, sample.audit, GAINS, prediction=sample.items.before[0])
+    made = error_replicates(measure, labels, setting.collection.rank, REPLICATES, seed)
+    first, second = np.triu_indices(setting.n_runs, 1)
+    errors = [
+        (one.macro_replicates[first] - one.macro_replicates[second]).std(axis=1, ddof=1)
+        for one in (made.seen, made.cautious)
+    ]
+    return float(np.median(1.96 * np.maximum(*errors)))
+
+
+def other_rules(found: OneStep) -> dict[str, Estimates]:
+    """Return the same intervals without refusals for bending, and then with V alone for the variance."""
+    one = found.estimates
+    kept = {place: why for place, why in one.refusals.items() if "bends" not in why.reason}
+    every = replace(one, refusals=kept)
+    error = np.sqrt(one.components["drawing"] + one.components["gold"])
+    half = quantiles95(one.degrees_of_freedom) * error
+    alone = replace(every, standard_error=error, low=one.value - half, high=one.value + half)
+    return {"none_refused": every, "V_alone": alone}
+
+
+def run_campaign(
+    kind: Campaign, repetitions: int, seed: int, clef: Path | None = None, bootstraps: int = 8
+) -> dict[str, Any]:
+    """Return by measure the coverage of pairs and of single runs, and half-widths of pairs beside the bootstrap's."""
+    setting = make_setting(kind.pool, clef)
+    rng = np.random.default_rng([seed, hash_of(kind.name)])
+    n = setting.collection.grade.size
+    pi = draw_probabilities(setting.collection) if kind.item_design == "drawn" else np.ones(n)
+    rules = ("given", "none_refused", "V_alone")
+    tallies = {
+        measure.name: {rule: Tally(setting.truth(measure)) for rule in rules} for measure in setting.measures
+    }
+    other: dict[str, list[float]] = {measure.name: [] for measure in setting.measures}
+    for repetition, (weights, measures) in product(range(repetitions), setting.questions):
+        sample = sample_of(setting, kind, weights, pi, rng)
+        for measure in measures:
+            found = one_step(measure, sample.items, setting.ranks)
+            for rule, estimates in {"given": found.estimates, **other_rules(found)}.items():
+                tallies[measure.name][rule].add(estimates)
+            if repetition < bootstraps:
+                other[measure.name].append(bootstrap_half_width(setting, measure, sample, repetition))
+    return {
+        name: {
+            **{rule: summary(tally, setting.n_runs) for rule, tally in of_measure.items()},
+            "bootstrap_half_width": round(float(np.mean(other[name])), 4) if other[name] else None,
+        }
+        for name, of_measure in tallies.items()
+    }
+
+
+def summary(tally: Tally, n_runs: int) -> dict[str, Any]:
+    """Return coverage of what was given, bias in standard errors, refused shares, and the median half-width of pairs.
+
+    The 5th percentile is over the pairs that were given at least ten times.
+    """
+    low, high, value, error = np.moveaxis(np.stack(tally.rows), 2, 0)
+    given = np.isfinite(low)
+    inside = (low <= tally.truth) & (tally.truth <= high) & given
+    pairs, singles = slice(n_runs, None), slice(None, n_runs)
+    count = given[:, pairs].sum(axis=0)
+    often = count >= min(10, len(low))
+    covered = inside[:, pairs].sum(axis=0)[often] / count[often]
+    shares = [
+        inside[:, part].sum(axis=1) / np.maximum(1, given[:, part].sum(axis=1)) for part in (pairs, singles)
+    ]
+    z = ((value - tally.truth) / np.where(error > 0, error, np.nan))[:, pairs]
+    return {
+        "repetitions": len(low),
+        "pairs": _share(inside[:, pairs].sum(), count.sum()),
+        "pairs_se": round(float(shares[0].std(ddof=1) / np.sqrt(len(low))), 4),
+        "pairs_5th_percentile": round(true_quantile(covered, count[often]), 4) if often.any() else None,
+        "singles": _share(inside[:, singles].sum(), given[:, singles].sum()),
+        "singles_se": round(float(shares[1].std(ddof=1) / np.sqrt(len(low))), 4),
+        "pairs_mean_error_in_se": round(float(np.nanmean(z)), 3),
+        "pairs_refused": round(float(1 - given[:, pairs].mean()), 4),
+        "singles_refused": round(float(1 - given[:, singles].mean()), 4),
+        "median_half_width": round(float(np.nanmedian((high - low)[:, pairs] / 2)), 4),
+    }
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    return round(float(part / whole), 4) if whole else None
