@@ -69,7 +69,7 @@ class StairPhases:
     before : array [stair, frame]
         g, within [0, 1], no stair more probable than the one below.
     after : array [stair, open]
-        h, likewise.
+        h, likewise; where a = 1 it becomes v.
 
     Raises
     ------
@@ -106,6 +106,8 @@ class StairPhases:
             "before": _stair_table("before", self.before, (n_stairs, self.frame.topic_index.size)),
             "after": _stair_table("after", self.after, (n_stairs, n_open)),
         }
+        # Where an audit was certain nothing is left to predict, as in `two_phase`.
+        arrays["after"] = np.where(seen & (chance == 1), arrays["gold"], arrays["after"])
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
 
@@ -156,10 +158,8 @@ class _Active:
         self.after, self.gold = both(after), both(items.gold[:, here])
         exactly = after - np.concatenate([after[1:], np.zeros((1, here.size))])  # this stair and no higher
         reached = np.stack([np.cumsum(np.broadcast_to(steps, z.shape), axis=0), np.cumsum(z, axis=0)])
-        doubt = np.where(items.audit_probability[here] == 1, 0.0, 1.0)
         self.moments = [
-            ((exactly * reached[one] * reached[other]).sum(axis=0) - self.after[one] * self.after[other])
-            * doubt
+            (exactly * reached[one] * reached[other]).sum(axis=0) - self.after[one] * self.after[other]
             for one, other in ((0, 0), (0, 1), (1, 1))
         ]
         self.error = (
