@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from sampling.arrays import integers
+from sampling.leave_out import fits_without_each_fold, some_of_each_fold
 from sampling.logistic import LogisticProblem, logits, minimise
 from sampling.measures.families import FloatArray
 from sampling.measures.sparse import SparseRuns
 from sampling.pooling import as_ranks
-from sampling.prediction import FEATURE_RIDGE, TOPIC_RIDGE, cross_fitted, prediction_problem
+from sampling.prediction import FEATURE_RIDGE, TOPIC_RIDGE, prediction_model, share_of_gain
 
 COUNTS = (0, 10, 20, 40)
 FEWEST_RUNS = 10
 N_PARTS = 5  # of the folds, between which the number of components is chosen
-MOST_LABELS = 400  # of a fold, that the choice looks at
-MOST_NUMBERS = 40_000_000
+MOST_CHOOSING = 400  # labels of a fold that the choice looks at
 DIGITS = 8  # of an axis
 _NOTHING = 1e-9  # of the largest variance: what is left of a direction in which runs do not differ
 
@@ -53,11 +52,23 @@ class RunComponents:
         rows = self.discounts if items is None else self.discounts[items]
         return np.asarray(rows @ self.axes[:, :count] - self.mean[:count])
 
+    def sums(self, coefficients: FloatArray, fit: NDArray[np.int64], items: NDArray[np.int64]) -> FloatArray:
+        """Return [item] the sum over components of coefficients [fit, component], each item's by its own fit.
+
+        Made from the runs that return an item: the components themselves are not.
+        """
+        count = coefficients.shape[1]
+        total = np.empty(items.size)
+        for place, of_fit in enumerate(coefficients):  # one by one: not a bit may depend on the other fits
+            by_run = np.einsum("rc,c->r", self.axes[:, :count], of_fit)
+            here = np.flatnonzero(fit == place)
+            total[here] = self.discounts[items[here]] @ by_run - np.einsum("c,c", self.mean[:count], of_fit)
+        return total
+
     @property
     def counts(self) -> list[int]:
-        """Return how many components a prediction may have: never more numbers than a small memory holds."""
-        most = min(self.axes.shape[1], MOST_NUMBERS // max(self.n_items, 1))
-        return [count for count in COUNTS if count <= most]
+        """Return how many components a prediction may have."""
+        return [count for count in COUNTS if count <= self.axes.shape[1]]
 
 
 def run_components(ranks: ArrayLike | SparseRuns) -> RunComponents:
@@ -131,75 +142,70 @@ def cross_fitted_with_components(
     """Return f of every item, with as many of the components among its features as the other folds' labels choose.
 
     Neither f nor the number of components of a fold uses a label of that fold, nor how many there are. Components
-    are held near 0 as the other features are.
+    are held near 0 as the other features are. Of a fold with more than 10,000 labels every nth is used.
 
     Parameters
     ----------
     components : RunComponents
         Those of the whole frame. The other arguments, and the errors, are those of `sampling.prediction.cross_fitted`.
     """
-    known = np.asarray(features, dtype=np.float64)
-    n_items = components.n_items
-    if known.ndim != 2 or known.shape[0] != n_items:
-        raise ValueError(f"features must have {n_items} rows as the components have, got {known.shape}")
-    ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (known.shape[1],))
-    parts, part = np.unique(integers("fold", fold, n_items), return_inverse=True)
-    given = {"topic_index": topic_index, "prior": prior, "labelled": labelled, "label": label}
-    counts = components.counts
-    chosen = np.zeros(parts.size, dtype=np.int64)
-    if len(counts) > 1:
-        problem = prediction_problem(**given, features=known, feature_ridge=ridge, topic_ridge=topic_ridge)
-        places = np.asarray(labelled, dtype=np.int64)
-        further = components.first(counts[-1], places)
-        chosen = _chosen_counts(_with_columns(problem, further), part[places], parts.size, counts)
-    share = np.empty(n_items)
+    model = prediction_model(
+        features=features,
+        topic_index=topic_index,
+        prior=prior,
+        feature_ridge=feature_ridge,
+        topic_ridge=topic_ridge,
+    )
+    if model.before.size != components.n_items:
+        raise ValueError(f"components are of {components.n_items} items, the prior of {model.before.size}")
+    n_folds, part = model.folds(fold)
+    problem, places = model.problem(labelled, label)
+    kept = some_of_each_fold(part[places], n_folds)
+    problem, places = _of_labels(problem, kept), places[kept]
+    chosen = _chosen_counts(problem, components, places, part[places], n_folds)
+    share = np.empty(model.before.size)
     for count in np.unique(chosen).tolist():
-        fitted = cross_fitted(
-            **given,
-            features=np.concatenate([known, components.first(count)], axis=1),
-            feature_ridge=np.concatenate([ridge, np.full(count, FEATURE_RIDGE)]),
-            fold=part,
-            topic_ridge=topic_ridge,
-        )
-        here = chosen[part] == count
-        share[here] = fitted[here]
+        folds, items = np.flatnonzero(chosen == count), np.flatnonzero(chosen[part] == count)
+        wide = _with_columns(problem, components.first(count, places)) if count else problem
+        coefficients, effects = fits_without_each_fold(wide, part[places], n_folds, folds)
+        n_known = problem.columns.shape[0]
+        fit = np.searchsorted(folds, part[items])
+        eta = model.logits(coefficients[:, :n_known], effects, fit, items)
+        if count:
+            eta += components.sums(coefficients[:, n_known:], fit, items)
+        share[items] = share_of_gain(eta)
     return ComponentPrediction(share, chosen)
 
 
 def _chosen_counts(
-    problem: LogisticProblem, fold: NDArray[np.int64], n_folds: int, counts: list[int]
+    problem: LogisticProblem,
+    components: RunComponents,
+    places: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    n_folds: int,
 ) -> NDArray[np.int64]:
-    """Return the number of components for every fold.
+    """Return the number of components for every fold; `places` and `fold` are those of the labels.
 
     Folds are put into five parts. A fit leaves out two of them; its loss on the one counts in the choice for the
     other, which therefore knows neither the labels nor the number of labels of its own part.
     """
-    n_parts = min(N_PARTS, n_folds)
-    if n_parts < 3:
+    counts, n_parts = components.counts, min(N_PARTS, n_folds)
+    if len(counts) == 1 or n_parts < 3:
         return np.zeros(n_folds, dtype=np.int64)
-    kept = _some_of_each_fold(fold, n_folds)
-    part = np.where(kept, fold % n_parts, -1)
-    n_known = problem.columns.shape[0] - counts[-1]
+    kept = some_of_each_fold(fold, n_folds, MOST_CHOOSING)
+    wide = _with_columns(_of_labels(problem, kept), components.first(counts[-1], places[kept]))
+    part, n_known = fold[kept] % n_parts, problem.columns.shape[0]
     loss = np.zeros((n_parts, len(counts)))
     for place, count in enumerate(counts):
-        narrow = _of_columns(problem, n_known + count)
+        narrow = _of_columns(wide, n_known + count)
         for one, other in combinations(range(n_parts), 2):
-            fit = minimise(_of_labels(narrow, kept & (part != one) & (part != other)))
+            fit = minimise(_of_labels(narrow, (part != one) & (part != other)))
             for chooser, judge in ((one, other), (other, one)):
                 held = _of_labels(narrow, part == judge)
                 eta = logits(held, fit.coefficients, fit.effects)
                 loss[chooser, place] += float((np.logaddexp(0.0, eta) - held.target * eta).sum())
     best = np.asarray(counts, dtype=np.int64)[loss.argmin(axis=1)]
     return np.asarray(best[np.arange(n_folds) % n_parts], dtype=np.int64)
-
-
-def _some_of_each_fold(fold: NDArray[np.int64], n_folds: int) -> NDArray[np.bool_]:
-    """Return which labels the choice looks at: every nth of a fold that has many, whatever the others have."""
-    kept = np.zeros(fold.size, dtype=bool)
-    for k in range(n_folds):
-        own = np.flatnonzero(fold == k)
-        kept[own[:: -(-own.size // MOST_LABELS) or 1]] = True
-    return kept
 
 
 def _with_columns(problem: LogisticProblem, further: FloatArray) -> LogisticProblem:
@@ -215,7 +221,7 @@ def _of_columns(problem: LogisticProblem, n_columns: int) -> LogisticProblem:
     return replace(problem, columns=problem.columns[:n_columns], ridge=problem.ridge[:n_columns])
 
 
-def _of_labels(problem: LogisticProblem, wanted: NDArray[np.bool_]) -> LogisticProblem:
+def _of_labels(problem: LogisticProblem, wanted: NDArray[np.bool_] | NDArray[np.int64]) -> LogisticProblem:
     return replace(
         problem,
         columns=problem.columns[:, wanted],

@@ -3,7 +3,7 @@
 From nowhere, Newton's method takes six steps on 225,000 labels. Here every fit starts from one on a part of the same
 labels, and what a step needs is summed once for all fits: a label serves all folds but its own. What a fit uses is
 summed fold by fold, in the same order whatever the fold that it leaves out contains, so that not a single bit of it
-depends on a label of that fold, or on how many there are.
+depends on a label of that fold, or on how many there are. (Which other fits are made beside it may move its last bit.)
 """
 
 from collections.abc import Iterator
@@ -20,17 +20,21 @@ FIRST_PARTS = (64, 8)  # every 64th label, then every 8th, then all
 FEW_LABELS = 20_000  # below: every fit by itself, from nowhere
 SMALL = 1e-8  # what a step promises to take off twice the loss of a label: after that step nothing is left to gain
 MOST_STEPS = 12
+MOST_FITTED = 10_000  # labels of a fold: with more, predictions hardly move, and memory and time grow
 ROWS = 1024  # labels of which all intermediate numbers fit into a cache
 
 
 def fits_without_each_fold(
-    problem: LogisticProblem, fold: NDArray[np.int64], n_folds: int
+    problem: LogisticProblem,
+    fold: NDArray[np.int64],
+    n_folds: int,
+    left_out: NDArray[np.int64] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients [fold, column] and effects [fold, group], fitted to the labels of all other folds.
+    """Return coefficients [fit, column] and effects [fit, group], each fitted to the labels of all folds but one.
 
-    `fold` is that of each label. The first column of the problem must be 1 throughout. The target may be [fold, label]:
-    then every fit has labels of its own. Ends where `sampling.logistic.minimise` does, but for about 1e-9 in a
-    probability.
+    `fold` is that of each label, `left_out` the folds without which a fit is wanted: default, each in its turn. The
+    first column of the problem must be 1 throughout. The target may be [fold, label]: then the fit without a fold has
+    labels of its own. Ends where `sampling.logistic.minimise` does, but for about 1e-9 in a probability.
 
     Raises
     ------
@@ -39,24 +43,35 @@ def fits_without_each_fold(
     """
     if problem.columns.size and np.any(problem.columns[0] != 1.0):
         raise ValueError(f"the first column must be 1 throughout, got {problem.columns[0].min()}")
-    enough = fold.size - np.bincount(fold, minlength=n_folds) >= FEW_LABELS
-    settled = np.zeros(n_folds, dtype=bool)
-    b, a = np.zeros((n_folds, problem.columns.shape[0])), np.zeros((n_folds, problem.n_groups))
+    wanted = np.arange(n_folds) if left_out is None else left_out
+    enough = (fold.size - np.bincount(fold, minlength=n_folds) >= FEW_LABELS)[wanted]
+    settled = np.zeros(wanted.size, dtype=bool)
+    b, a = np.zeros((wanted.size, problem.columns.shape[0])), np.zeros((wanted.size, problem.n_groups))
     if enough.any():
         folds = [_sort_by_group(_subset(problem, np.flatnonzero(fold == k))) for k in range(n_folds)]
         few = [_thin(own, FIRST_PARTS[0]) for own in folds]
-        first = [minimise(_join_folds(few, k)) for k in range(n_folds)]
+        first = [minimise(_join_folds(few, k)) for k in wanted.tolist()]
         b, a = np.stack([fit.coefficients for fit in first]), np.stack([fit.effects for fit in first])
         for part in (*FIRST_PARTS[1:], 1):
-            b, a, settled = _fit_folds([_thin(own, part) for own in folds], b, a)
-    for k in np.flatnonzero(~(settled & enough)).tolist():
+            b, a, settled = _fit_folds([_thin(own, part) for own in folds], wanted, b, a)
+    for place in np.flatnonzero(~(settled & enough)).tolist():
         # few labels; or full steps have run away, and then what they started from is no help
+        k = int(wanted[place])
         fit = minimise(_of_fit(_subset(problem, np.flatnonzero(fold != k)), k))
-        b[k], a[k] = fit.coefficients, fit.effects
+        b[place], a[place] = fit.coefficients, fit.effects
     return b, a
 
 
 # -- parts of the labels ------------------------------------------------------------------------------------
+
+
+def some_of_each_fold(fold: NDArray[np.int64], n_folds: int, most: int = MOST_FITTED) -> NDArray[np.int64]:
+    """Return the places of labels enough for a fit: every nth of a fold that has many, whatever the others have."""
+    kept = np.zeros(fold.size, dtype=bool)
+    for k in range(n_folds):
+        own = np.flatnonzero(fold == k)
+        kept[own[:: -(-own.size // most) or 1]] = True
+    return np.flatnonzero(kept)
 
 
 def _subset(problem: LogisticProblem, labels: NDArray[np.int64]) -> LogisticProblem:
@@ -108,26 +123,24 @@ def _join_folds(folds: list[LogisticProblem], left_out: int) -> LogisticProblem:
 class _Sums:
     """Gradient and Hessian of every fit, without the penalties. Of the Hessian the products of two groups are 0."""
 
-    hessian: FloatArray  # [fold, column, column]
-    crossed: (
-        FloatArray  # [fold, group, column]: the curvature of a group with a column; the first column is 1
-    )
-    slopes: FloatArray  # [fold, group, column]: the same of the gradient
+    hessian: FloatArray  # [fit, column, column]
+    crossed: FloatArray  # [fit, group, column]: the curvature of a group with a column; the first column is 1
+    slopes: FloatArray  # [fit, group, column]: the same of the gradient
 
 
 def _fit_folds(
-    folds: list[LogisticProblem], b: FloatArray, a: FloatArray
+    folds: list[LogisticProblem], left_out: NDArray[np.int64], b: FloatArray, a: FloatArray
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Return coefficients and effects after full Newton steps, and which fits have settled.
 
     A fit of which a step would gain no less than the one before is given up, and is where it began.
     """
     began = b, a
-    settled, last = np.zeros(len(folds), dtype=bool), np.full(len(folds), np.inf)
+    settled, last = np.zeros(left_out.size, dtype=bool), np.full(left_out.size, np.inf)
     n_labels = np.array([own.group.size for own in folds])
-    enough = SMALL * (1.0 + n_labels.sum() - n_labels)
+    enough = SMALL * (1.0 + n_labels.sum() - n_labels[left_out])
     for _ in range(MOST_STEPS):
-        move, move_groups, gained = _newton_steps(_sums(folds, b, a), folds[0], b, a)
+        move, move_groups, gained = _newton_steps(_sums(folds, left_out, b, a), folds[0], b, a)
         going = ~settled & (gained < last)
         b, a = b - going[:, None] * move, a - going[:, None] * move_groups
         settled |= going & (gained <= enough)
@@ -138,13 +151,13 @@ def _fit_folds(
     return b, a, settled
 
 
-def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
-    n_folds, n_columns = b.shape
+def _sums(folds: list[LogisticProblem], left_out: NDArray[np.int64], b: FloatArray, a: FloatArray) -> _Sums:
+    n_fits, n_columns = b.shape
     first, second = np.triu_indices(n_columns)
-    upper = np.zeros((n_folds, first.size))
-    both = np.zeros((2, n_folds, a.shape[1], n_columns))
+    upper = np.zeros((n_fits, first.size))
+    both = np.zeros((2, n_fits, a.shape[1], n_columns))
     for k, own in enumerate(folds):
-        others = np.flatnonzero(np.arange(n_folds) != k)
+        others = np.flatnonzero(left_out != k)
         coefficients, effects = b[others].T, np.ascontiguousarray(a[others].T)
         by_fit, parts = np.zeros((first.size, others.size)), []
         for rows, segments in _blocks(own.group):
@@ -152,7 +165,7 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
             eta = columns.T @ coefficients + own.offset[rows, None] + effects[group]
             with np.errstate(over="ignore"):
                 mean = 1.0 / (1.0 + np.exp(-eta))
-            target = own.target[others, rows].T if own.target.ndim > 1 else own.target[rows, None]
+            target = own.target[left_out[others], rows].T if own.target.ndim > 1 else own.target[rows, None]
             weights = np.concatenate([mean * (1.0 - mean), mean - target], axis=1)
             by_fit += (columns[first] * columns[second]) @ weights[:, : others.size]
             parts += [columns[:, start:stop] @ weights[start:stop] for start, stop in segments]
@@ -161,7 +174,7 @@ def _sums(folds: list[LogisticProblem], b: FloatArray, a: FloatArray) -> _Sums:
             by_group = np.stack(parts).reshape(len(parts), n_columns, 2, -1).transpose(2, 3, 0, 1)
             both[:, others[:, None], present] += by_group
         upper[others] += by_fit.T
-    hessian = np.zeros((n_folds, n_columns, n_columns))
+    hessian = np.zeros((n_fits, n_columns, n_columns))
     hessian[:, first, second] = hessian[:, second, first] = upper
     return _Sums(hessian, *both)
 

@@ -221,45 +221,36 @@ def cross_fitted(
     ValueError
         Arrays that do not fit together, or values outside these bounds.
     """
-    logit_model = _logit_model(features, topic_index, prior, feature_ridge, topic_ridge)
-    part = _whole_numbers("fold", fold)
-    _require_length("fold", part.size, logit_model.before.size)
-    problem, place = logit_model.problem(labelled, label)
-    parts, part = np.unique(part, return_inverse=True)
-    coefficients, effects = fits_without_each_fold(problem, part[place], parts.size)
-    eta = logit_model.before + effects[part, logit_model.group]
-    for column, of_fold in zip(logit_model.columns, coefficients.T, strict=True):
-        eta += of_fold[part] * column
-    return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
-
-
-def prediction_problem(
-    *,
-    features: ArrayLike,
-    topic_index: ArrayLike,
-    prior: ArrayLike,
-    labelled: ArrayLike,
-    label: ArrayLike,
-    feature_ridge: ArrayLike = FEATURE_RIDGE,
-    topic_ridge: float = TOPIC_RIDGE,
-) -> LogisticProblem:
-    """Return the regression that `cross_fitted` solves, over all labels; its arguments and errors.
-
-    The first two columns are the shift and the slope of the prior; the features follow in their order.
-    """
-    return _logit_model(features, topic_index, prior, feature_ridge, topic_ridge).problem(labelled, label)[0]
+    model = prediction_model(
+        features=features,
+        topic_index=topic_index,
+        prior=prior,
+        feature_ridge=feature_ridge,
+        topic_ridge=topic_ridge,
+    )
+    parts, part = model.folds(fold)
+    problem, place = model.problem(labelled, label)
+    fits = fits_without_each_fold(problem, part[place], parts)
+    return share_of_gain(model.logits(*fits, part))
 
 
 @dataclass(frozen=True)
-class _LogitModel:
-    """The model of every item of the frame, before any label."""
+class PredictionModel:
+    """The regression of `cross_fitted` on every item of the frame, before any label."""
 
     before: FloatArray  # logit of the prior
-    columns: FloatArray  # [column, item]
+    columns: FloatArray  # [column, item]: the shift, the slope of the prior, the features in their order
     ridges: FloatArray
     group: IndexArray  # the item's topic
     n_groups: int
     group_ridge: float
+
+    def folds(self, fold: ArrayLike) -> tuple[int, IndexArray]:
+        """Return how many folds there are, and that of every item, from 0."""
+        part = _whole_numbers("fold", fold)
+        _require_length("fold", part.size, self.before.size)
+        parts, part = np.unique(part, return_inverse=True)
+        return parts.size, part
 
     def problem(self, labelled: ArrayLike, label: ArrayLike) -> tuple[LogisticProblem, IndexArray]:
         """Return the regression on these labels, and the places of the items that have them."""
@@ -274,15 +265,35 @@ class _LogitModel:
             self.group_ridge,
         ), place
 
+    def logits(
+        self, coefficients: FloatArray, effects: FloatArray, fit: IndexArray, items: IndexArray | None = None
+    ) -> FloatArray:
+        """Return the logit of the items, or of all: of each by its own fit, [item], of the coefficients [fit, column].
 
-def _logit_model(
+        Column by column: not a bit of it may depend on which other items there are.
+        """
+        here = slice(None) if items is None else items
+        eta = self.before[here] + effects[fit, self.group[here]]
+        for column, of_fit in zip(self.columns, coefficients.T, strict=True):
+            eta += of_fit[fit] * column[here]
+        return np.asarray(eta)
+
+
+def prediction_model(
+    *,
     features: ArrayLike,
     topic_index: ArrayLike,
     prior: ArrayLike,
-    feature_ridge: ArrayLike,
-    topic_ridge: float,
-) -> _LogitModel:
-    """Return the model; ValueError for arrays that do not fit together, or ridges that are not positive."""
+    feature_ridge: ArrayLike = FEATURE_RIDGE,
+    topic_ridge: float = TOPIC_RIDGE,
+) -> PredictionModel:
+    """Return the model of `cross_fitted`, of its arguments.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together, or ridges that are not positive.
+    """
     probability, scaled = _open_probabilities("prior", prior), standardise(features)
     n_items = probability.size
     topic = _whole_numbers("topic_index", topic_index)
@@ -295,7 +306,12 @@ def _logit_model(
     columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], scaled.T])
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
     topics, group = np.unique(topic, return_inverse=True)
-    return _LogitModel(before, columns, ridges, group, topics.size, topic_ridge)
+    return PredictionModel(before, columns, ridges, group, topics.size, topic_ridge)
+
+
+def share_of_gain(eta: FloatArray) -> FloatArray:
+    """Return the probability of a logit; of one beyond 30 that of 30."""
+    return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
 
 
 def _labels(labelled: ArrayLike, label: ArrayLike, n_items: int) -> tuple[IndexArray, FloatArray]:

@@ -13,7 +13,9 @@ common factor: nothing for a whole pool, and for a draw a bias of second order. 
 (`sampling.batches.rescaled_by_fold`) there is none.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,8 +25,8 @@ from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints
 from analytics.estimation.labels import compress
 from analytics.estimation.samples import AuditSample, Bools, Frame, Labels
-from sampling.leave_out import fits_without_each_fold
-from sampling.logistic import LogisticProblem, minimise
+from sampling.leave_out import fits_without_each_fold, some_of_each_fold
+from sampling.logistic import LogisticFit, LogisticProblem, minimise
 from sampling.prediction import CALIBRATION_RIDGE, TOPIC_RIDGE, standardise
 
 LABEL_RIDGE = 1.0  # a column of the labels has a coefficient of sd 1
@@ -201,9 +203,9 @@ def predicted_gold(
     """Return the predicted gold gain of every item of the frame, and of every judged one with its labels.
 
     h on fold k is fitted to the audited gold outside k, g on fold k to the values which this fit gives all judged items
-    outside k. The variance s2 is h (G - h) if the only gains are 0 and G, else a second fit's prediction of v^2 less
-    h^2, at least 0. Without gold outside a fold both are the prior there. Where every item of the frame is judged for
-    certain, g cancels and is not fitted: it is 0 then.
+    outside k: of a fold with more than 10,000 of them every nth. The variance s2 is h (G - h) if the only gains are 0
+    and G, else a second fit's prediction of v^2 less h^2, at least 0. Without gold outside a fold both are the prior
+    there. Where every item of the frame is judged for certain, g cancels and is not fitted: it is 0 then.
 
     Parameters
     ----------
@@ -234,19 +236,36 @@ def predicted_gold(
         return GoldPrediction(np.zeros(known.prior.size), *np.zeros((2, audit.member.size)))
     usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
     fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable)
-    share = gold / largest
-    outside = fits.after(share)
-    after = fits.on_own_fold(outside)
-    if np.isin(scale, (0.0, largest)).all():
-        spread = after * (1 - after)
-    else:
-        spread = np.maximum(0.0, fits.on_own_fold(fits.after(share**2)) - after**2)
-    before = fits.before(outside)
-    return GoldPrediction(before * largest, after * largest, spread * largest**2)
+    has_two_gains = bool(np.isin(scale, (0.0, largest)).all())
+    found = fits.after(gold / largest, has_two_gains)
+    before = fits.before(found.outside)
+    return GoldPrediction(before * largest, found.after * largest, found.spread * largest**2)
+
+
+class _After(NamedTuple):
+    """h and s2 of every open item, [open]; `outside` [fold, learned] is what the fit without a fold says."""
+
+    after: Floats
+    spread: Floats
+    outside: Floats
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of one fold's fit: those that are known of the frame, and those of the open items' labels."""
+
+    of_frame: Floats  # [column, frame]
+    here: Ints  # [open] in the frame
+    of_labels: Floats  # [column, open]
+
+    def of_items(self, items: Ints) -> Iterator[Floats]:
+        """Yield column after column of these open items."""
+        yield from (column[self.here[items]] for column in self.of_frame)
+        yield from (column[items] for column in self.of_labels)
 
 
 class _Fits:
-    """The fits of all folds, in shares of the largest gain; `outside` [fold, item] is of the fit without the fold."""
+    """The fits of all folds, in shares of the largest gain."""
 
     def __init__(
         self, opened: Frame, audit: AuditSample, labels: Labels, known: Foreknowledge, usable: Bools
@@ -258,49 +277,69 @@ class _Fits:
         self.own = part[self.here]  # [open]
         self.columns, self.offset = known.columns, known.offset
         self.labels = label_columns(labels, audit.bronze_class, self.own, self.n_folds, usable)
+        self.g_cancels = self.here.size == part.size and bool((opened.draw_probability == 1).all())
+        items = np.flatnonzero(usable)
+        # From which open items g learns.
+        self.learned = (
+            items[:0] if self.g_cancels else items[some_of_each_fold(self.own[items], self.n_folds)]
+        )
 
-    def after(self, share: Floats) -> Floats:
-        """Return h by fold and open item: fitted to the share of audited items outside the fold."""
-        group, n_topics = self.opened.judged_topic, self.opened.n_topics
-        fixed, offset = self.columns[:, self.here], self.offset[self.here]
-        values = np.empty((self.n_folds, self.own.size))
+    def items_of(self, fold: int) -> Ints:
+        """Return the open items of a fold: those of which the fit without it speaks."""
+        return np.flatnonzero(self.own == fold)
+
+    def after(self, share: Floats, has_two_gains: bool) -> _After:
+        """Return h, fitted to the share of audited items outside each fold, and s2."""
+        after, square = np.empty((2, self.own.size))
+        outside = np.empty((self.n_folds, self.learned.size))
         for k in range(self.n_folds):
-            others = (self.own != k) & self.usable
-            of_labels = self.labels.outside(k, others)
-            columns = np.concatenate([fixed, of_labels])
-            ridge = np.concatenate([self.known.ridges, np.full(len(of_labels), LABEL_RIDGE)])
+            others, mine = (self.own != k) & self.usable, self.items_of(k)
+            columns = _Columns(self.columns, self.here, self.labels.outside(k, others))
             rows = np.flatnonzero(others & self.audit.audited)
-            problem = LogisticProblem(
-                columns[:, rows], share[rows], offset[rows], group[rows], n_topics, ridge, TOPIC_RIDGE
-            )
-            fit = minimise(problem)
-            eta = offset + fit.effects[group]
-            for column, coefficient in zip(columns, fit.coefficients, strict=True):
-                eta += (
-                    coefficient * column
-                )  # one by one: not a bit may depend on how many items the own fold has
-            values[k] = _share(eta)
-        return values
+            fit = self._fit(columns, rows, share[rows])
+            after[mine] = self._predict(columns, fit, mine)
+            outside[k] = self._predict(columns, fit, self.learned)
+            if not has_two_gains:
+                square[mine] = self._predict(columns, self._fit(columns, rows, share[rows] ** 2), mine)
+        spread = after * (1 - after) if has_two_gains else np.maximum(0.0, square - after**2)
+        return _After(after, spread, outside)
 
-    def on_own_fold(self, outside: Floats) -> Floats:
-        """Return of every open item what the fit without its fold says."""
-        return np.asarray(outside[self.own, np.arange(self.own.size)])
+    def _fit(self, columns: _Columns, rows: Ints, share: Floats) -> LogisticFit:
+        """Return the fit to these open items."""
+        problem = LogisticProblem(
+            np.stack(list(columns.of_items(rows))),
+            share,
+            self.offset[self.here[rows]],
+            self.opened.judged_topic[rows],
+            self.opened.n_topics,
+            np.concatenate([self.known.ridges, np.full(len(columns.of_labels), LABEL_RIDGE)]),
+            TOPIC_RIDGE,
+        )
+        return minimise(problem)
+
+    def _predict(self, columns: _Columns, fit: LogisticFit, items: Ints) -> Floats:
+        """Return what the fit says of these open items."""
+        eta = self.offset[self.here[items]] + fit.effects[self.opened.judged_topic[items]]
+        # One by one: not a bit may depend on how many items the own fold has.
+        for column, coefficient in zip(columns.of_items(items), fit.coefficients, strict=True):
+            eta += coefficient * column
+        return _share(eta)
 
     def before(self, outside: Floats) -> Floats:
-        """Return g [frame]; 0 where the draw is certain to hold the whole frame."""
-        if self.here.size == self.part.size and (self.opened.draw_probability == 1).all():
+        """Return g [frame]; 0 where it cancels."""
+        if self.g_cancels:
             return np.zeros(self.part.size)
-        topic, rows = self.opened.topic_index, self.here[self.usable]
+        topic, rows = self.opened.topic_index, self.here[self.learned]
         problem = LogisticProblem(
             self.columns[:, rows],
-            outside[:, self.usable],
+            outside,
             self.offset[rows],
             topic[rows],
             self.opened.n_topics,
             self.known.ridges,
             TOPIC_RIDGE,
         )
-        coefficients, effects = fits_without_each_fold(problem, self.own[self.usable], self.n_folds)
+        coefficients, effects = fits_without_each_fold(problem, self.own[self.learned], self.n_folds)
         eta = self.offset + effects[self.part, topic]
         for column, of_fold in zip(self.columns, coefficients.T, strict=True):
             eta += of_fold[self.part] * column

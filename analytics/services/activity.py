@@ -21,13 +21,16 @@ KEPT_DAYS, KEPT_HOURS = 120, 72
 MACHINE = "machine"  # a series of its own: its judgments cost what its requests cost
 SERIES = (*Assessor.Tier.values, MACHINE)
 # A judgment that was revised is one judgment; the time spent on revising it counts.
-JUDGMENTS = """
-SELECT a.id, CASE a.kind WHEN 'machine' THEN 'machine' ELSE a.tier END,
-       date_trunc('hour', j.created_at AT TIME ZONE 'UTC'), count(*) FILTER (WHERE j.sequence = 1),
-       sum(j.active_milliseconds)
+_COUNTS = "count(*) FILTER (WHERE j.sequence = 1), sum(j.active_milliseconds)"
+_JUDGMENTS = """
   FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id
  WHERE a.campaign_id = %(campaign)s AND j.id > %(after)s AND j.id <= %(until)s
- GROUP BY 1, 2, 3
+"""
+BY_ASSESSOR = f"SELECT a.id, {_COUNTS} {_JUDGMENTS} GROUP BY 1"
+# date_bin and not date_trunc: half the time for a million judgments.
+BY_HOUR = f"""
+SELECT CASE a.kind WHEN 'machine' THEN 'machine' ELSE a.tier END,
+       date_bin('1 hour', j.created_at, 'epoch') AT TIME ZONE 'UTC', {_COUNTS} {_JUDGMENTS} GROUP BY 1, 2
 """
 # Requests of the last minute may still become visible in another order than that of their ids: they are counted later.
 CALLS = """
@@ -35,6 +38,7 @@ SELECT max(c.id), count(*), sum(c.cost) FROM judging_machinecall c JOIN judging_
  WHERE a.campaign_id = %(campaign)s AND c.id > %(after)s AND c.created_at < clock_timestamp() - interval '1 minute'
 """
 Activity = dict[str, Any]
+Rows = list[tuple[Any, ...]]
 
 
 def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
@@ -50,7 +54,7 @@ def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
     return {
         "until": watermark.last_id,
         "marks": [[one.last_id, sorted(one.writers)] for one in watermark.marks],
-        **_merge_rows(before, _rows(JUDGMENTS, keys)),
+        **_merge_rows(before, _rows(BY_ASSESSOR, keys), _rows(BY_HOUR, keys)),
         "calls": _calls(campaign, before.get("calls") or {}),
         "counted": int(arrays.label_item.size),
         "agreement": agreement(arrays),
@@ -61,14 +65,14 @@ def _marks(before: Activity) -> list[Mark]:
     return [Mark(last_id, frozenset(writers)) for last_id, writers in before.get("marks", [])]
 
 
-def _rows(sql: str, keys: dict[str, Any]) -> list[tuple[Any, ...]]:
+def _rows(sql: str, keys: dict[str, Any]) -> Rows:
     with connection.cursor() as cursor:
         cursor.execute(sql, keys)
         return list(cursor.fetchall())
 
 
-def _merge_rows(before: Activity, rows: list[tuple[Any, ...]]) -> Activity:
-    """Return the tables with what the rows (assessor, series, hour, judgments, milliseconds) add."""
+def _merge_rows(before: Activity, by_assessor: Rows, by_hour: Rows) -> Activity:
+    """Return the tables with what rows (assessor, judgments, milliseconds) and (series, hour, ...) add."""
     tables: dict[str, dict[str, Any]] = {
         name: {key: list(pair) for key, pair in before.get(name, {}).items()}
         for name in ("series", "assessors")
@@ -76,9 +80,10 @@ def _merge_rows(before: Activity, rows: list[tuple[Any, ...]]) -> Activity:
     times: dict[str, dict[str, dict[str, list[int]]]] = {
         name: dict(before.get(name, {})) for name in ("days", "hours")
     }
-    for assessor, series, hour, n, milliseconds in rows:
-        for table, key in (("series", series), ("assessors", str(assessor))):
-            _add(tables[table], key, n, milliseconds)
+    for assessor, n, milliseconds in by_assessor:
+        _add(tables["assessors"], str(assessor), n, milliseconds)
+    for series, hour, n, milliseconds in by_hour:
+        _add(tables["series"], series, n, milliseconds)
         for table, key in (("days", f"{hour:%Y-%m-%d}"), ("hours", f"{hour:%Y-%m-%dT%H}")):
             _add(times[table].setdefault(key, {}), series, n, milliseconds)
     return {

@@ -2,6 +2,7 @@
 with the predictions fitted anew for each. What breaks the rules is noticed in the same way."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from analytics.estimation.gold_prediction import Foreknowledge, _Fits, label_col
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.two_phase import two_phase
 from sampling.batches import rescaled_by_fold
+from sampling.leave_out import some_of_each_fold
 
 N = 6
 TOPIC = np.array([0, 0, 0, 1, 1, 1])
@@ -112,6 +114,16 @@ def test_of_a_draw_too_if_audits_are_scaled_fold_by_fold():
     assert abs(bias) < 1e-12
 
 
+def test_and_if_g_learns_from_every_nth_item_of_a_fold_alone(monkeypatch):
+    from analytics.estimation import gold_prediction
+
+    of_all = moments(by_fold, GAINS["three gains"])[1]
+    monkeypatch.setattr(gold_prediction, "some_of_each_fold", partial(some_of_each_fold, most=1))
+    bias, deviation = moments(by_fold, GAINS["three gains"])
+    assert abs(bias) < 1e-12
+    assert abs(deviation - of_all) > 1e-6  # it is another number
+
+
 def test_audits_scaled_over_all_judged_items_leave_a_bias_of_second_order():
     bias, deviation = moments(over_all, GAINS["three gains"])
     assert 1e-6 < abs(bias) < 0.02 * deviation
@@ -121,9 +133,7 @@ def test_audits_scaled_over_all_judged_items_leave_a_bias_of_second_order():
     ("chances", "pi"), [(over_all, np.ones(N)), (by_fold, PI)], ids=["whole pool", "drawn"]
 )
 def test_a_fit_that_knows_its_own_fold_biases_it(chances, pi, monkeypatch):
-    monkeypatch.setattr(
-        _Fits, "on_own_fold", lambda fits, outside: outside[(fits.own + 1) % 3, np.arange(fits.own.size)]
-    )
+    monkeypatch.setattr(_Fits, "items_of", lambda fits, fold: np.flatnonzero(fits.own == (fold + 2) % 3))
     bias, _ = moments(chances, GAINS["two gains"], pi)
     assert abs(bias) > 0.01
 

@@ -1,11 +1,13 @@
 """Components of the runs against an independent computation, and how the labels choose their number."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 
-from sampling.components import COUNTS, cross_fitted_with_components, run_components
+from sampling.components import cross_fitted_with_components, run_components
+from sampling.leave_out import some_of_each_fold
 from sampling.measures.sparse import from_dense
 from sampling.prediction import cross_fitted
 
@@ -161,16 +163,32 @@ def test_the_difference_estimator_is_exactly_unbiased_whatever_the_labels_choose
     assert abs(expectation(chosen_by_all) - float((WEIGHT * GAIN).sum())) > 1e-5
 
 
-def test_a_large_frame_has_fewer_components_than_memory_would_hold(monkeypatch):
-    monkeypatch.setattr("sampling.components.MOST_NUMBERS", 15 * N_ITEMS)
-    assert run_components(RANKS).counts == [0, 10]
-    assert COUNTS == (0, 10, 20, 40)
+def test_of_a_fold_with_many_labels_every_nth_is_used(monkeypatch):
+    monkeypatch.setattr("sampling.components.some_of_each_fold", partial(some_of_each_fold, most=12))
+    relevant = np.random.default_rng(3).random(N_ITEMS) < 0.4
+    arguments, components = given(relevant, n_labels=350), run_components(RANKS[:9])
+    own = arguments["fold"][arguments["labelled"]]
+    kept = np.zeros(own.size, dtype=bool)
+    for fold in range(10):
+        places = np.flatnonzero(own == fold)
+        kept[places[:: int(np.ceil(places.size / 12))]] = True
+    assert kept.sum() < 150
+    few = {name: arguments[name][kept] for name in ("labelled", "label")}
+    found = cross_fitted_with_components(components=components, **arguments)
+    np.testing.assert_array_equal(found.share, cross_fitted(**arguments | few))
+
+
+def test_sums_of_components_are_those_of_the_components_themselves():
+    components, rng = run_components(RANKS), np.random.default_rng(4)
+    coefficients, items, fit = rng.normal(size=(3, 10)), rng.permutation(N_ITEMS)[:50], rng.integers(0, 3, 50)
+    expected = (components.first(10)[items] * coefficients[fit]).sum(axis=1)
+    np.testing.assert_allclose(components.sums(coefficients, fit, items), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"features": np.zeros((3, 1))}, "rows as the components"),
+        ({"features": np.zeros((3, 1))}, "features must have 600 items"),
         ({"label": np.full(400, 2.0)}, "label must be within"),
         ({"prior": np.ones(N_ITEMS)}, "prior must be within"),
     ],

@@ -1,11 +1,16 @@
 """verify.py fits the predictions of gold gains again: what was changed, or knew its own fold, is found."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from small_release import change_lines, made_once, unpacked
 
+from analytics.estimation import gold_prediction
 from analytics.estimation.gold_prediction import _Fits
+from analytics.releases import verify_gold
 from analytics.releases.verify import verify
+from sampling.leave_out import some_of_each_fold
 
 
 @pytest.fixture
@@ -42,11 +47,18 @@ def test_predictions_that_knew_their_own_fold_are_found_although_every_number_fo
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        _Fits,
-        "on_own_fold",
-        lambda fits, outside: outside[(fits.own + 1) % fits.n_folds, np.arange(fits.own.size)],
+        _Fits, "items_of", lambda fits, fold: np.flatnonzero((fits.own + 1) % fits.n_folds == fold)
     )
     folder = unpacked(made_once.__wrapped__(budget=38), tmp_path)
     told = verify(folder).different
     assert told
     assert all(words.startswith("items.jsonl gold ") for words in told)
+
+
+@pytest.mark.django_db
+def test_that_g_learned_from_every_nth_item_of_a_fold_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(gold_prediction, "some_of_each_fold", partial(some_of_each_fold, most=2))
+    folder = unpacked(made_once.__wrapped__(budget=38), tmp_path)
+    assert any(words.startswith("items.jsonl gold ") for words in verify(folder).different)
+    monkeypatch.setattr(verify_gold, "MOST_FITTED", 2)
+    assert verify(folder).different == []
