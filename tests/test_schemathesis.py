@@ -9,7 +9,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -40,12 +40,7 @@ from touchstone.api.schema import description
 from touchstone.authentication import make_token
 from touchstone.models import User
 
-pytestmark = [
-    pytest.mark.django_db,
-    # The client does not close the answers that are files; servers do.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = pytest.mark.django_db
 EXAMPLES = float(os.environ.get("SCHEMATHESIS_EXAMPLES", "1"))
 # How many requests each operation gets: of the kind that is allowed, and of the kind that is not.
 OF_ROLE = {"manager": 4, "researcher": 2, "assessor": 1, "nobody": 1}
@@ -72,8 +67,18 @@ class Asker:
 def schema() -> Any:
     """The description, read before any transaction begins: it takes seconds."""
     loaded = schemathesis.openapi.from_dict(json.loads(json.dumps(description())))
-    loaded.app, loaded.location = get_wsgi_application(), "/api/v1/schema"
+    loaded.app, loaded.location = served(get_wsgi_application()), "/api/v1/schema"
     return loaded
+
+
+def served(application: Callable[..., Any]) -> Callable[..., list[bytes]]:
+    """Close every answer when its body is read, as servers do and the client here does not: some are files."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        with contextlib.closing(application(environ, start_response)) as body:
+            return [b"".join(body)]
+
+    return answer
 
 
 @pytest.fixture(autouse=True)
