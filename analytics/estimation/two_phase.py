@@ -32,11 +32,6 @@ from analytics.estimation.targets import TargetWeights, Weights, as_targets, fou
 
 GREG_SOURCES = ("drawing", "label noise", "gold")
 LEAST_DRAWING = 0.5  # of the drawing variance that q predicts: what the audits make of it is noisy
-# Of the variance of the audit that s2 predicts, the least that V may be: of 0, .25 and .5 the smallest with which the
-# intervals of benchmarks/coverage.py --part prediction hold at 50 gold labels: 5th percentiles of the coverage of pairs
-# .929 to .983, the lowest in the one cell of a whole pool audited at random (.960 with another seed). With .25 the
-# coverage of pairs there is at most .002 higher.
-LEAST_VARIANCE = 0.0
 
 
 @dataclass(frozen=True)
@@ -254,8 +249,8 @@ def two_phase(
     labels and audit (cross-fitted: g and h of an item come from other folds): then U is exactly unbiased, whatever they
     are. The variance leaves out how the folds' parts move together, which is of second order.
 
-    V is the unbiased estimate for fixed predictions, with two bounds: the drawing counts at least half of what is
-    predicted, and all of it the share `LEAST_VARIANCE` of what s2 expects of the audit. t with
+    V is the unbiased estimate for fixed predictions, but that the drawing counts at least half of what is predicted.
+    t with
     ``2 V^2 / (sum_judged (1 - pi) kappa^2 + sum_audited (1 - a) tau^2)`` degrees of freedom, at least 1: Satterthwaite.
     Refused below `fewest` audited items with weight, where a judged item with weight had no chance of an audit, and
     where all errors are 0; `fewest=0` gives the formula whatever comes. Two runs: one call with w_a - w_b.
@@ -306,13 +301,14 @@ def two_phase_estimates(
 ) -> Estimates:
     """Return the values with the intervals of `two_phase`; `more` adds to V, by name, and leaves the df as they are."""
     drawing = sums.cautious_drawing
-    gold_part = np.maximum(sums.audit, LEAST_VARIANCE * sums.expected_audit - drawing)
-    variance = drawing + gold_part
+    # What s2 expects of the audit is no floor: with a quarter of it the coverage of pairs at 50 gold labels, whose 5th
+    # percentiles are .929 to .983 (benchmarks/coverage.py --part prediction), is at most .002 higher.
+    variance = drawing + sums.audit
     noun = "judged items" if is_census else "audited items"
     alike = (fewest > 0) & (variance == 0) & (sums.n_uncertain > 0)
     return estimates(
         value,
-        {"drawing": drawing, "gold": gold_part, **(more or {})},
+        {"drawing": drawing, "gold": sums.audit, **(more or {})},
         degrees_of_freedom=poisson_degrees_of_freedom(variance, sums.spread),
         n=sums.n_audited,
         refusals=refused_where(alike, lambda target: no_spread(int(sums.n_audited[target])))

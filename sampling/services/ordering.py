@@ -41,6 +41,7 @@ AFTER_A_FAILURE = timedelta(minutes=1)
 KEPT_DRAWS = 2  # by a process
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 Progress = Callable[[int, int, str], None]
+Obstacles = dict[str, set[str]]  # by topic the documents that somebody could not judge
 
 
 @dataclass
@@ -83,7 +84,8 @@ def order_judging(*, campaign: Campaign, progress: Progress = lambda *_: None) -
         raise FrameRefused(f"campaign {campaign} has no draw: there is nothing to put in order")
     counts = _with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
     state = _state_of(draw, progress)
-    _take_judgments(campaign, state)
+    obstacles = _obstacles(campaign)
+    _take_judgments(campaign, state, obstacles)
     progress(len(state.topics), len(state.topics) + 1, "what a judgment tells")
     found = look([_model(one) for one in state.topics], RULE, known=[one.differences for one in state.topics])
     previous = newest_look(campaign)
@@ -92,7 +94,7 @@ def order_judging(*, campaign: Campaign, progress: Progress = lambda *_: None) -
         counts.n_topics,
     )
     affected = [index for index, one in enumerate(state.topics) if not is_known or one.written != one.seen]
-    n_moved = sum(exchange_places(slots) for slots in _orders(campaign, state, found, affected))
+    n_moved = sum(exchange_places(slots) for slots in _orders(campaign, state, found, affected, obstacles))
     transaction.on_commit(lambda: _keep_written(state, affected), robust=True)
     return JudgingLook.objects.create(
         campaign=campaign,
@@ -162,7 +164,7 @@ def _model(state: TopicState) -> ModelTopic:
     return state.prior if state.judged is None else state.judged
 
 
-def _take_judgments(campaign: Campaign, state: DrawState) -> None:
+def _take_judgments(campaign: Campaign, state: DrawState, obstacles: Obstacles) -> None:
     """Bring every topic up to what is judged now.
 
     Relevant is a document of which more than half of the grades are: the lower median.
@@ -171,7 +173,6 @@ def _take_judgments(campaign: Campaign, state: DrawState) -> None:
     share = mean_gains(campaign, is_relevant)
     joined = state.pairs.join(share, on=ITEM_COLUMNS, how="left", maintain_order="left")["value"]
     value = joined.fill_null(-1.0).to_numpy()
-    obstacles = _obstacles(campaign)
     for one in state.topics:
         own = value[one.places]
         seen = own.tobytes() + repr(sorted(obstacles.get(one.topic_id, ()))).encode()
@@ -183,7 +184,7 @@ def _take_judgments(campaign: Campaign, state: DrawState) -> None:
         one.seen, one.differences = seen, {}
 
 
-def _obstacles(campaign: Campaign) -> dict[str, set[str]]:
+def _obstacles(campaign: Campaign) -> Obstacles:
     """Return by topic the documents that somebody could not judge."""
     rows = Judgment.objects.filter(item__campaign=campaign, grade__isnull=True)
     found: dict[str, set[str]] = {}
@@ -196,14 +197,13 @@ def _obstacles(campaign: Campaign) -> dict[str, set[str]]:
 
 
 def _orders(
-    campaign: Campaign, state: DrawState, found: ModelLook, affected: Sequence[int]
+    campaign: Campaign, state: DrawState, found: ModelLook, affected: Sequence[int], obstacles: Obstacles
 ) -> list[list[int]]:
     """Return for every affected topic the slots that exchange their places, in the order that they are to have.
 
     Documents that somebody could not judge come last: whoever said so would find them in front at every claim.
     """
     by_topic = _open_slots(campaign, [state.topics[index].topic_id for index in affected])
-    obstacles = _obstacles(campaign)
     orders = []
     for index in affected:
         one = state.topics[index]

@@ -208,16 +208,6 @@ def test_the_drawing_counts_at_least_half_of_what_is_predicted():
     assert found.components["drawing"] == pytest.approx(predicted / 2, **exactly)
 
 
-def test_a_share_of_the_expected_variance_of_the_audit_can_be_the_least(monkeypatch):
-    monkeypatch.setattr("analytics.estimation.two_phase.LEAST_VARIANCE", 0.25)
-    given = sample() | {"draw_probability": np.ones(60)}
-    given["gold"] = given["after"]
-    found = two_phase(**given).estimates
-    chance, weights = given["audit_probability"], given["weights"]
-    expected = (weights**2 * (1 / chance - 1) * given["spread"]).sum(axis=1)
-    assert found.standard_error**2 == pytest.approx(expected / 4, **exactly)
-
-
 def test_the_degrees_of_freedom_are_at_least_1_and_t_is_used_with_many():
     # one item carries all: 2 (kappa/2)^2 / (.9 kappa^2) = .56
     one_large = np.where(np.arange(60) == 0, 1.0, 1e-6)

@@ -84,7 +84,6 @@ def _predictions(
     basis = Basis(campaign, arrays, predictions, assessor_confusion_counts(arrays))
     known: dict[tuple[float, ...], int] = {}
     columns: dict[str, pl.Series] = {}
-    fitted_with: dict[str, Any] = {}
     measures: dict[str, Any] = {}
     for name in names:
         measure = parse_measure(name)
@@ -102,14 +101,16 @@ def _predictions(
             gold = basis.gold_prediction(gains, relevant)
             if gold is not None:
                 columns |= _gold_columns(basis, gold, number)
-                fitted_with = _foreknowledge(basis, columns)
         # of every sum, also where its weights have no such parameter: the file's form
         fields |= {
             "log_base": measure.parameters.get("dcg", 2.0),
             "persistence": measure.parameters.get("p", 0.8),
         }
         fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
-    return measures, columns, fitted_with
+    if "gold_before_0" not in columns:
+        return measures, columns, {}
+    more, fitted_with = _foreknowledge(basis)
+    return measures, columns | more, fitted_with
 
 
 def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:
@@ -123,12 +124,12 @@ def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, 
     }
 
 
-def _foreknowledge(basis: Basis, columns: dict[str, pl.Series]) -> dict[str, Any]:
-    """Add the columns that predictions of gold were fitted with; return how."""
+def _foreknowledge(basis: Basis) -> tuple[dict[str, pl.Series], dict[str, Any]]:
+    """Return the columns that predictions of gold were fitted with, and how."""
     known = basis.predictions.foreknowledge
-    columns |= {"fold": pl.Series(known.fold), "prior": pl.Series(known.prior)}
+    columns = {"fold": pl.Series(known.fold), "prior": pl.Series(known.prior)}
     columns |= {f"feature_{place}": pl.Series(column) for place, column in enumerate(known.features.T)}
-    return {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": basis.arrays.n_learned}}
+    return columns, {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": basis.arrays.n_learned}}
 
 
 def _column(n: int, places: np.ndarray, values: np.ndarray) -> pl.Series:
