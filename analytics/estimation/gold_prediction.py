@@ -197,6 +197,7 @@ def predicted_gold(
     labels: Labels,
     known: Foreknowledge,
     learnable: Bools | None = None,
+    fitted_gold: Bools | None = None,
 ) -> GoldPrediction:
     """Return the predicted gold gain of every item of the frame, and of every judged one with its labels.
 
@@ -218,6 +219,10 @@ def predicted_gold(
     learnable : bool array [judged], optional
         Items that fits may use; default, all. Those of a batch whose sizes followed from earlier labels carry what was
         learned, of all folds: they are predicted, and not learned from.
+    fitted_gold : bool array [open], optional
+        Audited items whose gold fits may use; default, all. An audit whose sizes followed from earlier ones has
+        selected by what these brought in all folds: without its gold the estimate is exactly unbiased, with it to
+        second order.
 
     Raises
     ------
@@ -233,7 +238,8 @@ def predicted_gold(
     if largest == 0:
         return GoldPrediction(np.zeros(known.prior.size), *np.zeros((2, audit.member.size)))
     usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
-    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable)
+    seen = audit.audited if fitted_gold is None else audit.audited & fitted_gold
+    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable, seen)
     share = gold / largest
     outside = fits.after(share)
     after = fits.on_own_fold(outside)
@@ -249,9 +255,15 @@ class _Fits:
     """The fits of all folds, in shares of the largest gain; `outside` [fold, item] is of the fit without the fold."""
 
     def __init__(
-        self, opened: Frame, audit: AuditSample, labels: Labels, known: Foreknowledge, usable: Bools
+        self,
+        opened: Frame,
+        audit: AuditSample,
+        labels: Labels,
+        known: Foreknowledge,
+        usable: Bools,
+        seen: Bools,
     ) -> None:
-        self.known, self.audit, self.opened, self.usable = known, audit, opened, usable
+        self.known, self.seen, self.opened, self.usable = known, seen, opened, usable
         folds, part = np.unique(known.fold, return_inverse=True)
         self.n_folds, self.part = folds.size, part  # [frame]
         self.here = opened.judged
@@ -269,7 +281,7 @@ class _Fits:
             of_labels = self.labels.outside(k, others)
             columns = np.concatenate([fixed, of_labels])
             ridge = np.concatenate([self.known.ridges, np.full(len(of_labels), LABEL_RIDGE)])
-            rows = np.flatnonzero(others & self.audit.audited)
+            rows = np.flatnonzero(others & self.seen)
             problem = LogisticProblem(
                 columns[:, rows], share[rows], offset[rows], group[rows], n_topics, ridge, TOPIC_RIDGE
             )
