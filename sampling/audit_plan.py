@@ -99,7 +99,7 @@ class Auditable:
         def in_folds(size: float) -> FloatArray:
             own = strategy_probabilities(scaled_like, judged, expected_count=size)
             more = np.bincount(fold[is_new], own[is_new], n_folds)
-            return np.maximum(before + more, np.bincount(fold, own, n_folds))
+            return np.asarray(np.maximum(before + more, np.bincount(fold, own, n_folds)))
 
         size = target
         if in_folds(target).sum() - target > tolerance:

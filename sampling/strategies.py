@@ -69,7 +69,7 @@ def _learned(judged: Judged, count: float) -> FloatArray:
     """Neyman's allocation once more, with the variance that gold of other folds predicts; sums of folds are kept."""
     if judged.fold is None or judged.gold_spread is None or not judged.influence.any():
         return judged.influence
-    doubt = scale(judged.influence) * np.sqrt(scale(judged.gold_spread))
+    doubt = scale(judged.influence) * np.sqrt(judged.gold_spread)
     return rescaled_by_fold(doubt, judged.fold, judged.influence)
 
 

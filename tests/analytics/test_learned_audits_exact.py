@@ -76,7 +76,10 @@ def predicted(audited, fitted, is_honest=True):
         GAINS,
         labels=twice,
         known=Foreknowledge(
-            np.tile(FEATURES, (2, 1)), np.full(2, 0.5), np.concatenate([FOLD, np.full(N, 3)]), np.tile(PRIOR, 2)
+            np.tile(FEATURES, (2, 1)),
+            np.full(2, 0.5),
+            np.concatenate([FOLD, np.full(N, 3)]),
+            np.tile(PRIOR, 2),
         ),
     )
     return type(found)(found.before[N:], found.after[N:], found.spread[N:])
@@ -192,7 +195,7 @@ def test_a_fold_gets_what_influence_gives_it_and_documents_in_doubt_more():
     pi = second_probabilities(spread, earlier=np.zeros(N))
     even = second_probabilities(spread, earlier=np.zeros(N), strategy="influence")
     for k in range(3):
-        assert pi[FOLD == k].sum() == pytest.approx(even[FOLD == k].sum(), abs=1e-6)
+        assert pi[k == FOLD].sum() == pytest.approx(even[k == FOLD].sum(), abs=1e-6)
     assert pi[0] > even[0]
     assert pi[3] < even[3]
     # Fold 0: items 0 and 3. 5 % evenly, of the rest .7 against .5 times the root of .01, scaled to influence's share.

@@ -125,10 +125,16 @@ def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, 
 
 def _foreknowledge(basis: Basis, columns: dict[str, pl.Series]) -> dict[str, Any]:
     """Add the columns that predictions of gold were fitted with; return how."""
-    known = basis.predictions.foreknowledge
+    known, arrays = basis.predictions.foreknowledge, basis.arrays
     columns |= {"fold": pl.Series(known.fold), "prior": pl.Series(known.prior)}
     columns |= {f"feature_{place}": pl.Series(column) for place, column in enumerate(known.features.T)}
-    return {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": basis.arrays.n_learned}}
+    if (
+        arrays.fitted_gold != arrays.audited
+    ).any():  # what a later audit found is predicted, and not learned from
+        fitted = np.zeros(arrays.frame.height, dtype=bool)
+        fitted[arrays.judged[arrays.fitted_gold]] = True
+        columns["fitted_gold"] = pl.Series(fitted)
+    return {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": arrays.n_learned}}
 
 
 def _column(n: int, places: np.ndarray, values: np.ndarray) -> pl.Series:
