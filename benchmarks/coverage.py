@@ -3,7 +3,8 @@
     python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...]
 
 Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the number from predicted gold beside it
-on the same audits, for topics that are alike and unlike (prediction); the guard that must come out bad (guard);
+on the same audits, for topics that are alike and unlike, and audits whose second half learned from the first
+(prediction; with --clef on CLEF TAR 2017 too); the guard that must come out bad (guard);
 the tables of docs/methods/derivations/noise-correction.md (shared_audit section 2.2, assessors 3.3,
 stratified_audit 4.3, little_gold 6.3, majority 5); size and power of the assumption test (assumption); intervals that
 are watched (watched, boundary), if the plan is moved at every look (moved_plan), and with a plain mean's standard
@@ -38,8 +39,11 @@ from parts.coverage_collection import make_collection
 Task = tuple[str, str, Callable[..., Any], tuple[Any, ...]]  # part, place, function, arguments
 
 
-def tasks(repetitions: int, seed: int) -> Iterator[Task]:
-    """Yield everything there is to run, the longest first; `repetitions` are those of a cell of the grid."""
+def tasks(repetitions: int, seed: int, clef: Path | None = None) -> Iterator[Task]:
+    """Yield everything there is to run, the longest first; `repetitions` are those of a cell of the grid.
+
+    `clef` is the folder of CLEF TAR 2017; None leaves it out.
+    """
     r = repetitions
     yield "one_pair", "", one_pair.simulate, (r, seed)
     for design in ("simple", "influence"):
@@ -48,8 +52,8 @@ def tasks(repetitions: int, seed: int) -> Iterator[Task]:
             yield "topics", f"{design}/{size}", grid.run_topics, (design, size, max(2, r // 2), seed)
     for cell in grid.grid():
         yield "grid", cell.name, grid.run_cell, (cell, r, seed)
-    for kind in prediction.comparisons():
-        yield "prediction", kind.name, prediction.run_comparison, (kind, max(2, r // 5), seed)
+    for kind in prediction.comparisons(clef):
+        yield "prediction", kind.name, prediction.run_comparison, (kind, max(2, r // 5), seed, clef)
     for noise in ("popularity", "shuffled"):
         for votes in (1, 3):
             for size in (100, 300, 1000):
@@ -140,9 +144,8 @@ def over_the_grid(cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def measure(chosen_parts: list[str], repetitions: int, seed: int, processes: int) -> dict[str, Any]:
+def measure(chosen: list[Task], processes: int) -> dict[str, Any]:
     """Return all results by part and place."""
-    chosen = [task for task in tasks(repetitions, seed) if not chosen_parts or task[0] in chosen_parts]
     results: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     with ProcessPoolExecutor(processes) as pool:
@@ -171,11 +174,23 @@ def main() -> None:
     parser.add_argument(
         "--part", action="append", default=[], choices=parts, help="may be repeated; default: all"
     )
+    parser.add_argument(
+        "--place",
+        action="append",
+        default=[],
+        help="run only places whose name contains this, such as learned or whole/300; may be repeated: all must",
+    )
+    parser.add_argument("--clef", type=Path, help="folder of CLEF TAR 2017 (qrels and runs)")
     options = parser.parse_args()
     if min(options.repetitions, options.processes) < 1:
         parser.error("--repetitions and --processes must be at least 1")
     started = time.perf_counter()
-    results = measure(options.part, options.repetitions, options.seed, options.processes)
+    chosen = [
+        task
+        for task in tasks(options.repetitions, options.seed, options.clef)
+        if (not options.part or task[0] in options.part) and all(word in task[1] for word in options.place)
+    ]
+    results = measure(chosen, options.processes)
     head = {"repetitions": options.repetitions, "seed": options.seed}
     print(json.dumps({**head, "seconds": round(time.perf_counter() - started, 1), **results}, indent=1))
 

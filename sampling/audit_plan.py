@@ -1,7 +1,8 @@
 """The next audit of judged items: how many in all, and every item's probability, nested in the audits before it.
 
-What is here depends on recorded probabilities, bronze grades and gold checks alone, never on what an audit brought.
-The forecast of an audit (analytics) and the audit itself ask the same functions.
+What is here depends on recorded probabilities, bronze grades, gold checks and what audits brought in other folds, never
+on what an audit brought on the item's own fold. The forecast of an audit (analytics) and the audit itself ask the same
+functions.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,13 @@ from scipy.optimize import brentq
 
 from sampling.judged import Judged
 from sampling.measures.families import FloatArray
-from sampling.strategies import strategy_probabilities
+from sampling.questions import nested_probabilities
+from sampling.strategies import (
+    DEFAULT_STRATEGY,
+    strategy_at_work,
+    strategy_probabilities,
+    strategy_shares,
+)
 
 CLOSE_ENOUGH = 1e-6  # of an item
 
@@ -21,11 +28,13 @@ CLOSE_ENOUGH = 1e-6  # of an item
 class Auditable:
     """What an audit can select: the judged items, and what earlier audits of the same tier gave them.
 
-    `earlier` has one entry an item: the largest probability of these audits, 0 for none.
+    `earlier` has one entry an item: the largest probability of these audits, 0 for none. `has_learned`: one of them
+    learned, so that `earlier` says what gold of other folds brought, and every later audit goes fold by fold.
     """
 
     judged: Judged
     earlier: FloatArray
+    has_learned: bool = False
 
     def probabilities(self, strategy: str, n_more: float, tolerance: float = CLOSE_ENOUGH) -> FloatArray:
         """Return each item's probability after one more audit that adds n_more expected items, at most all.
@@ -35,6 +44,8 @@ class Auditable:
         exceeds the sum of `earlier` by n_more: at least n_more, and at most that and all that was audited before. A
         first audit has exactly this size; so has one more of the same strategy over the same items. The sum is right to
         within `tolerance`.
+
+        An audit that learns, and every later one, goes fold by fold: see `_by_fold`.
 
         Raises
         ------
@@ -53,6 +64,8 @@ class Auditable:
         target = min(before + n_more, float(self.earlier.size))
         if target >= self.earlier.size - CLOSE_ENOUGH:
             return np.ones(self.earlier.size)
+        if self.has_learned or strategy_at_work(strategy, self.judged).learns:
+            return self._by_fold(strategy, n_more, target, tolerance)
         sizes = (n_more, target)  # too small or right, too large or right: see above
         for size in reversed(sizes):
             pi = self._combined_probabilities(strategy, size)
@@ -64,6 +77,39 @@ class Auditable:
             xtol=tolerance,
         )
         return self._combined_probabilities(strategy, root)
+
+    def _by_fold(self, strategy: str, n_more: float, target: float, tolerance: float) -> FloatArray:
+        """Return probabilities of which those of a fold do not depend on what audits brought there.
+
+        How many items a fold expects follows from what earlier audits expected in it and from the strategy's own sum,
+        that of the default one in place of one that learns: all known before any gold. Within the fold pi =
+        max(earlier, min(1, c size)) with this sum.
+        """
+        judged, fold, n_items = self.judged, self.judged.fold, self.earlier.size
+        if fold is None:
+            raise ValueError(
+                "an audit that learns, or comes after one, needs the fold of every item, got None"
+            )
+        learns = strategy_at_work(strategy, judged).learns
+        scaled_like = DEFAULT_STRATEGY if learns else strategy
+        n_folds = int(fold.max()) + 1
+        before = np.bincount(fold, self.earlier, n_folds)
+        is_new = self.earlier == 0.0  # these need a chance also where the fold has its share
+
+        def in_folds(size: float) -> FloatArray:
+            own = strategy_probabilities(scaled_like, judged, expected_count=size)
+            more = np.bincount(fold[is_new], own[is_new], n_folds)
+            return np.asarray(np.maximum(before + more, np.bincount(fold, own, n_folds)))
+
+        size = target
+        if in_folds(target).sum() - target > tolerance:
+            size = brentq(lambda size: float(in_folds(size).sum()) - target, n_more, target, xtol=tolerance)
+        shares = strategy_shares(strategy, judged, expected_count=size)
+        pi, totals = np.zeros(n_items), in_folds(size)
+        for k in np.unique(fold):
+            here = fold == k
+            pi[here] = nested_probabilities(shares[here], self.earlier[here], float(totals[k]))
+        return pi
 
     def _combined_probabilities(self, strategy: str, expected_count: float) -> FloatArray:
         own = strategy_probabilities(strategy, self.judged, expected_count=expected_count)

@@ -1,7 +1,8 @@
 """Judged items as the strategies of audits see them: the influence of an error, and its probability.
 
-A strategy may go by bronze grades and gold checks, never by a grade that an audit brought. Arrays are checked in the
-constructors of `Judged` and `GoldChecks`; what takes these trusts them.
+A strategy may go by bronze grades, gold checks and what gold of *other folds* predicts, never by a grade that an audit
+brought on the item's own fold. Arrays are checked in the constructors of `Judged` and `GoldChecks`; what takes these
+trusts them.
 """
 
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ class Judged:
     n_grades : int
         Grades on the scale, more than the largest bronze grade. Labels of a grade that was not given lend their share
         to the others.
+    fold : int array, optional
+        From 0, fixed before anything is drawn (`sampling.prediction.folds`).
+    gold_spread : array, optional
+        Not negative: the variance of the gold gain as earlier audits predict it, in a fold from the gold of the other
+        folds. None where there is too little gold to learn from. It needs `fold`.
 
     Raises
     ------
@@ -47,6 +53,8 @@ class Judged:
     bronze_grade: IndexArray
     error_variance: FloatArray
     n_grades: int
+    fold: IndexArray | None = None
+    gold_spread: FloatArray | None = None
 
     def __post_init__(self) -> None:
         # First what the influence was divided by: a probability of 0 makes it infinite.
@@ -63,6 +71,12 @@ class Judged:
             "bronze_grade": grade,
             "error_variance": numbers("error_variance", self.error_variance, drawn.size),
         }
+        if self.fold is not None:
+            arrays["fold"] = integers("fold", self.fold, drawn.size)
+        if self.gold_spread is not None:
+            if self.fold is None:
+                raise ValueError("gold_spread needs the fold of every item, got None")
+            arrays["gold_spread"] = numbers("gold_spread", self.gold_spread, drawn.size)
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
 
@@ -107,6 +121,8 @@ def judged_items(
     bronze_grade: IndexArray,
     check_counts: FloatArray,
     gains: FloatArray,
+    fold: IndexArray | None = None,
+    gold_spread: FloatArray | None = None,
 ) -> Judged:
     """Return the items with their influence on the question of these runs, and the errors that the checks expect.
 
@@ -119,6 +135,8 @@ def judged_items(
         bronze_grade=bronze_grade,
         error_variance=error_variance(bronze_grade, GoldChecks(check_counts, gains)),
         n_grades=len(gains),
+        fold=fold,
+        gold_spread=gold_spread,
     )
 
 

@@ -103,6 +103,13 @@ class AuditTier(models.TextChoices):
     SILVER = "silver", "Silver tier: a second opinion, for agreement between tiers"
 
 
+class GoldFit(models.TextChoices):
+    """Whose gold predictions learn from once an audit has learned: `analytics.estimation.gold_prediction`."""
+
+    REFIT = "refit", "Refit: predictions learn from all complete audits"
+    EXACT = "exact", "Exact: predictions learn from the audits before the first that learned"
+
+
 class AuditSchedule(models.Model):
     """Audit so many judged items every so often, until the planned number is reached."""
 
@@ -113,6 +120,7 @@ class AuditSchedule(models.Model):
     )  # minute hour day month weekday; goes before seconds
     strategy = models.CharField(max_length=40, choices=strategy_choices, default=DEFAULT_STRATEGY)
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
+    gold_fit = models.CharField(max_length=5, choices=GoldFit, default=GoldFit.REFIT)
     items_each_time = models.PositiveIntegerField(default=50)
     items_in_total = models.PositiveIntegerField(default=200)
     # Complete audits of the gold tier at which the numbers will be looked at, declared before the first one is drawn.
@@ -136,6 +144,9 @@ class AuditSchedule(models.Model):
             models.CheckConstraint(
                 name="sampling_auditschedule_tier", condition=Q(tier__in=AuditTier.values)
             ),
+            models.CheckConstraint(
+                name="sampling_auditschedule_gold_fit", condition=Q(gold_fit__in=GoldFit.values)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -151,6 +162,10 @@ class Audit(models.Model):
 
     A declared look has its number, and the sizes from which its interval follows: how many items audits were to select
     in all, and how many were drawn, when it was made (analytics/estimation/group_sequential.py).
+
+    An audit by a strategy that learns has `learned_from`: to how many complete audits of the gold tier its sizes were
+    fitted, 0 while these had too little gold. `gold_fit` is what the campaign's predictions of gold learn from once
+    there is an audit that learned; all later ones keep it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -166,6 +181,8 @@ class Audit(models.Model):
     n_looks = models.PositiveSmallIntegerField(null=True)
     n_planned = models.PositiveIntegerField(null=True)
     n_drawn = models.PositiveIntegerField(null=True)
+    gold_fit = models.CharField(max_length=5, choices=GoldFit, default="", blank=True)
+    learned_from = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -187,6 +204,16 @@ class Audit(models.Model):
                 ),
             ),
             models.CheckConstraint(name="sampling_audit_tier", condition=Q(tier__in=AuditTier.values)),
+            models.CheckConstraint(
+                name="sampling_audit_learned",
+                condition=Q(gold_fit="", learned_from=None)
+                | Q(
+                    gold_fit__in=GoldFit.values,
+                    learned_from__isnull=False,  # what is compared with NULL is never false
+                    learned_from__gte=0,
+                    learned_from__lt=F("sequence"),
+                ),
+            ),
         ]
 
     def __str__(self) -> str:

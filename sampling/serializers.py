@@ -13,7 +13,7 @@ from judging.serializers.strict import Finite, Strict, TableChoice, Word
 from sampling.design_fields import DESIGN_FIELDS, MOST_ITEMS, MOST_RUNS, DesignField, FieldKind
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
-from sampling.models import Audit, AuditSchedule, AuditTier, Draw
+from sampling.models import Audit, AuditSchedule, AuditTier, Draw, GoldFit
 from sampling.questions import Design, QuestionRefused, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.services.audit_schedules import next_due_time, schedule_words
@@ -113,13 +113,21 @@ class AuditRequest(Strict):
     total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, default=MOST_ITEMS)
     strategy = TableChoice(strategy_choices, default=DEFAULT_STRATEGY)
     tier = serializers.ChoiceField(AuditTier.choices, default=AuditTier.GOLD)
+    gold_fit = serializers.ChoiceField(
+        GoldFit.choices,
+        allow_null=True,
+        default=None,
+        help_text="What predictions of gold learn from once an audit has learned; null: what stands, else refit",
+    )
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
     def audit_arguments(self) -> dict[str, Any]:
         """Return what was sent in the words of `sampling.services.auditing.audit`."""
         sent = self.validated_data
         names = {"items_each_time": "items", "items_in_total": "total"}
-        return {name: sent[names.get(name, name)] for name in (*names, "strategy", "tier", "seed")}
+        return {
+            name: sent[names.get(name, name)] for name in (*names, "strategy", "tier", "gold_fit", "seed")
+        }
 
 
 class ScheduleRequest(Strict):
@@ -131,6 +139,7 @@ class ScheduleRequest(Strict):
     items_in_total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, required=False)
     strategy = TableChoice(strategy_choices, required=False)
     tier = serializers.ChoiceField(AuditTier.choices, required=False)
+    gold_fit = serializers.ChoiceField(GoldFit.choices, required=False)
     n_looks = serializers.IntegerField(
         min_value=FEWEST_LOOKS,
         max_value=MOST_LOOKS,
@@ -228,6 +237,12 @@ class AuditAnswer(serializers.Serializer[Any]):
         allow_null=True, help_text="Items that audits were to take in all, then"
     )
     n_drawn = serializers.IntegerField(allow_null=True, help_text="Items drawn for gold audits by then")
+    gold_fit = serializers.CharField(
+        allow_blank=True, help_text="Of a strategy that learns: refit or exact; of others empty"
+    )
+    learned_from = serializers.IntegerField(
+        allow_null=True, help_text="Complete gold audits that the sizes learned from; 0: too little gold yet"
+    )
     sample = serializers.CharField(help_text="Address of the sample as CSV")
     made_at = serializers.DateTimeField()
 
@@ -239,6 +254,7 @@ class ScheduleAnswer(serializers.Serializer[Any]):
     items_in_total = serializers.IntegerField()
     strategy = serializers.CharField()
     tier = serializers.CharField()
+    gold_fit = serializers.CharField()
     n_looks = serializers.IntegerField(allow_null=True)
     is_active = serializers.BooleanField()
     words = serializers.CharField()
@@ -313,6 +329,8 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "n_looks": audit.n_looks,
         "n_planned": audit.n_planned,
         "n_drawn": audit.n_drawn,
+        "gold_fit": audit.gold_fit,
+        "learned_from": audit.learned_from,
         "sample": reverse("console:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
         "made_at": audit.created_at.isoformat(),
     }

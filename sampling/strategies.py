@@ -5,8 +5,9 @@ the draw's*. Under the draw's seed the numbers of judged items all lie below the
 are no longer uniform, and the probabilities given here are wrong. Audits that share one seed are together the
 audit with the largest of their probabilities, whatever their strategies: a later audit keeps what was judged.
 
-A probability may depend on bronze grades and on gold checks, never on a grade that an audit brought. Every
-strategy gives every item a probability above 0, so that one estimator serves them all.
+A probability may depend on bronze grades, on gold checks and on what audits brought in *other folds*, never on a grade
+that an audit brought on the item's own fold. Every strategy gives every item a probability above 0, so that one
+estimator serves them all.
 """
 
 from collections.abc import Callable
@@ -15,11 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sampling.arrays import FloatArray
+from sampling.batches import rescaled_by_fold
 from sampling.designs import inclusion_probabilities, normalise
 from sampling.judged import Judged, scale
 from sampling.label_samples import effort_probabilities, full_probabilities, topic_probabilities
 
 EVEN_SHARE = 0.2
+LEARNED_EVEN_SHARE = 0.05
+FEWEST_GOLD = 50  # gold labels that earlier audits were to bring: below, there is too little to learn from
 
 Sizes = Callable[[Judged, float], FloatArray]
 
@@ -37,12 +41,19 @@ class Strategy:
     sizes : callable
         From the judged items and the expected number of items that the even share leaves: sizes of the items, not
         negative. Only their proportions count; where all are 0 the audit is even.
+    even_share : float
+        Of the count, spread evenly.
+    learns : bool
+        Whether sizes follow from gold of other folds. Until there is enough of it the strategy is the default one, and
+        every fold gets as many items as that would give it.
     """
 
     key: str
     label: str
     help: str
     sizes: Sizes
+    even_share: float = EVEN_SHARE
+    learns: bool = False
 
 
 def _influence(judged: Judged, count: float) -> FloatArray:
@@ -52,6 +63,14 @@ def _influence(judged: Judged, count: float) -> FloatArray:
 def _risk(judged: Judged, count: float) -> FloatArray:
     """Neyman's allocation for the difference estimator with unequal variances; `_influence` is it with equal ones."""
     return scale(judged.influence) * np.sqrt(scale(judged.error_variance))
+
+
+def _learned(judged: Judged, count: float) -> FloatArray:
+    """Neyman's allocation once more, with the variance that gold of other folds predicts; sums of folds are kept."""
+    if judged.fold is None or judged.gold_spread is None or not judged.influence.any():
+        return judged.influence
+    doubt = scale(judged.influence) * np.sqrt(judged.gold_spread)
+    return rescaled_by_fold(doubt, judged.fold, judged.influence)
 
 
 def _neyman(judged: Judged, count: float) -> FloatArray:
@@ -124,6 +143,14 @@ STRATEGIES = (
         _effort,
     ),
     Strategy("full", "Full", "The larger of the probabilities by topic and by effort.", _full),
+    Strategy(
+        "learned",
+        "Learned",
+        "Influence, and more documents whose gold grade earlier audits leave in doubt. For every later audit.",
+        _learned,
+        LEARNED_EVEN_SHARE,
+        learns=True,
+    ),
 )
 DEFAULT_STRATEGY = STRATEGIES[0].key
 
@@ -149,13 +176,42 @@ def strategy_of(key: str) -> Strategy:
     raise ValueError(f"strategy must be one of {sorted(strategy_keys())}, got {key!r}")
 
 
+def strategy_at_work(key: str, judged: Judged) -> Strategy:
+    """Return the strategy of a key; the default one in place of one that learns while there is too little gold."""
+    strategy = strategy_of(key)
+    return strategy_of(DEFAULT_STRATEGY) if strategy.learns and judged.gold_spread is None else strategy
+
+
+def strategy_shares(
+    key: str, judged: Judged, *, expected_count: float, even_share: float | None = None
+) -> FloatArray:
+    """Return how the strategy spreads an audit over the items, before any is certain: above 0, sum 1.
+
+    even_share of the count is spread evenly, the rest in proportion to the strategy's sizes; evenly too where these
+    are all 0 (no influence, no variance). Arguments and errors: `strategy_probabilities`.
+    """
+    strategy = strategy_at_work(key, judged)
+    evenly = strategy.even_share if even_share is None else even_share
+    if not 0.0 < expected_count < np.inf:
+        raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
+    if not 0.0 < evenly <= 1.0:
+        raise ValueError(f"even_share must be within (0, 1], got {evenly}")
+
+    n_items = judged.influence.size
+    count, even = min(float(expected_count), float(n_items)), np.full(n_items, 1.0 / n_items)
+    sizes = strategy.sizes(judged, (1.0 - evenly) * count)
+    part = normalise(sizes) if np.any(sizes > 0.0) else even
+    return evenly * even + (1.0 - evenly) * part
+
+
 def strategy_probabilities(
-    key: str, judged: Judged, *, expected_count: float, even_share: float = EVEN_SHARE
+    key: str, judged: Judged, *, expected_count: float, even_share: float | None = None
 ) -> FloatArray:
     """Return each judged item's probability of an audit: above 0, at most 1, sum = min(expected_count, items).
 
-    even_share of the count is spread evenly, the rest in proportion to the strategy's sizes; evenly too where these
-    are all 0 (no influence, no variance).
+    One constant scales the shares of all items. So a strategy that learns, and all that come after it, need
+    `sampling.audit_plan.Auditable`, which scales fold by fold: a common constant would carry what one fold's audit
+    brought to all others.
 
     Parameters
     ----------
@@ -163,8 +219,8 @@ def strategy_probabilities(
         Of a strategy in STRATEGIES.
     expected_count : float
         Audited items wanted, above 0; need not be a whole number.
-    even_share : float
-        Within (0, 1].
+    even_share : float, optional
+        Within (0, 1]; default, the strategy's own.
 
     Raises
     ------
@@ -180,15 +236,6 @@ def strategy_probabilities(
     >>> strategy_probabilities("risk", judged, expected_count=1, even_share=0.5).round(6).tolist()
     [0.125, 0.625, 0.125, 0.125]
     """
-    strategy = strategy_of(key)
-    if not 0.0 < expected_count < np.inf:
-        raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
-    if not 0.0 < even_share <= 1.0:
-        raise ValueError(f"even_share must be within (0, 1], got {even_share}")
-
-    n_items = judged.influence.size
-    count, even = min(float(expected_count), float(n_items)), np.full(n_items, 1.0 / n_items)
-    sizes = strategy.sizes(judged, (1.0 - even_share) * count)
     # What certain items cannot use goes to the others, in proportion: no item falls below its even part.
-    part = normalise(sizes) if np.any(sizes > 0.0) else even
-    return inclusion_probabilities(even_share * even + (1.0 - even_share) * part, count)
+    shares = strategy_shares(key, judged, expected_count=expected_count, even_share=even_share)
+    return inclusion_probabilities(shares, min(float(expected_count), float(shares.size)))

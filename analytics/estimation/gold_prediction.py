@@ -199,6 +199,7 @@ def predicted_gold(
     labels: Labels,
     known: Foreknowledge,
     learnable: Bools | None = None,
+    fitted_gold: Bools | None = None,
 ) -> GoldPrediction:
     """Return the predicted gold gain of every item of the frame, and of every judged one with its labels.
 
@@ -220,6 +221,10 @@ def predicted_gold(
     learnable : bool array [judged], optional
         Items that fits may use; default, all. Those of a batch whose sizes followed from earlier labels carry what was
         learned, of all folds: they are predicted, and not learned from.
+    fitted_gold : bool array [open], optional
+        Audited items whose gold fits may use; default, all. An audit whose sizes followed from earlier ones has
+        selected by what these brought in all folds: without its gold the estimate is exactly unbiased, with it to
+        second order.
 
     Raises
     ------
@@ -235,7 +240,8 @@ def predicted_gold(
     if largest == 0:
         return GoldPrediction(np.zeros(known.prior.size), *np.zeros((2, audit.member.size)))
     usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
-    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable)
+    seen = audit.audited if fitted_gold is None else audit.audited & fitted_gold
+    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable, seen)
     has_two_gains = bool(np.isin(scale, (0.0, largest)).all())
     found = fits.after(gold / largest, has_two_gains)
     before = fits.before(found.outside)
@@ -268,9 +274,15 @@ class _Fits:
     """The fits of all folds, in shares of the largest gain."""
 
     def __init__(
-        self, opened: Frame, audit: AuditSample, labels: Labels, known: Foreknowledge, usable: Bools
+        self,
+        opened: Frame,
+        audit: AuditSample,
+        labels: Labels,
+        known: Foreknowledge,
+        usable: Bools,
+        seen: Bools,
     ) -> None:
-        self.known, self.audit, self.opened, self.usable = known, audit, opened, usable
+        self.known, self.seen, self.opened, self.usable = known, seen, opened, usable
         folds, part = np.unique(known.fold, return_inverse=True)
         self.n_folds, self.part = folds.size, part  # [frame]
         self.here = opened.judged
@@ -295,7 +307,7 @@ class _Fits:
         for k in range(self.n_folds):
             others, mine = (self.own != k) & self.usable, self.items_of(k)
             columns = _Columns(self.columns, self.here, self.labels.outside(k, others))
-            rows = np.flatnonzero(others & self.audit.audited)
+            rows = np.flatnonzero(others & self.seen)
             fit = self._fit(columns, rows, share[rows])
             after[mine] = self._predict(columns, fit, mine)
             outside[k] = self._predict(columns, fit, self.learned)

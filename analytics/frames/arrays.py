@@ -51,6 +51,9 @@ class CampaignArrays:
     audited: NDArray[np.bool_]  # [judged]
     audit_grade: Ints  # [judged], 0 where not audited
     audit_probability: Floats  # [judged], 0 where not eligible
+    fitted_gold: NDArray[np.bool_]  # [judged], audited, and predictions of gold may learn from it
+    n_fitted_audits: int  # complete audits of the gold tier that they learn from
+    n_fitted_expected: float  # judged items that these were to select
     check_assessor: Ints  # [check]
     check_true: Ints
     check_given: Ints

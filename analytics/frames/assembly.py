@@ -119,7 +119,11 @@ def _audit(facts: Facts, newest: Log, rank: Ints, judged: Ints) -> dict[str, Any
         for chance in (probability, silver):
             chance[np.isin(judged, _out_of_turn(facts, judged[chance > 0]))] = 0.0
         selected &= probability > 0
+    n_complete, expected, fitted = _fitted_gold(facts, newest, rank, judged.size)
     return {
+        "fitted_gold": fitted & selected,
+        "n_fitted_audits": n_complete,
+        "n_fitted_expected": expected,
         "audited": selected,
         "audit_grade": grade,
         "audit_probability": probability,
@@ -150,6 +154,28 @@ def _union(
         selected[place[chosen]] = True
         grade[place[chosen]] = grade_of[audit.item[chosen]]
     return probability, selected, grade, pending
+
+
+def _fitted_gold(
+    facts: Facts, newest: Log, rank: Ints, n_judged: int
+) -> tuple[int, float, NDArray[np.bool_]]:
+    """Return the complete gold audits that predictions learn from, the items they were to select, and those selected.
+
+    An audit that learned has selected by what earlier ones brought in all folds. If predictions are to be exact they
+    use the audits before it alone.
+    """
+    taught = [place for place, audit in enumerate(facts.audits) if audit.is_taught]
+    audits = facts.audits[: taught[0]] if taught else facts.audits
+    grade_of = _grade_by_item(newest, AUDIT, facts.items.place.size)
+    gold = [audit for audit in audits if audit.tier == AuditTier.GOLD]
+    complete = [audit for audit in gold if (grade_of[audit.item[audit.selected]] >= 0).all()]
+    probability, selected = np.zeros(n_judged), np.zeros(n_judged, dtype=bool)
+    for audit in complete:
+        place = rank[audit.item]
+        there = place >= 0
+        np.maximum.at(probability, place[there], audit.probability[there])
+        selected[place[there & audit.selected]] = True
+    return len(complete), float(probability.sum()), selected
 
 
 def _looks(facts: Facts, newest: Log) -> tuple[Look, ...]:

@@ -22,7 +22,7 @@ from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings
 from sampling.frames import FrameRefused, load_frame, newest_draw
 from sampling.measures.sparse import SparseRuns
-from sampling.models import Audit, AuditTier, Draw
+from sampling.models import Audit, AuditTier, Draw, GoldFit
 from sampling.pooling import ranks_in_pairs
 from touchstone.models import Event
 
@@ -132,6 +132,7 @@ class AuditRows:
     probability: Floats
     selected: NDArray[np.bool_]
     look: Look | None  # what was declared of it
+    is_taught: bool  # it has learned, and predictions of gold are to keep to the audits before
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def read_facts(campaign: Campaign) -> Facts:
         keys["top"] = max(values)
         gold_grade = _gold_grades(keys, frame)
         answer = _answers(keys, items, shown)
-        audits = _audits(entries, items, _declared_looks(campaign))
+        audits = _audits(entries, items, _declared_looks(campaign), _taught_audits(campaign))
         returned, outside = ranks.result()
     return Facts(
         draw=draw,
@@ -300,7 +301,13 @@ def _declared_looks(campaign: Campaign) -> dict[int, Look]:
     return {sequence: Look(*about) for sequence, *about in rows}
 
 
-def _audits(entries: NDArray[Any], items: Items, looks: dict[int, Look]) -> list[AuditRows]:
+def _taught_audits(campaign: Campaign) -> set[int]:
+    """Return the numbers of the audits that learned and whose gold predictions do not use."""
+    learned = Audit.objects.filter(campaign=campaign, tier=AuditTier.GOLD, learned_from__gte=1)
+    return set(learned.filter(gold_fit=GoldFit.EXACT).values_list("sequence", flat=True))
+
+
+def _audits(entries: NDArray[Any], items: Items, looks: dict[int, Look], taught: set[int]) -> list[AuditRows]:
     code = items.codes(entries["item_high"], entries["item_low"])
     sequence = entries["sequence"].astype(np.int64)
     audits = []
@@ -314,6 +321,7 @@ def _audits(entries: NDArray[Any], items: Items, looks: dict[int, Look]) -> list
                 probability=entries["probability"][own].astype(np.float64),
                 selected=entries["selected"][own].astype(bool),
                 look=looks.get(int(number)),
+                is_taught=int(number) in taught,
             )
         )
     return audits

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Floats, Refusal
+from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.samples import AuditSample
 
 Ints = NDArray[np.int64]
@@ -133,6 +134,32 @@ def _alphas(target: AuditedTarget, check_counts: Floats) -> Floats | Refusal:
         expected = np.tile(overall / overall.sum(), (n_grades, 1))
     strength = np.where(n_seen > 0, BESIDE_AN_AUDIT, np.clip(n_checked, BESIDE_AN_AUDIT, MOST_FROM_CHECKS))
     return np.asarray(seen + strength[:, None] * expected)
+
+
+def predicted_errors(target: AuditedTarget, gold: GoldPrediction, audit_probability: ArrayLike) -> Floats:
+    """Return the standard error that predictions of gold expect after audits with these probabilities [audit, item].
+
+    The root of ``sum w^2/pi^2 [(1 - pi) ((h - g)^2 + s2) + (1/a - 1) s2]``: drawing, and audit. It assumes that h and
+    s2 are right, and that the audit teaches nothing new.
+
+    Parameters
+    ----------
+    target : AuditedTarget
+    gold : GoldPrediction
+        With g, h and s2 at the items of the target.
+    audit_probability : array, shape (n_audits, n_items)
+        Within (0, 1].
+
+    Source: docs/methods/derivations/correction.md, section 3.2.
+    """
+    pi, a = target.draw_probability, np.asarray(audit_probability, dtype=np.float64)
+    if a.ndim != 2 or a.shape[1] != pi.size or not ((a > 0) & (a <= 1)).all():
+        raise ValueError(
+            f"audit_probability must be rows of {pi.size} numbers in (0, 1], got shape {a.shape}"
+        )
+    square = np.square(target.weight / pi)
+    drawing = (1 - pi) * ((gold.after - gold.before) ** 2 + gold.spread)
+    return np.asarray(np.sqrt((square * drawing).sum() + (1 / a - 1) @ (square * gold.spread)))
 
 
 # -- the forecast ---------------------------------------------------------------------------------------------

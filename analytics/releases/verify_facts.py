@@ -45,6 +45,7 @@ class FittedWith:
     fold: Ints
     prior: Floats
     n_learned: int  # batches that fits may learn from
+    gold: Mask  # audited pairs whose gold grade they may learn from
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +153,9 @@ def _fitted_with(frame: dict[str, list[Any]], told: Row | None) -> FittedWith | 
         return None
     features = _of_batches(frame, "feature", 0.0).T
     ridge, n_learned = np.array(told["ridge"], dtype=np.float64), told["n_learned"]
-    return FittedWith(features, ridge, _numbers(frame["fold"], 0), _numbers(frame["prior"], 0.0), n_learned)
+    gold = _numbers(frame.get("fitted_gold", frame["audited"]), 0) > 0
+    fold, prior = _numbers(frame["fold"], 0), _numbers(frame["prior"], 0.0)
+    return FittedWith(features, ridge, fold, prior, n_learned, gold)
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:

@@ -127,6 +127,7 @@ def fitted_again(facts: Facts, known: FittedWith, gains: Floats) -> Iterator[tup
     fixed = np.concatenate([np.ones((1, offset.size)), [offset - offset.mean()], known.features.T])
     ridge = np.concatenate([[CALIBRATION_RIDGE] * 2, known.ridge])
     share, audited, topic = gains[facts.audit_grade[item]] / largest, facts.audited[item], facts.topic
+    audited = audited & known.gold[place]
     n_topics = len(facts.topics)
     for fold in np.unique(known.fold).tolist():
         others = (own != fold) & usable

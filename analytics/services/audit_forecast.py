@@ -5,7 +5,7 @@ half-width. The audit is the schedule's next one, by the gold tier.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
 from analytics.models import AuditForecast, Computation
-from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook
+from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook, predicted_errors
+from analytics.services.gold_spread import gold_at
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
@@ -28,7 +30,8 @@ from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.selections import NOT_AUDITED
 from sampling.services.auditable import asked_runs
-from sampling.strategies import strategy_keys
+from sampling.services.learned_audits import has_enough_gold, has_learned
+from sampling.strategies import DEFAULT_STRATEGY, strategy_at_work, strategy_keys
 
 ITEMS_WITHOUT_A_SCHEDULE = 50
 ACCURACY = 0.01  # of the number of items: for a forecast close enough
@@ -110,6 +113,7 @@ class _NextAudit:
     target: AuditedTarget
     now: AuditedTarget
     check_counts: Floats
+    gold: GoldPrediction | None  # at the items of `target`; None while there is too little gold to learn from
 
     def share_of_class_means(self, half_width_now: float | None) -> float:
         """Return how wide the reported interval is beside that of class means, which the plays compute.
@@ -122,9 +126,22 @@ class _NextAudit:
         return half_width_now / by_classes
 
     def forecast(self, strategy: str, seed: tuple[int, int]) -> Outlook | Refusal:
-        pi = self.auditable.probabilities(strategy, self.n_more, tolerance=ACCURACY * self.n_more)
+        """Return the forecast; of an audit that learns, that of the default one, by so much narrower as is predicted.
+
+        The plays know of an item its bronze grade alone, so they cannot show what else leaves it in doubt.
+        """
+        learns = strategy_at_work(strategy, self.auditable.judged).learns
+        pi = self._probabilities(DEFAULT_STRATEGY if learns else strategy)
         # One seed for all strategies: they are compared on the same plays.
-        return outlook(self.target, pi, self.check_counts, np.random.default_rng(seed))
+        found = outlook(self.target, pi, self.check_counts, np.random.default_rng(seed))
+        if not learns or self.gold is None or isinstance(found, Refusal):
+            return found
+        errors = predicted_errors(self.target, self.gold, np.stack([pi, self._probabilities(strategy)]))
+        narrower = float(errors[1] / errors[0]) if errors[0] > 0 else 1.0
+        return Outlook(narrower * found.half_width, narrower * found.standard_error)
+
+    def _probabilities(self, strategy: str) -> Floats:
+        return self.auditable.probabilities(strategy, self.n_more, tolerance=ACCURACY * self.n_more)
 
 
 def _next_audit(
@@ -190,6 +207,8 @@ def _read(
     known = (arrays.check_true >= 0) & (arrays.check_true < arrays.n_grades)
     np.add.at(checks, (arrays.check_true[known], arrays.check_given[known]), 1)
     asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
+    is_enough = has_enough_gold(arrays.n_fitted_expected)
+    gold = gold_at(arrays, campaign, predictions, members) if is_enough else None
     run, run_b = target
     weight = run_weights.row(run) - (0.0 if run_b is None else run_weights.row(run_b))
 
@@ -217,9 +236,13 @@ def _read(
                 bronze_grade=bronze,
                 check_counts=checks,
                 gains=gains,
+                fold=arrays.frame["fold"].to_numpy().astype(np.int64)[places],
+                gold_spread=None if gold is None else gold.spread,
             ),
             earlier=arrays.audit_probability[members],
+            has_learned=has_learned(campaign, AuditTier.GOLD),
         ),
         target=at(members),
         now=at(arrays.audit_probability > 0),
+        gold=None if gold is None else replace(gold, before=gold.before[places]),
     )

@@ -107,6 +107,7 @@ class Basis:
                 labels=arrays.labels,
                 known=self.predictions.foreknowledge,
                 learnable=arrays.batch < arrays.n_learned,
+                fitted_gold=arrays.fitted_gold[arrays.audit_probability > 0],
             )
             if arrays.draw.selection_kind.with_replacement:
                 found = replace(found, before=self.predictions.of_gains(gains, relevant_grade))

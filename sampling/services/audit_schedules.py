@@ -11,6 +11,7 @@ from judging.refusal import Refused
 from sampling import schedules
 from sampling.models import Audit, AuditSchedule, AuditTier
 from sampling.services.auditable import refuse_foreign
+from sampling.services.learned_audits import fixed_gold_fit
 from touchstone.models import User, record
 
 TIMING = ("crontab", "every_seconds", "is_active")
@@ -20,6 +21,11 @@ FIXED_LOOKS = "looks are declared before the first audit of the gold tier is dra
 class LooksFixed(Refused):
     status = 409
     title = "The declared looks can no longer be changed"
+
+
+class FitFixed(Refused):
+    status = 409
+    title = "What predictions learn from can no longer be changed"
 
 
 class LooksOfGold(Refused):
@@ -66,6 +72,7 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
         for name, value in fields.items():
             setattr(schedule, name, value)
         _check_looks(schedule, known_looks)
+        _check_fit(campaign, fields.get("gold_fit"))
         if before != [getattr(schedule, name) for name in TIMING]:
             schedule.starts_at = timezone.now()
         schedule.full_clean(exclude=["campaign"])
@@ -93,6 +100,12 @@ def _check_looks(schedule: AuditSchedule, known: int | None) -> None:
         raise LooksOfGold("leave the tier as it is, or declare no looks")
     if schedule.n_looks != known and has_fixed_looks(schedule.campaign):
         raise LooksFixed(FIXED_LOOKS)
+
+
+def _check_fit(campaign: Campaign, asked: str | None) -> None:
+    fixed = fixed_gold_fit(campaign)
+    if fixed is not None and asked not in (None, fixed):
+        raise FitFixed(f"an audit has learned, and predictions stay as they were then: {fixed}")
 
 
 def next_look(campaign: Campaign, tier: str, n_drawn: int) -> dict[str, int]:

@@ -12,11 +12,12 @@ from judging.services.errors import Refused
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.frames import item_probabilities, returned_in_frame
 from sampling.judged import judged_items
-from sampling.measures.families import Measure, grade_gains, weights_of_runs
+from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, Draw
+from sampling.prediction import folds
 from sampling.selections import FOREIGN, NOT_AUDITED
 
 
@@ -53,8 +54,19 @@ SELECT a.grade, g.grade, count(*)
 """
 
 
-def auditable(campaign: Campaign, newest: Draw, items: list[Item], tier: str) -> Auditable:
-    """Return the input of every strategy at these items, for an audit by the tier. `newest` is the last batch."""
+def auditable(
+    campaign: Campaign,
+    newest: Draw,
+    items: list[Item],
+    tier: str,
+    *,
+    gold_spread: FloatArray | None = None,
+    has_learned: bool = False,
+) -> Auditable:
+    """Return the input of every strategy at these items, for an audit by the tier. `newest` is the last batch.
+
+    `gold_spread` is what gold of other folds predicts; `has_learned`: earlier probabilities say it, too.
+    """
     drawn = item_probabilities(campaign)
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
@@ -67,8 +79,15 @@ def auditable(campaign: Campaign, newest: Draw, items: list[Item], tier: str) ->
         bronze_grade=bronze_grades(campaign, place),
         check_counts=_check_counts(campaign),
         gains=grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade),
+        fold=_folds(items, newest.seed) if has_learned or gold_spread is not None else None,
+        gold_spread=gold_spread,
     )
-    return Auditable(judged, _earlier_probabilities(campaign, tier, place))
+    return Auditable(judged, _earlier_probabilities(campaign, tier, place), has_learned)
+
+
+def _folds(items: list[Item], seed: int) -> np.ndarray:
+    """Return the fold of every item, as the frame of its draw has it."""
+    return folds([item.key.topic for item in items], [item.key.document for item in items], seed)
 
 
 def asked_runs(draw: Draw, run_ids: list[str]) -> list[int]:

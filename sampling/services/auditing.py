@@ -20,7 +20,8 @@ from sampling.selections import FOREIGN
 from sampling.services.audit_schedules import has_ended, last_due_time, next_look
 from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign
 from sampling.services.layout import BATCH
-from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
+from sampling.services.learned_audits import chosen_gold_fit, fixed_gold_fit, gold_spread, has_learned
+from sampling.strategies import DEFAULT_STRATEGY, strategy_keys, strategy_of
 from touchstone import jobs
 from touchstone.models import Job, User, record
 
@@ -37,14 +38,16 @@ def audit(
     items_in_total: float,
     strategy: str = DEFAULT_STRATEGY,
     tier: str = AuditTier.GOLD,
+    gold_fit: str | None = None,
     seed: int | None = None,
     user: User | None = None,
 ) -> Audit | None:
     """Select judged items at random for a tier; None when the planned number has been reached.
 
     Poisson with one permanent random number an item and tier, so a later audit contains the earlier ones, whatever
-    their strategies. Probabilities rest on bronze grades and gold checks, never on an audit's grades. Whoever audits
-    sees no earlier grade. `seed` is of the tier's first audit; later ones keep it.
+    their strategies. Probabilities rest on bronze grades, gold checks and gold of other folds, never on what an audit
+    brought on the item's own fold. Whoever audits sees no earlier grade. `seed` is of the tier's first audit; later
+    ones keep it, as they keep `gold_fit` once an audit has learned.
     """
     if strategy not in strategy_keys():
         raise AuditRefused(f"strategy must be one of {strategy_keys()}, got {strategy!r}")
@@ -69,7 +72,17 @@ def audit(
         if n_more is None:
             return None
         seed = _seed(campaign, tier, seed)
-        pi = auditable(campaign, newest, items, tier).probabilities(strategy, n_more)
+        learns = strategy_of(strategy).learns
+        fit = chosen_gold_fit(campaign, gold_fit) if learns else ""
+        told = gold_spread(campaign, items) if learns else None
+        pi = auditable(
+            campaign,
+            newest,
+            items,
+            tier,
+            gold_spread=told.variance if told else None,
+            has_learned=has_learned(campaign, tier),
+        ).probabilities(strategy, n_more)
         numbers = permanent_random_numbers(
             [item.key.topic for item in items], [item.key.document for item in items], seed
         )
@@ -83,6 +96,8 @@ def audit(
             expected_in_total=already + n_more,
             n_eligible=len(items),
             n_selected=int(np.count_nonzero(selected)),
+            gold_fit=fit,
+            learned_from=(told.n_audits if told else 0) if learns else None,
             **next_look(campaign, tier, n_drawn),
         )
         _add_entries(made, items, pi, selected)
@@ -172,4 +187,5 @@ def run_audit(*, campaign_id: str, user: User | None = None, **options: Any) -> 
             raise AuditRefused("the campaign has no audit schedule: say how many items to audit")
         fields = ("items_each_time", "items_in_total", "strategy", "tier")
         options = {name: getattr(schedule, name) for name in fields}
+        options["gold_fit"] = fixed_gold_fit(campaign) or schedule.gold_fit
     return audit(campaign=campaign, user=user, **options)

@@ -132,7 +132,8 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
 
 def write_audits(campaign: Campaign, folder: Folder) -> list[str]:
     """Write audits.json; return the audits in words."""
-    names = ("sequence", "strategy", "tier", "seed", "expected_in_total", "n_eligible", "n_selected")
+    sizes = ("expected_in_total", "n_eligible", "n_selected")
+    names = ("sequence", "strategy", "tier", "seed", *sizes, "gold_fit", "learned_from")
     audits = list(campaign.audits.order_by("sequence").values(*names))
     folder.write_json("audits.json", audits)
     return [

@@ -126,10 +126,15 @@ def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, 
 
 def _foreknowledge(basis: Basis) -> tuple[dict[str, pl.Series], dict[str, Any]]:
     """Return the columns that predictions of gold were fitted with, and how."""
-    known = basis.predictions.foreknowledge
+    known, arrays = basis.predictions.foreknowledge, basis.arrays
     columns = {"fold": pl.Series(known.fold), "prior": pl.Series(known.prior)}
     columns |= {f"feature_{place}": pl.Series(column) for place, column in enumerate(known.features.T)}
-    return columns, {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": basis.arrays.n_learned}}
+    # What a later audit found may be predicted, and not learned from.
+    if (arrays.fitted_gold != arrays.audited).any():
+        fitted = np.zeros(arrays.frame.height, dtype=bool)
+        fitted[arrays.judged[arrays.fitted_gold]] = True
+        columns["fitted_gold"] = pl.Series(fitted)
+    return columns, {"fitted_with": {"ridge": known.ridge.tolist(), "n_learned": arrays.n_learned}}
 
 
 def _column(n: int, places: np.ndarray, values: np.ndarray) -> pl.Series:

@@ -9,10 +9,11 @@ from django.utils.html import format_html
 from judging import label_aggregation
 from judging.models import Campaign
 from sampling import strategies
-from sampling.models import AuditSchedule, AuditTier
+from sampling.models import AuditSchedule, AuditTier, GoldFit
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.serializers import FEWEST_LOOKS, MOST_LOOKS
 from sampling.services.audit_schedules import has_fixed_looks
+from sampling.services.learned_audits import fixed_gold_fit
 
 MOST = 2_000_000_000
 UNITS = [(1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days")]
@@ -23,6 +24,16 @@ TIERS = {
     AuditTier.SILVER: (
         "Silver tier",
         "A second opinion that measures the agreement between tiers. Silver assessors judge these audits first.",
+    ),
+}
+FITS = {
+    GoldFit.REFIT: (
+        "Refit",
+        "Predictions learn from all complete audits. The narrower interval, with a bias far below its width.",
+    ),
+    GoldFit.EXACT: (
+        "Exact",
+        "Predictions learn from the audits before the first that learned. Exactly unbiased.",
     ),
 }
 NO_COST = "A size in money needs the cost of a gold label. Enter it under “Costs”."
@@ -69,6 +80,7 @@ class AuditPlanForm(forms.Form):
         max_length=LONGEST_LINE, label="Minute, hour, day, month, weekday (UTC)", required=False
     )
     strategy = Radios(_strategies, "Strategy")
+    gold_fit = Radios(_choices(FITS), "Predictions after an audit that learned")
     tier = Radios(_choices(TIERS), "Tier")
     size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Unit of size")
     items_each_time = forms.FloatField(min_value=0, max_value=MOST, label="Size of each audit, about")
@@ -93,6 +105,7 @@ class AuditPlanForm(forms.Form):
                 "every_unit": unit,
                 "crontab": schedule.crontab,
                 "strategy": best if is_new and best else schedule.strategy,
+                "gold_fit": fixed_gold_fit(campaign) or schedule.gold_fit,
                 "tier": schedule.tier,
                 "size_in": ITEMS,
                 "items_each_time": schedule.items_each_time,
@@ -102,10 +115,11 @@ class AuditPlanForm(forms.Form):
             },
         )
         self.fields["n_looks"].disabled = has_fixed_looks(campaign)
+        self.fields["gold_fit"].disabled = fixed_gold_fit(campaign) is not None
 
     def clean(self) -> dict[str, Any]:
         sent: dict[str, Any] = super().clean() or {}
-        for name in ("when", "strategy", "tier", "size_in"):
+        for name in ("when", "strategy", "gold_fit", "tier", "size_in"):
             sent[name] = sent.get(name) or self.initial[name]
         if sent["when"] == CRONTAB:
             self._check_crontab(sent)
@@ -147,7 +161,7 @@ class AuditPlanForm(forms.Form):
     def fields_of_schedule(self) -> dict[str, Any]:
         sent = self.cleaned_data
         is_crontab = sent["when"] == CRONTAB
-        names = ("strategy", "tier", "items_each_time", "items_in_total", "is_active")
+        names = ("strategy", "gold_fit", "tier", "items_each_time", "items_in_total", "is_active")
         looks = {"n_looks": sent["n_looks"]} if self.add_prefix("n_looks") in self.data else {}
         return {
             **{name: sent[name] for name in names},

@@ -27,7 +27,7 @@ from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.selections import FOREIGN, NOT_AUDITED
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
-from sampling.strategies import strategy_of
+from sampling.strategies import FEWEST_GOLD, STRATEGIES, strategy_of
 from touchstone.models import user_of
 
 SHOWN_AUDITS = 20
@@ -131,6 +131,7 @@ def _page(
         "forecasts": forecasts,
         "refusals": _refusals(forecasts),
         "best": best,
+        "recommended": _recommended(computation),
         "history": history,
         "n_audits": history[0]["row"].sequence if history else 0,
         "shown_audits": SHOWN_AUDITS,
@@ -147,6 +148,13 @@ def _timing(schedule: AuditSchedule | None, expected: float | None) -> dict[str,
     ended = expected is not None and expected >= schedule.items_in_total
     due = next_due_time(schedule, timezone.now()) if schedule.is_active and not ended else None
     return {"schedule_words": schedule_words(schedule), "next_due": due, "has_ended": ended}
+
+
+def _recommended(computation: Computation | None) -> str:
+    """Return the strategy that is recommended for the next audit, by its label; empty before there is enough gold."""
+    if computation is None or computation.n_audited < FEWEST_GOLD:
+        return ""
+    return next((strategy.label for strategy in STRATEGIES if strategy.learns), "")
 
 
 # -- forecasts ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from judging.models import Campaign
 from sampling.management.commands.draw import find_campaign, one_error
-from sampling.models import Audit, AuditTier
+from sampling.models import Audit, AuditTier, GoldFit
 from sampling.serializers import audit_json
 from sampling.services.auditing import audit
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
@@ -22,6 +22,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--strategy", choices=strategy_keys(), default=DEFAULT_STRATEGY)
         parser.add_argument("--tier", choices=AuditTier.values, default=AuditTier.GOLD)
+        parser.add_argument(
+            "--gold-fit",
+            choices=GoldFit.values,
+            help="of the first audit that learns: what predictions of gold learn from",
+        )
         parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
         parser.add_argument("--output", choices=["table", "json"], default="table")
 
@@ -50,6 +55,7 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
         items_in_total=total,
         strategy=options["strategy"],
         tier=options["tier"],
+        gold_fit=options["gold_fit"],
         seed=options["seed"],
     )
 
