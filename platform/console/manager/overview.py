@@ -150,7 +150,7 @@ def _pace(activity: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:
 
 
 def _costs(
-    row: Campaign, activity: dict[str, Any], done: dict[str, Any], schedule: AuditSchedule | None
+    row: Any, activity: dict[str, Any], done: dict[str, Any], schedule: AuditSchedule | None
 ) -> dict[str, Any]:
     planned = 0.0
     if schedule is not None and schedule.is_active and schedule.tier == Assessor.Tier.GOLD:
