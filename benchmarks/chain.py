@@ -3,6 +3,7 @@ PostgreSQL.
 
     python benchmarks/chain.py [--repetitions 400] [--seed 1] [--noise popularity class_conditional] [--processes 2]
                                [--batches 2 [--learn]] [--judged 0.8]
+                               [--routes [--gold 200] [--audits 2] [--strategy influence]]
 
 One synthetic collection (topics, documents, runs, gold answers) is imported from files, once. Every repetition is a
 campaign of its own: drawn for a pair of runs (the pairs take turns), judged twice an item by six simulated assessors,
@@ -16,6 +17,10 @@ are left out: judgments are written in bulk, as submit() leaves them, past the s
 With --batches 2 half of the items are drawn first and the campaign is topped up when half of the topics are judged
 (with --learn when all are: sizes are then learned from the judgments). With --judged the estimates are computed when
 so large a part of what is still wanted after that has been judged, at random.
+
+With --routes every repetition is one campaign by each route instead (parts/two_routes.py): the labels of
+one machine as scores, with as many gold judges' labels drawn as --gold says, and the same labels as judgments of the
+whole pool, with an audit of as many. Expected: both cover, both have p, Holm's p and ranks, half-widths within 5 %.
 
 JSON on standard output, for the measures whose true values this program knows. Expected: corrected .93-.97 for P@10
 and DCG@10 under both, its bias within 3 bias_se of 0; matrix-inverse far below under "popularity"; naive far below
@@ -40,7 +45,17 @@ from typing import Any
 
 import numpy as np
 from parts.bulk_judges import SKILLS, Judges
+from parts.chain_tables import Row, by_routes, summary
 from parts.synthetic import N_TOPICS, POOL_DEPTH, Population, make_population, write_files
+from parts.two_routes import (
+    ROUTES,
+    Bench,
+    Routes,
+    import_machine_scores,
+    machine_grades,
+    told_of,
+    walk,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "platform")]
@@ -54,8 +69,8 @@ COLLECTION = "Synthetic"
 # -- import ------------------------------------------------------------------------------------------------
 
 
-def import_collection(population: Population, folder: Path) -> None:
-    """Bring the files in through the product's services."""
+def import_collection(population: Population, folder: Path, seed: int) -> None:
+    """Bring the files in through the product's services; with them the machine's labels as scores."""
     from judging.models import Collection
     from judging.services.files import import_documents, import_runs, import_topics
     from judging.services.judgment_files import import_judgments
@@ -67,13 +82,11 @@ def import_collection(population: Population, folder: Path) -> None:
     runs = sorted(folder.glob("*.run"))
     import_runs(collection=made, files=[(path, path.name) for path in runs])
     import_judgments(collection=made, source=folder / "gold.qrels", name="gold.qrels", as_gold=True)
+    for noise in NOISES:
+        import_machine_scores(made, population, noise, seed, folder)
 
 
 # -- one repetition -----------------------------------------------------------------------------------------
-
-Row = tuple[
-    str, str, str, str, bool, float, float, float, bool
-]  # measure, method, run, run_b, at hand, numbers
 
 
 @dataclass(frozen=True)
@@ -134,6 +147,33 @@ def repeat(world: World, noise: str, number: int, seed: int, plan: Plan) -> list
     return read_estimates(computation, pair)
 
 
+def repeat_by_route(
+    world: World, noise: str, route: str, number: int, seed: int, plan: Routes
+) -> tuple[list[Row], dict[str, Any]]:
+    """Carry out one campaign by the route; return what it stored, and what it says of the pair at hand."""
+    from analytics.services.recomputation import recompute
+    from judging.services.campaigns import DEFAULT_GRADES, close_campaign, create_campaign
+
+    rng = np.random.default_rng([seed, NOISES.index(noise), number, ROUTES.index(route)])
+    pairs = world.population.pairs()
+    pair = pairs[number % len(pairs)]
+    campaign = create_campaign(
+        collection=world.collection,
+        name=f"{noise} {route} {number}",
+        user=None,
+        grades=DEFAULT_GRADES,
+        judgments_per_item=1,
+        gold_check_rate=0.0,
+        is_simulated=True,
+    )
+    machine = machine_grades(world.population, noise, seed)
+    bench = Bench(campaign, world.population, world.places, machine)
+    walk(bench, route, noise, pair, plan, rng)
+    computation = recompute(campaign=campaign)
+    close_campaign(campaign=campaign, actor=None)
+    return read_estimates(computation, pair), told_of(computation, pair)
+
+
 def draw_and_judge(
     campaign: Any, judges: Judges, pair: tuple[str, str], plan: Plan, rng: np.random.Generator
 ) -> None:
@@ -190,20 +230,30 @@ def connect(folder: str, database: str) -> None:
     settings.DATABASES["default"]["NAME"] = database
 
 
+Result = tuple[
+    str, list[Row], dict[str, Any]
+]  # the noise (by a route, both), its rows, what is told of the pair
+
+
 def work(
-    folder: str, database: str, tasks: list[tuple[str, int]], seed: int, plan: Plan
-) -> list[tuple[str, list[Row]]]:
+    folder: str, database: str, tasks: list[tuple[str, int]], seed: int, plan: Plan | Routes
+) -> list[Result]:
     """Carry out a share of the repetitions on a database of its own."""
     connect(folder, database)
     from django.db import connection, transaction
 
     world = open_world(make_population(np.random.default_rng(seed)))
-    results = []
+    results: list[Result] = []
     for done, (noise, number) in enumerate(tasks, start=1):
         with (
             transaction.atomic()
         ):  # one commit a repetition: 400 times some hundred milliseconds of disk are saved
-            results.append((noise, repeat(world, noise, number, seed, plan)))
+            if isinstance(plan, Plan):
+                results.append((noise, repeat(world, noise, number, seed, plan), {}))
+            else:
+                for route in ROUTES:
+                    rows, told = repeat_by_route(world, noise, route, number, seed, plan)
+                    results.append((f"{noise} {route}", rows, told))
         if done in (5, 50) or done % 100 == 0:
             print(f"{database}: {done} of {len(tasks)}", file=sys.stderr, flush=True)
             with connection.cursor() as cursor:  # what autovacuum does in a database that lives longer
@@ -213,7 +263,7 @@ def work(
 
 
 @contextmanager
-def databases(folder: Path, population: Population, count: int) -> Iterator[list[str]]:
+def databases(folder: Path, population: Population, count: int, seed: int) -> Iterator[list[str]]:
     """Start the servers, migrate, import, and copy the database for every process."""
     import psycopg
 
@@ -229,7 +279,7 @@ def databases(folder: Path, population: Population, count: int) -> Iterator[list
 
         call_command("migrate", verbosity=0)
         (folder / "import").mkdir()
-        import_collection(population, folder / "import")
+        import_collection(population, folder / "import", seed)
         connections.close_all()
         names = [embedded.DATABASE, *(f"copy{number}" for number in range(1, count))]
         maintenance = servers.database_url.rpartition("/")[0] + "/postgres"
@@ -241,7 +291,9 @@ def databases(folder: Path, population: Population, count: int) -> Iterator[list
         servers.stop()
 
 
-def simulate(noises: list[str], repetitions: int, seed: int, processes: int, plan: Plan) -> dict[str, Any]:
+def simulate(
+    noises: list[str], repetitions: int, seed: int, processes: int, plan: Plan | Routes
+) -> dict[str, Any]:
     """Return the results of all repetitions, and how long they took."""
     tasks = [(noise, number) for number in range(repetitions) for noise in noises]
     population = make_population(np.random.default_rng(seed))
@@ -249,7 +301,7 @@ def simulate(noises: list[str], repetitions: int, seed: int, processes: int, pla
     # Inherited by the processes: each is one of several and should use one core.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
     try:
-        with databases(folder, population, processes) as names:
+        with databases(folder, population, processes, seed) as names:
             started = time.perf_counter()
             shares = [
                 (str(folder), name, tasks[place::processes], seed, plan) for place, name in enumerate(names)
@@ -259,77 +311,21 @@ def simulate(noises: list[str], repetitions: int, seed: int, processes: int, pla
             seconds = time.perf_counter() - started
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    by_noise: dict[str, list[list[Row]]] = {noise: [] for noise in noises}
-    for noise, rows in results:
-        by_noise[noise].append(rows)
+    by_name: dict[str, list[list[Row]]] = defaultdict(list)
+    told: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for name, rows, of_pair in results:
+        by_name[name].append(rows)
+        told[name].append(of_pair)
     truth = population.truth()
-    return {
+    found = {name: summary(estimates, truth) for name, estimates in by_name.items()}
+    facts = {
         "pool": int(np.count_nonzero(population.share)),
         "seconds": round(seconds, 1),
         "seconds_each": round(seconds * processes / len(tasks), 3),
-    } | {noise: summary(estimates, truth) for noise, estimates in by_noise.items()}
-
-
-# -- what came out ------------------------------------------------------------------------------------------
-
-
-def tally(rows: list[Row], truth: dict[tuple[str, str, str], float]) -> dict[str, float | int]:
-    """Return coverage with its standard error, errors, half-width, surely wrong signs, and refusals."""
-    given = [row for row in rows if not row[8]]
-    n = max(1, len(given))
-    true = np.array([truth[row[0], row[2], row[3]] for row in given])
-    value, low, high = (np.array([row[column] for row in given], dtype=float) for column in (5, 6, 7))
-    inside = float(((low <= true) & (true <= high)).sum()) / n
-    errors = value - true
-    return {
-        "n": len(given),
-        "refused": len(rows) - len(given),
-        "coverage": round(inside, 4),
-        "coverage_se": round(math.sqrt(inside * (1 - inside) / n), 4),
-        "bias": round(float(errors.sum()) / n, 5),
-        "bias_se": round(float(errors.std(ddof=1)) / math.sqrt(n), 5) if len(given) > 1 else 0.0,
-        "rmse": round(math.sqrt(float((errors**2).sum()) / n), 5),
-        "mean_half_width": round(float((high - low).sum()) / 2 / n, 5),
-        "surely_wrong_sign": round(
-            float((((low > 0) & (true < 0)) | ((high < 0) & (true > 0))).sum()) / n, 4
-        ),
     }
-
-
-def summary(estimates: list[list[Row]], truth: dict[tuple[str, str, str], float]) -> dict[str, Any]:
-    """Return per measure and method the tallies of the pair at hand, all pairs and single runs.
-
-    All pairs: the tally over all pairs and repetitions (one repetition's are not independent, so no standard error),
-    with the coverage of the worst single pair. The stored true values must be the ones this program knows.
-    """
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    known = {measure for measure, *_ in truth}
-    for rows in estimates:
-        for row in rows:
-            if row[0] in known:
-                groups[row[0], row[1]].append(row)
-    result: dict[str, Any] = {}
-    for (measure, method), rows in sorted(groups.items()):
-        if method == "true":
-            wrong = [row for row in rows if abs(row[5] - truth[row[0], row[2], row[3]]) > 1e-9]
-            if wrong:
-                raise RuntimeError(f"stored true values differ from the truth, first: {wrong[0]}")
-            continue
-        pairs = [row for row in rows if row[3]]
-        everything = tally(pairs, truth)
-        del everything["coverage_se"], everything["bias_se"]
-        by_pair = defaultdict(list)
-        for row in pairs:
-            by_pair[row[2], row[3]].append(row)
-        everything["worst_pair_coverage"] = min(
-            (tally(rows_of, truth)["coverage"] for rows_of in by_pair.values()), default=0
-        )
-        result.setdefault(measure, {})[method] = {
-            "pair_at_hand": tally([row for row in pairs if row[4]], truth),
-            "all_pairs": everything,
-            "runs": tally([row for row in rows if not row[3]], truth),
-        }
-    return result
+    if isinstance(plan, Plan):
+        return facts | found
+    return facts | {noise: by_routes(noise, found, told) for noise in noises}
 
 
 def main() -> None:
@@ -344,18 +340,26 @@ def main() -> None:
         "--learn", action="store_true", help="the second batch from the first one's judgments"
     )
     parser.add_argument("--judged", type=float, default=1.0, help="part judged when estimates are computed")
+    parser.add_argument(
+        "--routes", action="store_true", help="by score and by audit, with as many gold labels"
+    )
+    parser.add_argument("--gold", type=int, default=Routes.gold, help="gold labels that each route expects")
+    parser.add_argument("--audits", type=int, default=Routes.audits, help="in which they come by audit")
+    parser.add_argument("--strategy", default=Routes.strategy, help="of the audits")
     options = parser.parse_args()
     if options.learn and options.batches == 1:
         parser.error("--learn needs --batches 2")
     if not 0 < options.judged <= 1:
         parser.error(f"--judged must be within (0, 1], got {options.judged}")
-    for name in ("repetitions", "processes"):
+    for name in ("repetitions", "processes", "gold", "audits"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} must be at least 1, got {getattr(options, name)}")
     from touchstone.processes import stoppable
 
     stoppable()  # SIGTERM too stops the servers and removes the folder
-    plan = Plan(options.batches, options.learn, options.judged)
+    plan: Plan | Routes = Plan(options.batches, options.learn, options.judged)
+    if options.routes:
+        plan = Routes(options.gold, options.audits, options.strategy)
     results = simulate(options.noise, options.repetitions, options.seed, options.processes, plan)
     facts = {"repetitions": options.repetitions, "seed": options.seed, **asdict(plan)}
     print(json.dumps({**facts, **results}, indent=1))

@@ -181,6 +181,11 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)), help_text="By design"
     )
     same_width = serializers.DictField(child=serializers.FloatField(allow_null=True), help_text="By design")
+    audit_half_width = serializers.FloatField(
+        allow_null=True,
+        help_text="With scores as the prior: the half-width if they were a machine's judgments of the whole pool, "
+        "audited with as many gold labels; else null",
+    )
 
 
 class DrawAnswer(serializers.Serializer[Any]):

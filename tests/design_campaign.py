@@ -6,7 +6,7 @@ import uuid
 import polars as pl
 from django.core.files.base import ContentFile
 
-from judging.models import Run
+from judging.models import Run, ScoreList
 from judging.rankings import write_rankings
 from judging.services import campaigns
 from touchstone import jobs
@@ -40,6 +40,18 @@ def store_run(collection, name, rows):
     n_topics = len({row["topic_id"] for row in rows})
     run = Run(collection=collection, run_id=name, n_topics=n_topics, n_lines=len(rows))
     run.rankings.save(f"{name}.rankings", ContentFile(target.getvalue()))
+
+
+def add_scores(collection, name="model"):
+    rows = [
+        {"topic_id": item, "doc_id": f"{item}d{number:02d}", "score": number / 14, "run_tag": name}
+        for item in ("t0", "t1", "t2")
+        for number in range(14)
+    ]
+    target = io.BytesIO()
+    write_rankings(pl.DataFrame(rows), target)
+    scores = ScoreList(collection=collection, name=name, n_lines=len(rows))
+    scores.scores.save(f"{name}.scores", ContentFile(target.getvalue()))
 
 
 def finish(kind):

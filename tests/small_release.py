@@ -51,8 +51,9 @@ def judged_campaign(
     top_up=0,
     relevant_grade=1,
     bronze_score=DEFAULT_LABEL_SCORE,
+    tier="bronze",
 ):
-    """Return a campaign with estimates: drawn, judged by two, some of it checked and audited."""
+    """Return a campaign with estimates: drawn, judged by two of the tier, some of it checked and audited."""
     made = make_undrawn(
         folder,
         gold=gold,
@@ -66,7 +67,7 @@ def judged_campaign(
     runs = ("run0", "run2") if kind == "pair" else ()
     draw(campaign=made, design=Design(kind, runs, budget=budget, **about), seed=20)
     open_campaign(campaign=made, actor=None)
-    people = [make_assessor(made, name) for name in ("ann", "ben")]
+    people = [make_assessor(made, name, tier=tier) for name in ("ann", "ben")]
     greta = make_assessor(made, "greta", tier="gold")
     judge_all(made, people, grade=wrong_now_and_then)
     if top_up:

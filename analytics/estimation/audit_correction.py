@@ -65,7 +65,8 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
     words[:n_runs] = [""] * n_runs
     sources = (*found.estimates.sources, "topics")
     topics = targets.over_topics(evidence, audit.member, found.item_corrections, sources, predicted)
-    return MethodEstimates(found.estimates.with_warning(words), topics, found.n_items)
+    reach = found.n_items if audit.labels is None else targets.n_weighed
+    return MethodEstimates(found.estimates.with_warning(words), topics, reach)
 
 
 def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> MethodEstimates:

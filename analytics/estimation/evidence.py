@@ -27,7 +27,7 @@ from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
-from analytics.estimation.targets import TargetWeights
+from analytics.estimation.targets import TargetWeights, not_zero
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Complete, Linear, Ratio
@@ -48,7 +48,8 @@ class SingleDraws:
 class Evidence:
     """A campaign as arrays. Frame-indexed: every pooled pair. Judged: drawn items with at least one judgment.
 
-    `not_judged` says why the judged items do not stand for the frame; `audit` is a refusal where no audit serves.
+    `not_judged` says why the judged items do not stand for the frame; `audit` is a refusal where no audit serves. Where
+    every judgment is of a gold judge it is a sample with probability 1: `AuditSample.of_gold_judges`.
     `n_waiting` items are drawn and have no judgment yet. `has_fixed_sizes`: every topic's draw had a fixed size.
     `is_foreign`: the sample was imported; the frame is not the pool of the runs, and all predictions are 0.
     """
@@ -94,6 +95,12 @@ class LinearTargets:
     def prior_total(self) -> Floats:
         """Return the measure of every target as it is predicted."""
         return self.weights.of_targets(self.predicted.sum(axis=1))
+
+    @property
+    def n_weighed(self) -> Ints:
+        """Return by target how many items of the frame have weight, drawn or not."""
+        (counted,) = self.weights.sums((not_zero, np.ones(self.weights.n_items)))
+        return np.rint(counted).astype(np.int64)
 
     def over_topics(
         self,
@@ -213,7 +220,8 @@ Targets: TypeAlias = LinearTargets | RatioTargets | CompleteTargets
 class MethodEstimates:
     """What a method says of all targets: for these topics and, where it can, with the topics as a sample.
 
-    `n_items`: by target the items with weight that an audit could take, which the confidence sequence needs.
+    `n_items`: by target the items with weight that an audit (or gold judges) could take: the confidence sequence needs
+    them.
     """
 
     these_topics: Estimates

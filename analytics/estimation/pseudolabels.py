@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Ints
-from analytics.estimation.graded_labels import on_stairs, stairs, topic_sums
+from analytics.estimation.graded_labels import mean_on_stairs, on_stairs, stairs, topic_sums
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.two_phase import audit_surprises
 
@@ -251,7 +251,8 @@ def corrected_pseudo_labels(
     Every item of the audit must have had a chance of being audited.
 
     Where an audit happened to find few errors, its noise is what the variances of the classes predict, for
-    every judged item, instead of what the audited ones show: the larger of the two, as in `correct`.
+    every judged item, instead of what the audited ones show: the larger of the two, as in `correct`. Where gold judges
+    judged the items themselves nothing is left to correct: `pseudo_labels` of their labels.
 
     Raises
     ------
@@ -265,6 +266,8 @@ def corrected_pseudo_labels(
         raise ValueError("audit_probability must be in (0, 1], got 0")
     f = finite("prediction", prediction, frame.topic_index.shape)
     opened = frame.open_to(audit)
+    if audit.labels is not None:
+        return pseudo_labels(opened, prediction=f, label=mean_on_stairs(gains, audit.labels), steps=step)
     pi, pi_a = audit.draw_probability, audit.audit_probability
     gold = on_stairs(gains, audit.gold_grade) * audit.audited
     moments = np.stack([audit.class_moments(row, 1.0) for row in gold])  # [stair, 2, judged]

@@ -189,6 +189,9 @@ class AuditSample:
     member : int array, optional
         Places among the `n_judged` judged items; default, the items are all that were judged.
     n_judged : int, optional
+    labels : Labels, optional
+        Those of gold judges, where these judged the items themselves: `of_gold_judges`. The gold gain of an item is
+        then the mean over its labels, and `gold_grade` is not read.
 
     Raises
     ------
@@ -204,6 +207,26 @@ class AuditSample:
     n_grades: int
     member: Ints = None  # type: ignore[assignment]  # always an array once constructed
     n_judged: int = -1
+    labels: Labels | None = None
+
+    @classmethod
+    def of_gold_judges(cls, labels: Labels, draw_probability: Floats) -> "AuditSample":
+        """Return the sample where gold judges judged every item: each is audited for certain, by its own labels.
+
+        >>> labels = Labels([0, 0, 1], [0, 1, 0], [1, 0, 1], n_items=2, n_assessors=2, n_grades=2)
+        >>> AuditSample.of_gold_judges(labels, np.ones(2)).gains([0, 1])[1].tolist()
+        [0.5, 1.0]
+        """
+        everything = np.ones(labels.n_items)
+        return cls(
+            draw_probability=draw_probability,
+            bronze_class=labels.classes(),
+            audited=everything > 0,
+            gold_grade=np.rint(labels.means(labels.grade)).astype(np.int64),
+            audit_probability=everything,
+            n_grades=labels.n_grades,
+            labels=labels,
+        )
 
     def __post_init__(self) -> None:
         seen = np.asarray(self.audited)
@@ -264,6 +287,8 @@ class AuditSample:
         scale = finite("gains", gains)
         if scale.shape != (self.n_grades,):
             raise ValueError(f"gains must be of {self.n_grades} grades, got shape {scale.shape}")
+        if self.labels is not None:
+            return scale, self.labels.means(scale[self.labels.grade])
         return scale, np.where(self.audited, scale[self.gold_grade], 0.0)
 
     def class_moments(self, gain: Floats, span: float) -> Floats:

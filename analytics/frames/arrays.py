@@ -70,6 +70,9 @@ class CampaignArrays:
     last_judgment_id: int
     n_judgments: int
     looks: tuple[Look, ...] = ()  # declared, up to the newest complete gold audit if that is one of them
+    is_by_gold_judges: bool = (
+        False  # every judgment that counts is of the gold tier: nothing is left to audit
+    )
 
     @property
     def is_foreign(self) -> bool:

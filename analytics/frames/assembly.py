@@ -40,6 +40,7 @@ def assemble(
     at = at[chosen]
     judged = _present(at, facts.frame.height)
     people = _people(everybody, newest.assessor[chosen])
+    is_by_gold_judges = _is_by_gold_judges(facts, people, newest.assessor[chosen])
     rank = np.full(facts.frame.height + 1, -1, dtype=np.int64)  # the last one is that of the place -1
     rank[judged] = np.arange(judged.size)
     return CampaignArrays(
@@ -65,7 +66,8 @@ def assemble(
         label_time=newest.time[chosen],
         label_judgment=newest.id[chosen],
         **_audit(facts, newest, rank[place], judged),
-        looks=_looks(facts, newest),
+        looks=() if is_by_gold_judges else _looks(facts, newest),
+        is_by_gold_judges=is_by_gold_judges,
         **_checks(facts, newest, people),
         **_silver_labels(newest, rank[place], people),
         n_audits=len(facts.audits),
@@ -93,6 +95,13 @@ def _people(everybody: list[Assessor], judges: NDArray[Any]) -> People:
     counts = np.array([a.tier != Assessor.Tier.GOLD for a in everybody], dtype=bool) | has_judged
     place = np.where(counts, np.cumsum(counts) - 1, -1)
     return People([a for a, kept in zip(everybody, counts, strict=True) if kept], place)
+
+
+def _is_by_gold_judges(facts: Facts, people: People, judges: NDArray[Any]) -> bool:
+    """Return whether there are judgments, and each is of the gold tier. An imported sample has no tiers to go by."""
+    is_gold = np.array([one.tier == Assessor.Tier.GOLD for one in people.assessors], dtype=bool)
+    places = np.unique(people.place[judges])
+    return not facts.draw.selection_kind.is_foreign and places.size > 0 and bool(is_gold[places].all())
 
 
 def _grade_by_item(newest: Log, purpose: int, n_items: int) -> NDArray[np.int16]:

@@ -45,6 +45,8 @@ class Computation(models.Model):
     # sequence.
     look = models.PositiveSmallIntegerField(null=True)
     n_looks = models.PositiveSmallIntegerField(null=True)
+    # Every judgment that counted was of a gold judge: the corrected numbers rest on the judgments, and on no audit.
+    is_by_gold_judges = models.BooleanField(default=False)
     seconds = models.FloatField()
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -54,7 +56,11 @@ class Computation(models.Model):
                 name="analytics_computation_look",
                 condition=Q(look=None, n_looks=None)
                 | Q(look__gte=1, look__lte=F("n_looks"), n_looks__gte=2, n_looks__lte=50),
-            )
+            ),
+            models.CheckConstraint(
+                name="analytics_computation_gold_judges",
+                condition=Q(is_by_gold_judges=False) | Q(look=None, n_items__gt=0),
+            ),
         ]
         indexes = [models.Index(name="analytics_computation_newest", fields=["campaign", "-id"])]
 

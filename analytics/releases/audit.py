@@ -23,6 +23,9 @@ def audit_corrected(
     if sampled.not_audited is not None:
         return sampled.not_audited, np.zeros(len(facts.topics))
     here, audit = facts.item[is_open], audit_of(sampled, measure.gains.size)
+    gain = audit.gains(measure.gains)[1]
+    if audit.labels is not None:  # what was judged is known: only what was not is left to predict
+        gold = GoldColumns(prediction, gain, np.zeros(gain.size))
     if gold is None:  # an older release
         known, total = prediction, [float(weights @ prediction)]
         corrected = correct(weights[here], audit, measure.gains, prior=known[here], prior_total=total)
@@ -32,7 +35,7 @@ def audit_corrected(
             weights[here],
             draw_probability=audit.draw_probability,
             audited=audit.audited,
-            gold=audit.gains(measure.gains)[1],
+            gold=gain,
             audit_probability=audit.audit_probability,
             before=known[here],
             after=gold.after[is_open],
@@ -58,8 +61,10 @@ def labels_of(facts: Facts, n_grades: int) -> Labels:
 
 
 def audit_of(sampled: SampledRelease, n_grades: int) -> AuditSample:
-    """Return the items that were open to the audits, and what these found."""
+    """Return the items that were open to the audits, and what these found; or what gold judges said of every item."""
     facts, is_open = sampled.facts, sampled.is_open
+    if facts.is_by_gold_judges:
+        return AuditSample.of_gold_judges(labels_of(facts, n_grades), sampled.chance_open)
     return AuditSample(
         draw_probability=sampled.chance_open[is_open],
         bronze_class=facts.bronze_class[is_open],

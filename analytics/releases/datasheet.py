@@ -54,7 +54,8 @@ LIMITS = """A document that is not in qrels.txt was not judged; it is not known 
 may have been judged: use the probabilities in prels.txt and items.jsonl, or estimates.json, rather than counting
 unjudged documents as irrelevant. The grades of people and machine assessors contain errors; confusion.json has their
 rates. Estimates marked naive take grades as given; corrected ones rest on a random audit by the gold tier, whose grades
-are taken as true. An adjudicated grade was not drawn at random: it is in the qrels, and no estimate uses it."""
+are taken as true, or on the judgments where every judged document was graded by a gold judge (is_by_gold_judges in
+estimates.json). An adjudicated grade was not drawn at random: it is in the qrels, and no estimate uses it."""
 
 
 def _section(title: str, text: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_lab
 from analytics.estimation.ratios import needs_pool, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import Frame
 from analytics.estimation.topics import over_topics
-from analytics.estimation.two_phase import GREG_SOURCES
 from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
@@ -147,9 +146,13 @@ def _linear(
         estimate=estimate,
         corrected=audited,
         estimate_over_topics=_over_topics(estimate, topics[0], ("drawing", "topics")),
-        corrected_over_topics=_over_topics(audited, topics[1], (*GREG_SOURCES, "topics")),
+        corrected_over_topics=_over_topics(audited, topics[1], (*_sources(audited), "topics")),
         by_topic=per_topic,
     )
+
+
+def _sources(result: Result) -> tuple[str, ...]:
+    return result.sources if isinstance(result, Estimate) else ()
 
 
 def _all_refused(plain: Evaluation, refusal: Refusal) -> Evaluation:

@@ -32,7 +32,7 @@ class SampledRelease:
         `seed` is that of the release's own bootstrap: with it a run of the release gets the very same interval.
         """
         everything = np.ones(facts.item.size, dtype=bool)
-        is_open = facts.audit_probability > 0
+        is_open = everything if facts.is_by_gold_judges else facts.audit_probability > 0
         judged, opened = (draw_probability(facts, members) for members in (everything, is_open))
         words = "in some topics nothing {} yet, or only a part that is no random one"
         refused = Refusal(words.format("is judged")) if not_covered(facts, everything, judged) else None

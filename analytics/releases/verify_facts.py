@@ -85,6 +85,9 @@ class Facts:
     order_is_random: bool  # what is judged so far is a random part of what was drawn
     n_planned: int  # items that audits will take in all
     declared_bound: float | None  # at a declared look: of all of them, in standard errors
+    is_by_gold_judges: (
+        bool  # every judgment that counts is of the gold tier: the numbers rest on them, and on no audit
+    )
     gold: dict[str, GoldColumns] = field(default_factory=dict)  # by number; none of an older release
     fitted_with: FittedWith | None = None
 
@@ -109,6 +112,8 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
     runs = json.loads((folder / "runs.json").read_text("utf-8"))
     files = [run for run in runs if run["file"] and with_runs]
     ranks = [_ranks(folder / run["file"], places, topics, draw["depth"]) for run in files]
+    judgments = _judgments(folder, items)
+    tiers = np.array(judgments["tiers"])[judgments["label_assessor"]]
     return Facts(
         gains=np.array([grade["gain"] for grade in scale["grades"]], dtype=np.float64),
         relevant_grade=scale["relevant_grade"],
@@ -130,12 +135,13 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         audited=_numbers(frame["audited"], 0)[judged] > 0,
         audit_grade=_numbers(frame["audit_grade"], 0)[judged],
         audit_probability=_numbers(frame["audit_probability"], 0.0)[judged],
-        **_judgments(folder, items),
+        **judgments,
         is_foreign=draw["selection"] == "foreign",
         fixed_size=draw["selection"] == "pareto",
         order_is_random=draw["order_is_random"],
         n_planned=estimates["n_planned"],
         declared_bound=declared_bound(estimates.get("looks", [])),
+        is_by_gold_judges=estimates.get("is_by_gold_judges", False) and bool((tiers == "gold").all()),
         gold={
             name.removeprefix("gold_before_"): GoldColumns(
                 _numbers(frame[name], 0.0),

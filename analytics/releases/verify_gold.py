@@ -21,6 +21,7 @@ if __package__:
         always_valid,
         corrected_estimates,
         degrees_of_freedom,
+        gold_judges,
         interval,
     )
     from analytics.releases.verify_facts import (
@@ -44,6 +45,7 @@ else:  # in a release, the files lie beside each other
         always_valid,
         corrected_estimates,
         degrees_of_freedom,
+        gold_judges,
         interval,
     )
     from verify_facts import (  # type: ignore
@@ -67,7 +69,12 @@ TOLERANCE = 1e-8  # in the square of the largest gain
 
 
 def audit_estimates(w: WeightTable) -> Method:
-    """Return the reported number: from predicted gold gains, in an older release from the classes of judgments."""
+    """Return the reported number: from predicted gold gains, in an older release from the classes of judgments.
+
+    Where gold judges judged every document, it is from their judgments.
+    """
+    if w.facts.is_by_gold_judges:
+        return gold_judges(w)
     return corrected_estimates(w) if w.gold is None else _from_predictions(w, w.gold)
 
 

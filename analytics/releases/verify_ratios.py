@@ -65,6 +65,7 @@ class Labels:
     known: Mask  # [item]
     predicted: bool
     has_audit: bool
+    is_watched: bool  # of the reported method, whose numbers have intervals that hold at every look
 
     @property
     def noisy(self) -> Ints:
@@ -130,7 +131,7 @@ def labels_of(
         item=item, drawing=gap * np.sqrt(1 - pi), audit=surprise * np.sqrt(pi * (1 - a)) / pi,
         expected=apart * np.sqrt(np.maximum(whole, 0) * (1 - pi)) / pi,
         found_drawing=known * np.sqrt(1 - pi), found_audit=known * np.sqrt(pi * (1 - a)),
-        known=seen, predicted=bool(f.any()), has_audit=has_audit,
+        known=seen, predicted=bool(f.any()), has_audit=has_audit, is_watched=has_audit,
     )  # fmt: skip
 
 
@@ -150,7 +151,13 @@ def naive_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
 
 
 def corrected_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
-    """Return the labels corrected by the audit: the mean of the item's class, and of the audited the gold grade."""
+    """Return the labels corrected by the audit: the mean of the item's class, and of the audited the gold grade.
+
+    Where gold judges judged every document, there is nothing to correct.
+    """
+    if facts.is_by_gold_judges:
+        as_judged = naive_labels(facts, gains, f)
+        return None if as_judged is None else replace(as_judged, is_watched=True)
     is_open = facts.audit_probability > 0
     chance = draw_probability(facts, is_open)
     if not is_open.any() or not_covered(facts, is_open, chance):
@@ -315,9 +322,9 @@ class RatioMethod:
         variance = float(max(seen.var(ddof=1), wide.var(ddof=1)))
         df = math.inf if used >= NORMAL_FROM else used - 1.0
         estimate = interval(2 * value - float(seen.mean()), {"drawing": variance}, df, used)
-        if not labels.has_audit:
-            return estimate
-        return estimate | {"components": {}} | always_valid(estimate, self.facts, None)
+        if labels.has_audit:
+            estimate["components"] = {}
+        return estimate | always_valid(estimate, self.facts, None) if labels.is_watched else estimate
 
     def _n_used(self, labels: Labels, runs: list[int]) -> int:
         """Return how many known items the run ranks, or the two runs rank differently."""

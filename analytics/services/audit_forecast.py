@@ -149,6 +149,8 @@ def _next_audit(
 ) -> _NextAudit | Refusal:
     if arrays.is_foreign:
         return Refusal(NOT_AUDITED)
+    if arrays.is_by_gold_judges:
+        return Refusal("every judged document was graded by a gold judge: nothing is left to audit")
     if arrays.n_audit_pending:
         waiting = f"{arrays.n_audit_pending} selected items wait for the gold tier"
         return Refusal(f"{waiting}; the forecast follows once they are judged")

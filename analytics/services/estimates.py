@@ -49,8 +49,13 @@ class Basis:
 
     @cached_property
     def n_planned(self) -> int:
-        """Return how many items the audits will take in all."""
-        return self.arrays.n_audits_planned or AUDITS_PLANNED
+        """Return how many items the audits will take in all; of gold judges, how many were drawn for them."""
+        arrays = self.arrays
+        return (
+            int(arrays.n_drawn.sum())
+            if arrays.is_by_gold_judges
+            else arrays.n_audits_planned or AUDITS_PLANNED
+        )
 
     @cached_property
     def declared_bound(self) -> float | None:
@@ -99,6 +104,11 @@ class Basis:
         if isinstance(audit, Refusal):
             return None
         key = tuple(gains.tolist())
+        if audit.labels is not None:  # what was judged is known: only what was not is left to predict
+            known = audit.gains(gains)[1]
+            return GoldPrediction(
+                self.predictions.of_gains(gains, relevant_grade), known, np.zeros(known.size)
+            )
         if key not in self._gold:
             found = predicted_gold(
                 self.evidence.frame,
@@ -131,6 +141,10 @@ class Basis:
         arrays, is_open = self.arrays, self.arrays.audit_probability > 0
         if arrays.is_foreign:
             return Refusal(NOT_AUDITED)
+        if arrays.is_by_gold_judges:
+            everything = np.ones(arrays.judged.size, dtype=bool)
+            missing = self._missing(everything, "judgment")
+            return missing or AuditSample.of_gold_judges(arrays.labels, arrays.draw_probability(everything))
         if not is_open.any():
             return Refusal(arrays.no_audit())
         missing = self._missing(is_open, "item that an audit could select")

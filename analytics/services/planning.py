@@ -120,6 +120,12 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
         return Plan(terms, "there are no numbers for this question yet: a plan needs the newest numbers")
     if found.value is None:
         return Plan(terms, found.refusal, computation, found)
+    if computation.is_by_gold_judges:
+        reason = (
+            "every judged document was graded by a gold judge: only more judged documents narrow this interval, "
+            "and the preview of a top-up says by how much"
+        )
+        return Plan(terms, reason, computation, found)
     parts = found.components
     if not {"drawing", "gold"} <= set(parts):
         reason = "its variance has no parts “drawing” and “gold”"

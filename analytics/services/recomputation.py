@@ -85,6 +85,7 @@ def recompute(
             n_audited=int(arrays.audited.sum()),
             n_gold_checks=arrays.check_true.size,
             activity=counted_activity(campaign, arrays),
+            is_by_gold_judges=arrays.is_by_gold_judges,
             **basis.look,
             seconds=time.monotonic() - started,
         )

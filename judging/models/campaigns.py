@@ -234,6 +234,13 @@ class AssessorQuerySet(models.QuerySet["Assessor"]):
         """Return the user's assessors that can judge now: active, in an open campaign."""
         return self.filter(user=user, status=Assessor.Status.ACTIVE, campaign__state=Campaign.State.OPEN)
 
+    def judges(self) -> "AssessorQuerySet":
+        """Return those who are given the drawn items: gold assessors only in a campaign without other tiers."""
+        others = Assessor.objects.filter(campaign=models.OuterRef("campaign")).exclude(
+            tier=Assessor.Tier.GOLD
+        )
+        return self.filter(~Q(tier=Assessor.Tier.GOLD) | ~models.Exists(others))
+
 
 class Assessor(models.Model):
     """Whoever judges in a campaign, human or machine, with the trust they have there."""

@@ -46,10 +46,11 @@ logger = logging.getLogger(__name__)
 AHEAD = 2  # the item to judge and the next one, which the browser fetches beforehand
 MOST_AHEAD = 50
 NO_WORK, QUOTA = "no work", "quota"
+ORDINARY = ["judge", "check"]
 # What a judgment of a tier may fill, if the lease it came by is no longer its own; others fill ordinary places.
 FILLS = {
     Assessor.Tier.GOLD.value: ["audit"],
-    Assessor.Tier.SILVER.value: ["judge", "check", "silver"],
+    Assessor.Tier.SILVER.value: [*ORDINARY, "silver"],
 }
 BUSY = "busy"  # the judgment is stored, but what comes next must be asked for again
 _random = random.SystemRandom()
@@ -289,7 +290,7 @@ def _store(sql: str, facts: AssessorContext, sent: SubmittedJudgment, **more: An
         **fields,
         # What somebody sends after being suspended is kept, but fills no slot.
         "counts": facts.status == Assessor.Status.ACTIVE,
-        "purposes": FILLS.get(facts.tier, ["judge", "check"]),
+        "purposes": [*FILLS.get(facts.tier, ORDINARY), *(ORDINARY if facts.is_among_gold_alone else [])],
         **more,
     }
     return Judgment(**fields, **_rows(StoredJudgment, sql, parameters)[0]._asdict())
@@ -318,9 +319,12 @@ def _claim(facts: AssessorContext, n: int, *, is_patient: bool) -> Claim:
 
 
 def _purposes(facts: AssessorContext) -> list[str]:
-    """Return what the assessor is given, in this order. The silver tier audits first, if there is anything to audit."""
+    """Return what the assessor is given, in this order. The silver tier audits first, if there is anything to audit.
+
+    The gold tier audits only, and judges the drawn items where the campaign has no assessor of another tier.
+    """
     if facts.tier == Assessor.Tier.GOLD:
-        return [Slot.Purpose.AUDIT]
+        return [Slot.Purpose.AUDIT, *([Slot.Purpose.JUDGE] if facts.is_among_gold_alone else [])]
     return [*([Slot.Purpose.SILVER] if facts.has_silver_audits else []), Slot.Purpose.JUDGE]
 
 

@@ -41,7 +41,7 @@ def why_nobody_could(campaign: Campaign) -> str:
     """Return why a slot more would stay open for ever; empty where it would not."""
     if campaign.state != Campaign.State.OPEN:
         return "the campaign is not open: open it first"
-    active = campaign.assessors.filter(status=Assessor.Status.ACTIVE).exclude(tier=Assessor.Tier.GOLD).count()
+    active = campaign.assessors.filter(status=Assessor.Status.ACTIVE).judges().count()
     if active <= campaign.judgments_per_item:
         return (
             f"{active} active assessors have judged {campaign.judgments_per_item} times each item: "

@@ -20,7 +20,9 @@ SELECT a.id AS assessor, a.tier, a.kind, a.status, a.n_judged, a.quota, a.team,
        last.topic_id AS topic, last.token AS last_lease, c.judgments_per_item,
        c.judging_order = 'random' AS has_random_order,
        a.tier = 'silver' AND EXISTS (SELECT 1 FROM judging_slot w WHERE w.campaign_id = c.id AND w.purpose = 'silver'
-                                        AND w.state <> 'done') AS has_silver_audits
+                                        AND w.state <> 'done') AS has_silver_audits,
+       a.tier = 'gold' AND NOT EXISTS (SELECT 1 FROM judging_assessor o WHERE o.campaign_id = c.id
+                                          AND o.tier <> 'gold') AS is_among_gold_alone
        {columns}
   FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id
   LEFT JOIN LATERAL (SELECT s.topic_id, l.token FROM judging_lease l JOIN judging_slot s ON s.id = l.slot_id
@@ -55,6 +57,7 @@ class AssessorContext(NamedTuple):
     judgments_per_item: int
     has_random_order: bool
     has_silver_audits: bool
+    is_among_gold_alone: bool  # a gold judge in a campaign that never had an assessor of another tier
     # Of a submission alone: the judgment that this request stored before, the item of the lease, if it is theirs, and
     # their newest judgment of it.
     known: int | None = None

@@ -16,7 +16,7 @@ from sampling.measures.families import FloatArray, Measure, grade_gains, weights
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import SparseRuns
-from sampling.models import Audit, AuditEntry, Draw
+from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.prediction import folds
 from sampling.selections import FOREIGN, NOT_AUDITED
 
@@ -33,6 +33,17 @@ def refuse_foreign(campaign: Campaign) -> None:
         raise AuditRefused(NOT_AUDITED)
 
 
+def refuse_gold_judges(campaign: Campaign) -> None:
+    """Raise AuditRefused where all assessors are gold judges: they judge the drawn items themselves."""
+    tiers = set(campaign.assessors.values_list("tier", flat=True).distinct())
+    if tiers == {AuditTier.GOLD.value}:
+        raise AuditRefused(JUDGED_BY_GOLD)
+
+
+JUDGED_BY_GOLD = (
+    "all assessors of this campaign are gold assessors and judge the drawn documents themselves: "
+    "nothing is left to audit"
+)
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"
 # The newest grade of every assessor and item, as it stands now.
 GRADES = """

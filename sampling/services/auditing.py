@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 from numpy.typing import NDArray
 
-from judging.models import Campaign, Item, Slot
+from judging.models import Assessor, Campaign, Item, Slot
 from judging.services.campaigns import open_slots
 from sampling.audit_plan import items_of_next_audit
 from sampling.draws import permanent_random_numbers
@@ -18,7 +18,7 @@ from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
 from sampling.selections import FOREIGN
 from sampling.services.audit_schedules import has_ended, last_due_time, next_look
-from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign
+from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign, refuse_gold_judges
 from sampling.services.layout import BATCH
 from sampling.services.learned_audits import chosen_gold_fit, fixed_gold_fit, gold_spread, has_learned
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys, strategy_of
@@ -55,6 +55,7 @@ def audit(
         with connection.cursor() as cursor:  # one audit of a campaign at a time
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
         refuse_foreign(campaign)
+        refuse_gold_judges(campaign)
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
@@ -157,15 +158,20 @@ def _seed(campaign: Campaign, tier: str, seed: int | None) -> int:
 def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str | None) -> Job | None:
     """Queue an audit of the campaign: the schedule's, or with what `audit` takes. None while another one waits."""
     refuse_foreign(campaign)
+    refuse_gold_judges(campaign)
     given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
     return jobs.enqueue(kind="audit", payload=payload, active_key=str(campaign.pk), user=user)
 
 
 def start_due_audits() -> None:
-    """Queue the audits that are due. Idempotent: one job a schedule and due time, and of missed times the newest."""
+    """Queue the audits that are due. Idempotent: one job a schedule and due time, and of missed times the newest.
+
+    Where gold judges judge the drawn items themselves no audit is due.
+    """
     now = timezone.now()
-    active = AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN)
+    others = Assessor.objects.filter(campaign=OuterRef("campaign")).exclude(tier=Assessor.Tier.GOLD)
+    active = AuditSchedule.objects.filter(Exists(others), is_active=True, campaign__state=Campaign.State.OPEN)
     for schedule in active.exclude(campaign__draws__selection=FOREIGN.key):
         due = last_due_time(schedule, now)
         if due is not None and not has_ended(schedule):

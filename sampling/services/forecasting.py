@@ -10,7 +10,8 @@ from judging.models import Campaign
 from sampling.designs import inclusion_probabilities, normalise
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.frames import newest_draw
-from sampling.measures.families import FloatArray
+from sampling.judged import Judged, question_influence
+from sampling.measures.families import FloatArray, weights_of_runs
 from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
 from sampling.selections import NOT_TOPPED_UP
 from sampling.services.drawing import earlier_columns
@@ -22,6 +23,7 @@ from sampling.services.population import (
     single_draws,
     sizes,
 )
+from sampling.strategies import DEFAULT_STRATEGY, strategy_probabilities
 
 N_BUDGETS = 12
 Progress = Callable[[int, int, str], None]
@@ -46,6 +48,9 @@ class Preview:
     same_width: dict[
         str, float | None
     ]  # judgments that each design needs for the default's width at the budget
+    # Where scores are the prior: the half-width if a machine's judgments of the whole pool said the same as the scores,
+    # and an audit took as many gold labels as the budget.
+    audit_half_width: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {**self.__dict__}
@@ -90,7 +95,31 @@ def preview(
         budgets=budgets,
         widths=widths,
         same_width=same_width,
+        audit_half_width=None if before.any() else _audit_half_width(population, curves["default"].variance),
     )
+
+
+def _audit_half_width(population: Population, variance: FloatArray) -> float | None:
+    """Return the half-width of the other way to use the scores: as judgments of the whole pool, audited by influence.
+
+    A score says as much of a document as the judgment would: `variance`, times the squared contrast, is what either
+    leaves open of its gain. None where scores are not the prior, or do not cover the pool.
+    """
+    design, score, n = population.design, population.score, population.n_items
+    if design.prior != "scores" or score is None or np.isnan(score).any() or design.budget > n:
+        return None
+    weights = weights_of_runs(population.measure, population.pooled.returned, len(population.topics))
+    everything, nothing = np.ones(n), np.zeros(n, dtype=np.int64)
+    judged = Judged(
+        influence=question_influence(weights.rows(population.rows), everything),
+        inclusion_probability=everything,
+        topic_index=population.pooled.topic_index,
+        bronze_grade=nothing,
+        error_variance=variance,
+        n_grades=1,
+    )
+    chance = strategy_probabilities(DEFAULT_STRATEGY, judged, expected_count=design.budget)
+    return float(NORMAL_97_5 * np.sqrt(((1 - chance) / chance * variance).sum()))
 
 
 def _budgets(n_frame: int, n_question: int, already: float, budget: int) -> list[int]:

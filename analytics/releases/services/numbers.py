@@ -17,7 +17,6 @@ from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.tables import ITEMS
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimate_rows import AUDITS_PLANNED
 from analytics.services.estimates import Basis
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
@@ -57,7 +56,9 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
     """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
     names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
     knows_truth = computation.estimates.filter(method=TRUTH.key).exists()
-    measures, predicted, known = _predictions(campaign, arrays, names)
+    basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
+    measures, predicted, known = _predictions(basis, names)
+    known["n_planned"] = basis.n_planned
     order = np.argsort(arrays.label_judgment, kind="stable")
     checks = np.argsort(arrays.check_judgment, kind="stable")
     used = UsedJudgments(
@@ -74,14 +75,14 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
 
 
 def _predictions(
-    campaign: Campaign, arrays: CampaignArrays, names: Iterable[str]
+    basis: Basis, names: Iterable[str]
 ) -> tuple[dict[str, Any], dict[str, pl.Series], dict[str, Any]]:
     """Return what is told of each measure, the predictions that they name, and what these were fitted with.
 
     Some measures share one. Predictions of gold come with all that a verifier needs to fit them again, but the labels.
+    Where gold judges judged the documents there are none: what is judged is known, and `prediction` says the rest.
     """
-    predictions, scale = Predictions(arrays), campaign.scale
-    basis = Basis(campaign, arrays, predictions, assessor_confusion_counts(arrays))
+    arrays, predictions, scale = basis.arrays, basis.predictions, basis.campaign.scale
     known: dict[tuple[float, ...], int] = {}
     columns: dict[str, pl.Series] = {}
     measures: dict[str, Any] = {}
@@ -98,7 +99,7 @@ def _predictions(
         if key not in known:
             number = known[key] = len(known)
             columns[f"prediction_{number}"] = pl.Series(predictions.of_gains(gains, relevant))
-            gold = basis.gold_prediction(gains, relevant)
+            gold = None if arrays.is_by_gold_judges else basis.gold_prediction(gains, relevant)
             if gold is not None:
                 columns |= _gold_columns(basis, gold, number)
         # of every sum, also where its weights have no such parameter: the file's form
@@ -203,6 +204,7 @@ def _heading(
         "draw": None,
         "n_planned": None,
         "looks": [],
+        "is_by_gold_judges": False,
         "seed": None,
         "assumption": {},
         "fitted_with": None,
@@ -222,7 +224,7 @@ def _heading(
         heading["computation"] = {name: getattr(computation, name) for name in seen}
         heading["assumption"] = computation.assumption
     if arrays is not None:
-        heading["n_planned"] = arrays.n_audits_planned or AUDITS_PLANNED
+        heading["is_by_gold_judges"] = arrays.is_by_gold_judges
         heading["looks"] = [asdict(look) for look in arrays.looks]
         heading["seed"] = arrays.last_judgment_id  # of the bootstrap of ratios
         heading["draw"] = {

@@ -144,6 +144,7 @@ class Writer:
             "n_items": arrays.judged.size,
             "n_audited": int(arrays.audited.sum()),
             "n_gold_checks": arrays.check_true.size,
+            "is_by_gold_judges": arrays.is_by_gold_judges,
             "bronze_score": used_score(arrays, self.campaign),
         }
         if any(getattr(newest, name) != value for name, value in seen.items()):

@@ -73,7 +73,7 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
     if shown["draw"] is None or not shown["layout"]["is_complete"] or shown["draw"].selection_kind.is_foreign:
         return []
     tiers, people = set(row.tiers or ()), f"{reverse('console:assessors', args=[row.pk])}#add"
-    if not tiers & JUDGES:
+    if not tiers & JUDGES and not row.is_gold_alone:
         words = "The items are drawn; add at least one bronze assessor."
         return [_need("error", "Nobody can judge yet.", words, people, "Add an assessor")]
     if row.state == Campaign.State.DRAFT:
@@ -91,7 +91,7 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
 
 def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
     audits = shown["audits"]
-    if shown["draw"] is None or "gold" not in set(row.tiers or ()):
+    if shown["draw"] is None or "gold" not in set(row.tiers or ()) or row.is_gold_alone:
         return []
     if shown["draw"].selection_kind.is_foreign:
         return []

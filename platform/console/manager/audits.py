@@ -87,6 +87,7 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
             .annotate(found=ArrayAgg("tier", distinct=True))
             .values("found")
         ),
+        is_gold_alone=Exists(people.judges().filter(tier=Assessor.Tier.GOLD)),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
@@ -136,6 +137,7 @@ def _page(
         "n_audits": history[0]["row"].sequence if history else 0,
         "shown_audits": SHOWN_AUDITS,
         "tiers": set(row.tiers or ()),
+        "is_gold_alone": row.is_gold_alone,
     }
     is_wrong = bool((plan and plan.errors) or (scoring and scoring.errors))
     return render(request, "console/manager/audits.html", context, status=400 if is_wrong else 200)

@@ -291,7 +291,7 @@ def _teams_without_members(row: Campaign) -> list[dict[str, Any]]:
     gold = Q(tier=Assessor.Tier.GOLD)
     members = row.assessors.filter(status=Assessor.Status.ACTIVE, team=OuterRef("team"))
     kept = row.topic_rules.exclude(team="").values("team").annotate(n=Count("pk"))
-    judged, audited = Exists(members.exclude(gold)), Exists(members.filter(gold))
+    judged, audited = Exists(members.judges()), Exists(members.filter(gold))
     teams: Iterable[Any] = kept.annotate(is_judged=judged, is_audited=audited).order_by("team")
     return [team for team in teams if not (team["is_judged"] and team["is_audited"])]
 

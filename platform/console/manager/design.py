@@ -241,6 +241,7 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
             for name in order
         ],
         "half_width": _plus_or_minus(width),
+        "by_audit": _plus_or_minus(preview.audit_half_width) if width is not None else "",
         "other_designs": _other_designs(preview, asked) if chosen == "default" and width else "",
         "is_default": chosen == "default",
         "has_gaps": any(width is None for name in order for width in preview.widths[name]),

@@ -73,6 +73,7 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     rows = Campaign.objects.select_related("collection", "scale").annotate(
         tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
         judges_here=Exists(people.filter(user=user)),
+        is_gold_alone=Exists(people.judges().filter(tier=Assessor.Tier.GOLD)),
         n_stored=Subquery(
             Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
             .annotate(n=Sum("n_judged")).values("n")
@@ -149,19 +150,16 @@ def _pace(activity: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:
 
 
 def _costs(
-    row: Campaign, activity: dict[str, Any], done: dict[str, Any], schedule: AuditSchedule | None
+    row: Any, activity: dict[str, Any], done: dict[str, Any], schedule: AuditSchedule | None
 ) -> dict[str, Any]:
     planned = 0.0
     if schedule is not None and schedule.is_active and schedule.tier == Assessor.Tier.GOLD:
         n_gold = activity.get("series", {}).get(Assessor.Tier.GOLD, [0])[0]
         planned = max(0.0, schedule.items_in_total - n_gold - done["audits_left"])
-    cost = costs(
-        row,
-        activity,
-        counted=activity.get("counted", 0),
-        left=done["left"],
-        gold_left=done["audits_left"] + planned,
-    )
+    left, gold_left = done["left"], done["audits_left"] + planned
+    if row.is_gold_alone:  # gold judges judge the drawn items themselves
+        left, gold_left = 0, done["audits_left"] + done["left"]
+    cost = costs(row, activity, counted=activity.get("counted", 0), left=left, gold_left=gold_left)
     has_machines = MACHINE in activity.get("series", {})
     return {"found": cost, "has_machines": has_machines, "n_calls": activity.get("calls", {}).get("n", 0)}
 

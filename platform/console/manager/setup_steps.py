@@ -56,7 +56,7 @@ def campaign_facts(campaigns: Any) -> Any:
     """Return the campaigns with what set-up asks about them."""
     people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
     gold = people.filter(tier=Assessor.Tier.GOLD)
-    judges = people.exclude(tier=Assessor.Tier.GOLD)
+    judges = people.judges()
 
     def number(rows: Any) -> Any:
         return Coalesce(Subquery(rows.order_by().values("campaign").annotate(n=Count("pk")).values("n")), 0)
@@ -64,6 +64,7 @@ def campaign_facts(campaigns: Any) -> Any:
     return campaigns.annotate(
         n_judges=number(judges),
         n_gold=number(gold),
+        is_gold_alone=Exists(judges.filter(tier=Assessor.Tier.GOLD)),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         has_audit=Exists(Audit.objects.filter(campaign=OuterRef("pk"))),
         has_schedule=Exists(AuditSchedule.objects.filter(campaign=OuterRef("pk"), is_active=True)),
@@ -117,10 +118,14 @@ def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]
         ("1 assessor" if row.n_judges == 1 else f"{row.n_judges} assessors") + ", " + f"{row.n_gold} gold."
     )
     if not row.n_judges:
-        people = "Nobody can judge yet: add a bronze assessor."
+        people = "Nobody can judge yet: add an assessor."
+    if row.is_gold_alone:
+        people = f"{people[: people.index(',')]}, all gold: they judge the drawn items."
     audits = "Audits are planned." if row.has_schedule else "At least one audit was drawn."
     if not (row.has_schedule or row.has_audit):
         audits = "No audit is planned: the numbers would remain uncorrected."
+    if row.is_gold_alone:
+        audits = "Gold assessors judge every drawn item: no audit is needed."
     state = {
         Campaign.State.OPEN: "The campaign is open: its assessors can judge.",
         Campaign.State.CLOSED: "The campaign is closed. It can be opened again.",
@@ -130,7 +135,7 @@ def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]
         ("scale", True, True, row.name),
         ("design", True, row.has_draw, design),
         ("people", True, row.n_judges > 0, people),
-        ("gold", True, row.has_schedule or row.has_audit, audits),
+        ("gold", True, row.has_schedule or row.has_audit or row.is_gold_alone, audits),
         ("open", True, row.state == Campaign.State.OPEN, state[row.state]),
     ]
 

@@ -107,12 +107,15 @@ def methods_words(
     """
     when = f"as of judgment {computation.last_judgment_id:,}, {computation.created_at:%Y-%m-%d}"
     topics = f"{n_topics:,} topic{'' if n_topics == 1 else 's'}"
+    audited = f"{computation.n_audited:,} of them judged again in a gold audit with recorded probabilities"
+    corrected_by = ", corrected by the audit"
+    if computation.is_by_gold_judges:
+        audited, corrected_by = "every one of them graded by a gold judge", ""
     basis = (
-        f"{computation.n_judgments:,} judgments of {computation.n_items:,} documents of {topics}, "
-        f"{computation.n_audited:,} of them judged again in a gold audit with recorded probabilities"
+        f"{computation.n_judgments:,} judgments of {computation.n_items:,} documents of {topics}, {audited}"
     )
     method = (
-        "Values are design-based (model-assisted difference estimator, corrected by the audit; "
+        f"Values are design-based (model-assisted difference estimator{corrected_by}; "
         f"errors included: {', '.join(corrected.sources) or 'none'})"
     )
     adjusted = ""

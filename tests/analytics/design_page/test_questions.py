@@ -1,13 +1,10 @@
 """The design page: what is asked in plain words is what is drawn; what cannot be drawn is refused beside the form."""
 
-import io
 import math
 from dataclasses import replace
 
-import polars as pl
 import pytest
-from design_campaign import PAIR, add_run, finish, store_run, undrawn
-from django.core.files.base import ContentFile
+from design_campaign import PAIR, add_run, add_scores, finish, store_run, undrawn
 from django.urls import reverse
 from small_campaign import N_FRAME, RUNS, make_collection
 
@@ -15,27 +12,13 @@ import analytics.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
 from analytics.services import forecast as forecasts
 from console.forms.design import initial_of, pairs
-from judging.models import Item, ScoreList, Topic
-from judging.rankings import write_rankings
+from judging.models import Item, Topic
 from sampling.designs import inclusion_probabilities
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.services.population import population_of, single_draws
 from touchstone import jobs
 from touchstone.models import Job, User
-
-
-def add_scores(collection, name="model"):
-    rows = [
-        {"topic_id": item, "doc_id": f"{item}d{number:02d}", "score": number / 14, "run_tag": name}
-        for item in ("t0", "t1", "t2")
-        for number in range(14)
-    ]
-    target = io.BytesIO()
-    write_rankings(pl.DataFrame(rows), target)
-    scores = ScoreList(collection=collection, name=name, n_lines=len(rows))
-    scores.scores.save(f"{name}.scores", ContentFile(target.getvalue()))
-
 
 # -- the five questions -------------------------------------------------------------------------------------
 

@@ -106,6 +106,7 @@ def told(*arguments):
         {"selection": "pareto"},
         {"budget": 24, "top_up": 34, "audited": 26},
         {"selection": "replacement", "kind": "pair", "budget": 30, "audited": 20},
+        {"tier": "gold", "audited": 0},
     ],
     ids=str,
 )

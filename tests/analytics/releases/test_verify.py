@@ -37,6 +37,15 @@ KINDS = {
     "everything drawn and audited": {"budget": 42, "audited": 42},
     "no audit": {"audited": 0},
     "few audited": {"audited": 11},
+    "judged by gold judges": {"tier": "gold", "audited": 0},
+    "judged by gold judges in two batches": {"tier": "gold", "budget": 24, "top_up": 34, "audited": 0},
+    "judged by gold judges, with replacement": {
+        "tier": "gold",
+        "selection": "replacement",
+        "kind": "pair",
+        "budget": 30,
+        "audited": 0,
+    },
     "no gold answers": {"gold": False, "checks": 0.0},
     "majority, without gold": {"aggregation": "majority", "prefers_gold": False},
     "supermajority": {
@@ -80,7 +89,8 @@ def test_every_number_of_a_release_is_found_again(kind, tmp_path):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "kind", ["drawn in part", "two batches", "few audited", "everything drawn and audited"]
+    "kind",
+    ["drawn in part", "two batches", "few audited", "everything drawn and audited", "judged by gold judges"],
 )
 def test_ratios_are_found_again_with_the_seed_of_their_bootstrap_and_not_with_another(kind, tmp_path):
     content = made_once(**KINDS[kind])

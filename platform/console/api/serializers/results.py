@@ -39,6 +39,7 @@ class ComputationAnswer(serializers.ModelSerializer[Computation]):
             "n_gold_checks",
             "look",
             "n_looks",
+            "is_by_gold_judges",
             "seconds",
             "created_at",
         )
