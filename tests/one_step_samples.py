@@ -5,8 +5,6 @@ import numpy as np
 from analytics.estimation.graded_labels import stairs
 from analytics.estimation.one_step import StairPhases
 from analytics.estimation.samples import Frame
-from sampling.measures.families import named_measure
-from sampling.measures.recall import RECALL
 from sampling.measures.registry import parse_ratio
 
 TOPIC = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2])
@@ -20,8 +18,7 @@ STEPS = stairs([0, 1, 3]).steps
 
 
 def measure_of(name):
-    family, _, cutoff = name.partition("@")
-    return named_measure(RECALL, int(cutoff), {"rel": None}) if family == "R" else parse_ratio(name)
+    return parse_ratio(name)
 
 
 def sampled(drawn, audited, gold, *, pi, chance, before, after, steps):

@@ -50,7 +50,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "aggregation rules": (aggregation_keys, "median majority dawid-skene supermajority"),
     "kinds of judging": (kind_keys, "graded"),
     "selections": (selection_keys, "poisson pareto replacement"),
-    "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP statAP ERR Swaps wSwaps"),
+    "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP statAP R Recall ERR RR MRR Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
     "formats of judgments": (judgment_format_keys, "qrels qrels_jg crowd cranfield prels stratified"),
     "files of a release": (release_file_names, FILES),

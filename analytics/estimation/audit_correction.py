@@ -1,8 +1,10 @@
 """The reported method: the model-assisted difference estimator over the items that were open to the audits."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.estimate import Estimate, Floats, Refusal
 from analytics.estimation.evidence import (
     Evidence,
     LinearTargets,
@@ -11,7 +13,10 @@ from analytics.estimation.evidence import (
     none_of,
 )
 from analytics.estimation.more_gold import advice
+from analytics.estimation.one_step import one_step, stair_phases
+from analytics.estimation.one_step_limits import instead_of_one_step, missing_labels
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
+from analytics.estimation.ratios import missing_for_macro
 from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.two_phase import TwoPhase, two_phase
@@ -73,4 +78,23 @@ def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> 
     if targets.no_gain is not None:
         return none_of(targets, targets.no_gain)
     labels = corrected_pseudo_labels(evidence.frame, audit, targets.gains, prediction=targets.prediction)
-    return targets.estimates(labels, evidence.seed)
+    if targets.measure.averaging == "micro" or not missing_for_macro(labels):
+        return targets.estimates(labels, evidence.seed)
+    return targets.estimates(labels, evidence.seed, _from_few_labels(evidence, audit, targets))
+
+
+def _from_few_labels(
+    evidence: Evidence, audit: AuditSample, targets: RatioTargets
+) -> Sequence[Estimate | Refusal]:
+    """Return the differences of two runs in one step, where the audit's size allows it: no run alone."""
+    if isinstance(targets.stairs, Refusal):
+        return [targets.stairs] * len(targets)
+    items = stair_phases(evidence.frame, audit, targets.gains, targets.stairs)
+    found = list(one_step(targets.measure, items, targets.returned).estimates)
+    n_runs, frame = targets.returned.n_runs, evidence.frame
+    missing = missing_labels(int(audit.audited.sum()), frame.topic_index.size, frame.n_topics)
+    words = (
+        f"{targets.measure.name} of a run alone has no interval from few gold labels, a difference of two has"
+    )
+    found[:n_runs] = [Refusal(f"{words}; {instead_of_one_step(missing)}", missing)] * n_runs
+    return found

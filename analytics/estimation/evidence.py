@@ -4,7 +4,7 @@
 asks of it: every run, then every pair of runs. There is a class of targets for each kind of measure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -25,7 +25,7 @@ from analytics.estimation.estimate import (
 )
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
+from analytics.estimation.ratios import empty_topics, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.targets import TargetWeights, not_zero
 from analytics.estimation.topics import over_topics_of
@@ -130,6 +130,8 @@ class RatioTargets:
     gains: Floats  # [grade]
     returned: SparseRuns  # ranks [run, frame]
     prediction: Floats  # [frame]
+    # of every stair, as the audits predict it, or why one step from few gold labels does not serve
+    stairs: tuple[GoldPrediction, ...] | Refusal
     settled: Settled = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -154,9 +156,14 @@ class RatioTargets:
         name = self.measure.name
         return Refusal(f"no grade of this scale has a gain above 0 in {name}: nothing to divide by")
 
-    def estimates(self, labels: PseudoLabels, seed: int) -> "MethodEstimates":
-        """Return the ratio of every target, from labels of every pair of the frame."""
-        found = ratio_estimates(self.measure, labels, self.ranks, seed=seed)
+    def estimates(
+        self, labels: PseudoLabels, seed: int, few_labels: Sequence[Estimate | Refusal] = ()
+    ) -> "MethodEstimates":
+        """Return the ratio of every target, from labels of every pair of the frame.
+
+        `few_labels`, by target: what is said where too little is known for that.
+        """
+        found = ratio_estimates(self.measure, labels, self.ranks, seed=seed, few_labels=few_labels)
         return MethodEstimates(in_columns(found))
 
     def values(self, labels: PseudoLabels, *, is_foreign: bool) -> "MethodEstimates":
@@ -166,7 +173,6 @@ class RatioTargets:
             return none_of(
                 self, Refusal(f"no judged document is relevant in any topic: no {self.measure.name}")
             )
-        empty = f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
         ranks, (first, second) = self.ranks, self.pairs
         value = ratio_values(self.measure, labels, ranks)
         near = ranks[:, labels.judged]
@@ -177,7 +183,7 @@ class RatioTargets:
             values_alone(
                 np.concatenate([value, value[first] - value[second]]),
                 np.concatenate([n, n[first] + n[second] - together[first, second]]),
-                no_interval(self.measure, is_foreign=is_foreign) + empty,
+                no_interval(self.measure, is_foreign=is_foreign) + empty_topics(n_empty),
             )
         )
 

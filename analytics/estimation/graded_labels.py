@@ -49,6 +49,15 @@ def on_stairs(gains: ArrayLike, grades: ArrayLike) -> Floats:
     return np.asarray(scale[grade][None, :] >= levels[:, None], dtype=np.float64)
 
 
+def stair_gains(gains: ArrayLike) -> Floats:
+    """Return [stair, grade]: 1 where the grade's gain reaches the stair, else 0.
+
+    >>> stair_gains([0, 1, 3]).tolist()
+    [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]
+    """
+    return on_stairs(gains, np.arange(np.size(gains)))
+
+
 def mean_on_stairs(gains: ArrayLike, labels: Labels) -> Floats:
     """Return [stair, item]: the share of the item's labels that reach the stair. Every item needs a label.
 

@@ -14,8 +14,7 @@ U_i = sum_j step_j u_ij and S_i = sum_j z_j u_ij:
     sum_j phi_ij u_ij = c_i U_i - d S_i,       c_i = alpha_i / (Z T),   d = q / (Z T),   T topics
 """
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,19 +23,17 @@ from numpy.typing import NDArray
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import FEWEST_ITEMS, Estimates, Floats, Ints, Refusal, refused_where
+from analytics.estimation.gold_prediction import GoldPrediction
+from analytics.estimation.graded_labels import on_stairs, stairs
+from analytics.estimation.one_step_limits import instead_of_one_step, missing_labels
 from analytics.estimation.ratio_derivative import Derivative, derivative, second_order
-from analytics.estimation.ratios import MACRO_SHARE
-from analytics.estimation.samples import Frame
+from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.two_phase import TwoPhaseSums, audit_surprises, two_phase_estimates, variance_terms
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 from sampling.measures.sparse import SparseRuns
 
 MOST_BEND = 0.25  # of V: the largest b^2 with which a number is given
-# By simulation (benchmarks/ratios.py, --one-step): audits of these sizes gave intervals of pairs that hold. More labels
-# shorten the interval, and not what one step leaves out.
-FEWEST_LABELS, MOST_LABELS = 100, 200
-FEWEST_TOPICS, FEWEST_RELEVANT = 30, 10  # the least that was tried: topics; relevant items predicted a topic
 CHUNK_NUMBERS = 1_000_000  # of one table [target, item]: 8 MB
 
 
@@ -135,6 +132,29 @@ def _stair_table(name: str, values: Floats, shape: tuple[int, int]) -> Floats:
     return table
 
 
+def stair_phases(
+    frame: Frame, audit: AuditSample, gains: Floats, predictions: Sequence[GoldPrediction]
+) -> StairPhases:
+    """Return the items of an audit with what is predicted of each stair: that its indicator, a gain of 0 or 1, is 1.
+
+    Each stair is predicted by a fit of its own; where a higher one came out more probable than the one below, it takes
+    that one's probability.
+    """
+    before, after = (
+        np.minimum.accumulate(np.stack(rows))
+        for rows in zip(*((one.before, one.after) for one in predictions), strict=True)
+    )
+    return StairPhases(
+        frame=frame.open_to(audit),
+        steps=stairs(gains).steps,
+        audited=audit.audited,
+        gold=on_stairs(gains, audit.gold_grade),
+        audit_probability=audit.audit_probability,
+        before=before,
+        after=after,
+    )
+
+
 # -- all targets ----------------------------------------------------------------------------------------------
 
 
@@ -149,6 +169,7 @@ class _Active:
         self.unauditable = items.audit_probability[here] == 0
         self.a = np.where(self.unauditable, 1.0, items.audit_probability[here])
         z, steps = slope[:, self.topic], items.steps[:, None]
+        self.is_counted = (z != 0).any(axis=0)  # whether one more of it would change the denominator
         after = items.after[:, here]
 
         def both(stairs: Floats) -> Floats:
@@ -218,7 +239,7 @@ def _sums(active: _Active, c: Floats, d: Floats) -> tuple[Floats, Floats]:
         spread,
     )
     predicted, correction, audit, pooled, fourth = (term.sum(axis=-1) for term in terms)
-    weighed = (c != 0) | (d != 0)
+    weighed = (c != 0) | ((d != 0) & active.is_counted)
     uncertain = (active.pi < 1) | (active.a < 1)
     masks = (np.ones(active.pi.size, bool), active.seen, active.unauditable, uncertain)
     counts = [(weighed & mask).sum(axis=-1) for mask in masks]
@@ -237,7 +258,7 @@ def one_step(
     taken off, for it is noisy, but V + b^2 is the variance. These topics: the interval does not contain their choice.
 
     Refused as in `analytics.estimation.two_phase.two_phase`, and where b^2 > V/4: there more than one step
-    would be needed. Which audits serve at all is for `refusal_by_size` to say, in advance.
+    would be needed. Which audits serve at all is for `one_step_limits.refusal_by_size` to say, in advance.
 
     Parameters
     ----------
@@ -255,28 +276,12 @@ def one_step(
     Source: docs/methods/derivations/correction.md, section 3, for the linear part; Särndal, Swensson and Wretman
     (1992), section 5.5, for linearisation; Järvelin and Kekäläinen (2002) for nDCG.
     """
+    _check(measure, items, ranks)
     frame = items.frame
-    if measure.averaging == "micro":
-        raise ValueError(f"one step takes a mean over topics, got {measure.name}")
-    if ranks.n_items != frame.topic_index.size:
-        raise ValueError(f"ranks must be of {frame.topic_index.size} items, got {ranks.n_items}")
     at = derivative(measure, ranks, frame.topic_index, frame.n_topics, items.prediction, items.steps)
-    active = _Active(items, at.slope)
-    error, own = active.over_frame(active.error), active.over_frame(active.own)
-    bend = second_order(measure, at, frame.topic_index, error[0], error[1], own)
-    scale = at.denominator * frame.n_topics
-    c, d = active.of_runs(at) / scale[active.topic], at.value / scale
-    value, columns, curvature = [], [], []
-    for a, b in _blocks(ranks.n_runs, active.place.size):
-        added, parts = _sums(active, _less(c, a, b), _less(d, a, b)[:, active.topic])
-        value.append(_less(at.value.mean(axis=1), a, b) + added)
-        columns.append(parts)
-        curvature.append(_less(bend, a, b))
-    whole = np.concatenate(columns, axis=1)
-    sums = TwoPhaseSums(*whole[:5], *np.rint(whole[5:]).astype(np.int64))
-    left = np.concatenate(curvature)
+    value, sums, left = _of_targets(measure, items, at, ranks.n_runs)
     found = two_phase_estimates(
-        np.concatenate(value),
+        value,
         sums,
         is_census=bool((items.audit_probability == 1).all()),
         fewest=fewest,
@@ -289,73 +294,36 @@ def one_step(
     return OneStep(replace(found, refusals=bent | found.refusals), left)
 
 
+def _check(measure: Measure[Ratio], items: StairPhases, ranks: SparseRuns) -> None:
+    if measure.averaging == "micro":
+        raise ValueError(f"one step takes a mean over topics, got {measure.name}")
+    if ranks.n_items != items.frame.topic_index.size:
+        raise ValueError(f"ranks must be of {items.frame.topic_index.size} items, got {ranks.n_items}")
+
+
+def _of_targets(
+    measure: Measure[Ratio], items: StairPhases, at: Derivative, n_runs: int
+) -> tuple[Floats, TwoPhaseSums, Floats]:
+    """Return by target the value, the sums of its variance, and b."""
+    frame = items.frame
+    active = _Active(items, at.slope)
+    error, own = active.over_frame(active.error), active.over_frame(active.own)
+    bend = second_order(measure, at, frame.topic_index, error[0], error[1], own)
+    scale = at.denominator * frame.n_topics
+    c, d = active.of_runs(at) / scale[active.topic], at.value / scale
+    value, columns, curvature = [], [], []
+    for a, b in _blocks(n_runs, active.place.size):
+        added, parts = _sums(active, _less(c, a, b), _less(d, a, b)[:, active.topic])
+        value.append(_less(at.value.mean(axis=1), a, b) + added)
+        columns.append(parts)
+        curvature.append(_less(bend, a, b))
+    whole = np.concatenate(columns, axis=1)
+    sums = TwoPhaseSums(*whole[:5], *np.rint(whole[5:]).astype(np.int64))
+    return np.concatenate(value), sums, np.concatenate(curvature)
+
+
 def _too_bent(measure: Measure[Ratio], items: StairPhases) -> Refusal:
-    n_items = items.frame.topic_index.size
-    missing = missing_labels(int(items.audited.sum()), n_items)
-    return Refusal(
-        f"{measure.name} bends too much around what is predicted for one step. The bootstrap serves from "
-        f"{MACRO_SHARE:.0%} of the pool: {missing} gold labels are missing. A sum over documents has no such limit",
-        missing,
-    )
-
-
-# -- where a number may be given --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class AuditSize:
-    """What is known in advance of an audit: its expected gold labels, the pool, and the relevant items predicted."""
-
-    n_labels: float
-    n_items: int
-    n_topics: int
-    n_relevant: float  # predicted before anything is judged, in all topics
-
-
-def missing_labels(n_labels: float, n_items: int) -> int:
-    """Return how many gold labels are missing to the share of the pool from which the bootstrap serves.
-
-    >>> missing_labels(250, 3161)
-    383
-    """
-    return max(0, math.ceil(MACRO_SHARE * n_items - n_labels))
-
-
-def refusal_by_size(measure: Measure[Ratio], size: AuditSize) -> Refusal | None:
-    """Return why differences of two runs are not given in one step by an audit of this size, or None.
-
-    The limits are those of the audits in which benchmarks/ratios.py found that 95 % confidence intervals of pairs hold.
-    Single runs are given by no size: there, too many intervals are short of their goal.
-
-    Raises
-    ------
-    ValueError
-        A size without items or topics.
-    """
-    if size.n_items < 1 or size.n_topics < 1:
-        raise ValueError(f"n_items and n_topics must be at least 1, got {size.n_items} and {size.n_topics}")
-    missing = missing_labels(size.n_labels, size.n_items)
-    instead = f"the bootstrap serves from {MACRO_SHARE:.0%} of the pool: {missing} gold labels are missing"
-    if not measure.kind.has_one_step:
-        return Refusal(f"{measure.name} has no interval from few gold labels; {instead}", missing)
-    if size.n_labels < FEWEST_LABELS:
-        few = math.ceil(FEWEST_LABELS - size.n_labels)
-        return Refusal(f"{measure.name} needs {FEWEST_LABELS} gold labels: {few} are missing", few)
-    if size.n_labels > MOST_LABELS:
-        return Refusal(
-            f"{measure.name} in one step holds from {FEWEST_LABELS} to {MOST_LABELS} gold labels; {instead}",
-            missing,
-        )
-    if size.n_topics < FEWEST_TOPICS:
-        return Refusal(
-            f"{measure.name} in one step needs {FEWEST_TOPICS} topics, got {size.n_topics}; {instead}",
-            missing,
-        )
-    predicted = size.n_relevant / size.n_topics
-    if predicted < FEWEST_RELEVANT:
-        return Refusal(
-            f"{measure.name} in one step needs {FEWEST_RELEVANT} relevant documents predicted a topic, got "
-            f"{predicted:.1f}; {instead}",
-            missing,
-        )
-    return None
+    frame = items.frame
+    missing = missing_labels(int(items.audited.sum()), frame.topic_index.size, frame.n_topics)
+    words = f"{measure.name} bends too much around what is predicted for one step"
+    return Refusal(f"{words}; {instead_of_one_step(missing)}", missing)

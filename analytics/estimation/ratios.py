@@ -60,6 +60,7 @@ def ratio_estimates(
     seed: int,
     pairs: Sequence[tuple[int, int]] | None = None,
     replicates: int = REPLICATES,
+    few_labels: Sequence[Estimate | Refusal] = (),
 ) -> list[Estimate | Refusal]:
     """Return the ratio of every run, then the difference of every pair of runs, with 95 % confidence intervals.
 
@@ -91,6 +92,9 @@ def ratio_estimates(
     pairs : pairs of runs, default all, (a, b) with a < b, in the order (0, 1), (0, 2), ...
     seed, replicates : int
         Of the multiplier bootstrap. Every run and pair is computed from the same replicates.
+    few_labels : estimates or refusals [target], optional
+        What is said, of runs and then pairs, where too little is known for the mean over topics: another number, or a
+        refusal of its own.
 
     Raises
     ------
@@ -108,19 +112,24 @@ def ratio_estimates(
         return [Refusal(f"{measure.name} is a value alone: {no_interval(measure)}")] * (
             len(rank) + len(wanted)
         )
-    made = error_replicates(measure, labels, rank, replicates, seed)
+    is_idle = labels.is_census or missing_for_micro(labels) > 0  # nothing is read from a replicate
+    made = error_replicates(measure, labels, rank, 0 if is_idle else replicates, seed)
     known = rank[:, labels.judged[labels.counted]]
     known = known * (known <= measure.last_rank)
+    others = iter(
+        few_labels if few_labels and missing_for_macro(labels) else [None] * (len(rank) + len(wanted))
+    )
     results = [
-        _result(measure, labels, made, (run,), int(np.count_nonzero(known[run]))) for run in range(len(rank))
+        _result(measure, labels, made, (run,), int(np.count_nonzero(known[run])), next(others))
+        for run in range(len(rank))
     ]
-    for a, b in wanted:
+    for (a, b), other in zip(wanted, others, strict=True):
         if made.rankings[a] == made.rankings[b]:
             same = "the two runs are the same inside the cutoff"
             results.append(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same))
         else:
             used = int(np.count_nonzero(known[a] != known[b]))
-            results.append(_result(measure, labels, made, (a, b), used))
+            results.append(_result(measure, labels, made, (a, b), used, other))
     return results
 
 
@@ -137,6 +146,15 @@ def ratio_values(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike
     if measure.averaging == "micro":
         return np.array([quotient(value.sum(keepdims=True), whole)[0] for value in numerators])
     return np.array([quotient(value, by_topic[:, 0]).mean() for value in numerators])
+
+
+def empty_topics(n_empty: int) -> str:
+    """Return what is said of topics without a value, to follow other words; nothing of none.
+
+    >>> empty_topics(2)
+    '; 2 topics without a sampled relevant document count 0'
+    """
+    return f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
 
 
 def no_interval(measure: Measure[Ratio], *, is_foreign: bool = False) -> str:
@@ -187,11 +205,18 @@ def _checked_pairs(
 
 
 def _result(
-    measure: Measure[Ratio], labels: PseudoLabels, made: ErrorReplicates, runs: tuple[int, ...], used: int
+    measure: Measure[Ratio],
+    labels: PseudoLabels,
+    made: ErrorReplicates,
+    runs: tuple[int, ...],
+    used: int,
+    other: Estimate | Refusal | None,
 ) -> Estimate | Refusal:
-    """Return the answer for a run, or for the difference of two."""
+    """Return the answer for a run, or for the difference of two: the other one, where that is given."""
+    if isinstance(other, Estimate):
+        return other
     if used < FEWEST_ITEMS and not labels.is_census:
-        return too_few(used, noun=f"{labels.known_noun} items")
+        return other or too_few(used, noun=f"{labels.known_noun} items")
     if measure.averaging == "micro":
         return _micro(measure, labels, made, runs, used)
     missing = missing_for_macro(labels)
@@ -207,6 +232,8 @@ def _result(
     what = f"the mean of {measure.name} over topics"
     if not missing:
         return Refusal(f"{what} needs a prediction of what nobody judged. {words}")
+    if other is not None:
+        return Refusal(f"{other.reason}. {words}", other.needed)
     reason = _too_few(labels, what, MACRO_PER_TOPIC, MACRO_SHARE)
     return Refusal(f"{reason}, and some in every topic. {words}", missing)
 

@@ -313,6 +313,6 @@ def two_phase_estimates(
         n=sums.n_audited,
         refusals=refused_where(alike, lambda target: no_spread(int(sums.n_audited[target])))
         | sums.refusals(fewest, noun),
-        sources=GREG_SOURCES[:1] if is_census else GREG_SOURCES,
+        sources=(*(GREG_SOURCES[:1] if is_census else GREG_SOURCES), *(more or {})),
         warning=lambda n: few_items_warning(n, noun),
     )

@@ -19,7 +19,7 @@ from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
-from analytics.estimation.ratios import needs_pool, no_interval, ratio_estimates, ratio_values
+from analytics.estimation.ratios import empty_topics, needs_pool, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import Frame
 from analytics.estimation.topics import over_topics
 from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
@@ -302,8 +302,7 @@ def _value_alone(
     facts = sampled.facts
     labels = _labels_as_given(sampled, measure, np.zeros(facts.topic.size))
     n_empty = int(np.count_nonzero(labels.stair_total[0] == 0))
-    words = no_interval(parsed, is_foreign=sampled.is_foreign)
-    words += f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
+    words = no_interval(parsed, is_foreign=sampled.is_foreign) + empty_topics(n_empty)
     return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), words)
 
 

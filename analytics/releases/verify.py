@@ -267,7 +267,7 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
     ):
         return f"estimates of {measure}, a bootstrap that needs its seed and predictions"
     f = facts.predictions[prediction] if prediction else np.zeros(facts.topic.size)
-    return RatioMethod(facts, forms.labels, about, f, estimates.get("seed") or 0)
+    return RatioMethod(facts, forms.labels, about, f, estimates.get("seed") or 0, forms.differences)
 
 
 def not_served(run: int, run_b: int | None) -> Row:

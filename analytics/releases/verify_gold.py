@@ -185,10 +185,17 @@ def check_predictions(facts: Facts, estimates: Row, report: Any) -> None:
         report.not_recomputed["predictions of gold from more assessors than have a column"] += 1
         return
     gains = {one["prediction"]: one["gains"] for one in estimates["measures"].values() if "prediction" in one}
+    for one in estimates["measures"].values():
+        levels = np.unique([gain for gain in one["gains"] if gain > 0]).tolist()
+        for level, name in zip(levels, one.get("stairs") or [], strict=False):
+            gains[name] = [float(gain >= level) for gain in one["gains"]]
     is_repeated = estimates["draw"]["selection"] == "replacement"
     chance = draw_probability(facts, facts.audit_probability > 0)
     is_certain = facts.item.size == facts.topic.size and bool((chance == 1).all())
     for number, gold in facts.gold.items():
+        if f"prediction_{number}" not in gains:
+            report.different.append(f"items.jsonl gold {number}: no measure in estimates.json names it")
+            continue
         of_gains = np.array(gains[f"prediction_{number}"], dtype=np.float64)
         if not of_gains.any():
             continue

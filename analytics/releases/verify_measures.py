@@ -90,13 +90,15 @@ class Quotient:
     """The weight of every rank in the numerator, whether utilities above multiply, and what is divided by.
 
     `ideal(ranks)` is what the first so many ranks can give at most; None: the number of relevant documents. `alone`: a
-    value of the sample without an interval, what was not judged counting as 0.
+    value of the sample without an interval, what was not judged counting as 0. `one_step`: differences of two runs from
+    few gold labels have numbers.
     """
 
     weights: Callable[[Floats], Floats]
     has_products: bool = False
     ideal: Callable[[int], Floats] | None = None
     alone: bool = False
+    one_step: bool = False
 
 
 def discount(rank: Floats) -> Floats:
@@ -108,8 +110,9 @@ def ideal_discounts(ranks: int) -> Floats:
 
 
 RATIOS = {
-    "nDCG": Quotient(discount, ideal=ideal_discounts),
+    "nDCG": Quotient(discount, ideal=ideal_discounts, one_step=True),
     "AP": Quotient(lambda rank: np.asarray(1 / rank), has_products=True),
+    "R": Quotient(np.ones_like),
     "statAP": Quotient(lambda rank: np.asarray(1 / rank), has_products=True, alone=True),
 }
 
@@ -147,6 +150,15 @@ def expected_reciprocal_rank(stops: Floats) -> float:
     return value
 
 
-COMPLETE: dict[str, FirstRanks] = {"ERR": FirstRanks(stop_probabilities, expected_reciprocal_rank)}
+def first_relevant(chances: Floats) -> float:
+    """Return the mean of 1/rank of the first relevant document, by the chance of each to be relevant."""
+    none_yet = np.concatenate([[1.0], np.cumprod(1 - chances)])
+    return float(-np.diff(none_yet) @ (1 / np.arange(1.0, chances.size + 1)))
+
+
+COMPLETE: dict[str, FirstRanks] = {
+    "ERR": FirstRanks(stop_probabilities, expected_reciprocal_rank),
+    "RR": FirstRanks(None, first_relevant, binary=True),
+}
 # by kind, by family
 MEASURES: dict[str, Mapping[str, object]] = {"linear": SUMS, "ratio": RATIOS, "complete": COMPLETE}

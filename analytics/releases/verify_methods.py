@@ -12,6 +12,7 @@ if __package__:
     from analytics.releases.verify_estimates import Method, WeightTable, naive, true
     from analytics.releases.verify_facts import Facts, Floats, Row
     from analytics.releases.verify_gold import audit_estimates
+    from analytics.releases.verify_one_step import Difference, Ranked, differences_of
     from analytics.releases.verify_ratios import Labels, corrected_labels, naive_labels, true_labels
     from analytics.releases.verify_replacement import distinct, importance
 else:  # in a release, the files lie beside each other
@@ -19,6 +20,7 @@ else:  # in a release, the files lie beside each other
     from verify_estimates import Method, WeightTable, naive, true  # type: ignore
     from verify_facts import Facts, Floats, Row  # type: ignore
     from verify_gold import audit_estimates  # type: ignore
+    from verify_one_step import Difference, Ranked, differences_of  # type: ignore
     from verify_ratios import Labels, corrected_labels, naive_labels, true_labels  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
 
@@ -45,6 +47,8 @@ class MethodForms:
         Whether it needs the right grade of every pair.
     predicts_gold : bool
         Whether it takes the predictions of gold gains, where the release has them.
+    differences : callable, optional
+        Of the facts, what is told of a ratio, and the ranks of its runs: differences of two runs from few gold labels.
     """
 
     linear: Linear | None = None
@@ -54,6 +58,7 @@ class MethodForms:
     over_topics: bool = True
     needs_gold: bool = False
     predicts_gold: bool = False
+    differences: Callable[[Facts, Row, Ranked], Difference | None] | None = None
 
     def linear_of(self, draw: Row) -> Linear | None:
         """Return what serves sums over documents of this draw."""
@@ -63,7 +68,9 @@ class MethodForms:
 
 METHODS = {
     "naive": MethodForms(naive, distinct, naive_labels, judged_gains),
-    "corrected": MethodForms(audit_estimates, labels=corrected_labels, predicts_gold=True),
+    "corrected": MethodForms(
+        audit_estimates, labels=corrected_labels, predicts_gold=True, differences=differences_of
+    ),
     "importance": MethodForms(repeated=importance),
     "true": MethodForms(true, labels=true_labels, gains=gold_gains, over_topics=False, needs_gold=True),
 }

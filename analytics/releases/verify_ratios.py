@@ -26,6 +26,7 @@ if __package__:
     )
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered
     from analytics.releases.verify_measures import RATIOS, Quotient
+    from analytics.releases.verify_one_step import Difference, Ranked
 else:  # in a release, the files lie beside each other
     from verify_estimates import (  # type: ignore
         LEAST,
@@ -38,6 +39,7 @@ else:  # in a release, the files lie beside each other
     )
     from verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered  # type: ignore
     from verify_measures import RATIOS, Quotient  # type: ignore
+    from verify_one_step import Difference, Ranked  # type: ignore
 
 REPLICATES = 1000
 NUMBERS_AT_ONCE = 1_000_000
@@ -260,7 +262,7 @@ def ratios(
 
 
 def few_known(labels: Labels) -> bool:
-    """Return whether so little is known that a mean over topics has no interval that can be trusted."""
+    """Return whether so little is known that a mean over topics has no bootstrap that can be trusted."""
     if labels.is_census:
         return False
     known = np.bincount(labels.topic[labels.item[labels.known]], minlength=labels.n_topics)
@@ -270,9 +272,7 @@ def few_known(labels: Labels) -> bool:
         min(per_topic * labels.n_topics, share * labels.topic.size)
         for per_topic, share in ((PER_TOPIC, SHARE), (micro, MICRO_SHARE))
     ]
-    return (
-        not labels.predicted or bool(((pooled > 0) & (known == 0)).any()) or known.sum() < 0.95 * max(enough)
-    )
+    return bool(((pooled > 0) & (known == 0)).any()) or bool(known.sum() < 0.95 * max(enough))
 
 
 class RatioMethod:
@@ -285,6 +285,7 @@ class RatioMethod:
         measure: Row,
         f: Floats,
         seed: int,
+        differences: Callable[[Facts, Row, Ranked], Difference | None] | None,
     ) -> None:
         gains = np.array(measure["gains"])
         self.facts, self.cutoff = facts, measure["cutoff"] or np.iinfo(np.int64).max
@@ -295,6 +296,7 @@ class RatioMethod:
             near = np.flatnonzero(rank <= self.cutoff)
             near = near[np.lexsort((rank[near], facts.topic[place[near]]))]
             self.listed.append((place[near], rank[near]))
+        self.difference = differences(facts, measure, self.listed) if differences else None
         if self.labels is not None:
             kinds = (self.labels, self.labels.cautious())
             self.made = [
@@ -312,7 +314,9 @@ class RatioMethod:
         if labels is None:
             return REFUSED
         used = self._n_used(labels, runs)
-        if not labels.is_census and (used < LEAST or few_known(labels)):
+        if few_known(labels):
+            return REFUSED if run_b is None or self.difference is None else self.difference(run, run_b)
+        if not labels.is_census and (used < LEAST or not labels.predicted):
             return REFUSED
         sign = [1.0, -1.0][: len(runs)]
         value = float(self.made[0][0][runs] @ sign)

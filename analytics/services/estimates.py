@@ -20,7 +20,9 @@ from analytics.estimation.evidence import (
     Targets,
 )
 from analytics.estimation.gold_prediction import GoldPrediction, predicted_gold
+from analytics.estimation.graded_labels import stair_gains
 from analytics.estimation.group_sequential import bound_at_look
+from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
@@ -124,6 +126,27 @@ class Basis:
             self._gold[key] = found
         return self._gold[key]
 
+    def stairs_of(self, measure: Measure[Ratio]) -> tuple[GoldPrediction, ...] | Refusal:
+        """Return what the audits predict of every stair of a ratio's gains, or why one step does not serve."""
+        audit = self.evidence.audit
+        if isinstance(audit, Refusal):
+            return audit
+        prior, (gains, relevant) = self.predictions.foreknowledge.prior, _gains(self, measure)
+        reached = stair_gains(gains) if gains.any() else gains[None]
+        size = AuditSize(
+            n_labels=float(audit.audit_probability.sum()),
+            n_items=prior.size,
+            n_topics=self.arrays.n_topics,
+            n_relevant=float(prior.sum()),
+            n_stairs=len(reached),
+        )
+        refusal = refusal_by_size(measure, size)
+        if refusal is None and self.arrays.draw.selection_kind.with_replacement:
+            refusal = Refusal(f"{measure.name} in one step needs items that were drawn without replacement")
+        if refusal is not None:
+            return refusal
+        return tuple(filter(None, (self.gold_prediction(row, relevant) for row in reached)))
+
     def _missing(self, members: np.ndarray, what: str) -> Refusal | None:
         refused = self.arrays.not_covered(members, what)
         return Refusal(*refused) if refused else None
@@ -216,6 +239,7 @@ def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
         gains=gains,
         returned=arrays.returned,
         prediction=basis.predictions.of_gains(gains, relevant),
+        stairs=basis.stairs_of(measure),
         settled=_settled_answers(
             arrays, measure.name, outside, pairs, np.zeros(n_targets, dtype=bool), never
         ),

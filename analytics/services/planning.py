@@ -127,8 +127,8 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
         )
         return Plan(terms, reason, computation, found)
     parts = found.components
-    if not {"drawing", "gold"} <= set(parts):
-        reason = "its variance has no parts “drawing” and “gold”"
+    if {"drawing", "gold"} != set(parts):
+        reason = "its variance has other parts than “drawing” and “gold”, or none"
         return Plan(terms, f"{reason}: plan with P@k or DCG@k, from recomputed numbers", computation, found)
     if parts["drawing"] + parts["gold"] <= 0:
         return Plan(

@@ -10,11 +10,13 @@ import numpy as np
 from parts.coverage_collection import (
     N_ASSESSORS,
     N_GRADES,
+    N_TOPICS,
     Collection,
     Floats,
     Ints,
+    collection_of,
     judge,
-    make_collection,
+    make_ranks,
 )
 from parts.coverage_grid import (
     Cell,
@@ -29,22 +31,22 @@ from parts.trec_like import clef_tar, trec_like
 
 from analytics.estimation.estimate import Estimates, quantiles95
 from analytics.estimation.gold_prediction import Foreknowledge, predicted_gold
-from analytics.estimation.graded_labels import on_stairs, stairs
-from analytics.estimation.one_step import OneStep, StairPhases, one_step
+from analytics.estimation.graded_labels import on_stairs, stair_gains, stairs
+from analytics.estimation.one_step import OneStep, StairPhases, one_step, stair_phases
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
 from analytics.estimation.ratio_derivative import derivative
 from analytics.estimation.ratio_parts import error_replicates
 from analytics.estimation.samples import AuditSample, Frame, Labels
-from sampling.measures.families import Measure, named_measure
+from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
-from sampling.measures.recall import RECALL
 from sampling.measures.registry import parse_ratio
 from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, rank_features
 from sampling.questions import prior_of_runs
 
-GAINS = np.array([0.0, 1.0, 1.0])
+SCALES = {"binary": np.array([0.0, 1.0, 1.0]), "graded": np.array([0.0, 1.0, 3.0])}
 REPLICATES = 200
+UPPER_SHARE = 0.3  # of the relevant documents of diverse and CLEF, in the upper grade
 AUDIT_SIZES = (100, 200, 300, 1000)
 
 
@@ -55,10 +57,14 @@ class Campaign:
     pool: str
     item_design: str  # whole, drawn
     n_audits: int
+    scale: str = "binary"  # graded: gains 0, 1, 3, of nDCG alone
+    n_topics: int = N_TOPICS  # of alike and unlike
 
     @property
     def name(self) -> str:
-        return "/".join(str(part) for part in astuple(self))
+        usual = ("binary", N_TOPICS)
+        more = [str(part) for part, one in zip(astuple(self)[3:], usual, strict=True) if part != one]
+        return "/".join([self.pool, self.item_design, str(self.n_audits), *more])
 
 
 def campaigns(clef: Path | None) -> list[Campaign]:
@@ -74,6 +80,7 @@ class Setting:
 
     collection: Collection
     n_topics: int
+    gains: Floats  # [grade]
     known: Foreknowledge
     ranks: SparseRuns
     questions: tuple[
@@ -90,23 +97,26 @@ class Setting:
 
     def truth(self, measure: Measure[Ratio]) -> Floats:
         """Return the measure of every run, then of every pair."""
-        relevant = (self.collection.grade > 0).astype(np.float64)
-        at = derivative(measure, self.ranks, self.collection.topic, self.n_topics, relevant[None], np.ones(1))
+        reached, steps = on_stairs(self.gains, self.collection.grade), stairs(self.gains).steps
+        at = derivative(measure, self.ranks, self.collection.topic, self.n_topics, reached, steps)
         value = at.value.mean(axis=1)
         first, second = np.triu_indices(self.n_runs, 1)
         return np.concatenate([value, value[first] - value[second]])
 
 
 @cache
-def make_setting(pool: str, clef: Path | None = None) -> Setting:
+def make_setting(kind: Campaign, seed: int, clef: Path | None = None) -> Setting:
     """Return the pool: 24 runs of depth 10 with topics alike or unlike, or one of depth 100."""
-    if pool in ("alike", "unlike"):
-        collection, depth = make_collection(1, pool), 10
+    if kind.pool in ("alike", "unlike"):
+        rng, n_topics = np.random.default_rng(seed), max(N_TOPICS, kind.n_topics)
+        collection = collection_of(*make_ranks(rng, n_topics, kind.pool), np.arange(kind.n_topics))
+        depth = 10
     else:
-        made = clef_tar(clef) if clef and pool == "CLEF" else trec_like(1, near_duplicates=False)
+        made = clef_tar(clef) if clef and kind.pool == "CLEF" else trec_like(seed, near_duplicates=False)
         depth = made.depth
+        upper = np.random.default_rng(seed).random(made.relevant.size) < UPPER_SHARE
         collection = Collection(
-            made.relevant.astype(np.int64),
+            (made.relevant * (1 + upper)).astype(np.int64),
             (made.ranks > 0).sum(axis=0).astype(np.int64),
             made.topic_index,
             made.weights,
@@ -118,7 +128,7 @@ def make_setting(pool: str, clef: Path | None = None) -> Setting:
     known = Foreknowledge(
         features, np.full(features.shape[1], FEATURE_RIDGE), fold, prior_of_runs(collection.rank, depth)
     )
-    deep = (parse_ratio(f"AP@{depth}"), named_measure(RECALL, depth, {"rel": None}))
+    deep = () if kind.scale == "graded" else (parse_ratio(f"AP@{depth}"), parse_ratio(f"R@{depth}"))
     short = parse_ratio("nDCG@10")
     questions = (
         ((collection.runs, (short, *deep)),)
@@ -126,7 +136,7 @@ def make_setting(pool: str, clef: Path | None = None) -> Setting:
         else ((collection.runs * (collection.rank <= 10), (short,)), (collection.runs, deep))
     )
     n_topics = int(collection.topic.max()) + 1
-    return Setting(collection, n_topics, known, from_dense(collection.rank), questions)
+    return Setting(collection, n_topics, SCALES[kind.scale], known, from_dense(collection.rank), questions)
 
 
 @dataclass(frozen=True)
@@ -155,22 +165,19 @@ def sample_of(
         drawn, labels.classes(), chosen(chance, rng), collection.grade[kept], chance, N_GRADES
     )
     frame = Frame(setting.n_topics, collection.topic, kept, drawn)
-    prediction = predicted_gold(frame, audit, GAINS, labels=labels, known=setting.known)
-    items = StairPhases(
-        frame=frame,
-        steps=stairs(GAINS).steps,
-        audited=audit.audited,
-        gold=on_stairs(GAINS, audit.gold_grade),
-        audit_probability=chance,
-        before=prediction.before[None],
-        after=prediction.after[None],
-    )
-    return Sample(frame, audit, items)
+    made = [
+        predicted_gold(frame, audit, reached, labels=labels, known=setting.known)
+        for reached in stair_gains(setting.gains)
+    ]
+    return Sample(frame, audit, stair_phases(frame, audit, setting.gains, made))
 
 
 def bootstrap_half_width(setting: Setting, measure: Measure[Ratio], sample: Sample, seed: int) -> float:
     """Return the median half-width of pairs that the bootstrap gives the same sample."""
-    labels = corrected_pseudo_labels(sample.frame, sample.audit, GAINS, prediction=sample.items.before[0])
+    items = sample.items
+    labels = corrected_pseudo_labels(
+        sample.frame, sample.audit, setting.gains, prediction=items.steps @ items.before
+    )
     made = error_replicates(measure, labels, setting.collection.rank, REPLICATES, seed)
     first, second = np.triu_indices(setting.n_runs, 1)
     errors = [
@@ -195,7 +202,7 @@ def run_campaign(
     kind: Campaign, repetitions: int, seed: int, clef: Path | None = None, bootstraps: int = 8
 ) -> dict[str, Any]:
     """Return by measure the coverage of pairs and of single runs, and half-widths of pairs beside the bootstrap's."""
-    setting = make_setting(kind.pool, clef)
+    setting = make_setting(kind, seed, clef)
     rng = np.random.default_rng([seed, hash_of(kind.name)])
     n = setting.collection.grade.size
     pi = draw_probabilities(setting.collection) if kind.item_design == "drawn" else np.ones(n)
@@ -204,7 +211,8 @@ def run_campaign(
         measure.name: {rule: Tally(setting.truth(measure)) for rule in rules} for measure in setting.measures
     }
     other: dict[str, list[float]] = {measure.name: [] for measure in setting.measures}
-    for repetition, (weights, measures) in product(range(repetitions), setting.questions):
+    asked = [(weights, measures) for weights, measures in setting.questions if measures]
+    for repetition, (weights, measures) in product(range(repetitions), asked):
         sample = sample_of(setting, kind, weights, pi, rng)
         for measure in measures:
             found = one_step(measure, sample.items, setting.ranks)

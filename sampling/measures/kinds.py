@@ -113,7 +113,8 @@ class Ratio:
     Gains are a staircase, so that the denominator follows from how many documents of a topic reach each stair. `pairs`
     is the same measure as a sum over pairs, where it is one. Without `has_prediction` what was not judged counts as
     predicted to be 0: such a measure has a value of its sample, and no interval. `has_one_step`: differences of runs
-    are estimated from few gold labels in one step, within the limits of `analytics.estimation.one_step`.
+    are estimated from few gold labels in one step, within the limits of `analytics.estimation.one_step`. Most ratios
+    may go without a cutoff: the whole pooled ranking counts.
     """
 
     numerator: Numerator
@@ -121,10 +122,10 @@ class Ratio:
     pairs: "Pairs | None" = None
     has_prediction: bool = True
     has_one_step: bool = False
+    needs_cutoff: bool = False
     key: ClassVar[str] = "ratio"
     noun: ClassVar[str] = "a ratio"
     is_sum: ClassVar[bool] = False
-    needs_cutoff: ClassVar[bool] = False
 
     def grade_gains(self, scale_gains: Floats) -> Floats:
         return scale_gains

@@ -16,11 +16,12 @@ def one_each(rank: FloatArray) -> FloatArray:
 RECALL = Family(
     key="R",
     label="Recall",
-    help="Share of the relevant documents among the first k: mean over topics, or micro R@k.",
-    kind=Ratio(Numerator(one_each), relevant_documents),
+    help="The share of the topic's relevant documents that are among the first k: mean over topics, or micro R@k.",
+    kind=Ratio(Numerator(one_each), relevant_documents, needs_cutoff=True),
     parameters=(RELEVANT,),
     aliases=("Recall",),
     binary=True,
     suggested=("R@10",),
+    reported=("R@{depth}",),
     ir_measures=with_threshold,
 )

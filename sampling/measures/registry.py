@@ -16,12 +16,27 @@ from sampling.measures.ndcg import NDCG
 from sampling.measures.pairwise import SWAPS, WEIGHTED_SWAPS
 from sampling.measures.precision import MEAN_GAIN, PRECISION
 from sampling.measures.rbp import RBP
+from sampling.measures.recall import RECALL
+from sampling.measures.rr import RR
 from sampling.measures.spelling import NameParts, split_name
 
-FAMILIES: tuple[Family, ...] = (PRECISION, MEAN_GAIN, DCG, RBP, NDCG, AP, STATAP, ERR, SWAPS, WEIGHTED_SWAPS)
+FAMILIES: tuple[Family, ...] = (
+    PRECISION,
+    MEAN_GAIN,
+    DCG,
+    RBP,
+    NDCG,
+    AP,
+    STATAP,
+    RECALL,
+    ERR,
+    RR,
+    SWAPS,
+    WEIGHTED_SWAPS,
+)
 
-# Divided by the number of relevant documents alone, or by what was judged: no estimator here covers them.
-NOT_SERVED = frozenset({"R", "Recall", "Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
+# Cut off at the number of relevant documents, or divided by what was judged: no estimator here covers them.
+NOT_SERVED = frozenset({"Rprec", "RPrec", "infAP", "Bpref", "SDCG"})
 _KindT = TypeVar("_KindT", bound=Kind)
 
 
@@ -33,7 +48,7 @@ def keys_of(kind: type[_KindT]) -> list[str]:
     """Return the families of a kind, in the order of their names.
 
     >>> keys_of(Ratio)
-    ['AP', 'nDCG', 'statAP']
+    ['AP', 'R', 'nDCG', 'statAP']
     """
     return sorted(family.key for family in FAMILIES if isinstance(family.kind, kind))
 
@@ -157,7 +172,7 @@ def reported_measures(drawn_for: str, depth: int) -> list[str]:
     None may look deeper than was pooled: deeper ranks are not judged, and count as not relevant.
 
     >>> reported_measures("DCG@5", 9)
-    ['DCG@5', 'AP@9']
+    ['DCG@5', 'AP@9', 'R@9']
     """
     usual = (name.format(depth=depth) for family in FAMILIES for name in family.reported)
     names = dict.fromkeys(parse_measure(name).name for name in (drawn_for, *usual))
@@ -170,11 +185,16 @@ def measures_of_samples() -> list[str]:
     Those that predict nothing come first; then the usual ones, to no depth where they look at all that was pooled.
 
     >>> measures_of_samples()
-    ['statAP', 'P@10', 'DCG@10', 'RBP@20', 'nDCG@10', 'AP', 'ERR@10']
+    ['statAP', 'P@10', 'DCG@10', 'RBP@20', 'nDCG@10', 'AP', 'ERR@10', 'RR@10']
     """
     kinds = [(family, family.kind) for family in FAMILIES]
     alone = [family.key for family, kind in kinds if isinstance(kind, Ratio) and not kind.has_prediction]
-    usual = [name.removesuffix("@{depth}") for family in FAMILIES for name in family.reported]
+    usual = [
+        name.removesuffix("@{depth}")
+        for family in FAMILIES
+        for name in family.reported
+        if "{depth}" not in name or not family.kind.needs_cutoff
+    ]
     return [parse_measure(name).name for name in (*alone, *usual)]
 
 

@@ -8,7 +8,8 @@ import pytest
 from one_step_samples import GRADED, MANY_RANKS, graded_world, measure_of, sampled
 
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.estimation.one_step import AuditSize, StairPhases, one_step, refusal_by_size
+from analytics.estimation.one_step import StairPhases, one_step
+from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.estimation.samples import Frame
 from sampling.measures.registry import parse_ratio
 from sampling.measures.sparse import from_dense
@@ -46,17 +47,23 @@ def test_a_number_is_refused_by_name_where_b_squared_is_more_than_a_quarter_of_v
     refused = found[1]
     assert isinstance(refused, Refusal)
     assert refused.reason.startswith("R@10 bends too much around what is predicted")
+    # of 400 items in ten topics the bootstrap needs 80, a fifth of the pool, and for its ratio of sums 8 a topic
     assert refused.needed == 80 - int(items.audited.sum()) > 0
+    assert f"the bootstrap serves: {refused.needed} gold labels are missing" in refused.reason
 
 
 def test_few_audited_items_and_items_without_a_chance_are_refused():
     items, ranks = many_items(0.0)
     few = replace(items, audited=items.audited & (np.cumsum(items.audited) <= 9))
-    assert one_step(measure_of("nDCG@10"), few, ranks).estimates[0].needed == 1
+    assert one_step(measure_of("R@10"), few, ranks).estimates[0].needed == 1
+    # more than ten items a topic are predicted relevant: one more would not change the ideal ranking of nDCG@10
+    listed = int(np.count_nonzero(ranks.dense()[0][few.audited]))
+    assert 0 < listed < 9
+    assert one_step(measure_of("nDCG@10"), few, ranks).estimates[0].needed == 10 - listed
     chance = items.audit_probability.copy()
     chance[np.flatnonzero(~items.audited)[0]] = 0
     blind = replace(items, audit_probability=chance)
-    assert "have no audit probability" in one_step(measure_of("nDCG@10"), blind, ranks).estimates[0].reason
+    assert "have no audit probability" in one_step(measure_of("R@10"), blind, ranks).estimates[0].reason
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,18 @@ def test_few_audited_items_and_items_without_a_chance_are_refused():
             "holds from 100 to 200 gold labels; .*383 gold labels are missing",
             383,
         ),
-        ("nDCG@10", (150, 3161, 29, 520), "needs 30 topics, got 29", 483),
+        ("nDCG@10", (150, 3161, 49, 520), "nDCG@10 in one step needs 50 topics, got 49", 483),
+        ("nDCG@20", (150, 3161, 50, 520), "nDCG@20 in one step ends at rank 10", 483),
+        ("nDCG", (150, 3161, 50, 520), "nDCG in one step ends at rank 10", 483),
+        ("nDCG@10", (150, 3161, 50, 520, 2), "takes one gain above 0, and this scale has 2", 483),
+        ("nDCG@10", (99.9999999, 3161, 50, 520), None, None),
+        ("nDCG@10", (200.0000001, 3161, 50, 520), None, None),
+        (
+            "nDCG@10",
+            (201, 29663, 50, 520),
+            "from 20% of the pool, or 100 a topic, the bootstrap serves",
+            4799,
+        ),
         ("nDCG@10", (150, 3161, 50, 499), "needs 10 relevant documents predicted a topic, got 10.0", 483),
         (
             "AP@10",

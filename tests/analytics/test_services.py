@@ -80,8 +80,15 @@ def true_err(run, topic):
     return value
 
 
+def true_rr(run, topic):
+    """Return RR@10 of one topic: 1/rank of the first document of grade 1 or more."""
+    listed = returned(RUNS.index(run)).items()
+    ranks = [rank for pair, rank in listed if pair[0] == topic and true_grade(*pair) >= 1]
+    return 1 / min(ranks) if ranks else 0.0
+
+
 # A further measure of completely judged ranks needs its definition here, independent of the product's.
-DEFINITIONS = {"ERR@10": true_err}
+DEFINITIONS = {"ERR@10": true_err, "RR@10": true_rr}
 
 
 def true_value(measure, run):
@@ -98,7 +105,7 @@ def true_value(measure, run):
 
 
 def true_ratio(measure, run, topic):
-    """Return nDCG or AP of one topic, from its definition, with what is relevant in the pool."""
+    """Return nDCG, AP or R of one topic, from its definition, with what is relevant in the pool."""
     pooled = [true_grade(topic, doc_id(TOPICS.index(topic), d)) for d in range(DOCUMENTS)]
     listed = [true_grade(t, d) for (t, d) in returned(RUNS.index(run)) if t == topic]
     if measure == "nDCG@10":
@@ -108,6 +115,8 @@ def true_ratio(measure, run, topic):
         ]
         return sum(discounted[0]) / sum(discounted[1])
     hits = [place for place, grade in enumerate(listed, start=1) if grade >= 1]
+    if measure == "R@10":
+        return len(hits) / sum(grade >= 1 for grade in pooled)
     return sum((n + 1) / place for n, place in enumerate(hits)) / sum(grade >= 1 for grade in pooled)
 
 

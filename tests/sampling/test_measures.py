@@ -41,7 +41,7 @@ def test_a_canonical_name_leaves_defaults_out_and_reads_back_as_the_same_measure
     ("name", "reason"),
     [
         ("nDCG@10", "ratio"),
-        ("Recall@10", "ratio"),
+        ("Recall@10", "is a ratio, not a sum over documents"),
         ("MAE", "family must be one of"),
         ("DCG", "needs a cutoff"),
         ("P@0", r"cutoff must be within \[1, 100000\], got 0"),
@@ -196,8 +196,8 @@ def test_the_base_of_the_logarithm_cancels_out_of_ndcg():
         ("AP@0", r"cutoff must be within \[1, 100000\], got 0"),
         ("P@10", "is a sum over documents, not a ratio"),
         ("micro P@10", "is a sum over documents: only a ratio"),
-        ("Recall@10", "is a ratio that is not served: choose one of"),
-        ("Rprec", "not served"),
+        ("Recall", "needs a cutoff, as in Recall@10"),
+        ("Rprec", "is a ratio that is not served: choose one of"),
         ("micro", "got 'micro'"),
         ("micro micro AP", "must be spelled"),
         ("", "must be spelled"),
@@ -213,7 +213,7 @@ def test_the_kind_of_a_measure_says_what_its_value_is_made_of():
     assert [parse_measure(name).kind.key for name in names] == ["linear", "linear", "ratio", "ratio", "pairs"]
     assert sums_among(names) == ["P@10", "DCG(dcg='ln')@5"]
     for name, reason in [
-        ("Recall@10", "ratio that is not served"),
+        ("RPrec", "ratio that is not served"),
         ("Nothing@10", r"family must be one of \['AP', 'DCG', "),
         ("micro P@10", "is a sum over documents: only a ratio has a micro average"),
         ("?", "spelled"),
@@ -234,7 +234,7 @@ def test_the_kind_of_a_measure_says_what_its_value_is_made_of():
         (
             parse_ratio,
             "P@10",
-            r"is a sum over documents, not a ratio: choose one of \['AP', 'nDCG', 'statAP'\]",
+            r"is a sum over documents, not a ratio: choose one of \['AP', 'R', 'nDCG', 'statAP'\]",
         ),
         (parse_pairs, "P@10", r"not a sum over pairs of documents: choose one of \['Swaps', 'wSwaps'\]"),
     ],
@@ -245,11 +245,19 @@ def test_a_measure_of_another_kind_is_refused_by_the_name_of_its_kind(parse, nam
 
 
 def test_a_campaign_has_the_measure_it_was_drawn_for_and_the_usual_ones_that_its_pool_reaches():
-    assert reported_measures("DCG@10", 10) == ["DCG@10", "P@10", "nDCG@10", "AP@10", "ERR@10"]
+    assert reported_measures("DCG@10", 10) == [
+        "DCG@10",
+        "P@10",
+        "nDCG@10",
+        "AP@10",
+        "R@10",
+        "ERR@10",
+        "RR@10",
+    ]
     assert reported_measures("RBP(p=0.5)@5", 20) == [
-        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP@20", "nDCG@10", "AP@20", "ERR@10",
+        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP@20", "nDCG@10", "AP@20", "R@20", "ERR@10", "RR@10",
     ]  # fmt: skip
-    assert reported_measures("P@3", 5) == ["P@3", "AP@5"]
+    assert reported_measures("P@3", 5) == ["P@3", "AP@5", "R@5"]
 
 
 def test_every_family_has_words_and_measures_that_read_back():

@@ -232,7 +232,7 @@ def test_the_name_that_ir_measures_is_given_computes_the_same(gains, relevant_gr
         ("P", "needs a cutoff"),
         ("P@0", "cutoff must be within"),
         ("nDCG(rel=2)@10", r"nDCG takes the parameters \['dcg'\], got 'rel'"),
-        ("MRR", "measure family must be one of"),
+        ("Success@5", "measure family must be one of"),
         ("P@10x", "must be spelled"),
         ("p@10", "measure family must be one of"),
         ("Judged", "measure family must be one of"),

@@ -9,7 +9,9 @@ import polars as pl
 from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
+from analytics.estimation.graded_labels import stair_gains
 from analytics.frames import CampaignArrays
 from analytics.methods import TRUTH
 from analytics.models import Computation, ConfusionEstimate, Estimate
@@ -22,13 +24,15 @@ from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.measures.families import grade_gains
-from sampling.measures.registry import parse_measure
+from sampling.measures.kinds import Ratio
+from sampling.measures.registry import parse_measure, parse_ratio
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
     "topics_high", "topics_refusal", "always_low", "always_high", "components", "n", "sources", "refusal", "warning",
 )  # fmt: skip
 ROWS_AT_ONCE = 5000
+NO_STAIRS = Refusal("one step is for a ratio")
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,16 @@ def _predictions(
             "persistence": measure.parameters.get("p", 0.8),
         }
         fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
-    if "gold_before_0" not in columns:
+    for name, fields in measures.items():
+        gold_of_stairs = basis.stairs_of(parse_ratio(name)) if fields["kind"] == Ratio.key else NO_STAIRS
+        if isinstance(gold_of_stairs, Refusal):
+            continue
+        keys = [tuple(row) for row in stair_gains(fields["gains"]).tolist()]
+        for stair, gold in zip(keys, gold_of_stairs, strict=True):
+            if stair not in known:
+                columns |= _gold_columns(basis, gold, known.setdefault(stair, len(known)))
+        fields["stairs"] = [f"prediction_{known[stair]}" for stair in keys]
+    if not any(name.startswith("gold_") for name in columns):
         return measures, columns, {}
     more, fitted_with = _foreknowledge(basis)
     return measures, columns | more, fitted_with

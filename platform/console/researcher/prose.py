@@ -10,6 +10,7 @@ CAUSES = {
     "drawing": ("the draw of documents", "more judged documents narrow it"),
     "gold": ("the gold audit", "more gold labels narrow it"),
     "topics": ("the choice of topics", "more topics narrow it"),
+    "second order": ("the ratio's bend", "a sum over documents, as DCG@k, has none"),
 }
 
 

@@ -80,7 +80,8 @@ def test_what_a_sample_cannot_have_is_refused_by_name(tmp_path: Path) -> None:
         assert reasons == {
             f"{name} needs a prediction of every pooled document, and an imported sample has none; statAP needs none"
         }
-    assert all("could not be drawn" in row.refusal for row in estimated(computation, "ERR@10").values())
+    for name in ("ERR@10", "RR@10"):
+        assert all("could not be drawn" in row.refusal for row in estimated(computation, name).values())
     statap = estimated(computation, "statAP")["ann", None]
     assert (statap.standard_error, statap.low, statap.high, statap.p_value) == (None, None, None, None)
     assert statap.warning.startswith("no interval of statAP holds")

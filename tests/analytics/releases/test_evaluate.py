@@ -339,7 +339,7 @@ def test_a_bad_run_is_refused_with_file_line_and_column(release, tmp_path, line,
         ("Nothing@10", "'Nothing'"),
         ("P", "needs a cutoff"),
         ("P(rel=9)@10", "relevant grade must be within"),
-        ("R@10", "ratio"),
+        ("Rprec", "ratio"),
     ],
 )
 def test_an_unknown_measure_is_one_clear_error_that_names_those_known(release, tmp_path, measure, words):

@@ -66,7 +66,9 @@ def test_pytrec_eval_says_what_we_say(release, run_id):
     assert any(values["P_10"] not in (0, 1) for values in theirs.values())
 
 
-@pytest.mark.parametrize("name", ["P@10", "nDCG@10", "AP", "AP@5", "P(rel=2)@5", "Judged@10"])
+@pytest.mark.parametrize(
+    "name", ["P@10", "nDCG@10", "AP", "AP@5", "R@5", "RR@10", "RR(rel=2)@5", "P(rel=2)@5", "Judged@10"]
+)
 def test_ir_measures_reads_the_files_and_says_what_evaluate_says(release, name):
     measure = measure_on_scale(name, GAINS, 1)
     unpacked_run = release.parent / "run1.run"
