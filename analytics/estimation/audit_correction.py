@@ -65,7 +65,10 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
     words[:n_runs] = [""] * n_runs
     sources = (*found.estimates.sources, "topics")
     topics = targets.over_topics(evidence, audit.member, found.item_corrections, sources, predicted)
-    return MethodEstimates(found.estimates.with_warning(words), topics, found.n_items)
+    carried = audit.member[audit.audited & (audit.gains(targets.gains)[1] > 0)]
+    return MethodEstimates(
+        found.estimates.with_warning(words), topics, found.n_items, targets.n_weighed(carried)
+    )
 
 
 def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> MethodEstimates:

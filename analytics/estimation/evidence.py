@@ -27,7 +27,7 @@ from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import AuditSample, Frame, Labels
-from analytics.estimation.targets import TargetWeights
+from analytics.estimation.targets import TargetWeights, not_zero
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Complete, Linear, Ratio
@@ -89,6 +89,13 @@ class LinearTargets:
     def pairs(self) -> tuple[Ints, Ints]:
         """Return the first and the second run of every pair."""
         return self.weights.pairs
+
+    def n_weighed(self, members: Ints) -> Ints:
+        """Return by target how many of some judged items have weight."""
+        chosen = np.zeros(self.utility.size)
+        chosen[members] = 1.0
+        (count,) = self.judged.sums((not_zero, chosen))
+        return np.rint(count).astype(np.int64)
 
     @cached_property
     def prior_total(self) -> Floats:
@@ -214,11 +221,13 @@ class MethodEstimates:
     """What a method says of all targets: for these topics and, where it can, with the topics as a sample.
 
     `n_items`: by target the items with weight that an audit could take, which the confidence sequence needs.
+    `n_positive`: of a sum, by target the items with weight whose gain, as the method takes it, is above 0.
     """
 
     these_topics: Estimates
     over_topics: Estimates | None = None
     n_items: Ints | None = None
+    n_positive: Ints | None = None
 
 
 def none_of(targets: Targets, refusal: Refusal) -> MethodEstimates:
