@@ -70,8 +70,9 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
     words[:n_runs] = [""] * n_runs
     sources = (*found.estimates.sources, "topics")
     topics = targets.over_topics(evidence, audit.member, found.item_corrections, sources, predicted)
-    reach = found.n_items if audit.labels is None else targets.n_weighed
-    return MethodEstimates(found.estimates.with_warning(words), topics, reach)
+    reach = found.n_items if audit.labels is None else targets.weights.n_weighed()
+    carried = audit.member[audit.audited & (audit.gains(targets.gains)[1] > 0)]
+    return MethodEstimates(found.estimates.with_warning(words), topics, reach, targets.n_weighed(carried))
 
 
 def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> MethodEstimates:

@@ -91,16 +91,17 @@ class LinearTargets:
         """Return the first and the second run of every pair."""
         return self.weights.pairs
 
+    def n_weighed(self, members: Ints) -> Ints:
+        """Return by target how many of some judged items have weight."""
+        chosen = np.zeros(self.utility.size)
+        chosen[members] = 1.0
+        (count,) = self.judged.sums((not_zero, chosen))
+        return np.rint(count).astype(np.int64)
+
     @cached_property
     def prior_total(self) -> Floats:
         """Return the measure of every target as it is predicted."""
         return self.weights.of_targets(self.predicted.sum(axis=1))
-
-    @property
-    def n_weighed(self) -> Ints:
-        """Return by target how many items of the frame have weight, drawn or not."""
-        (counted,) = self.weights.sums((not_zero, np.ones(self.weights.n_items)))
-        return np.rint(counted).astype(np.int64)
 
     def over_topics(
         self,
@@ -228,11 +229,13 @@ class MethodEstimates:
 
     `n_items`: by target the items with weight that an audit (or gold judges) could take: the confidence sequence needs
     them.
+    `n_positive`: of a sum, by target the items with weight whose gain, as the method takes it, is above 0.
     """
 
     these_topics: Estimates
     over_topics: Estimates | None = None
     n_items: Ints | None = None
+    n_positive: Ints | None = None
 
 
 def none_of(targets: Targets, refusal: Refusal) -> MethodEstimates:

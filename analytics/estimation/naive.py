@@ -43,6 +43,7 @@ def _of_sum(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     return MethodEstimates(
         from_grades(evidence, targets.judged, targets.utility, prior, targets.prior_total),
         targets.over_topics(evidence, everything, surprise, ("drawing", "topics")),
+        n_positive=targets.n_weighed(np.flatnonzero(targets.utility > 0)),
     )
 
 

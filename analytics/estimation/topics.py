@@ -19,6 +19,7 @@ from analytics.estimation.estimate import (
     all_refused,
     estimates,
     few_items_warning,
+    quantiles95,
     refused_where,
 )
 from analytics.estimation.targets import TargetWeights, rows_alone
@@ -76,3 +77,25 @@ def over_topics_of(
         sources=sources,
         warning=lambda _: warning,
     )
+
+
+def never_narrower(
+    over: Estimates, standard_error: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return standard error, low and high over topics, none of them narrower than given for these topics.
+
+    A population of topics is no better known than the topics at hand. The spread over topics holds the errors of
+    judging as well, but few topics may happen to lie close together: the standard error is at least the one for these
+    topics. Student's t over topics may have more degrees of freedom than the interval for these topics: both have the
+    same centre, so that the larger half-width gives the interval that holds both.
+
+    Parameters
+    ----------
+    over : Estimates
+        Of `over_topics_of`.
+    standard_error, low, high : arrays [target]
+        The estimates for these topics.
+    """
+    error = np.maximum(over.standard_error, standard_error)
+    half = quantiles95(over.degrees_of_freedom) * error
+    return error, np.minimum(over.value - half, low), np.maximum(over.value + half, high)

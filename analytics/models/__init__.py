@@ -8,6 +8,7 @@ from analytics.models.results import (
     DisputedItem,
     Estimate,
     JudgingConditions,
+    before_cutting,
     method_choices,
 )
 from analytics.models.screening import AssessorScreening, Flag, Screening
@@ -23,5 +24,6 @@ __all__ = [
     "JudgingConditions",
     "Release",
     "Screening",
+    "before_cutting",
     "method_choices",
 ]

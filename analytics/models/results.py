@@ -1,13 +1,16 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import In
 
 from judging.label_aggregation import DEFAULT_LABEL_SCORE
 from judging.models import Assessor, Campaign, Item, Run
+from sampling.measures.registry import spellings
 
 if TYPE_CHECKING:
     from analytics.methods import Method
@@ -19,6 +22,28 @@ def finite(*fields: str) -> Q:
     for field in fields:
         condition &= Q(**{f"{field}__isnull": True}) | Q(**{f"{field}__gt": -1e300, f"{field}__lt": 1e300})
     return condition
+
+
+def before_cutting(name: str) -> Coalesce:
+    """Return value, low or high of estimates as it was before it was cut off at the measure's range."""
+    return Coalesce(f"unbounded_{name}", name)
+
+
+def within_range() -> Q:
+    """A condition that no number of an estimate lies outside the range beside it; an older row has no range."""
+    unknown = Q(
+        range_low=None, range_high=None, unbounded_value=None, unbounded_low=None, unbounded_high=None
+    )
+    known = Q(range_low__isnull=False, range_high__isnull=False, value__isnull=False)
+    known &= Q(range_low__gt=-1e300, range_low__lte=F("range_high"), range_high__lt=1e300)
+    for field in ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high"):
+        inside = Q(**{f"{field}__gte": F("range_low"), f"{field}__lte": F("range_high")})
+        known &= Q(**{f"{field}__isnull": True}) | inside
+    for field in ("value", "low", "high"):
+        there = {f"{field}__isnull": False, f"unbounded_{field}__isnull": False}
+        finite_there = Q(**there, **{f"unbounded_{field}__gt": -1e300, f"unbounded_{field}__lt": 1e300})
+        known &= Q(**{field: None, f"unbounded_{field}": None}) | finite_there
+    return unknown | known
 
 
 class Computation(models.Model):
@@ -139,6 +164,24 @@ def method_choices() -> list[tuple[str, str]]:
     return choices()
 
 
+class MeasureNameField(models.CharField):
+    """The name of a measure; who looks for one finds the rows that have it under an older spelling, too."""
+
+    def deconstruct(self) -> Any:
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.CharField", arguments, options  # the column is one of text
+
+
+@MeasureNameField.register_lookup
+class AnySpelling(In):
+    """`measure="RBP(p=0.8)@20"` also finds what was stored as RBP@20."""
+
+    lookup_name = "exact"
+
+    def __init__(self, column: Any, name: str) -> None:
+        super().__init__(column, list(spellings(name)))
+
+
 class Estimate(models.Model):
     """A measure of a run (`run_b` empty) or the difference run minus run_b, by one method, or why there is none."""
 
@@ -147,7 +190,7 @@ class Estimate(models.Model):
     )
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     run_b = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="+")
-    measure = models.CharField(max_length=40)
+    measure = MeasureNameField(max_length=40)
     method = models.CharField(max_length=20, choices=method_choices)
     value = models.FloatField(null=True)
     standard_error = models.FloatField(null=True)
@@ -164,8 +207,20 @@ class Estimate(models.Model):
     # computation's) bounds valid at all declared ones.
     always_low = models.FloatField(null=True)
     always_high = models.FloatField(null=True)
+    # The range of the measure, at which the numbers above end, and what they were before; unknown of older rows. Means
+    # and orders are made of the numbers as they were.
+    range_low = models.FloatField(null=True)
+    range_high = models.FloatField(null=True)
+    unbounded_value = models.FloatField(null=True)
+    unbounded_low = models.FloatField(null=True)
+    unbounded_high = models.FloatField(null=True)
     components = models.JSONField(default=dict)  # variance by source
     n = models.PositiveIntegerField()
+    # Of these, the items whose gain is above 0; of a sum, by the methods that count them.
+    n_positive = models.PositiveIntegerField(null=True)
+    # Of a single run: how much of what it returns within the cutoff was judged, and has a gold label.
+    judged_share = models.FloatField(null=True)
+    gold_share = models.FloatField(null=True)
     sources = models.JSONField(default=list)
     refusal = models.TextField(blank=True)
     warning = models.TextField(blank=True)
@@ -197,6 +252,23 @@ class Estimate(models.Model):
                     "always_high",
                 ),
             ),
+            models.CheckConstraint(name="analytics_estimate_range", condition=within_range()),
+            models.CheckConstraint(
+                name="analytics_estimate_topics_wider",
+                condition=Q(range_low=None)
+                | Q(topics_low=None)
+                | Q(low__isnull=False, topics_high__isnull=False)
+                & Q(topics_low__lte=F("low"), topics_high__gte=F("high")),
+            ),
+            models.CheckConstraint(
+                name="analytics_estimate_positive", condition=Q(n_positive=None) | Q(n_positive__lte=F("n"))
+            ),
+            models.CheckConstraint(
+                name="analytics_estimate_shares",
+                condition=Q(judged_share=None, gold_share=None)
+                | Q(run_b=None, judged_share__isnull=False, gold_share__isnull=False)
+                & Q(judged_share__lte=1, gold_share__gte=0, gold_share__lte=F("judged_share")),
+            ),
         ]
         # A page or an API client gets its rows at once, however many computations there are.
         indexes = [
@@ -205,6 +277,29 @@ class Estimate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run} {self.measure} {self.method}"
+
+    def whole(self, name: str) -> float | None:
+        """Return value, low or high as it was before it was cut off at the measure's range: by it runs are ordered."""
+        unbounded: float | None = getattr(self, f"unbounded_{name}")
+        shown: float | None = getattr(self, name)
+        return shown if unbounded is None else unbounded
+
+    @property
+    def judged_words(self) -> str:
+        """Return how much of what a run returns first was judged, and has a gold label; empty where unknown.
+
+        >>> Estimate(judged_share=0.625, gold_share=0.1).judged_words
+        '62 % judged, 10 % with a gold label'
+        """
+        if self.judged_share is None or self.gold_share is None:
+            return ""
+        return f"{100 * self.judged_share:.0f} % judged, {100 * self.gold_share:.0f} % with a gold label"
+
+    @property
+    def has_no_error_bar(self) -> bool:
+        """Return whether nothing is known of its error: nothing was sampled, and how judges err is not measured."""
+        method = self.registered_method
+        return self.standard_error == 0 and not (method.is_exact or method.is_reported)
 
     @property
     def registered_method(self) -> "Method":

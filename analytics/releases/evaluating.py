@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation.complete import complete_estimates, first_documents
-from analytics.estimation.estimate import Estimate, Estimates, Refusal
+from analytics.estimation.estimate import Estimate, Estimates, Refusal, in_columns
 from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.graded_labels import mean_on_stairs, stairs
@@ -21,13 +21,13 @@ from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import empty_topics, needs_pool, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import Frame
-from analytics.estimation.topics import over_topics
+from analytics.estimation.topics import never_narrower, over_topics
 from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
 from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, GoldColumns, Ints
 from judging.rankings import HashedRun
-from sampling.measures.families import Measure, rank_weights
+from sampling.measures.families import Measure, largest_value, rank_weights
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_complete, parse_linear, parse_ratio
 from sampling.measures.scoring import JudgedPairs, ScaledMeasure, evaluate_topics
@@ -84,6 +84,9 @@ def _evaluate(
     )
     if measure.measure is None:
         return plain
+    judged, gold = placed.shares(sampled.facts, measure.last_rank)
+    largest = largest_value(measure.measure, measure.gains)
+    plain = replace(plain, largest=largest, judged_share=judged, gold_share=gold)
     estimated = BY_KIND.get(type(measure.measure.kind))
     if estimated is None:
         words = f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it"
@@ -129,7 +132,7 @@ def _linear(
     audited, parts_audited = audit_corrected(sampled, measure, inside, known.gain, known.gold)
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else estimate
-        part = _bounds(best, beyond / whole, beyond * float(measure.gains.max()))
+        part = _bounds(best, beyond / whole, beyond * float(measure.gains.max()), plain.largest)
         return _all_refused(replace(plain, outside=part), _not_in_frame(part, parsed.name))
     if not whole and not sampled.is_foreign:
         nothing = "the run returns nothing for the topics of the release: its value is 0"
@@ -165,11 +168,12 @@ def _all_refused(plain: Evaluation, refusal: Refusal) -> Evaluation:
     )
 
 
-def _bounds(of_inside: Result, share: float, most: float) -> UnjudgedPart:
+def _bounds(of_inside: Result, share: float, most: float, largest: float | None) -> UnjudgedPart:
     """Return the limits that hold whatever the part outside is worth: at least 0, at most `most`."""
-    if isinstance(of_inside, Refusal):
+    if isinstance(of_inside, Refusal) or largest is None:
         return UnjudgedPart(share, None, None)
-    return UnjudgedPart(share, of_inside.low, of_inside.high + most)
+    low, high = np.clip([of_inside.low, of_inside.high + most], 0.0, largest).tolist()
+    return UnjudgedPart(share, low, high)
 
 
 def _not_in_frame(outside: UnjudgedPart, measure: str) -> Refusal:
@@ -222,16 +226,15 @@ def _as_given(
 
 
 def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str]) -> Result:
-    """Return the interval over topics; its standard error is at least the one for these topics."""
+    """Return the interval over topics; it is never narrower than the one for these topics."""
     if isinstance(estimate, Refusal):
         return estimate
     wide = over_topics(parts, sources)
-    if isinstance(wide, Refusal) or wide.standard_error >= estimate.standard_error:
+    if isinstance(wide, Refusal):
         return wide
-    half = (wide.high - wide.value) / wide.standard_error * estimate.standard_error
-    return replace(
-        wide, standard_error=estimate.standard_error, low=wide.value - half, high=wide.value + half
-    )
+    these = (np.array([number]) for number in (estimate.standard_error, estimate.low, estimate.high))
+    error, low, high = (float(end[0]) for end in never_narrower(in_columns([wide]), *these))
+    return replace(wide, standard_error=error, low=low, high=high)
 
 
 # -- ratios ------------------------------------------------------------------------------------------------------

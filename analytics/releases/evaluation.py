@@ -1,7 +1,7 @@
 """What a release says of a run in one measure, with the part that could not be judged."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
 
 from analytics.estimation.estimate import Estimate, Refusal
 
@@ -15,6 +15,8 @@ class ValueAlone:
 
 
 Result = Estimate | Refusal
+AnyResult = TypeVar("AnyResult", Estimate, Refusal, ValueAlone, Result, Result | ValueAlone)
+RESULTS = ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,12 @@ class UnjudgedPart:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a release says of a run in one measure."""
+    """What a release says of a run in one measure.
+
+    Estimates are as they are made: a mean is made of values of topics that may lie outside the measure's range.
+    `within_range` is what is shown. `judged_share` and `gold_share`: of the run's first documents, those that were
+    judged, and those of them with a gold label.
+    """
 
     measure: str
     ir_measures: str  # the name under which ir_measures gives `qrels`
@@ -45,13 +52,50 @@ class Evaluation:
     corrected_over_topics: Result
     outside: UnjudgedPart
     by_topic: dict[str, dict[str, float]]
+    largest: float | None = None  # the measure lies between 0 and this; None where it has no estimate
+    judged_share: float | None = None
+    gold_share: float | None = None
+
+    def within_range(self) -> "Evaluation":
+        """Return the same with values, ends of intervals and values of topics cut off at the measure's range."""
+        if self.largest is None:
+            return self
+        results = {name: _cut_off(getattr(self, name), self.largest) for name in RESULTS}
+        topics = {
+            topic: {name: min(max(value, 0.0), self.largest) for name, value in values.items()}
+            for topic, values in self.by_topic.items()
+        }
+        return replace(self, **results, by_topic=topics)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what can be written as JSON."""
-        fields = {name: asdict(self)[name] for name in ("measure", "ir_measures", "qrels", "estimator")}
-        for name in ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics"):
-            fields[name] = _as_json(getattr(self, name))
-        return fields | {"outside": asdict(self.outside), "by_topic": self.by_topic}
+        """Return what can be written as JSON: the numbers within the measure's range, and what they were before."""
+        shown = self.within_range()
+        fields: dict[str, Any] = {
+            name: getattr(self, name) for name in ("measure", "ir_measures", "qrels", "estimator")
+        }
+        fields["range"] = None if self.largest is None else [0.0, self.largest]
+        fields |= {"judged_share": self.judged_share, "gold_share": self.gold_share}
+        for name in RESULTS:
+            fields[name] = _as_json(getattr(shown, name)) | _unbounded(getattr(self, name))
+        by_topic = {
+            topic: values
+            | {f"unbounded_{name}": self.by_topic[topic][name] for name in values if name != "qrels"}
+            for topic, values in shown.by_topic.items()
+        }
+        return fields | {"outside": asdict(self.outside), "by_topic": by_topic}
+
+
+def _cut_off(result: AnyResult, largest: float) -> AnyResult:
+    if isinstance(result, Refusal):
+        return result
+    names = ("value",) if isinstance(result, ValueAlone) else ("value", "low", "high")
+    return replace(result, **{name: min(max(getattr(result, name), 0.0), largest) for name in names})
+
+
+def _unbounded(result: Result | ValueAlone) -> dict[str, float]:
+    """Return what an estimate was before it was cut off."""
+    names = ("value", "low", "high") if isinstance(result, Estimate) else ()
+    return {f"unbounded_{name}": getattr(result, name) for name in names}
 
 
 def _as_json(result: Result | ValueAlone) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class PlacedRun:
     place: Ints
     rank: Ints
     outside: Ints
+    ranking: Ranking
 
     @classmethod
     def of(cls, facts: Facts, ranking: Ranking) -> "PlacedRun":
@@ -81,9 +82,24 @@ class PlacedRun:
                 else:
                     inside.append((place, rank))
         table = np.array(inside, dtype=np.int64).reshape(-1, 2)
-        return cls(table[:, 0], table[:, 1], np.array(outside, dtype=np.int64))
+        return cls(table[:, 0], table[:, 1], np.array(outside, dtype=np.int64), ranking)
 
     def ranks(self, n_frame: int) -> Ints:
         ranks = np.zeros(n_frame, dtype=np.int64)
         ranks[self.place] = self.rank
         return ranks
+
+    def shares(self, facts: Facts, last_rank: int) -> tuple[float, float]:
+        """Return Judged@k of the run, and the share with a gold label: means over topics of shares of its first ones.
+
+        A topic for which the run returns nothing counts 0.
+        """
+        is_judged, is_audited = np.zeros((2, facts.topic.size + 1), dtype=bool)  # the last place is outside
+        is_judged[facts.item], is_audited[facts.item[facts.audited]] = True, True
+        found = np.zeros((2, len(facts.topics)))
+        for number, topic in enumerate(facts.topics):
+            first = [facts.places.get((topic, name), -1) for name in self.ranking.get(topic, ())[:last_rank]]
+            if first:
+                found[:, number] = is_judged[first].mean(), is_audited[first].mean()
+        judged, audited = found.mean(axis=1).tolist()
+        return judged, audited

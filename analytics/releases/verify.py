@@ -30,6 +30,7 @@ if __package__:
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
     from analytics.releases.verify_methods import METHODS
+    from analytics.releases.verify_ranges import BESIDE, ENDS, beside, within_range
     from analytics.releases.verify_ratios import RatioMethod, ValueOfSample
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # a check leaves no files behind
@@ -42,13 +43,11 @@ else:  # in a release, the files lie beside each other
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
     from verify_methods import METHODS  # type: ignore
+    from verify_ranges import BESIDE, ENDS, beside, within_range  # type: ignore
     from verify_ratios import RatioMethod, ValueOfSample  # type: ignore
 
 CLOSE = 1e-9  # relative
 NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
-AROUND_A_VALUE = (
-    "value", "low", "high", "topics_low", "topics_high", "always_low", "always_high",
-)  # fmt: skip
 POSITIVE = ("standard_error", "topics_standard_error", "degrees_of_freedom", "p_value", "n")
 MOST_NAMED = 20
 
@@ -225,8 +224,10 @@ def check_estimates(facts: Facts, estimates: Row, report: Report) -> None:
             report.not_recomputed[computed] += len(published)
             continue
         for row in published:
-            again = computed(runs[row["run"]], None if row["run_b"] is None else runs[row["run_b"]])
-            compare_estimate(row, again, report)
+            run, is_pair = runs[row["run"]], row["run_b"] is not None
+            again = computed(run, runs[row["run_b"]] if is_pair else None)
+            kind = estimates["measures"][measure]["kind"]
+            compare_estimate(row, again | beside(facts, kind, row, run), report)
 
 
 def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer | str:
@@ -277,8 +278,8 @@ def not_served(run: int, run_b: int | None) -> Row:
 
 def compare_estimate(row: Row, again: Row, report: Report) -> None:
     """Compare all numbers of one estimate; a refusal must be one again."""
-    names = " - ".join(filter(None, (row["run"], row["run_b"])))
-    where = f"estimates.json {row['measure']} {row['method']} {names}"
+    both = " - ".join(filter(None, (row["run"], row["run_b"])))
+    where = f"estimates.json {row['measure']} {row['method']} {both}"
     if "refused" in again or row["value"] is None:
         report.compare("refusals", f"{where}: refused", row["value"] is None, "refused" in again)
         return
@@ -287,8 +288,10 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
         again = exact | again if again["standard_error"] == 0 else again
         if row["run_b"]:
             again["p_value"] = p_value(again)
-    for name in AROUND_A_VALUE + POSITIVE:
-        near_zero = NEAR_ZERO if name in AROUND_A_VALUE else 0.0
+    if "largest" in again:
+        again = within_range(again, again["largest"], is_pair=bool(row["run_b"]))
+    for name in (*ENDS, *POSITIVE, *(BESIDE if "largest" in again else ())):
+        near_zero = NEAR_ZERO if name in ENDS + BESIDE else 0.0
         report.compare("numbers of estimates", f"{where} {name}", row[name], again.get(name), near_zero)
     recorded, parts = row["components"], again["components"]
     report.compare("numbers of estimates", f"{where} components", sorted(recorded), sorted(parts))

@@ -163,7 +163,8 @@ def naive(w: WeightTable) -> Method:
     utility = np.bincount(facts.label_item, w.gains[facts.label_grade], facts.item.size) / number
     judged = w.at_items(everything) > 0
     pi = np.where(judged, chance[w.place], 1.0)
-    surprise = np.where(judged, (w.at_items(utility) - w.prediction) / pi, 0.0)
+    given = w.at_items(utility)
+    surprise = np.where(judged, (given - w.prediction) / pi, 0.0)
     complete = facts.item.size == int((facts.drawn_in > 0).sum())
     strata = Strata.of(w, chance[facts.item]) if complete and facts.fixed_size else None
 
@@ -175,6 +176,7 @@ def naive(w: WeightTable) -> Method:
         if target.settled or n < LEAST or (variance == 0 and open_ones) or alone:
             return target.settled or REFUSED
         row = interval(float(target.known.sum() + v.sum()), {"drawing": variance}, df, n)
+        row["n_positive"] = int(np.count_nonzero(target.weights[given > 0]))
         return w.with_topics(row, target, v)
 
     return estimate

@@ -116,7 +116,8 @@ def _from_predictions(w: WeightTable, gold: GoldColumns) -> Method:
         df = degrees_of_freedom(2 * variance**2, float(square**2 @ fourth))
         row = interval(float(target.known.sum() + target.weights @ added), parts, df, n)
         row = w.with_topics(row, target, target.weights * added)
-        return row | always_valid(row, facts, max(n_items, n, 1))
+        carried = {"n_positive": int(np.count_nonzero(target.weights[seen & (v > 0)]))}
+        return row | always_valid(row, facts, max(n_items, n, 1)) | carried
 
     return estimate
 

@@ -58,7 +58,8 @@ def distinct(w: WeightTable) -> Method:
         df = max(1.0, n_uncertain - 1.0) if n_uncertain else math.inf
         value = float(target.known.sum() + z.sum())
         row = interval(value, {"drawing": both if both > 0 else largest}, df, n)
-        return w.with_topics(row, target, z)
+        n_positive = int(np.count_nonzero(target.weights[judged & (at[1] > 0)]))
+        return w.with_topics(row, target, z) | {"n_positive": n_positive}
 
     return estimate
 

@@ -17,7 +17,7 @@ from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
-from analytics.models import AuditForecast, Computation
+from analytics.models import AuditForecast, Computation, before_cutting
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook, predicted_errors
 from analytics.services.gold_spread import gold_at
 from analytics.services.label_classes import bronze_classes
@@ -91,7 +91,8 @@ def _target(computation: Computation, arrays: CampaignArrays, measure: str) -> t
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     rows = computation.estimates.filter(measure=measure, method=REPORTED.key, value__isnull=False)
     widths: dict[Target, float] = {}
-    ends: Iterable[tuple[Any, ...]] = rows.values_list("run_id", "run_b_id", "low", "high")
+    whole = before_cutting("low"), before_cutting("high")
+    ends: Iterable[tuple[Any, ...]] = rows.values_list("run_id", "run_b_id", *whole)
     for run, run_b, low, high in ends:
         widths[place[run], None if run_b is None else place[run_b]] = (high - low) / 2
     known = sorted((widths[target], target) for target in asked if widths.get(target))

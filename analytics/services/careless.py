@@ -116,4 +116,4 @@ def _half_width(
     )
     if rows.refusal[place]:
         return Refusal(rows.refusal[place])
-    return float(rows.numbers["high"][place] - rows.numbers["low"][place]) / 2
+    return float(rows.numbers["unbounded_high"][place] - rows.numbers["unbounded_low"][place]) / 2

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, stdtr
 
+from analytics.estimation.estimate import FEWEST_POSITIVE, Estimates, Refusal, few_positive_warning
 from analytics.estimation.estimate import Estimate as Value
-from analytics.estimation.estimate import Estimates, Refusal, quantiles95
 from analytics.estimation.sequences import always_valid_factor, t_of_same_tail
+from analytics.estimation.topics import never_narrower
 from analytics.frames import CampaignArrays, Floats, Ints
 from analytics.models import Estimate
 
 ROUNDING = 1e-12
+BOUNDED = ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high")
 AUDITS_PLANNED = 200  # where no schedule says how many items are to be audited in all
 Settled = Mapping[int, Value | Refusal]
 
@@ -51,12 +53,17 @@ def columns(
     planned: int | None = None,
     declared_bound: float | None = None,
     n_items: Ints | None = None,
+    n_positive: Ints | None = None,
+    largest: float | None = None,
+    shares: tuple[Floats, Floats] | None = None,
 ) -> EstimateColumns:
     """Return the rows of a method: a settled answer goes before the method's; the interval over topics comes beside.
 
     If `tested`, differences have p-values; with `planned`, the audited items planned in all, there are limits that hold
     however often one looks; with `declared_bound`, the bound at this declared look, they hold at all declared looks
-    instead. `n_items`, by row: items with weight that an audit could take.
+    instead. `n_items`, by row: items with weight that an audit could take; `n_positive`: those with weight that carry
+    the number, which is said where they are few. `largest`: the largest value of the measure, at which numbers end.
+    `shares`, by run: of its first documents, those that were judged, and audited.
     """
     first, second = pairs
     n_runs = len(results) - first.size
@@ -82,6 +89,14 @@ def columns(
     if over_topics is not None:
         wanted = ~refused & ~_mask(len(found), settled)
         topics_refusal = _add_topics(numbers, over_topics, wanted)
+    if n_positive is not None:
+        numbers["n_positive"] = _without(n_positive.astype(np.float64), settled)
+    if shares is not None:
+        alone = np.full(first.size, np.nan)
+        of_runs = (np.concatenate([share, alone]) for share in shares)
+        numbers |= dict(zip(("judged_share", "gold_share"), of_runs, strict=True))
+    if largest is not None:
+        numbers = within_range(numbers, run_b >= 0, largest)
     sources = [found.sources] * len(found)
     for place, answer in settled.items():
         if isinstance(answer, Value):
@@ -99,8 +114,36 @@ def columns(
         components={name: np.where(refused, np.nan, part) for name, part in found.components.items()},
         refusal=[_words(found.refusals.get(place)) for place in range(len(found))],
         topics_refusal=topics_refusal,
-        warning=["" if gone else text for gone, text in zip(refused, found.warnings, strict=True)],
+        warning=["" if gone else text for gone, text in zip(refused, _warnings(found, numbers), strict=True)],
     )
+
+
+def within_range(
+    numbers: Mapping[str, Floats], is_difference: np.ndarray, largest: float
+) -> dict[str, Floats]:
+    """Return the numbers cut off at the measure's range, with that range, and what they were before.
+
+    A value lies between 0 and the largest one, a difference between minus that and that.
+    """
+    low, high = np.where(is_difference, -largest, 0.0), np.full(is_difference.size, largest)
+    whole = {f"unbounded_{name}": numbers[name] for name in ("value", "low", "high")}
+    within = {name: np.clip(numbers[name], low, high) for name in BOUNDED if name in numbers}
+    return {**numbers, **whole, **within, "range_low": low, "range_high": high}
+
+
+def _warnings(found: Estimates, numbers: Mapping[str, Floats]) -> list[str]:
+    """Return the warnings, with one more where few items carry a number that has an error."""
+    n = numbers.get("n_positive")
+    if n is None:
+        return found.warnings
+    carried = np.where((numbers["standard_error"] > 0) & np.isfinite(n), n, FEWEST_POSITIVE).astype(np.int64)
+    words = {count: few_positive_warning(count) for count in set(carried.tolist())}
+    return found.with_warning([words[count] for count in carried.tolist()]).warnings
+
+
+def _without(column: Floats, places: Mapping[int, object]) -> Floats:
+    """Return the column, NaN at some places."""
+    return np.where(_mask(column.size, places), np.nan, column)
 
 
 def _mask(size: int, places: Mapping[int, object]) -> np.ndarray:
@@ -159,16 +202,13 @@ def _p_values(numbers: Mapping[str, Floats]) -> Floats:
 
 
 def _add_topics(numbers: dict[str, Floats], over_topics: Estimates, wanted: np.ndarray) -> list[str]:
-    """Add the second interval: the topics as a sample. Its standard error is at least that for these topics.
+    """Add the second interval: the topics as a sample. It is never narrower than the one for these topics.
 
-    The spread over topics holds the errors of judging as well, but a few topics may happen to lie close together.
     Returns why there is none, where there is none.
     """
     alike = over_topics.standard_error < ROUNDING
     usable = wanted & ~_mask(len(over_topics), over_topics.refusals) & ~alike
-    error = np.maximum(over_topics.standard_error, numbers["standard_error"])
-    half = quantiles95(over_topics.degrees_of_freedom) * error
-    added = (error, over_topics.value - half, over_topics.value + half)
+    added = never_narrower(over_topics, numbers["standard_error"], numbers["low"], numbers["high"])
     for name, column in zip(("topics_standard_error", "topics_low", "topics_high"), added, strict=True):
         numbers[name] = np.where(usable, column, np.nan)
     same = "all topics have the same value, so their spread cannot be estimated"
@@ -185,6 +225,7 @@ def unsaved_rows(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> l
     for table in tables:
         numbers = {name: _nullable(column) for name, column in table.numbers.items()}
         parts = {name: _nullable(part) for name, part in table.components.items()}
+        carried = [None if n is None else int(n) for n in numbers.pop("n_positive", [None] * table.run.size)]
         for place, (run, run_b) in enumerate(zip(table.run.tolist(), table.run_b.tolist(), strict=True)):
             rows.append(
                 Estimate(
@@ -193,6 +234,7 @@ def unsaved_rows(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> l
                     measure=table.measure,
                     method=table.method,
                     n=int(table.n[place]),
+                    n_positive=carried[place],
                     sources=list(table.sources[place]),
                     components={name: part[place] for name, part in parts.items() if part[place] is not None},
                     refusal=table.refusal[place],

@@ -22,6 +22,7 @@ from analytics.estimation.evidence import (
 from analytics.estimation.gold_prediction import GoldPrediction, predicted_gold
 from analytics.estimation.graded_labels import stair_gains
 from analytics.estimation.group_sequential import bound_at_look
+from analytics.estimation.judged_share import judged_share
 from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
@@ -32,7 +33,7 @@ from analytics.services.estimate_rows import AUDITS_PLANNED, EstimateColumns, co
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.measures.families import Measure, grade_gains, run_weights, weights_of_runs
+from sampling.measures.families import Measure, grade_gains, largest_value, run_weights, weights_of_runs
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_measure
 from sampling.selections import NOT_AUDITED
@@ -48,6 +49,7 @@ class Basis:
     ) -> None:
         self.campaign, self.arrays, self.predictions, self.counts = campaign, arrays, predictions, counts
         self._gold: dict[tuple[float, ...], GoldPrediction] = {}
+        self._shares: dict[int, tuple[Floats, Floats]] = {}
 
     @cached_property
     def n_planned(self) -> int:
@@ -146,6 +148,29 @@ class Basis:
         if refusal is not None:
             return refusal
         return tuple(filter(None, (self.gold_prediction(row, relevant) for row in reached)))
+
+    def shares(self, last_rank: int) -> tuple[Floats, Floats]:
+        """Return by run the shares of its first documents that were judged, and audited; made once for every cutoff.
+
+        Unknown (NaN) of a run that returns, among these, what could not be drawn: in which topics was not kept.
+        """
+        if last_rank not in self._shares:
+            arrays = self.arrays
+            unknown = np.array(
+                [bool((ranks <= last_rank).any()) for ranks in arrays.ranks_outside], dtype=bool
+            )
+            is_judged, is_audited = np.zeros((2, arrays.frame.height), dtype=bool)
+            is_judged[arrays.judged], is_audited[arrays.judged[arrays.audited]] = True, True
+            judged, audited = (
+                np.where(
+                    unknown,
+                    np.nan,
+                    judged_share(arrays.returned, last_rank, arrays.topic_index, arrays.n_topics, some),
+                )
+                for some in (is_judged, is_audited)
+            )
+            self._shares[last_rank] = judged, audited
+        return self._shares[last_rank]
 
     def _missing(self, members: np.ndarray, what: str) -> Refusal | None:
         refused = self.arrays.not_covered(members, what)
@@ -342,4 +367,7 @@ def method_columns(basis: Basis, method: Method, targets: Targets) -> EstimateCo
         planned=basis.n_planned if method.is_tested else None,
         declared_bound=basis.declared_bound,
         n_items=answer.n_items,
+        n_positive=answer.n_positive,
+        largest=largest_value(targets.measure, targets.gains),
+        shares=basis.shares(targets.measure.last_rank),
     )

@@ -15,7 +15,8 @@ from analytics.services.estimate_rows import EstimateColumns
 NULL = "\\N"
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "always_low", "always_high",
+    "topics_high", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high", "range_low",
+    "range_high", "judged_share", "gold_share",
 )  # fmt: skip
 
 
@@ -49,6 +50,7 @@ def _rows(computation: Computation, keys: np.ndarray, table: EstimateColumns) ->
             "topics_refusal": pl.Series(table.topics_refusal, dtype=pl.String),
             "components": components(table.components, table.run.size),
             "n": table.n,
+            "n_positive": _nullable(table.numbers.get("n_positive", unknown)).cast(pl.Int64),
             "sources": _sources(table.sources),
             "refusal": pl.Series(table.refusal, dtype=pl.String),
             "warning": pl.Series(table.warning, dtype=pl.String),

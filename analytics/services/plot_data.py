@@ -7,7 +7,7 @@ import numpy as np
 
 from analytics.charts import Chart, ForestRow, difference_matrix, forest, rank_matrix
 from analytics.methods import REPORTED, method_of, ranked_methods
-from analytics.models import Computation, Estimate
+from analytics.models import Computation, Estimate, before_cutting
 from analytics.services.ranking import ranking_of
 from analytics.services.verdicts import adjusted_p_values, estimates_of, pair_estimates
 from judging.models import Run
@@ -26,7 +26,8 @@ def forest_of_runs(estimates: list[Estimate], measure: str) -> Chart | None:
         return None
     best: dict[int, float] = {}
     for method in reversed(ranked_methods()):
-        best |= {e.run_id: e.value for e in estimates if e.method == method.key and e.value is not None}
+        own = {e.run_id: e.whole("value") for e in estimates if e.method == method.key}
+        best |= {run: value for run, value in own.items() if value is not None}
     in_order = sorted(estimates, key=lambda e: (-best.get(e.run_id, 0.0), e.run.run_id))
     return forest(
         [_row(e, e.run.run_id) for e in in_order],
@@ -64,7 +65,8 @@ def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
     if computation is None:
         return None
     corrected = computation.estimates.filter(measure=measure, method=REPORTED.key)
-    own: Iterable[tuple[Any, ...]] = corrected.filter(run_b=None).values_list("run", "run__run_id", "value")
+    values = "run", "run__run_id", before_cutting("value")
+    own: Iterable[tuple[Any, ...]] = corrected.filter(run_b=None).values_list(*values)
     runs = sorted(own, key=lambda row: (row[2] is None, -(row[2] or 0.0), row[1]))
     if len(runs) < 2:
         return None

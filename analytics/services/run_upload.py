@@ -29,7 +29,7 @@ from judging.services.errors import ImportRefused, Refused
 from judging.services.files import import_runs
 from judging.services.sources import remove_orphans, store
 from sampling.frames import newest_draw
-from sampling.measures.registry import sums_among
+from sampling.measures.registry import spellings, sums_among
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -37,7 +37,8 @@ KIND = "run-upload"
 FOLDER = "run-uploads"
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "always_low", "always_high",
+    "topics_high", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high", "range_low",
+    "range_high", "n_positive", "judged_share", "gold_share",
 )  # fmt: skip
 
 
@@ -275,7 +276,7 @@ def _from_upload(campaign: Campaign, run: Run, measure: str, against: Run | None
     rows = [
         _row(one, known)
         for one in made.result["estimates"]
-        if one["measure"] == measure and one["run_b"] in (None, *known)
+        if one["measure"] in spellings(measure) and one["run_b"] in (None, *known)
     ]
     return RunEstimates(
         run,

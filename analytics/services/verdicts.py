@@ -63,9 +63,11 @@ def reverse_difference(estimate: Estimate) -> Estimate:
     if estimate.run_b is None:
         raise ValueError("a single run's estimate cannot be reversed")
     estimate.run, estimate.run_b = estimate.run_b, estimate.run
-    if estimate.value is not None:
-        estimate.value = 0 - estimate.value
-    for low, high in (("low", "high"), ("topics_low", "topics_high"), ("always_low", "always_high")):
+    for name in ("value", "unbounded_value"):
+        if getattr(estimate, name) is not None:
+            setattr(estimate, name, 0 - getattr(estimate, name))
+    both_ends = ("low", "high"), ("topics_low", "topics_high"), ("always_low", "always_high")
+    for low, high in (*both_ends, ("unbounded_low", "unbounded_high")):
         if getattr(estimate, low) is not None:
             ends = 0 - getattr(estimate, high), 0 - getattr(estimate, low)
             setattr(estimate, low, ends[0])

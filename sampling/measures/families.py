@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampling.measures.kinds import Kind, Linear
+from sampling.measures.kinds import Kind, Linear, Pairs
 from sampling.measures.sparse import SparseRuns
 from sampling.measures.spelling import canonical, read_grade
 
@@ -24,16 +24,18 @@ DEEPEST = 1 << 62  # the last rank of a measure without a cutoff
 class Parameter:
     """A parameter of a measure's name, as in ``RBP(p=0.5)@20``.
 
-    `read` gives the value of its text or raises ValueError. A value is written unless it is the default.
+    `read` gives the value of its text or raises ValueError. A value is written unless it is the default, or always.
     """
 
     key: str
     default: Any
     read: Callable[[str], Any]
     write: Callable[[Any], str] = str
+    is_always_written: bool = False
 
     def spelling(self, value: Any) -> str:
-        return "" if value == self.default else f"{self.key}={self.write(value)}"
+        is_left_out = value == self.default and not self.is_always_written
+        return "" if is_left_out else f"{self.key}={self.write(value)}"
 
 
 RELEVANT = Parameter("rel", None, read_grade)  # the lowest relevant grade, where it is not the scale's
@@ -84,8 +86,8 @@ class Measure(Generic[KindT]):
     Attributes
     ----------
     name : str
-        Canonical spelling, as ir_measures prints it: parameters at their default are left out, and "micro " stands
-        before a ratio of sums.
+        Canonical spelling, as ir_measures prints it: parameters at their default are left out, but for those that are
+        always written, and "micro " stands before a ratio of sums.
     family : Family
     kind : Linear, Ratio, Complete or Pairs
         The family's.
@@ -198,6 +200,31 @@ def grade_gains(measure: Measure[Kind], scale_gains: ArrayLike, relevant_grade: 
     if not 1 <= threshold <= gains.size - 1:
         raise ValueError(f"relevant grade must be within [1, {gains.size - 1}], got {threshold}")
     return np.asarray(np.arange(gains.size) >= threshold, dtype=np.float64)
+
+
+def largest_value(measure: Measure[Kind], gains: ArrayLike) -> float | None:
+    """Return the largest value that the measure can have in a topic, and so as a mean over topics; the least is 0.
+
+    Parameters
+    ----------
+    gains : array, shape (n_grades,)
+        Of `grade_gains`.
+
+    Returns
+    -------
+    float or None
+        None for a sum over pairs of documents: it depends on how many documents are returned.
+
+    Examples
+    --------
+    >>> from sampling.measures.registry import parse_measure
+    >>> largest_value(parse_measure("Gain@10"), [0, 1, 3]), largest_value(parse_measure("AP"), [0, 1])
+    (3.0, 1.0)
+    """
+    kind: Any = measure.kind  # it takes measures of its own kind, and this is one: a union cannot say so
+    if isinstance(kind, Pairs):
+        return None
+    return float(kind.largest(measure, np.asarray(gains, dtype=np.float64)))
 
 
 def run_weights(measure: Measure[Linear], ranks: ArrayLike, n_topics: int) -> FloatArray:

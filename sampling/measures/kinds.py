@@ -3,6 +3,7 @@
 `Linear`, `Ratio`, `Complete` and `Pairs` answer what callers ask of a measure; no other code checks its name.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -80,6 +81,11 @@ class Linear:
         """Return what the measure gives for every grade of a scale."""
         return scale_gains
 
+    def largest(self, measure: "Measure[Linear]", gains: Floats) -> float:
+        """Return the largest value: all ranks hold documents of the highest gain."""
+        ranks = np.arange(1.0, measure.last_rank + 1)
+        return math.fsum(self.weights(measure, ranks)) * float(gains.max())
+
     def by_topic(self, measure: "Measure[Linear]", run: RankedGains) -> Floats:
         """Return the value of every topic."""
         return run.sums(self.weights(measure, run.rank.astype(np.float64)) * run.gain)
@@ -130,6 +136,10 @@ class Ratio:
     def grade_gains(self, scale_gains: Floats) -> Floats:
         return scale_gains
 
+    def largest(self, measure: "Measure[Ratio]", gains: Floats) -> float:
+        """Return 1: a run gains all that can be gained."""
+        return 1.0
+
     def by_topic(self, measure: "Measure[Ratio]", run: RankedGains) -> Floats:
         """Return the value of every topic, 0 where nothing can be gained."""
         levels = np.unique(run.judged_gain[run.judged_gain > 0])
@@ -151,8 +161,9 @@ class Complete:
     """Any other function of the gains of the first ranks: known only where all of them are judged.
 
     `of_topic(measure, gains)` takes gains [..., rank], 0 where nothing is returned, and returns values [...]. It is
-    linear in each gain, so that an item's mean gain may take the place of the gain. `gains(highest_grade)`, where
-    given, is what the measure gives for every grade, whatever the scale's own gains are.
+    linear in each gain, so that an item's mean gain may take the place of the gain, and never smaller where a gain is
+    larger. `gains(highest_grade)`, where given, is what the measure gives for every grade, whatever the scale's own
+    gains are.
     """
 
     of_topic: Callable[["Measure[Complete]", Floats], Floats]
@@ -164,6 +175,10 @@ class Complete:
 
     def grade_gains(self, scale_gains: Floats) -> Floats:
         return scale_gains if self.gains is None else self.gains(scale_gains.size - 1)
+
+    def largest(self, measure: "Measure[Complete]", gains: Floats) -> float:
+        """Return the largest value: all ranks hold documents of the highest gain."""
+        return float(self.of_topic(measure, np.full(measure.last_rank, gains.max())))
 
     def by_topic(self, measure: "Measure[Complete]", run: RankedGains) -> Floats:
         """Return the value of every topic."""

@@ -33,17 +33,17 @@ def weights(measure: Measure[Linear], rank: FloatArray) -> FloatArray:
 def with_both(measure: Measure[Linear], _: FloatArray, relevant_grade: int) -> str:
     """Return the name with p and the lowest relevant grade: without one, ir_measures takes grades for gains."""
     p, threshold = measure.parameters["p"], measure.relevant_grade or relevant_grade
-    return canonical("RBP", [f"p={p:g}", f"rel={threshold}"], measure.cutoff)
+    return canonical("RBP", [f"p={write_persistence(p)}", f"rel={threshold}"], measure.cutoff)
 
 
 RBP = Family(
     key="RBP",
     label="Rank-biased precision",
-    help="Weight (1 - p) p^(rank - 1) of relevant documents; p = 0.8 unless given, as in RBP(p=0.5)@20.",
+    help="Weight (1 - p) p^(rank - 1) of relevant documents, as in RBP(p=0.8)@20; RBP@20 is read as that.",
     kind=Linear(weights),
-    parameters=(Parameter("p", 0.8, read_persistence, write_persistence), RELEVANT),
+    parameters=(Parameter("p", 0.8, read_persistence, write_persistence, is_always_written=True), RELEVANT),
     binary=True,
-    suggested=("RBP@20",),
-    reported=("RBP@20",),
+    suggested=("RBP(p=0.8)@20",),
+    reported=("RBP(p=0.8)@20",),
     ir_measures=with_both,
 )

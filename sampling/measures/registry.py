@@ -5,6 +5,7 @@ releases read FAMILIES; what they do with a measure follows from its kind.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sampling.measures.ap import AP, STATAP
@@ -69,8 +70,8 @@ def parse_measure(name: str) -> Measure[Kind]:
 
     Examples
     --------
-    >>> parse_measure("RBP(p=0.8)@100").name
-    'RBP@100'
+    >>> parse_measure("RBP@100").name
+    'RBP(p=0.8)@100'
     >>> parse_measure("micro MAP(rel=2)@20").name
     'micro AP(rel=2)@20'
     """
@@ -106,6 +107,37 @@ def _values(parts: NameParts, family: Family) -> dict[str, Any]:
     return {
         one.key: one.read(given[one.key]) if one.key in given else one.default for one in family.parameters
     }
+
+
+def usual_spelling(name: str) -> str:
+    """Return the canonical spelling of a measure's name; what is no name of a measure stays as it is.
+
+    >>> usual_spelling("RBP@20"), usual_spelling("nothing")
+    ('RBP(p=0.8)@20', 'nothing')
+    """
+    try:
+        return parse_measure(name).name
+    except ValueError:
+        return name
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """Return the names under which numbers in a measure may be stored: as it is spelled now, and as it was before.
+
+    Parameters that are always written now were left out at their default.
+
+    >>> spellings("RBP@20"), spellings("P@10")
+    (('RBP(p=0.8)@20', 'RBP@20'), ('P@10',))
+    """
+    try:
+        measure = parse_measure(name)
+    except ValueError:
+        return (name,)
+    former = tuple(replace(one, is_always_written=False) for one in measure.family.parameters)
+    before = named_measure(
+        replace(measure.family, parameters=former), measure.cutoff, measure.parameters, measure.averaging
+    )
+    return tuple(dict.fromkeys((measure.name, before.name)))
 
 
 def _of_kind(measure: Measure[Kind], kind: type[_KindT]) -> Measure[_KindT]:
@@ -185,7 +217,7 @@ def measures_of_samples() -> list[str]:
     Those that predict nothing come first; then the usual ones, to no depth where they look at all that was pooled.
 
     >>> measures_of_samples()
-    ['statAP', 'P@10', 'DCG@10', 'RBP@20', 'nDCG@10', 'AP', 'ERR@10', 'RR@10']
+    ['statAP', 'P@10', 'DCG@10', 'RBP(p=0.8)@20', 'nDCG@10', 'AP', 'ERR@10', 'RR@10']
     """
     kinds = [(family, family.kind) for family in FAMILIES]
     alone = [family.key for family, kind in kinds if isinstance(kind, Ratio) and not kind.has_prediction]
@@ -202,7 +234,7 @@ def suggested_measures(kinds: tuple[type[Kind], ...] = KINDS) -> list[str]:
     """Return the measures of these kinds that a form offers.
 
     >>> suggested_measures((Linear,))
-    ['P@10', 'Gain@10', 'DCG@10', 'DCG@20', 'RBP@20']
+    ['P@10', 'Gain@10', 'DCG@10', 'DCG@20', 'RBP(p=0.8)@20']
     """
     return [name for family in FAMILIES if isinstance(family.kind, kinds) for name in family.suggested]
 

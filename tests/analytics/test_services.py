@@ -305,7 +305,7 @@ def test_a_later_judgment_changes_the_next_computation_only(campaign, people, go
 def test_measures_deeper_than_the_pool_are_left_out(campaign):
     assert (
         measures_of(campaign) == MEASURES + RATIOS + COMPLETE
-    )  # pooled to depth 10: RBP@20 would look deeper
+    )  # pooled to depth 10: RBP(p=0.8)@20 would look deeper
 
 
 def test_confusion_counts_come_from_the_audit_and_an_assessor_who_is_wrong_is_flagged(campaign, people, gold):

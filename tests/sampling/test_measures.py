@@ -13,19 +13,32 @@ from sampling.measures.registry import (
     parse_pairs,
     parse_ratio,
     reported_measures,
+    spellings,
     sums_among,
 )
+from sampling.measures.scoring import measure_on_scale
 
 
 @pytest.mark.parametrize("name", ["P@10", "P(rel=2)@5", "RBP@100", "RBP(p=0.5)@20", "RBP(p=0.95,rel=2)@7"])
-def test_a_name_is_spelled_as_ir_measures_spells_it(name):
-    assert parse_linear(name).name == str(ir_measures.parse_measure(name))
+def test_a_name_is_spelled_as_ir_measures_reads_it(name):
+    assert ir_measures.parse_measure(parse_linear(name).name) == ir_measures.parse_measure(name)
+    assert parse_linear(str(ir_measures.parse_measure(name))).name == parse_linear(name).name
+
+
+def test_numbers_are_found_under_the_names_that_they_had_and_p_is_always_said():
+    assert spellings("RBP@20") == spellings("RBP(p=0.8)@20") == ("RBP(p=0.8)@20", "RBP@20")
+    assert spellings("RBP(p=0.8,rel=2)@7") == ("RBP(p=0.8,rel=2)@7", "RBP(rel=2)@7")
+    assert spellings("RBP(p=0.5)@20") == ("RBP(p=0.5)@20",)
+    assert spellings("no measure") == ("no measure",)
+    fine = measure_on_scale("RBP(p=0.1234567)@5", [0, 1, 2], 2)
+    assert fine.ir_measures == "RBP(p=0.1234567,rel=2)@5"
 
 
 @pytest.mark.parametrize(
     ("written", "canonical"),
     [
-        ("RBP(p=0.8)@100", "RBP@100"),
+        ("RBP@100", "RBP(p=0.8)@100"),
+        ("RBP(rel=2)@7", "RBP(p=0.8,rel=2)@7"),
         ("RBP(rel=2, p=0.5)@9", "RBP(p=0.5,rel=2)@9"),
         ("DCG(dcg='log2')@10", "DCG@10"),
         ('DCG(dcg="ln")@10', "DCG(dcg='ln')@10"),
@@ -255,7 +268,7 @@ def test_a_campaign_has_the_measure_it_was_drawn_for_and_the_usual_ones_that_its
         "RR@10",
     ]
     assert reported_measures("RBP(p=0.5)@5", 20) == [
-        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP@20", "nDCG@10", "AP@20", "R@20", "ERR@10", "RR@10",
+        "RBP(p=0.5)@5", "P@10", "DCG@10", "RBP(p=0.8)@20", "nDCG@10", "AP@20", "R@20", "ERR@10", "RR@10",
     ]  # fmt: skip
     assert reported_measures("P@3", 5) == ["P@3", "AP@5", "R@5"]
 

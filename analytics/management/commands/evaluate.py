@@ -31,7 +31,10 @@ COLUMNS = (
     "estimate, 95 % confidence interval",
     "corrected, 95 % confidence interval",
     "topics as a sample",
+    "Judged@k",
+    "gold",
 )
+CUT_OFF = "Values and ends of intervals end at the range of the measure; means over topics were made before."
 
 
 @dataclass(frozen=True)
@@ -223,11 +226,20 @@ def _interval(result: Estimate | Refusal | ValueAlone, places: int, sign: str = 
     return f"{result.value:.{places}f} [{result.low:.{places}f}, {result.high:.{places}f}]"
 
 
+def _share(share: float | None) -> str:
+    """Return a share in percent.
+
+    >>> _share(0.25), _share(None)
+    ('25 %', '-')
+    """
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
 def _by_topic(results: Sequence[Evaluation], places: int) -> str:
     """Return a line a topic and measure: topic, measure, value by the qrels, estimate, corrected."""
     lines = ["\t".join(("topic", "measure", "qrels", "estimate", "corrected"))]
     for one in results:
-        for topic, values in one.by_topic.items():
+        for topic, values in one.within_range().by_topic.items():
             known = (values.get(name) for name in ("qrels", "estimate", "corrected"))
             shown = ("-" if value is None else f"{value:.{places}f}" for value in known)
             lines.append("\t".join((topic, one.measure, *shown)))
@@ -235,8 +247,9 @@ def _by_topic(results: Sequence[Evaluation], places: int) -> str:
 
 
 def _table(about: dict[str, str], report: _RunReport, places: int) -> str:
+    shown = [one.within_range() for one in report.results]
     rows = [COLUMNS]
-    for one in report.results:
+    for one in shown:
         best = one.corrected_over_topics if isinstance(one.corrected, Estimate) else one.estimate_over_topics
         rows.append(
             (
@@ -245,6 +258,8 @@ def _table(about: dict[str, str], report: _RunReport, places: int) -> str:
                 _interval(one.estimate, places),
                 _interval(one.corrected, places),
                 _interval(best, places),
+                _share(one.judged_share),
+                _share(one.gold_share),
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -256,6 +271,8 @@ def _table(about: dict[str, str], report: _RunReport, places: int) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
     notes = _group_notes(pair for one in report.results for pair in _notes(one))
+    if any(one != before for one, before in zip(shown, report.results, strict=True)):
+        notes.append(CUT_OFF)
     return "\n".join([*lines, *([""] if notes else []), *notes])
 
 

@@ -29,7 +29,9 @@ from sampling.measures.registry import parse_measure, parse_ratio
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "topics_refusal", "always_low", "always_high", "components", "n", "sources", "refusal", "warning",
+    "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high",
+    "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share", "sources", "refusal",
+    "warning",
 )  # fmt: skip
 ROWS_AT_ONCE = 5000
 NO_STAIRS = Refusal("one step is for a ratio")
@@ -95,6 +97,7 @@ def _predictions(
         relevant = measure.relevant_grade or scale.relevant_grade
         gains = grade_gains(measure, scale.gains(), relevant)
         fields = {"kind": measure.kind.key, "family": measure.family.key, "cutoff": measure.cutoff}
+        fields["ir_measures"] = measure.family.ir_measures(measure, gains, relevant)
         measures[name] = fields
         if not measure.kind.is_sum:
             fields["gains"] = gains.tolist()
@@ -125,6 +128,16 @@ def _predictions(
         return measures, columns, {}
     more, fitted_with = _foreknowledge(basis)
     return measures, columns | more, fitted_with
+
+
+def measure_words(measures: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the measures for people, each with its name in ir_measures where that is another.
+
+    >>> measure_words({"P@10": {"ir_measures": "P@10"}, "RBP(p=0.8)@20": {"ir_measures": "RBP(p=0.8,rel=1)@20"}})
+    ('P@10', 'RBP(p=0.8)@20 (in ir_measures RBP(p=0.8,rel=1)@20)')
+    """
+    names = ((name, about["ir_measures"]) for name, about in measures.items())
+    return tuple(name if other in ("", name) else f"{name} (in ir_measures {other})" for name, other in names)
 
 
 def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:

@@ -30,7 +30,14 @@ from analytics.releases.services import facts
 from analytics.releases.services.changes import changes_since
 from analytics.releases.services.grading import Grading, graded_items
 from analytics.releases.services.judgments import JudgmentSummary, write_judgments
-from analytics.releases.services.numbers import Inputs, inputs, no_inputs, write_confusions, write_estimates
+from analytics.releases.services.numbers import (
+    Inputs,
+    inputs,
+    measure_words,
+    no_inputs,
+    write_confusions,
+    write_estimates,
+)
 from analytics.releases.services.provenance import made_of, scripts
 from analytics.releases.services.snapshot import Moment
 from analytics.releases.tables import (
@@ -281,7 +288,7 @@ class Writer:
             campaign_is_open=campaign.state == Campaign.State.OPEN,
             is_simulated=campaign.is_simulated,
             asked_for_consent=bool(campaign.consent.strip()),
-            measures=tuple(self.inputs.heading["measures"]),
+            measures=measure_words(self.inputs.heading["measures"]),
             no_estimates=self.inputs.heading["refusal"],
             draws=tuple(self.draws),
             audits=tuple(self.audits),

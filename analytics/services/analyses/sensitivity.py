@@ -161,7 +161,7 @@ def _refusing(basis: Basis, refusal: Refusal) -> Callable[[], Numbers]:
     size = n * (n + 1) // 2
     nothing = np.full(size, np.nan)
     verdict = np.full(size - n, NOT_ESTIMABLE)
-    return lambda: Numbers(nothing, nothing, nothing, [refusal.reason] * size, n, verdict)
+    return lambda: Numbers(nothing, nothing, nothing, nothing, [refusal.reason] * size, n, verdict)
 
 
 # -- when, and who ------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def _as_json(
         "method": variant.method.key,
         "note": variant.note,
         "refusal": found.reason,
-        "tau": _tau(base.value[: base.n_runs], found.value[: base.n_runs]),
+        "tau": _tau(base.unbounded_value[: base.n_runs], found.unbounded_value[: base.n_runs]),
         "n_compared": int(known.sum()),
         "n_changed": changed.size,
         "n_reversed": reversed_ones,
@@ -257,7 +257,7 @@ def _number(column: Floats, place: int) -> float | None:
 
 def _best_runs(base: Numbers) -> list[int]:
     """Return the runs that have a value, the best first."""
-    value = base.value[: base.n_runs]
+    value = base.unbounded_value[: base.n_runs]
     order = np.argsort(-np.nan_to_num(value, nan=-np.inf), kind="stable")
     return [run for run in order.tolist() if not np.isnan(value[run])]
 

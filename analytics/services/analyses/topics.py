@@ -26,6 +26,7 @@ from analytics.services.estimates import Basis, linear_targets
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
+from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import SparseRuns
 
@@ -61,21 +62,23 @@ def topics(
     titles = dict(campaign.collection.topics.filter(topic_id__in=parameters).values_list("topic_id", "title"))
     n_judged = np.bincount(arrays.topic_index[arrays.judged], minlength=arrays.n_topics)
     n_audited = np.bincount(arrays.topic_index[arrays.judged[arrays.audited]], minlength=arrays.n_topics)
+    largest = largest_value(targets.measure, targets.gains)
     rows = [
         {
             "topic_id": topic_id,
             "title": titles.get(topic_id, ""),
             "n_judged": n_judged[place],
             "n_audited": n_audited[place],
-            "difference": _part(of_pair, place),
-            "naive": _part(naive, place),
-            "mean": _part(of_all, place),
+            "difference": _part(of_pair, place, -largest, largest),
+            "naive": _part(naive, place, -largest, largest),
+            "mean": _part(of_all, place, 0.0, largest),
         }
         for place, topic_id in enumerate(_names(arrays))
     ]
     kept = _most_different(rows)
     return {
         "method": (NAIVE if isinstance(evidence.audit, Refusal) else REPORTED).key,
+        "range": largest,
         "n_topics": len(rows),
         "n_runs": len(usable),
         "n_runs_left_out": len(arrays.runs) - len(usable),
@@ -153,15 +156,22 @@ def _with_values(found: Estimates, value: Floats) -> Estimates:
     return replace(found, value=np.where(refused, value, found.value))
 
 
-def _part(found: Estimates, place: int) -> dict[str, Any]:
-    """Return a topic's number, without ends where there is no interval."""
+def _part(found: Estimates, place: int, least: float, largest: float) -> dict[str, Any]:
+    """Return a topic's number within its range, without ends where there is no interval; and what it was before."""
     refusal = found.refusals.get(place)
     # What rounding leaves of 0 is 0 everywhere: else a topic in which nothing differs has an interval beside its value.
     value, low, high = (_without_rounding(numbers[place]) for numbers in (found.value, found.low, found.high))
+    cut = {
+        name: min(max(number, least), largest)
+        for name, number in zip(("value", "low", "high"), (value, low, high), strict=True)
+    }
     return {
-        "value": value,
-        "low": None if refusal else low,
-        "high": None if refusal else high,
+        "value": cut["value"],
+        "low": None if refusal else cut["low"],
+        "high": None if refusal else cut["high"],
+        "unbounded_value": value,
+        "unbounded_low": None if refusal else low,
+        "unbounded_high": None if refusal else high,
         "n": int(found.n[place]),
         "refusal": refusal.reason if refusal else "",
     }

@@ -14,6 +14,7 @@ from analytics.methods import NAIVE, Method
 from analytics.services.estimate_rows import EstimateColumns, columns
 from analytics.services.estimates import Basis, linear_targets, targets_of
 from analytics.services.verdicts import SURE
+from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_linear, parse_measure
 
 NOT_ESTIMABLE = 9
@@ -27,6 +28,7 @@ class Numbers:
     """
 
     value: Floats  # [target], NaN where refused
+    unbounded_value: Floats  # before it was cut off at the measure's range: by it runs are ordered
     low: Floats
     high: Floats
     refusal: list[str]
@@ -74,7 +76,10 @@ def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColum
     """Return the rows, with p-values of every sum, also where the method's are not reported."""
     measure = targets.measure
     tested = method.is_tested or measure.kind.is_sum
-    return columns(measure.name, method.key, targets.pairs, made, settled=targets.settled, tested=tested)
+    largest = largest_value(measure, targets.gains)
+    return columns(
+        measure.name, method.key, targets.pairs, made, settled=targets.settled, tested=tested, largest=largest
+    )
 
 
 def _numbers_of(table: EstimateColumns) -> Numbers:
@@ -90,7 +95,8 @@ def _numbers_of(table: EstimateColumns) -> Numbers:
     verdict = np.where(adjusted < SURE, np.sign(value[of_pair]), 0.0)
     verdict = np.where(np.isnan(value[of_pair]), NOT_ESTIMABLE, verdict).astype(np.int64)
     n_runs = int((~of_pair).sum())
-    return Numbers(value, table.numbers["low"], table.numbers["high"], table.refusal, n_runs, verdict)
+    ends = table.numbers["unbounded_value"], table.numbers["low"], table.numbers["high"]
+    return Numbers(value, *ends, table.refusal, n_runs, verdict)
 
 
 def _p_of_interval(table: EstimateColumns, chosen: Bools) -> Floats:

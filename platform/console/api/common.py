@@ -18,6 +18,7 @@ from judging.models import Campaign, Run
 from judging.serializers.strict import StrictQuery, Word
 from judging.services.access import ResearchersOnly
 from sampling.design_fields import LONGEST_MEASURE
+from sampling.measures.registry import usual_spelling
 from touchstone.models import Job
 
 LARGEST_KEY = 2**63 - 1
@@ -65,12 +66,12 @@ class MeasureRequest(StrictQuery):
     )
 
     def validate_measure(self, name: str) -> str:
-        known = measures_of(self.context["campaign"])
-        if name and name not in known:
+        known, asked = measures_of(self.context["campaign"]), usual_spelling(name)
+        if name and asked not in known:
             raise serializers.ValidationError(
                 f"this campaign has numbers in {', '.join(known)}; got {name!r}"
             )
-        return name or known[0]
+        return asked or known[0]
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         return {**sent, "measure": sent["measure"] or self.validate_measure("")}

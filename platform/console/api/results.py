@@ -46,6 +46,7 @@ from judging.models import Campaign
 from judging.services.access import ResearchersOnly
 from sampling.design_fields import LONGEST_MEASURE
 from sampling.measures.registry import parse_measure
+from sampling.measures.scoring import measure_on_scale
 
 MEASURE = serializers.CharField(max_length=LONGEST_MEASURE)
 
@@ -58,11 +59,16 @@ class MeasuresView(APIView):
     @extend_schema(operation_id="measures_list", responses=MeasuresAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
-        names = measures_of(row)
+        names, gains = measures_of(row), row.scale.gains()
         body = {
             "campaign": row.pk,
             "measures": [
-                {"name": name, "kind": parse_measure(name).kind.key, "is_usual": name == names[0]}
+                {
+                    "name": name,
+                    "kind": parse_measure(name).kind.key,
+                    "ir_measures": measure_on_scale(name, gains, row.scale.relevant_grade).ir_measures,
+                    "is_usual": name == names[0],
+                }
                 for name in names
             ],
             "computation": latest_computation(campaign=row),
@@ -186,7 +192,10 @@ class RankingView(APIView):
         ranking = ranking_of(computation=computed, **sent)
         body = {
             **{name: getattr(ranking, name) for name in ("measure", "method", "runs", "tau", "refusal")},
-            **{name: getattr(ranking, name) for name in ("n_pairs", "n_apart", "n_apart_max_t", "n_unknown")},
+            **{
+                name: getattr(ranking, name)
+                for name in ("n_pairs", "n_apart", "n_apart_max_t", "n_unknown", "n_few")
+            },
             "campaign": row.pk,
             "computation": computed,
             "left_out": [{"run": run, "reason": reason} for run, reason in ranking.left_out],

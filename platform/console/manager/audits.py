@@ -17,12 +17,13 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from analytics.methods import REPORTED
-from analytics.models import AuditForecast, Computation, Estimate
+from analytics.models import AuditForecast, Computation, Estimate, before_cutting
 from analytics.services.recomputation import latest_computation, queue_recomputation
 from console.forms.audits import AuditPlanForm, ScoreForm
 from judging.models import Assessor, Campaign, Slot
 from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
+from sampling.measures.registry import usual_spelling
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.selections import FOREIGN, NOT_AUDITED
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
@@ -272,7 +273,7 @@ def _audit_row(
         return shown
     n_more = audit.expected_in_total - (audit.earlier or 0.0)
     is_of_this_size = abs(n_more - forecast.n_more) <= SAME_SIZE * n_more
-    target = (forecast.run_id, forecast.run_b_id, forecast.measure)
+    target = (forecast.run_id, forecast.run_b_id, usual_spelling(forecast.measure))
     outcome = None if n_waiting else outcomes.get((audit.after, *target))
     return shown | {
         **_widths(forecast),
@@ -315,16 +316,15 @@ def _outcomes(audits: Sequence[Any], forecasts: Iterable[AuditForecast]) -> dict
     rows = Estimate.objects.filter(
         computation__in=wanted,
         run__in={run for run, _, _ in targets},
-        measure__in={measure for _, _, measure in targets},
         method=REPORTED.key,
         value__isnull=False,
     )
     asked = Q()
     for run, run_b, measure in targets:
         asked |= Q(run=run, run_b=run_b, measure=measure)
-    names = ("computation", "run", "run_b", "measure", "low", "high")
+    names = ("computation", "run", "run_b", "measure", before_cutting("low"), before_cutting("high"))
     for computation, run, run_b, measure, low, high in (
         rows.filter(asked).values_list(*names) if wanted else ()
     ):
-        found[computation, run, run_b, measure] = (high - low) / 2
+        found[computation, run, run_b, usual_spelling(measure)] = (high - low) / 2
     return found

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, difference_matrix
+from analytics.estimation.estimate import few_positive_warning
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
 from analytics.services.verdicts import SURE, AdjustedPValues, adjusted_p_values, reverse_difference
@@ -30,7 +31,7 @@ from judging.services.access import researchers_only
 PAIRS_PER_PAGE = 50
 MOST_CHOSEN = TOPS[-1]
 SHOWN = ("all", "apart", "not-apart", "refused")
-COLUMNS = ("pk", "run", "run_b", "value", "low", "high", "p_value", "n", "refusal")
+COLUMNS = ("pk", "run", "run_b", "value", "low", "high", "p_value", "n", "refusal", "n_positive")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,13 @@ class Row:
     holm: float | None
     n: int
     refusal: str
+    n_positive: int | None = None
+
+    @property
+    def few(self) -> str:
+        """Return a warning where few items carry the difference, else an empty text."""
+        is_exact = self.low is not None and self.low == self.high
+        return "" if self.n_positive is None or is_exact else few_positive_warning(self.n_positive)
 
     @property
     def is_apart(self) -> bool:
@@ -114,13 +122,13 @@ def _rows(
         measure=measure, method=REPORTED.key, run__in=place, run_b__in=place
     ).values_list(*COLUMNS)
     for row in sorted(stored, key=lambda row: tuple(sorted((place[row[1]], place[row[2]])))):
-        key, run, run_b, value, low, high, p, n, refusal = row
+        key, run, run_b, value, low, high, p, n, refusal, carried = row
         if place[run] > place[run_b]:
             run, run_b = run_b, run
             if value is not None:
                 value, low, high = 0 - value, 0 - high, 0 - low
         first, second = runs[place[run]], runs[place[run_b]]
-        yield Row(first, second, value, low, high, p, adjusted.p_values.get(key), n, refusal)
+        yield Row(first, second, value, low, high, p, adjusted.p_values.get(key), n, refusal, carried)
 
 
 def _is_kept(row: Row, shown: str) -> bool:

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, rank_matrix
+from analytics.estimation.estimate import FEWEST_POSITIVE
 from analytics.methods import REPORTED, ranked_methods
 from analytics.services.ranking import Ranking, ranking_of
 from console.researcher.plots import plot_answer
@@ -40,6 +41,7 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "top": top,
         "tops": tops,
         "ranks": _picture(order, top),
+        "fewest_positive": FEWEST_POSITIVE,
         "share_apart": round(100 * order.n_apart / order.n_pairs) if order.n_pairs else 0,
     }
     return render(request, "console/researcher/ranking.html", context)

@@ -1,6 +1,7 @@
 """The researcher's pages of runs: all campaigns, the runs of one, a pair of runs, downloads."""
 
 import uuid
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import Max, Sum
@@ -103,6 +104,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "has_values": any(estimate.value is not None for estimate in estimates),
         "methods": methods,
         "no_interval": next((e.warning for e in estimates if e.value is not None and e.low is None), ""),
+        "judged_name": judged_name(results.measure),
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(results.computation),
         "exports": exports.EXPORTS,
@@ -165,6 +167,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         **said_of(results, corrected, run_a, run_b, adjusted),
         "always": always_words(corrected, computation, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
+        "shares": _shares(results, [run_a, run_b]),
         "assumption": assumption_words(computation),
         "measure_is_linear": parse_measure(measure).kind.is_sum,
         **conditions_context(row),
@@ -231,7 +234,29 @@ def _by_run(estimates: list[Estimate], order: list[Run], methods: list[Method]) 
             "run": runs[run.key],
             "estimates": [known.get((run.key, method.key)) for method in methods],
             "reported": known.get((run.key, REPORTED.key)),
+            "judged": _judged_words(known.get((run.key, method.key)) for method in methods),
         }
         for run in order
         if run.key in runs
     ]
+
+
+def judged_name(measure: str) -> str:
+    """Return what the share of judged documents within the measure's cutoff is called, as in ir_measures.
+
+    >>> judged_name("DCG@10"), judged_name("AP")
+    ('Judged@10', 'Judged')
+    """
+    cutoff = parse_measure(measure).cutoff
+    return "Judged" if cutoff is None else f"Judged@{cutoff}"
+
+
+def _judged_words(estimates: Iterable[Estimate | None]) -> str:
+    return next((e.judged_words for e in estimates if e is not None and e.judged_words), "")
+
+
+def _shares(results: ResultsRequest, runs: Sequence[RunRow]) -> list[tuple[str, str]]:
+    """Return of each run how much of what it returns first was judged, where that is known."""
+    rows = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=runs)
+    words = {run.run_id: _judged_words(e for e in rows if e.run_id == run.pk) for run in runs}
+    return [(run_id, text) for run_id, text in words.items() if text]

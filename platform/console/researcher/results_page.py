@@ -11,9 +11,10 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from analytics.methods import ranked_methods
-from analytics.models import Computation
+from analytics.models import Computation, before_cutting
 from analytics.services.recomputation import latest_computation, measures_of
 from judging.models import Campaign
+from sampling.measures.registry import usual_spelling
 
 TOPS = (10, 20, 40)
 
@@ -53,7 +54,7 @@ def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequ
         Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
     )
     measures = measures_of(row)
-    measure = request.GET.get("measure", measures[0])
+    measure = usual_spelling(request.GET.get("measure", measures[0]))
     if measure not in measures:
         raise Http404
     return ResultsRequest(row, latest_computation(campaign=row), measure, measures)
@@ -65,7 +66,7 @@ def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:
         return []
     ranked = [method.key for method in ranked_methods()]
     own = computation.estimates.filter(measure=measure, run_b=None, method__in=ranked)
-    rows: Iterable[tuple[Any, ...]] = own.values_list("run", "run__run_id", "method", "value")
+    rows: Iterable[tuple[Any, ...]] = own.values_list("run", "run__run_id", "method", before_cutting("value"))
     found: dict[int, dict[str, Any]] = {}
     for key, run_id, method, value in rows:
         found.setdefault(key, {"run_id": run_id})[method] = value

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from io import StringIO
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -121,7 +122,7 @@ def test_a_run_of_the_release_gets_the_estimates_of_the_release(options, tmp_pat
             or row["method"] not in ("naive", "corrected")
         ):
             continue
-        found = said(folder, sampled, row["measure"], run_of(folder, row["run"]))
+        found = said(folder, sampled, row["measure"], run_of(folder, row["run"])).within_range()
         name = "estimate" if row["method"] == "naive" else "corrected"
         result, over_topics = getattr(found, name), getattr(found, f"{name}_over_topics")
         if row["value"] is None:
@@ -140,7 +141,9 @@ def test_ratios_of_a_run_of_the_release_are_its_own_too_by_the_seed_it_names(rel
     compared = 0
     for row in rows:
         if row["measure"] in ("nDCG@10", "AP@10") and row["method"] == "naive" and not row["run_b"]:
-            found = said(release, sampled, row["measure"], run_of(release, row["run"])).estimate
+            found = (
+                said(release, sampled, row["measure"], run_of(release, row["run"])).within_range().estimate
+            )
             for field in ("value", "standard_error", "low", "high", "n"):
                 assert getattr(found, field) == pytest.approx(row[field], rel=1e-9), field
             compared += 1
@@ -201,8 +204,8 @@ def test_a_run_with_documents_that_could_not_be_judged_is_refused_and_gets_bound
     )
     assert found.outside.share == pytest.approx(1 / 30)
     inside = said(release, sampled, "P@10", {**ranking, "t1": ranking["t1"][1:]}).corrected
-    assert found.outside.low == pytest.approx(inside.low, rel=1e-9)
-    assert found.outside.high == pytest.approx(inside.high + 1 / 30, rel=1e-9)
+    assert found.outside.low == pytest.approx(max(0, inside.low), rel=1e-9)
+    assert found.outside.high == pytest.approx(min(1, inside.high + 1 / 30), rel=1e-9)
     ratio = said(release, sampled, "nDCG@10", ranking)
     assert "3.3% of the documents" in ratio.estimate.reason
     deeper = {**new_run(), "t1": [*new_run()["t1"], "unheard-of"]}  # beyond the cutoff it does no harm
@@ -233,6 +236,47 @@ def test_an_empty_run_and_a_release_without_audits_are_told_apart(release, sampl
 )
 def test_every_measure_knows_under_which_name_ir_measures_has_the_same(name, spelled):
     assert measure_on_scale(name, [0, 1, 3], 2).ir_measures == spelled
+
+
+def test_what_is_shown_ends_at_the_range_of_the_measure_and_means_are_made_of_what_was_before(tmp_path):
+    folder = unpacked(made_once(budget=24, audited=14, checks=0.0), tmp_path)
+    sampled, topics_outside, ends_outside = sampled_of(folder), 0, 0
+    rankings = [new_run(), new_run(backwards=True), *(run_of(folder, f"run{run}") for run in range(3))]
+    for name, ranking in product(("P@10", "P@3", "DCG@10", "nDCG@10", "ERR@10"), rankings):
+        found = said(folder, sampled, name, ranking)
+        shown, whole = found.within_range(), found.as_json()
+        assert whole["range"] == [0.0, found.largest]
+        for topic, values in shown.by_topic.items():
+            assert all(0 <= value <= found.largest for value in values.values())
+            before = [whole["by_topic"][topic][f"unbounded_{key}"] for key in values if key != "qrels"]
+            topics_outside += sum(not 0 <= value <= found.largest for value in before)
+        for key in ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics"):
+            result = getattr(shown, key)
+            if isinstance(result, Estimate):
+                assert 0 <= result.low <= result.value <= result.high <= found.largest
+                assert whole[key]["unbounded_low"] == getattr(found, key).low
+                assert whole[key]["low"] == result.low
+                ends_outside += result.low != whole[key]["unbounded_low"]
+        if name == "P@10" and isinstance(found.corrected, Estimate):
+            parts = [values["corrected"] for values in found.by_topic.values()]
+            assert np.mean(parts) == pytest.approx(found.corrected.value)
+    # the control: without an end, some of them are impossible
+    assert topics_outside > 0
+    assert ends_outside > 0
+    run = write_run(tmp_path / "mine.run", new_run())
+    lines = [line.split("\t") for line in told(folder, run, "P@10", "-q", "-n").splitlines()[1:]]
+    assert all(0 <= float(cell) <= 1 for line in lines for cell in line[2:])
+    assert "end at the range of the measure" in told(folder, run, "P@10")
+
+
+def test_how_much_of_a_run_was_judged_stands_beside_its_values(release, sampled, tmp_path):
+    found = said(release, sampled, "P@10", new_run())
+    judged = said(release, sampled, "Judged@10", new_run())
+    assert found.judged_share == pytest.approx(judged.qrels)
+    assert 0 < found.gold_share < found.judged_share < 1
+    table = told(release, write_run(tmp_path / "mine.run", new_run()), "P@10", "AP").splitlines()
+    assert "Judged@k  gold" in table[2]
+    assert f"{100 * found.judged_share:.0f} %" in table[3]
 
 
 # -- the command -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, StrictQuery, Word
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
 from sampling.frames import newest_draw
-from sampling.measures.registry import WrongKind, parse_linear, parse_measure, sums_among
+from sampling.measures.registry import WrongKind, parse_linear, parse_measure, sums_among, usual_spelling
 
 
 class ReuseRequest(StrictQuery):
@@ -92,12 +92,12 @@ class AnalysisRequest(Strict):
     against = Word(max_length=200, default="")
 
     def validate_measure(self, name: str) -> str:
-        known = measures_of(self.context["campaign"])
-        if name and name not in known:
+        known, asked = measures_of(self.context["campaign"]), usual_spelling(name)
+        if name and asked not in known:
             raise serializers.ValidationError(
                 f"this campaign has numbers in {', '.join(known)}; got {name!r}"
             )
-        return name
+        return asked
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         analysis = analysis_of(sent["what"])
@@ -153,9 +153,10 @@ class PlannerRequest(StrictQuery):
     def validate_measure(self, name: str) -> str:
         measures = self.context.get("measures") or measures_of(self.context["campaign"])
         known = sums_among(measures)
-        if name and name not in known:
+        asked = usual_spelling(name)
+        if name and asked not in known:
             raise serializers.ValidationError(f"a plan is made for {', '.join(known)}; got {name!r}")
-        return name or known[0]
+        return asked or known[0]
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         campaign = self.context["campaign"]

@@ -48,6 +48,7 @@ class ComputationAnswer(serializers.ModelSerializer[Computation]):
 class MeasureAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     kind = TableChoice(reported_kinds)
+    ir_measures = serializers.CharField(allow_blank=True, help_text="Its name in ir_measures, if it has one")
     is_usual = serializers.BooleanField(help_text="The measure of the newest draw; the default of requests")
 
 
@@ -58,24 +59,11 @@ class MeasuresAnswer(serializers.Serializer[Any]):
 
 
 NUMBERS = (
-    "value",
-    "standard_error",
-    "low",
-    "high",
-    "p_value",
-    "degrees_of_freedom",
-    "topics_standard_error",
-    "topics_low",
-    "topics_high",
-    "topics_refusal",
-    "always_low",
-    "always_high",
-    "components",
-    "n",
-    "sources",
-    "refusal",
-    "warning",
-)
+    "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
+    "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low",
+    "unbounded_high", "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share",
+    "sources", "refusal", "warning",
+)  # fmt: skip
 
 
 class MethodField(serializers.ChoiceField):
@@ -122,7 +110,11 @@ class PairAnswer(serializers.Serializer[Any]):
     p_holm = serializers.FloatField(
         source="holm", allow_null=True, help_text="Adjusted for all tested pairs of the measure"
     )
+    unbounded_value = serializers.FloatField(source="estimate.unbounded_value", allow_null=True)
+    unbounded_low = serializers.FloatField(source="estimate.unbounded_low", allow_null=True)
+    unbounded_high = serializers.FloatField(source="estimate.unbounded_high", allow_null=True)
     n = serializers.IntegerField(source="estimate.n")
+    n_positive = serializers.IntegerField(source="estimate.n_positive", allow_null=True)
     better = serializers.SerializerMethodField(
         help_text="The better run, if the difference is significant after Holm"
     )
@@ -163,9 +155,15 @@ class ComparisonAnswer(serializers.Serializer[Any]):
 
 class RankedRunAnswer(serializers.Serializer[Any]):
     run = serializers.CharField(source="run_id")
-    value = serializers.FloatField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
+    value = serializers.FloatField(source="estimate.value")
+    low = serializers.FloatField(source="estimate.low")
+    high = serializers.FloatField(source="estimate.high")
+    judged_share = serializers.FloatField(
+        source="estimate.judged_share", allow_null=True, help_text="Judged@k, k the measure's cutoff"
+    )
+    gold_share = serializers.FloatField(
+        source="estimate.gold_share", allow_null=True, help_text="The share that has a gold label"
+    )
     rank = serializers.IntegerField()
     rank_low = serializers.IntegerField(
         help_text="With rank_high: simultaneous bounds of all runs at 95 % confidence"
@@ -200,6 +198,7 @@ class RankingAnswer(serializers.Serializer[Any]):
     n_apart = serializers.IntegerField(help_text="Significant pairs, by Holm's p")
     n_apart_max_t = serializers.IntegerField(help_text="Significant pairs, by the step-down max-t test")
     n_unknown = serializers.IntegerField()
+    n_few = serializers.IntegerField(help_text="Pairs that fewer than 10 documents with a gain above 0 carry")
     refusal = serializers.CharField(allow_blank=True)
 
 

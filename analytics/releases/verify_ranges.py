@@ -1,0 +1,81 @@
+"""Where numbers end: the range of a measure, and intervals that are never narrower than they may be.
+
+Part of every release, beside verify.py, which calls it; NumPy is all it needs. Releases made before numbers ended at
+their range name none: their numbers are compared as they are.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+if __package__:
+    from analytics.releases.verify_facts import Facts, Mask, Row
+    from analytics.releases.verify_measures import COMPLETE, grade_gains, parts_of, rank_weights
+else:  # in a release, the files lie beside each other
+    from verify_facts import Facts, Mask, Row  # type: ignore
+    from verify_measures import COMPLETE, grade_gains, parts_of, rank_weights  # type: ignore
+
+ENDS = ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high")
+WHOLE = ("value", "low", "high")
+BESIDE = (
+    "unbounded_value", "unbounded_low", "unbounded_high", "range_low", "range_high", "n_positive", "judged_share",
+    "gold_share",
+)  # fmt: skip
+
+
+def beside(facts: Facts, kind: str, row: Row, run: int) -> Row:
+    """Return the largest value that an estimate may have, and how much of a single run was judged.
+
+    Nothing for a row without a range: of an older release, or without a number.
+    """
+    if row.get("range_high") is None:
+        return {}
+    shares = {} if row["run_b"] else judged_shares(facts, row["measure"], run)
+    return {"largest": largest_value(facts, kind, row["measure"]), **shares}
+
+
+def largest_value(facts: Facts, kind: str, measure: str) -> float:
+    """Return the largest value: of a sum and of completely judged ranks, with the highest gain at all ranks; else 1."""
+    name = parts_of(measure)
+    if kind == "linear":
+        gains = grade_gains(measure, facts.gains, facts.relevant_grade)
+        return math.fsum(rank_weights(measure)) * float(gains.max())
+    if kind == "complete":
+        form = COMPLETE[name.family]
+        gains = form.of_grades(name, facts.gains, facts.relevant_grade)
+        return form.of_topic(np.full(name.cutoff, gains.max()))
+    return 1.0
+
+
+def within_range(again: Row, largest: float, *, is_pair: bool) -> Row:
+    """Return the numbers as they are published: cut off at their range, with it, and with what they were before.
+
+    The interval over topics first gets at least the half-width of the one for these topics, which has its centre.
+    """
+    low, high = (-largest if is_pair else 0.0), largest
+    row = again | {f"unbounded_{name}": again.get(name) for name in WHOLE}
+    if row.get("topics_low") is not None:
+        row["topics_low"] = min(row["topics_low"], row["low"])
+        row["topics_high"] = max(row["topics_high"], row["high"])
+    for name in ENDS:
+        if row.get(name) is not None:
+            row[name] = min(max(row[name], low), high)
+    return row | {"range_low": low, "range_high": high}
+
+
+def judged_shares(facts: Facts, measure: str, run: int) -> Row:
+    """Return the mean over topics of the shares of the first documents that were judged, and that were audited."""
+    last = parts_of(measure).cutoff or math.inf
+    if (facts.outside[run] <= last).any():
+        return {}
+    place, rank = facts.returned[run]
+    near, n_topics = place[rank <= last], len(facts.topics)
+    n_returned = np.bincount(facts.topic[near], minlength=n_topics)
+    audited = facts.item[facts.audited]
+    found: dict[str, Any] = {}
+    for name, items in (("judged_share", facts.item), ("gold_share", audited)):
+        is_there: Mask = np.isin(near, items)
+        count = np.bincount(facts.topic[near], is_there, n_topics)
+        found[name] = float(np.mean(np.where(n_returned > 0, count / np.maximum(n_returned, 1), 0.0)))
+    return found
