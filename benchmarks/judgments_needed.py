@@ -33,8 +33,10 @@ from scipy.optimize import brentq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from parts.budgets import PLANS, KnownPool, Pair, Plan, known, realised
+from parts.budgets import MIXED_SIMULATED, PLANS, KnownPool, Pair, Plan, known, realised
+from parts.judgments_at import judgments_at, plans_for, rows_at
 from parts.trec_like import Floats, clef_tar, many_families, trec_like
+from parts.variance_curves import needed_on_curve
 
 STARTS = (100, 400, 800, 3200)
 MOST_OF_SUPPORT = 0.8  # a count above this share of a pair's items is no sample any more
@@ -67,13 +69,12 @@ MANY = "many families"
 
 def pools_of(kind: str, seed: int, clef: Path) -> list[KnownPool]:
     """Return the pools of a kind: two synthetic ones, or the real one."""
-    rng = np.random.default_rng([seed, 7])
     if kind == CLEF:
-        return [known(clef_tar(clef), rng)]
+        return known([clef_tar(clef)], seed)
     if kind == MANY:
-        return [known(many_families(seed), rng)]
+        return known([many_families(seed)], seed)
     made = [trec_like(2 * seed + step, near_duplicates=kind == "near-duplicates") for step in range(2)]
-    return [known(pool, rng) for pool in made]
+    return known(made, seed)
 
 
 def pairs_of(pools: list[KnownPool], quick: bool) -> list[Pair]:
@@ -101,14 +102,6 @@ def needed_by_naive(pair: Pair, target: float) -> float:
         if excess(np.log(most)) <= 0
         else float("nan")
     )
-
-
-def needed_on_curve(counts: Floats, variances: Floats, target: float) -> float:
-    """Return the count at which a curve, straight between its points in logarithms, meets the target."""
-    falling = np.minimum.accumulate(variances)
-    if not falling[-1] <= target <= falling[0]:
-        return float("nan")
-    return float(np.exp(np.interp(-np.log(target), -np.log(falling), np.log(counts))))
 
 
 def curves(pair: Pair, counts: Floats, draws: int, seed: list[int]) -> dict[str, Floats]:
@@ -170,10 +163,16 @@ def likeness(pairs: list[Pair]) -> dict[str, list[float]]:
 # ---- simulation, and the mixture -------------------------------------------------------------------
 
 
-def simulated(pairs: list[Pair], repetitions: int, seed: int) -> dict[str, dict[str, dict[str, float]]]:
+def simulated(
+    pairs: list[Pair],
+    repetitions: int,
+    seed: int,
+    names: tuple[str, ...] = SIMULATED,
+    sizes: tuple[int, ...] = SIZES,
+) -> dict[str, dict[str, dict[str, float]]]:
     """Return by plan and count: coverage, bias in standard deviations, squared error over variance."""
-    by_method: dict[str, dict[str, dict[str, float]]] = {name: {} for name in SIMULATED}
-    for (place, name), count in product(enumerate(SIMULATED), SIZES):
+    by_method: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
+    for (place, name), count in product(enumerate(names), sizes):
         rng = np.random.default_rng([seed, 99, place, count])
         inside, scaled = [], []
         for pair in pairs:
@@ -242,6 +241,14 @@ def measured(task: tuple[str, str, argparse.Namespace]) -> dict[str, Any]:
     kind, part, options = task
     pools = pools_of(kind, options.seed, options.clef)
     pairs = pairs_of(pools, options.quick)
+    if part == "at":
+        sizes = (50, 100, options.at)
+        return {
+            "pools": [one.pool.description() for one in pools],
+            "pairs": len(pairs),
+            "at": judgments_at(plans_for(pairs), pairs, options.at, options.draws, options.seed),
+            "simulated": simulated(pairs, options.repetitions, options.seed, MIXED_SIMULATED, sizes),
+        }
     if part == "needed":
         return {
             "pools": [one.pool.description() for one in pools],
@@ -268,7 +275,13 @@ def table(title: str, rows: list[tuple[str, ...]]) -> None:
 
 def printed(kind: str, results: dict[str, Any]) -> None:
     """Print one kind's results."""
-    print(f"\n== {kind}, {results['pairs']} pairs: {results['pools']}")
+    print(f"\n== {kind}, {results['pairs']} pairs: {results['pools']}", flush=True)
+    if "at" in results:
+        table(
+            "judgments for the width of Q*, with the default mixture",
+            rows_at(results["at"], results["simulated"]),
+        )
+        return
     lines: list[tuple[str, Iterable[object]]] = list(results["variance_over_q_star"].items())
     head = ("", *(f"{share:.1%}" for share in FRACTIONS))
     table(
@@ -310,6 +323,8 @@ def main() -> None:
         help="folder of CLEF TAR 2017 (qrels and runs)",
     )
     parser.add_argument("--quick", action="store_true", help="a third of the pairs")
+    parser.add_argument("--only", nargs="+", help="kinds of pools; default, all")
+    parser.add_argument("--at", type=int, help="only the default mixture, at so many judgments of Q*")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if min(options.draws, options.repetitions, options.processes) < 1:
@@ -318,8 +333,10 @@ def main() -> None:
     if not (options.clef / "test.abs.qrels.gz").exists():
         kinds.remove(CLEF)
         print(f"{CLEF} is left out: {options.clef} does not hold it", file=sys.stderr)
+    kinds = [kind for kind in kinds if kind in (options.only or kinds)]
     started = time.perf_counter()
-    tasks = [(kind, part, options) for part, kind in product(("simulated", "needed", "shares"), kinds)]
+    parts = ("simulated", "needed", "shares") if options.at is None else ("at",)
+    tasks = [(kind, part, options) for part, kind in product(parts, kinds)]
     results: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     with ProcessPoolExecutor(options.processes) as executor:
         for (kind, _, _), of_kind in zip(tasks, executor.map(measured, tasks), strict=True):

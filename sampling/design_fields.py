@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from sampling import selections
-from sampling.design_options import METHODS, PRIORS, QUESTIONS
+from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS
 from sampling.measures.spelling import MAX_CUTOFF
 from sampling.questions import Design
 
@@ -175,5 +175,13 @@ DESIGN_FIELDS = (
         Design.uniform_share,
         most=1,
         form_bounds=(0, 0.9),
+    ),
+    DesignField(
+        "learning",
+        FieldKind.CHOICE,
+        "Predict from",
+        "which judgments the estimates are predicted from after sizes that were learned",
+        Design.learning,
+        options=lambda: LEARNING,
     ),
 )

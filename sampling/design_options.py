@@ -56,6 +56,19 @@ PRIORS = (
     ),
 )
 
+LEARNING = (
+    Option(
+        "refit",
+        "From this batch as well, once it is judged",
+        "The narrower interval. Its bias is of second order: small beside the standard error.",
+    ),
+    Option(
+        "exact",
+        "From the batches before it only",
+        "Exactly unbiased: the judgments of this batch count, but nothing is predicted from them.",
+    ),
+)
+
 
 # Question and method of a sample that was imported; no design has them.
 FOREIGN = Option("foreign", "A sample drawn elsewhere", "Imported with its probabilities.")

@@ -72,6 +72,11 @@ class Draw(models.Model):
         """Return how it was drawn."""
         return selection_of(self.selection)
 
+    @property
+    def is_refitted(self) -> bool:
+        """Return whether predictions learn from a batch that learned, once it is judged. Older draws do not say."""
+        return self.learned_from is not None and self.parameters.get("learning") == "refit"
+
 
 class DrawEntry(models.Model):
     """An item that some batch has drawn, and the probability that one batch gave it.

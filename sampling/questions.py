@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.arrays import numbers, probabilities, run_table
-from sampling.design_options import METHODS, PRIORS, QUESTIONS
+from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS
 from sampling.designs import (
     average_run_design,
     inclusion_probabilities,
@@ -64,6 +64,9 @@ class Design:
     other_runs_share, uniform_share : float
         Parts of the draw that serve other known runs, and a floor under every pooled item: enough that everything can
         be drawn. Another question is better asked in a top-up.
+    learning : str
+        With `prior` "judgments", what the estimates are predicted from: "refit" (this batch as well, once all of it is
+        judged; a bias of second order) or "exact" (the batches before it only; none).
     """
 
     question: str
@@ -79,6 +82,7 @@ class Design:
     specificity: float = 0.85
     other_runs_share: float = 0.05
     uniform_share: float = 0.01
+    learning: str = LEARNING[0].key
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))
@@ -87,6 +91,7 @@ class Design:
             ("method", [option.key for option in METHODS]),
             ("selection", selection_keys()),
             ("prior", [option.key for option in PRIORS]),
+            ("learning", [option.key for option in LEARNING]),
         ):
             if getattr(self, name) not in known:
                 raise QuestionRefused(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")

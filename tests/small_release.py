@@ -49,6 +49,7 @@ def judged_campaign(
     complete=True,
     gold=True,
     top_up=0,
+    learning=None,
     relevant_grade=1,
     bronze_score=DEFAULT_LABEL_SCORE,
     tier="bronze",
@@ -71,7 +72,8 @@ def judged_campaign(
     greta = make_assessor(made, "greta", tier="gold")
     judge_all(made, people, grade=wrong_now_and_then)
     if top_up:
-        draw(campaign=made, design=Design(kind, runs, budget=top_up, **about), seed=20)
+        learned = {"prior": "judgments", "learning": learning} if learning else {}
+        draw(campaign=made, design=Design(kind, runs, budget=top_up, **about, **learned), seed=20)
         judge_all(made, people, grade=wrong_now_and_then)
     if not complete:
         return made

@@ -39,9 +39,7 @@ class CampaignArrays:
     batch: Ints  # [judged], from 0: the first batch that drew the item
     first_probability: Floats  # [batch, frame], the chance that this batch is the first to draw the item
     n_drawn: Ints  # [batch, topic], items that the batch was the first to draw
-    n_learned: (
-        int  # predictions may use the labels of so many batches: later ones have seen these in their sizes
-    )
+    n_learned: int  # predictions use the labels of so many batches: sizes of later ones have seen these
     assessors: list[Assessor]
     label_item: Ints  # [label], places in judged
     label_assessor: Ints  # [label], places in assessors

@@ -23,9 +23,12 @@ class People:
 
 
 def assemble(
-    facts: Facts, log: Log, everybody: list[Assessor], n_audits_planned: int | None
+    facts: Facts, log: Log, everybody: list[Assessor], n_audits_planned: int | None, not_judgeable: Ints
 ) -> CampaignArrays:
-    """Return the arrays. `everybody` are the campaign's assessors in the order of their keys."""
+    """Return the arrays. `everybody` are the campaign's assessors in the order of their keys.
+
+    `not_judgeable` are places in the frame that an assessor could not judge; only refitted predictions ask for them.
+    """
     newest = log.newest()
     # Imported judgments may be of items that were never drawn: those stand for nothing but themselves. A check that a
     # later batch drew is an item like others, and what was said of it counts.
@@ -58,7 +61,7 @@ def assemble(
         batch=facts.drawn_in[judged] - 1,
         first_probability=facts.first_probability,
         n_drawn=facts.n_drawn,
-        n_learned=facts.n_learned,
+        n_learned=_n_learned(facts, np.union1d(judged, not_judgeable)),
         assessors=people.assessors,
         label_item=rank[at],
         label_assessor=people.place[newest.assessor[chosen]],
@@ -76,6 +79,17 @@ def assemble(
         last_judgment_id=int(newest.id[-1]) if newest.id.size else 0,
         n_judgments=newest.id.size,
     )
+
+
+def _n_learned(facts: Facts, done: Ints) -> int:
+    """Return how many batches predictions learn from: those before any learned, and finished ones that follow them."""
+    n_learned = facts.n_learned
+    if facts.is_refitted:
+        n_done = np.bincount(facts.drawn_in[done], minlength=facts.draw.batch + 1)[1:]
+        is_finished = n_done == facts.n_drawn.sum(axis=1)
+        while n_learned < facts.draw.batch and is_finished[n_learned]:
+            n_learned += 1
+    return n_learned
 
 
 def _present(places: NDArray[Any], size: int) -> Ints:

@@ -92,6 +92,10 @@ judging_item i JOIN judging_goldanswer g ON g.topic_id = i.topic_id AND g.docume
  WHERE i.campaign_id = %(campaign)s AND g.grade BETWEEN 0 AND %(top)s AND (i.id = ANY(%(shown)s)
        OR i.id IN (SELECT item_id FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose = 'check'))
 """
+NOT_JUDGEABLE = """
+judging_judgment j WHERE j.grade IS NULL
+   AND j.assessor_id IN (SELECT id FROM judging_assessor WHERE campaign_id = %(campaign)s)
+"""
 NO_ANSWER = -(2**15)
 
 
@@ -152,7 +156,8 @@ class Facts:
     drawn_in: Ints  # [frame]
     first_probability: Floats
     n_drawn: Ints
-    n_learned: int
+    n_learned: int  # batches before the first that learned, or all
+    is_refitted: bool  # predictions may use later ones as well, once they are judged
     items: Items
     shown: Ints  # places of items that a later batch drew after an assessor had seen them as checks
     audits: list[AuditRows]
@@ -214,7 +219,7 @@ def read_facts(campaign: Campaign) -> Facts:
         drawn_in=drawn_in,
         first_probability=first_drawn(draw, frame),
         n_drawn=n_drawn.reshape(draw.batch, len(topic_ids)).astype(np.int64),
-        n_learned=_n_learned(campaign, draw),
+        **_learning(campaign, draw),
         items=items,
         shown=np.sort(items.place[shown]).astype(np.int64),
         audits=audits,
@@ -255,10 +260,28 @@ def _gold_grades(keys: dict[str, Any], frame: pl.DataFrame) -> Ints:
     return known
 
 
-def _n_learned(campaign: Campaign, draw: Draw) -> int:
-    """Return how many batches predictions may learn from; more would bias the items of batches that learned."""
-    learned = campaign.draws.exclude(learned_from=None).order_by("batch").first()
-    return int(learned.learned_from) if learned and learned.learned_from else draw.batch
+def _learning(campaign: Campaign, draw: Draw) -> dict[str, Any]:
+    """Return how many batches predictions may learn from; with more the items of batches that learned have a bias.
+
+    It is of second order, and accepted where every batch that learned says so.
+    """
+    learned = list(campaign.draws.exclude(learned_from=None).order_by("batch"))
+    if not learned:
+        return {"n_learned": draw.batch, "is_refitted": False}
+    return {"n_learned": learned[0].learned_from, "is_refitted": all(one.is_refitted for one in learned)}
+
+
+def not_judgeable(campaign: Campaign, facts: Facts) -> Ints:
+    """Return the places of items that an assessor could not judge: none of them keeps a batch from being finished.
+
+    Only refitted predictions ask for that; without them nothing is read.
+    """
+    if not facts.is_refitted:
+        return np.zeros(0, dtype=np.int64)
+    rows = fetch_rows({"item": ("uuid", "j.item_id")}, NOT_JUDGEABLE, {"campaign": campaign.pk})
+    code = facts.items.codes(rows["item_high"], rows["item_low"])
+    place = facts.items.place[code[code >= 0]]
+    return np.unique(place[place >= 0]).astype(np.int64)
 
 
 def _shown_before_they_were_drawn(

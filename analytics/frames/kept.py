@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from analytics.frames.arrays import CampaignArrays
 from analytics.frames.assembly import assemble
-from analytics.frames.facts import Facts, fingerprint, read_facts
+from analytics.frames.facts import Facts, fingerprint, not_judgeable, read_facts
 from analytics.frames.log import Log, Watermark, is_still_true, is_writing, mark, read_log
 from judging.models import Assessor, Campaign
 from sampling.models import AuditSchedule, AuditTier
@@ -94,7 +94,8 @@ def forget(campaign: Campaign | None = None) -> None:
 def _assemble(campaign: Campaign, reading: Reading) -> CampaignArrays:
     schedules = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD)
     planned = schedules.values_list("items_in_total", flat=True).first()
-    return assemble(reading.facts, reading.log, reading.people.assessors, planned)
+    facts = reading.facts
+    return assemble(facts, reading.log, reading.people.assessors, planned, not_judgeable(campaign, facts))
 
 
 def _people(campaign: Campaign, known: People | None = None) -> People:

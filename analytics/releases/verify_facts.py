@@ -44,7 +44,9 @@ class FittedWith:
     ridge: Floats  # [column]
     fold: Ints
     prior: Floats
-    n_learned: int  # batches that fits may learn from
+    n_learned: int  # batches that fits learn from
+    fewest_learned: int  # what the record of the draws allows
+    most_learned: int
     gold: Mask  # audited pairs whose gold grade they may learn from
 
 
@@ -150,18 +152,40 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
             for name in frame
             if name.startswith("gold_before_")
         },
-        fitted_with=_fitted_with(frame, estimates.get("fitted_with")),
+        fitted_with=_fitted_with(frame, estimates.get("fitted_with"), folder),
     )
 
 
-def _fitted_with(frame: dict[str, list[Any]], told: Row | None) -> FittedWith | None:
+def _fitted_with(frame: dict[str, list[Any]], told: Row | None, folder: Path) -> FittedWith | None:
     if told is None:
         return None
     features = _of_batches(frame, "feature", 0.0).T
     ridge, n_learned = np.array(told["ridge"], dtype=np.float64), told["n_learned"]
     gold = _numbers(frame.get("fitted_gold", frame["audited"]), 0) > 0
     fold, prior = _numbers(frame["fold"], 0), _numbers(frame["prior"], 0.0)
-    return FittedWith(features, ridge, fold, prior, n_learned, gold)
+    allowed = batches_to_learn_from(folder, frame, n_learned)
+    return FittedWith(features, ridge, fold, prior, n_learned, *allowed, gold)
+
+
+def batches_to_learn_from(folder: Path, frame: dict[str, list[Any]], told: int) -> tuple[int, int]:
+    """Return the fewest and the most batches that predictions may learn from, by the record of the draws.
+
+    All, where no batch learned. Else those before the first that learned; and, where each that learned says "refit",
+    those that follow and are judged: without a gap at least, all at most (nobody may be able to judge an item).
+    """
+    draws = [json.loads(path.read_text("utf-8")) for path in (folder / "draws").glob("draw-*.json")]
+    if not draws:
+        return told, told
+    learned = [draw for draw in sorted(draws, key=lambda draw: draw["batch"]) if draw.get("learned_from")]
+    if not learned:
+        return len(draws), len(draws)
+    first = learned[0]["learned_from"]
+    if any(draw["parameters"].get("learning") != "refit" for draw in learned):
+        return first, first
+    drawn_in, judged = _numbers(frame["drawn_in"], 0), _numbers(frame["judged"], 0)
+    waiting = drawn_in[(drawn_in > 0) & (judged == 0)]
+    complete = int(waiting.min()) - 1 if waiting.size else len(draws)
+    return max(first, complete), len(draws)
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:

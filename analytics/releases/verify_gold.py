@@ -182,6 +182,8 @@ def check_predictions(facts: Facts, estimates: Row, report: Any) -> None:
     known = facts.fitted_with
     if known is None:
         return
+    where, allowed = "estimates.json fitted_with n_learned", (known.fewest_learned, known.most_learned)
+    report.compare("batches to learn from", where, known.n_learned, int(np.clip(known.n_learned, *allowed)))
     if more_than_a_panel(facts):
         report.not_recomputed["predictions of gold from more assessors than have a column"] += 1
         return

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from parts.popular_judges import GOLD_ELSEWHERE, calibrated, calibration, popular_judge
 from parts.trec_like import Floats, Ints, JudgedPool
 
 from analytics.estimation.estimate import Estimate
@@ -43,11 +44,16 @@ class PriorModel:
 
 @dataclass(frozen=True)
 class KnownPool:
-    """A pool with what its runs, and two simulated machine judges, say before any label."""
+    """A pool with what its runs, and three simulated machine judges, say before any label.
+
+    `calibrations` are those of the third on another pool, by the gold labels there; none without another pool.
+    """
 
     pool: JudgedPool
     judge: Floats  # a machine's labels, 0 or 1
     poor_judge: Floats
+    popular_judge: Floats
+    calibrations: dict[int, Floats]
 
     @cached_property
     def all_runs(self) -> PriorModel:
@@ -83,11 +89,31 @@ class KnownPool:
     def judged_poorly_and_cautiously(self) -> PriorModel:
         return self._with(self.poor_judge, CAUTIOUS)
 
+    @cached_property
+    def judged_by_popularity(self) -> PriorModel:
+        return self._with(self.popular_judge, CAUTIOUS)
+
+    def calibrated_elsewhere(self, n_gold: int) -> PriorModel:
+        """The labels of the judge whose errors follow popularity, as so many gold labels of another pool read them."""
+        if n_gold not in self._calibrated:
+            prior = calibrated(self.pool, self.popular_judge, self.calibrations[n_gold])
+            self._calibrated[n_gold] = self._with_prior(prior, self.popular_judge)
+        return self._calibrated[n_gold]
+
+    @cached_property
+    def _calibrated(self) -> dict[int, PriorModel]:
+        return {}
+
     def _with(self, labels: Floats, assumed: tuple[float, float]) -> PriorModel:
+        prior = self.all_runs.prior
+        return self._with_prior(
+            posterior_prior(prior, labels, sensitivity=assumed[0], specificity=assumed[1]), labels
+        )
+
+    def _with_prior(self, prior: Floats, labels: Floats) -> PriorModel:
         ranks = self.all_runs
-        posterior = posterior_prior(ranks.prior, labels, sensitivity=assumed[0], specificity=assumed[1])
         features = np.column_stack([ranks.features, labels])
-        return PriorModel(posterior, features, np.append(ranks.ridge, JUDGE_RIDGE))
+        return PriorModel(prior, features, np.append(ranks.ridge, JUDGE_RIDGE))
 
     @cached_property
     def components(self) -> RunComponents:
@@ -103,14 +129,34 @@ def with_features(prior: Floats, features: Floats) -> PriorModel:
     return PriorModel(prior, features, np.full(features.shape[1], FEATURE_RIDGE))
 
 
-def known(pool: JudgedPool, rng: np.random.Generator) -> KnownPool:
-    """Return the pool with two machine judges whose errors are independent of everything else."""
+def known(pools: list[JudgedPool], seed: int) -> list[KnownPool]:
+    """Return the pools with three machine judges each.
+
+    The errors of two are independent of everything else, those of the third follow popularity. With two pools the
+    gold of each calibrates the third judge for the other.
+    """
+    rng, others = np.random.default_rng([seed, 7]), np.random.default_rng([seed, 8])
+    labels = [_labels_of_two(pool, rng) for pool in pools]
+    popular = [popular_judge(pool, others) for pool in pools]
+    if len(pools) == 2:
+        fits = [
+            {n: calibration(pool, given, n, others) for n in GOLD_ELSEWHERE}
+            for pool, given in zip(pools, popular, strict=True)
+        ][::-1]
+    else:
+        fits = [{} for _ in pools]
+    return [
+        KnownPool(pool, *two, third, fit)
+        for pool, two, third, fit in zip(pools, labels, popular, fits, strict=True)
+    ]
+
+
+def _labels_of_two(pool: JudgedPool, rng: np.random.Generator) -> list[Floats]:
     luck = rng.random((2, pool.relevant.size))
-    labels = [
+    return [
         np.where(numbers < np.where(pool.relevant > 0, *rate), pool.relevant, 1.0 - pool.relevant)
         for numbers, rate in zip(luck, (GOOD, POOR), strict=True)
     ]
-    return KnownPool(pool, *labels)
 
 
 @dataclass(frozen=True)
@@ -279,6 +325,10 @@ def realised(
     return Realised(pi, drawn, found.share, tuple(found.n_components.tolist()))
 
 
+def _calibrated_elsewhere(n_gold: int, pair: Pair) -> PriorModel:
+    return pair.known.calibrated_elsewhere(n_gold)
+
+
 PLANS = {
     "pair's ranks only": Plan(lambda pair: pair.own_prior),
     "all runs, unreturned = depth + 1": Plan(lambda pair: pair.known.all_runs_as_in_the_paper),
@@ -300,6 +350,12 @@ PLANS = {
     "components, two batches, refitted, no mixture": Plan(
         lambda pair: pair.known.all_runs, two_batches=True, components=True, refitted=True
     ),
+    "components, two batches, 5 % and 1 %": Plan(
+        lambda pair: pair.known.all_runs, 0.05, 0.01, two_batches=True, components=True
+    ),
+    "components, two batches, refitted, 5 % and 1 %": Plan(
+        lambda pair: pair.known.all_runs, 0.05, 0.01, two_batches=True, components=True, refitted=True
+    ),
     "machine judge, no mixture": Plan(lambda pair: pair.known.judged),
     "machine judge, 5 % and 1 %": Plan(lambda pair: pair.known.judged, 0.05, 0.01),
     "machine judge, 15 % and 5 %": Plan(lambda pair: pair.known.judged, 0.15, 0.05),
@@ -309,6 +365,29 @@ PLANS = {
     "poor machine judge assumed cautiously, no mixture": Plan(
         lambda pair: pair.known.judged_poorly_and_cautiously
     ),
+    "machine judge by popularity, 5 % and 1 %": Plan(
+        lambda pair: pair.known.judged_by_popularity, 0.05, 0.01
+    ),
+    **{
+        f"machine judge by popularity, calibrated on {n:,}, 5 % and 1 %": Plan(
+            partial(_calibrated_elsewhere, n), 0.05, 0.01
+        )
+        for n in GOLD_ELSEWHERE
+    },
     "fitted to all labels (not attainable)": Plan(lambda pair: pair.known.all_runs, all_labels=True),
     "consensus of the runs, no mixture": Plan(lambda pair: pair.known.experts),
 }
+# The product's: its default shares for other runs and evenly. The first without what its predictions have since gained.
+MIXED = (
+    "default, 5 % other runs, 1 % uniform",
+    "components, 5 % other runs, 1 % uniform",
+    "components, two batches, 5 % and 1 %",
+    "components, two batches, refitted, 5 % and 1 %",
+    "machine judge, 5 % and 1 %",
+    "machine judge by popularity, 5 % and 1 %",
+    *(f"machine judge by popularity, calibrated on {n:,}, 5 % and 1 %" for n in GOLD_ELSEWHERE),
+)
+MIXED_SIMULATED = (
+    "components, 5 % other runs, 1 % uniform",
+    "components, two batches, refitted, 5 % and 1 %",
+)

@@ -1,7 +1,8 @@
 """Forecasts of a budget under several designs, before any judgment."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,25 @@ FEWEST_ITEMS = 10  # below, no interval is given
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """What the shares for other runs, and evenly over the pool, cost the question, and what they buy.
+
+    They cost items: without them `n_items_without` would give the same half-width, or as many items the half-width
+    `half_width_without`. They buy the values of single runs from the same judgments, of the question or not: the median
+    half-width with and without the shares (None: of half of the runs there would be none), and of how many of the
+    `n_runs` there is one. Under the prior of relevance, as the preview.
+    """
+
+    n_items_without: float | None
+    half_width_without: float | None
+    n_runs: int
+    n_estimable: int
+    n_estimable_without: int
+    run_half_width: float | None
+    run_half_width_without: float | None
+
+
+@dataclass(frozen=True)
 class Preview:
     """Expected half-widths of the 95 % confidence intervals at several budgets, under the prior of relevance.
 
@@ -51,6 +71,7 @@ class Preview:
     # Where scores are the prior: the half-width if a machine's judgments of the whole pool said the same as the scores,
     # and an audit took as many gold labels as the budget.
     audit_half_width: float | None = None
+    mixture: dict[str, Any] | None = None  # a `Mixture`; None for designs without one
 
     def as_json(self) -> dict[str, Any]:
         return {**self.__dict__}
@@ -96,6 +117,7 @@ def preview(
         widths=widths,
         same_width=same_width,
         audit_half_width=None if before.any() else _audit_half_width(population, curves["default"].variance),
+        mixture=_mixture(population, before, curves["default"], min(design.budget, n_frame)),
     )
 
 
@@ -120,6 +142,41 @@ def _audit_half_width(population: Population, variance: FloatArray) -> float | N
     )
     chance = strategy_probabilities(DEFAULT_STRATEGY, judged, expected_count=design.budget)
     return float(NORMAL_97_5 * np.sqrt(((1 - chance) / chance * variance).sum()))
+
+
+def _mixture(
+    population: Population, before: FloatArray, own: "_Curve", budget: float
+) -> dict[str, Any] | None:
+    """Return the price of the design's shares, or None where it has none."""
+    design = population.design
+    has_shares = design.other_runs_share > 0 or design.uniform_share > 0
+    is_default = design.method == "default" and not design.selection_kind.with_replacement
+    if not (has_shares and is_default) or design.question == "pool":
+        return None
+    alone = replace(design, other_runs_share=0.0, uniform_share=0.0)
+    without = _Curve(replace(population, design=alone), "default", before)
+    widths, widths_without = own.run_half_widths(budget), without.run_half_widths(budget)
+    return asdict(
+        Mixture(
+            n_items_without=without.budget_for(own.half_width(budget)),
+            half_width_without=without.half_width(budget),
+            n_runs=widths.size,
+            n_estimable=int(np.isfinite(widths).sum()),
+            n_estimable_without=int(np.isfinite(widths_without).sum()),
+            run_half_width=_median(widths),
+            run_half_width_without=_median(widths_without),
+        )
+    )
+
+
+def _median(widths: FloatArray) -> float | None:
+    """Return the median half-width, None where it is not finite.
+
+    >>> _median(np.array([1.0, 2.0, np.inf])), _median(np.array([1.0, np.inf]))
+    (2.0, None)
+    """
+    middle = float(np.median(widths))
+    return middle if np.isfinite(middle) else None
 
 
 def _budgets(n_frame: int, n_question: int, already: float, budget: int) -> list[int]:
@@ -179,16 +236,28 @@ class _Curve:
                 return None
             n_draws = draws_for_distinct(self.q, budget)
             return float(NORMAL_97_5 * np.sqrt(max(self.second_moment - self.squared_mean, 0.0) / n_draws))
-        if self.before.any():
-            pi = nested_probabilities(self.sizes, self.before, budget)
-        else:
-            pi = inclusion_probabilities(self.sizes, min(budget, float(self.population.n_items)))
-        has_weight = self.variance > 0
+        pi, has_weight = self._probabilities(budget), self.variance > 0
         if np.any(pi[has_weight] == 0):
             return None
         return float(
             NORMAL_97_5 * np.sqrt(((1 - pi[has_weight]) / pi[has_weight] * self.variance[has_weight]).sum())
         )
+
+    def _probabilities(self, budget: float) -> FloatArray:
+        if self.before.any():
+            return nested_probabilities(self.sizes, self.before, budget)
+        return inclusion_probabilities(self.sizes, min(budget, float(self.population.n_items)))
+
+    def run_half_widths(self, budget: float) -> FloatArray:
+        """Return the half-width of every known run's own value; infinite where a document has no chance."""
+        population, pi = self.population, self._probabilities(budget)
+        variance = np.square(population.relevant_gain * prior_spread(population.design_prior))
+        item = np.divide(variance * (1 - pi), pi, out=np.full(pi.size, np.inf), where=pi > 0)
+        item[variance == 0] = 0.0
+        weights = weights_of_runs(population.measure, population.pooled.returned, len(population.topics))
+        given = weights.value != 0
+        squares = np.square(weights.value[given]) * item[weights.item[given]]
+        return NORMAL_97_5 * np.sqrt(np.bincount(weights.run[given], squares, minlength=weights.n_runs))
 
     def budget_for(self, half_width: float | None) -> float | None:
         """Return the judgments for the half-width, or None where the design never reaches it."""
@@ -204,3 +273,28 @@ class _Curve:
                 high = middle
         reached = self.half_width(high)
         return None if reached is None or reached > half_width * 1.01 else float(np.ceil(high))
+
+
+def mixture_sentence(mixture: Mapping[str, Any], budget: int) -> str:
+    """Return what the shares cost and buy, in words, from a `Mixture` as JSON.
+
+    >>> about = {"n_runs": 20, "n_estimable": 20, "run_half_width": 0.0512}
+    >>> without = {"n_items_without": 386.2, "n_estimable_without": 0, "run_half_width_without": None}
+    >>> print(mixture_sentence(about | without, 400).replace(". ", ".\\n"))
+    The shares for other questions cost 13 of the 400 items.
+    With them 20 of 20 runs can be estimated alone, the median one to ± 0.0512; without them 0 of 20.
+    """
+    needed = mixture["n_items_without"]
+    cost = 0 if needed is None else max(0, budget - math.ceil(needed))
+    price = f"{cost:,} of the {budget:,} items" if cost else "nothing here"
+    n_runs = mixture["n_runs"]
+    reached = [
+        f"{mixture[f'n_estimable{which}']:,} of {n_runs:,}" + ("" if width is None else f"{to} ± {width:.3g}")
+        for which, width, to in (
+            ("", mixture["run_half_width"], " runs can be estimated alone, the median one to"),
+            ("_without", mixture["run_half_width_without"], ", to"),
+        )
+    ]
+    if mixture["run_half_width"] is None:
+        reached[0] += " runs can be estimated alone"
+    return f"The shares for other questions cost {price}. With them {reached[0]}; without them {reached[1]}."

@@ -166,6 +166,7 @@ def test_a_session_needs_the_csrf_token_of_its_page(campaign):
         ({"selection": "random"}, "selection", "not a valid choice"),
         ({"selection": "replacement"}, "design", "without replacement"),
         ({"prior": "oracle"}, "prior", "not a valid choice"),
+        ({"learning": "never"}, "learning", "not a valid choice"),
         ({"prior": "scores"}, "design", "name the imported scores"),
         ({"uniform_share": "nan"}, "uniform_share", "must be a number"),
         ({"uniform_share": True}, "uniform_share", "must be a number"),
@@ -235,6 +236,8 @@ def test_a_forecast_says_what_the_page_says_and_changes_nothing(api_client, camp
     assert said["n_frame"] == N_FRAME == expected.n_frame
     assert said["budgets"] == expected.budgets
     assert said["widths"] == expected.widths
+    assert said["mixture"] == expected.mixture
+    assert said["mixture"]["n_runs"] == 3
     assert said["design"] == Design(**{**PAIR, "runs": ("run0", "run2")}).parameters()
     assert not Job.objects.exists()
     assert not Draw.objects.exists()

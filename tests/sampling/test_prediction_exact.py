@@ -61,21 +61,23 @@ def test_predictions_that_know_their_own_fold_bias_it():
 
 
 def two_batches(prediction, inclusion, prediction_of_both=None):
-    """Return the expectation over every first and second batch; each item has one permanent random number."""
-    total = 0.0
+    """Return bias and standard deviation over every first and second batch; each item has one permanent random number.
+
+    `prediction` of the first batch gives the sizes of the second, and f unless there is one of both.
+    """
+    values, chances = [], []
     for first, chance in samples(PI):
-        pi = inclusion(prediction(first))
-        later = np.where(first, 0.0, (pi - PI) / (1 - PI))
-        if (
-            prediction_of_both is None
-        ):  # linear in the second batch, so that its expectation needs no enumeration
-            total += chance * difference(np.where(first, 1.0, later), pi, prediction(first))
-            continue
-        for second, again in samples(later):
+        f = prediction(first)
+        pi = inclusion(f)
+        for second, again in samples(np.where(first, 0.0, (pi - PI) / (1 - PI))):
             if again > 0:
                 drawn = first | second
-                total += chance * again * difference(drawn, pi, prediction_of_both(drawn))
-    return total
+                both = f if prediction_of_both is None else prediction_of_both(drawn)
+                values.append(difference(drawn, pi, both))
+                chances.append(chance * again)
+    values, chances = np.array(values), np.array(chances)
+    mean = (chances * values).sum()
+    return mean - TRUTH, np.sqrt((chances * (values - mean) ** 2).sum())
 
 
 def learned(f, fold=FRAME["fold"]):
@@ -96,7 +98,9 @@ def learned_across_folds(f):
 
 
 def test_two_batches_are_exactly_unbiased_when_sizes_and_predictions_know_other_folds_of_the_first_only():
-    assert two_batches(fitted, learned) == pytest.approx(TRUTH, abs=1e-12)
+    bias, deviation = two_batches(fitted, learned)
+    assert abs(bias) < 1e-12
+    assert deviation > 0.1
 
 
 @pytest.mark.parametrize(
@@ -104,8 +108,15 @@ def test_two_batches_are_exactly_unbiased_when_sizes_and_predictions_know_other_
     [(fitted_on_all, learned), (fitted, learned_across_folds), (fitted_on_all, learned_across_folds)],
 )
 def test_sizes_learned_from_the_own_folds_labels_bias_the_second_batch(prediction, inclusion):
-    assert abs(two_batches(prediction, inclusion) - TRUTH) > 1e-4
+    assert abs(two_batches(prediction, inclusion)[0]) > 1e-4
 
 
-def test_predictions_refitted_on_both_batches_bias_it_too():
-    assert abs(two_batches(fitted, learned, prediction_of_both=fitted) - TRUTH) > 1e-4
+def test_predictions_refitted_on_both_batches_leave_a_bias_of_second_order():
+    bias, deviation = two_batches(fitted, learned, prediction_of_both=fitted)
+    print(f"bias {bias:.6f}, {bias / deviation:.5f} standard deviations")
+    assert 1e-4 < abs(bias) <= 0.1 * deviation
+
+
+def test_refitted_predictions_that_know_their_own_fold_have_more_bias_than_that():
+    bias, deviation = two_batches(fitted, learned, prediction_of_both=fitted_on_all)
+    assert abs(bias) > 0.1 * deviation

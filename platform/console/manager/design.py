@@ -26,7 +26,7 @@ from sampling.measures.registry import keys_of, suggested_measures
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.selections import NOT_TOPPED_UP
-from sampling.services.forecasting import Preview
+from sampling.services.forecasting import Preview, mixture_sentence
 from sampling.services.layout import missing_topics, queue_parts
 from touchstone import jobs
 from touchstone.models import Job, user_of
@@ -251,6 +251,7 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
         "n_new": max(0, round(budget - preview.already)),
         "is_everything": asked.budget >= preview.n_frame
         and (asked.question == "pool" or asked.uniform_share > 0),
+        "mixture": mixture_sentence(preview.mixture, budget) if preview.mixture else "",
         "left_out": f"{100 * pool.left_out:.2g} %" if pool and pool.left_out > 0 else "",
     }
 

@@ -14,7 +14,7 @@ from sampling.measures.registry import parse_linear, suggested_measures
 from sampling.questions import Design
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw
-from sampling.services.forecasting import Preview, preview
+from sampling.services.forecasting import Preview, mixture_sentence, preview
 from touchstone.models import Job
 
 NAMES = {"default": "this design", "paper": "paper's Q*", "pool": "even pool", "naive": "naive"}
@@ -108,6 +108,8 @@ def preview_table(shown: Preview, design: Design) -> str:
             _row(f"{budget:,}", [_number(widths[place], ".3g") for widths in shown.widths.values()]) + mark
         )
     rows += ["", _row("same width", [_number(shown.same_width.get(name), ",.0f") for name in shown.widths])]
+    if shown.mixture is not None:
+        rows += ["", mixture_sentence(shown.mixture, min(design.budget, shown.n_frame))]
     if any(width is None for widths in shown.widths.values() for width in widths):
         rows.append("         -  not reached in this design, however many are judged")
     return "\n".join(rows)

@@ -101,11 +101,16 @@ def test_learning_from_judgments_waits_for_them_and_is_named_afterwards(page, po
     naive = page(drawn, status=400, **wanted | {"method": "naive"})
     assert "only the default method learns from judgments" in naive
     text = page(drawn, **wanted)
-    assert "every batch stays exactly unbiased" in text
+    assert "leaves a bias of second order" in text
+    assert "every batch stays exactly unbiased" in page(drawn, **wanted | {"learning": "exact"})
     post(drawn, **wanted)
     assert finish("draw").state == "done"
     assert drawn.draws.get(batch=2).learned_from == 1
-    assert "Learned from the judgments of the first 1 batch." in page(drawn, name="console:campaign")
+    assert drawn.draws.get(batch=2).parameters["learning"] == "refit"
+    text = page(drawn, name="console:campaign")
+    assert (
+        "Learned from the judgments of the first 1 batch. Predictions learn from this batch as well" in text
+    )
 
 
 def test_a_closed_campaign_says_that_new_items_wait(page, drawn):

@@ -1,5 +1,6 @@
 """verify.py fits the predictions of gold gains again: what was changed, or knew its own fold, is found."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -62,3 +63,18 @@ def test_that_g_learned_from_every_nth_item_of_a_fold_is_told(tmp_path, monkeypa
     assert any(words.startswith("items.jsonl gold ") for words in verify(folder).different)
     monkeypatch.setattr(verify_gold, "MOST_FITTED", 2)
     assert verify(folder).different == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("learning", "n_learned"), [("refit", 2), ("exact", 1)])
+def test_what_predictions_learned_from_is_what_the_draws_say(tmp_path, learning, n_learned):
+    folder = unpacked(made_once(kind="pair", budget=22, top_up=32, learning=learning, audited=20), tmp_path)
+    told = json.loads((folder / "estimates.json").read_text())["fitted_with"]["n_learned"]
+    recorded = json.loads((folder / "draws" / "draw-2.json").read_text())
+    assert (recorded["learned_from"], recorded["parameters"]["learning"]) == (1, learning)
+    assert told == n_learned
+    assert verify(folder).different == []
+    change_lines(folder, "estimates.json", lambda rows: rows["fitted_with"].update(n_learned=3 - told))
+    wrong = verify(folder).different
+    assert any(words.startswith("estimates.json fitted_with n_learned") for words in wrong)
+    assert any(words.startswith("items.jsonl gold 0 fold") for words in wrong)
