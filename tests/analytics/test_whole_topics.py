@@ -57,7 +57,7 @@ def test_a_pair_is_the_difference_of_its_runs_with_a_variance_of_its_own():
     theta, f = np.stack([THETA, 1 - THETA, THETA]), np.stack([PREDICTED, PREDICTED, PREDICTED])
     runs = TargetWeights(from_dense(np.eye(3)))
     topics = TakenTopics(SHARE, CHANCE, FIRST_AND_THIRD)
-    found = whole_topics(topics, theta, f, targets=runs, fewest=0)
+    found = whole_topics(topics, theta, f, targets=runs, fewest=1)
     assert len(found) == 6
     one = found[3]
     alone = of_sample(FIRST_AND_THIRD, np.zeros(4), THETA - (1 - THETA))
