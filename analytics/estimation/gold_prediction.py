@@ -231,21 +231,9 @@ def predicted_gold(
     ValueError
         Input that does not fit together; a negative gain.
     """
-    scale, gold = audit.gains(gains)
-    largest = float(scale.max())
-    if scale.min() < 0:
-        raise ValueError(f"gains must be at least 0, got {scale.min()}")
-    if known.prior.size != frame.topic_index.size:
-        raise ValueError(f"prior must have {frame.topic_index.size} items, got {known.prior.size}")
-    if largest == 0:
-        return GoldPrediction(np.zeros(known.prior.size), *np.zeros((2, audit.member.size)))
-    usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
-    seen = audit.audited if fitted_gold is None else audit.audited & fitted_gold
-    fits = _Fits(frame.open_to(audit), audit, labels.of_items(audit.member), known, usable, seen)
-    has_two_gains = bool(np.isin(scale, (0.0, largest)).all())
-    found = fits.after(gold / largest, has_two_gains)
-    before = fits.before(found.outside)
-    return GoldPrediction(before * largest, found.after * largest, found.spread * largest**2)
+    return GoldFits(
+        frame, audit, labels=labels, known=known, learnable=learnable, fitted_gold=fitted_gold
+    ).predict(gains)
 
 
 class _After(NamedTuple):
@@ -270,31 +258,53 @@ class _Columns:
         yield from (column[items] for column in self.of_labels)
 
 
-class _Fits:
-    """The fits of all folds, in shares of the largest gain."""
+class GoldFits:
+    """What predictions of any gains are fitted with: made once for all gains. Arguments are those of `predicted_gold`.
+
+    Fits are in shares of the largest gain.
+    """
 
     def __init__(
         self,
-        opened: Frame,
+        frame: Frame,
         audit: AuditSample,
+        *,
         labels: Labels,
         known: Foreknowledge,
-        usable: Bools,
-        seen: Bools,
+        learnable: Bools | None = None,
+        fitted_gold: Bools | None = None,
     ) -> None:
-        self.known, self.seen, self.opened, self.usable = known, seen, opened, usable
+        if known.prior.size != frame.topic_index.size:
+            raise ValueError(f"prior must have {frame.topic_index.size} items, got {known.prior.size}")
+        self.known, self.audit, self.opened = known, audit, frame.open_to(audit)
+        self.usable = np.ones(audit.member.size, dtype=bool) if learnable is None else learnable[audit.member]
+        self.seen = audit.audited if fitted_gold is None else audit.audited & fitted_gold
         folds, part = np.unique(known.fold, return_inverse=True)
         self.n_folds, self.part = folds.size, part  # [frame]
-        self.here = opened.judged
+        self.here = self.opened.judged
         self.own = part[self.here]  # [open]
         self.columns, self.offset = known.columns, known.offset
-        self.labels = label_columns(labels, audit.bronze_class, self.own, self.n_folds, usable)
-        self.g_cancels = self.here.size == part.size and bool((opened.draw_probability == 1).all())
-        items = np.flatnonzero(usable)
+        own_labels = labels.of_items(audit.member)
+        self.labels = label_columns(own_labels, audit.bronze_class, self.own, self.n_folds, self.usable)
+        self.g_cancels = self.here.size == part.size and bool((self.opened.draw_probability == 1).all())
+        items = np.flatnonzero(self.usable)
         # From which open items g learns.
         self.learned = (
             items[:0] if self.g_cancels else items[some_of_each_fold(self.own[items], self.n_folds)]
         )
+
+    def predict(self, gains: ArrayLike) -> GoldPrediction:
+        """Return `predicted_gold` of these gains."""
+        scale, gold = self.audit.gains(gains)
+        largest = float(scale.max())
+        if scale.min() < 0:
+            raise ValueError(f"gains must be at least 0, got {scale.min()}")
+        if largest == 0:
+            return GoldPrediction(np.zeros(self.part.size), *np.zeros((2, self.own.size)))
+        has_two_gains = bool(np.isin(scale, (0.0, largest)).all())
+        found = self.after(gold / largest, has_two_gains)
+        before = self.before(found.outside)
+        return GoldPrediction(before * largest, found.after * largest, found.spread * largest**2)
 
     def items_of(self, fold: int) -> Ints:
         """Return the open items of a fold: those of which the fit without it speaks."""

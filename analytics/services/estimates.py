@@ -19,7 +19,7 @@ from analytics.estimation.evidence import (
     SingleDraws,
     Targets,
 )
-from analytics.estimation.gold_prediction import GoldPrediction, predicted_gold
+from analytics.estimation.gold_prediction import GoldFits, GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
 from analytics.estimation.group_sequential import bound_at_look
 from analytics.estimation.judged_share import judged_share
@@ -49,6 +49,7 @@ class Basis:
     ) -> None:
         self.campaign, self.arrays, self.predictions, self.counts = campaign, arrays, predictions, counts
         self._gold: dict[tuple[float, ...], GoldPrediction] = {}
+        self._fits: GoldFits | None = None
         self._shares: dict[int, tuple[Floats, Floats]] = {}
 
     @cached_property
@@ -114,19 +115,24 @@ class Basis:
                 self.predictions.of_gains(gains, relevant_grade), known, np.zeros(known.size)
             )
         if key not in self._gold:
-            found = predicted_gold(
+            found = self._gold_fits(audit).predict(gains)
+            if arrays.draw.selection_kind.with_replacement:
+                found = replace(found, before=self.predictions.of_gains(gains, relevant_grade))
+            self._gold[key] = found
+        return self._gold[key]
+
+    def _gold_fits(self, audit: AuditSample) -> GoldFits:
+        if self._fits is None:
+            arrays = self.arrays
+            self._fits = GoldFits(
                 self.evidence.frame,
                 audit,
-                gains,
                 labels=arrays.labels,
                 known=self.predictions.foreknowledge,
                 learnable=arrays.batch < arrays.n_learned,
                 fitted_gold=arrays.fitted_gold[arrays.audit_probability > 0],
             )
-            if arrays.draw.selection_kind.with_replacement:
-                found = replace(found, before=self.predictions.of_gains(gains, relevant_grade))
-            self._gold[key] = found
-        return self._gold[key]
+        return self._fits
 
     def stairs_of(self, measure: Measure[Ratio]) -> tuple[GoldPrediction, ...] | Refusal:
         """Return what the audits predict of every stair of a ratio's gains, or why one step does not serve."""

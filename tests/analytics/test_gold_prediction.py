@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from enumeration import exactly, poisson_samples
 
-from analytics.estimation.gold_prediction import Foreknowledge, _Fits, label_columns, predicted_gold
+from analytics.estimation.gold_prediction import Foreknowledge, GoldFits, label_columns, predicted_gold
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.two_phase import two_phase
 from sampling.batches import rescaled_by_fold
@@ -133,7 +133,7 @@ def test_audits_scaled_over_all_judged_items_leave_a_bias_of_second_order():
     ("chances", "pi"), [(over_all, np.ones(N)), (by_fold, PI)], ids=["whole pool", "drawn"]
 )
 def test_a_fit_that_knows_its_own_fold_biases_it(chances, pi, monkeypatch):
-    monkeypatch.setattr(_Fits, "items_of", lambda fits, fold: np.flatnonzero(fits.own == (fold + 2) % 3))
+    monkeypatch.setattr(GoldFits, "items_of", lambda fits, fold: np.flatnonzero(fits.own == (fold + 2) % 3))
     bias, _ = moments(chances, GAINS["two gains"], pi)
     assert abs(bias) > 0.01
 

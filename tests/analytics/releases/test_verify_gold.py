@@ -8,7 +8,7 @@ import pytest
 from small_release import change_lines, made_once, unpacked
 
 from analytics.estimation import gold_prediction
-from analytics.estimation.gold_prediction import _Fits
+from analytics.estimation.gold_prediction import GoldFits
 from analytics.releases import verify_gold
 from analytics.releases.verify import verify
 from sampling.leave_out import some_of_each_fold
@@ -48,7 +48,7 @@ def test_predictions_that_knew_their_own_fold_are_found_although_every_number_fo
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        _Fits, "items_of", lambda fits, fold: np.flatnonzero((fits.own + 1) % fits.n_folds == fold)
+        GoldFits, "items_of", lambda fits, fold: np.flatnonzero((fits.own + 1) % fits.n_folds == fold)
     )
     folder = unpacked(made_once.__wrapped__(budget=38), tmp_path)
     told = verify(folder).different
