@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
     """The range of every estimate, what it was before it was cut off there, and what carries it; NULL in older rows."""
 
     dependencies = [
-        ("analytics", "0007_declared_looks"),
+        ("analytics", "0008_numbers_by_gold_judges"),
         ("judging", "0010_judging_order"),
         ("touchstone", "0003_user_language"),
     ]
