@@ -65,7 +65,7 @@ def _risk(judged: Judged, count: float) -> FloatArray:
     return scale(judged.influence) * np.sqrt(scale(judged.error_variance))
 
 
-def _learned(judged: Judged, count: float) -> FloatArray:
+def _doubt(judged: Judged, count: float) -> FloatArray:
     """Neyman's allocation once more, with the variance that gold of other folds predicts; sums of folds are kept."""
     if judged.fold is None or judged.gold_spread is None or not judged.influence.any():
         return judged.influence
@@ -147,7 +147,7 @@ STRATEGIES = (
         "learned",
         "Learned",
         "Influence, and more documents whose gold grade earlier audits leave in doubt. For every later audit.",
-        _learned,
+        _doubt,
         LEARNED_EVEN_SHARE,
         learns=True,
     ),

@@ -150,7 +150,8 @@ class Tally:
         covered = inside.sum(axis=0) / count
         wrong = ((low > 0) & (self.truth < 0)) | ((high < 0) & (self.truth > 0))
         z = np.where(given, (value - self.truth) / np.where(error > 0, error, 1.0), 0.0)
-        pairs, singles = slice(n_singles, None), slice(None, n_singles)
+        of_pair = np.arange(self.truth.size) >= n_singles
+        pairs, singles = (_ever_given(given, part) for part in (of_pair, ~of_pair))
         by_repetition = inside[:, pairs].sum(axis=1) / np.maximum(1, given[:, pairs].sum(axis=1))
         spread = by_repetition.std(ddof=1) if len(self.rows) > 1 else 0.0
         return {
@@ -167,6 +168,12 @@ class Tally:
             else None,
             "refused": round(float(1 - given.mean()), 4),
         }
+
+
+def _ever_given(given: Bools, part: Bools) -> NDArray[np.int64]:
+    """Return the places of a part's targets; without those that are never given, such as two runs that are the same."""
+    ever = np.flatnonzero(part & given.any(axis=0))
+    return ever if ever.size else np.flatnonzero(part)
 
 
 def true_quantile(covered: Floats, count: NDArray[np.int64]) -> float:

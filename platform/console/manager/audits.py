@@ -133,7 +133,7 @@ def _page(
         "forecasts": forecasts,
         "refusals": _refusals(forecasts),
         "best": best,
-        "recommended": _recommended(computation),
+        "recommended": _recommendation(computation),
         "history": history,
         "n_audits": history[0]["row"].sequence if history else 0,
         "shown_audits": SHOWN_AUDITS,
@@ -153,7 +153,7 @@ def _timing(schedule: AuditSchedule | None, expected: float | None) -> dict[str,
     return {"schedule_words": schedule_words(schedule), "next_due": due, "has_ended": ended}
 
 
-def _recommended(computation: Computation | None) -> str:
+def _recommendation(computation: Computation | None) -> str:
     """Return the strategy that is recommended for the next audit, by its label; empty before there is enough gold."""
     if computation is None or computation.n_audited < FEWEST_GOLD:
         return ""
