@@ -182,36 +182,6 @@ def naive(w: WeightTable) -> Method:
     return estimate
 
 
-def gold_judges(w: WeightTable) -> Method:
-    """Return the reported number where gold judges judged every document: what `naive` is, with nothing to correct.
-
-    ``sum over the frame of w f + sum over judged items of w (v - f) / pi``, v the mean gain of an item's judgments. The
-    variance is that of drawing each pair by itself, `poisson`.
-    """
-    facts = w.facts
-    everything = np.ones(facts.item.size, dtype=bool)
-    chance = draw_probability(facts, everything)
-    if not_covered(facts, everything, chance):
-        return lambda target: target.settled or REFUSED
-    number = np.bincount(facts.label_item, minlength=facts.item.size)
-    gain = np.bincount(facts.label_item, w.gains[facts.label_grade], facts.item.size) / number
-    judged = w.at_items(everything) > 0
-    pi = np.where(judged, chance[w.place], 1.0)
-    added = np.where(judged, (w.at_items(gain) - w.prediction) / pi, 0.0)
-
-    def estimate(target: Target) -> Row:
-        v = target.weights * added
-        variance, df = poisson(v, pi)
-        n, open_ones = (int(np.count_nonzero(target.weights[some])) for some in (judged, judged & (pi < 1)))
-        if target.settled or n < LEAST or (variance == 0 and open_ones):
-            return target.settled or REFUSED
-        row = interval(float(target.known.sum() + v.sum()), {"drawing": variance, "gold": 0.0}, df, n)
-        row = w.with_topics(row, target, v)
-        return row | always_valid(row, facts, int(np.count_nonzero(target.weights)))
-
-    return estimate
-
-
 def poisson(v: Floats, pi: Floats) -> tuple[float, float]:
     """Return the variance of ``sum v``, v = w e / pi, if each pair was drawn by itself; and degrees of freedom.
 

@@ -48,10 +48,7 @@ MOST_AHEAD = 50
 NO_WORK, QUOTA = "no work", "quota"
 ORDINARY = ["judge", "check"]
 # What a judgment of a tier may fill, if the lease it came by is no longer its own; others fill ordinary places.
-FILLS = {
-    Assessor.Tier.GOLD.value: ["audit"],
-    Assessor.Tier.SILVER.value: [*ORDINARY, "silver"],
-}
+FILLS = {Assessor.Tier.GOLD.value: ["audit"], Assessor.Tier.SILVER.value: [*ORDINARY, "silver"]}
 BUSY = "busy"  # the judgment is stored, but what comes next must be asked for again
 _random = random.SystemRandom()
 
@@ -319,10 +316,7 @@ def _claim(facts: AssessorContext, n: int, *, is_patient: bool) -> Claim:
 
 
 def _purposes(facts: AssessorContext) -> list[str]:
-    """Return what the assessor is given, in this order. The silver tier audits first, if there is anything to audit.
-
-    The gold tier audits only, and judges the drawn items where the campaign has no assessor of another tier.
-    """
+    """Return what the assessor is given, in this order: audits first. Gold judges drawn items where it is alone."""
     if facts.tier == Assessor.Tier.GOLD:
         return [Slot.Purpose.AUDIT, *([Slot.Purpose.JUDGE] if facts.is_among_gold_alone else [])]
     return [*([Slot.Purpose.SILVER] if facts.has_silver_audits else []), Slot.Purpose.JUDGE]

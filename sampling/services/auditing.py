@@ -170,8 +170,9 @@ def start_due_audits() -> None:
     Where gold judges judge the drawn items themselves no audit is due.
     """
     now = timezone.now()
-    others = Assessor.objects.filter(campaign=OuterRef("campaign")).exclude(tier=Assessor.Tier.GOLD)
-    active = AuditSchedule.objects.filter(Exists(others), is_active=True, campaign__state=Campaign.State.OPEN)
+    gold_judges = Assessor.objects.filter(campaign=OuterRef("campaign"), tier=Assessor.Tier.GOLD).judges()
+    active = AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN)
+    active = active.exclude(Exists(gold_judges))
     for schedule in active.exclude(campaign__draws__selection=FOREIGN.key):
         due = last_due_time(schedule, now)
         if due is not None and not has_ended(schedule):

@@ -1,15 +1,19 @@
 """Gold assessors judge the drawn items where a campaign has no assessor of another tier; else audits alone."""
 
 import uuid
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from small_campaign import judge_all, make_assessor, make_campaign, slots
 
 from judging.models import Assessor
 from judging.services.assign import NO_WORK, claim, submit
 from judging.services.more_judgments import why_nobody_could
+from sampling.models import AuditSchedule
 from sampling.services.auditable import JUDGED_BY_GOLD, AuditRefused
-from sampling.services.auditing import audit, queue_audit
+from sampling.services.auditing import audit, queue_audit, start_due_audits
+from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
 
@@ -65,3 +69,16 @@ def test_one_judgment_more_of_an_item_counts_the_gold_judges_who_could_give_it(c
     assert why_nobody_could(campaign) == ""
     make_assessor(campaign, "student")
     assert "1 active assessors" in why_nobody_could(campaign)
+
+
+def test_no_audit_is_due_where_gold_judges_judge_the_drawn_items(campaign):
+    make_assessor(campaign, "expert", "gold")
+    AuditSchedule.objects.create(
+        campaign=campaign, every_seconds=60, items_each_time=5, items_in_total=20, is_active=True
+    )
+    AuditSchedule.objects.update(starts_at=timezone.now() - timedelta(hours=1))
+    start_due_audits()
+    assert not Job.objects.filter(kind="audit").exists()
+    make_assessor(campaign, "student")
+    start_due_audits()
+    assert Job.objects.filter(kind="audit").count() == 1

@@ -88,7 +88,7 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
             .annotate(found=ArrayAgg("tier", distinct=True))
             .values("found")
         ),
-        is_gold_alone=Exists(people.judges().filter(tier=Assessor.Tier.GOLD)),
+        is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),

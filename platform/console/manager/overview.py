@@ -73,7 +73,7 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     rows = Campaign.objects.select_related("collection", "scale").annotate(
         tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
         judges_here=Exists(people.filter(user=user)),
-        is_gold_alone=Exists(people.judges().filter(tier=Assessor.Tier.GOLD)),
+        is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
         n_stored=Subquery(
             Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
             .annotate(n=Sum("n_judged")).values("n")
