@@ -216,7 +216,8 @@ def _result(
     if isinstance(other, Estimate):
         return other
     if used < FEWEST_ITEMS and not labels.is_census:
-        return other or too_few(used, noun=f"{labels.known_noun} items")
+        few = too_few(used, noun=f"{labels.known_noun} items")
+        return few if other is None or labels.counted.sum() < FEWEST_ITEMS else other
     if measure.averaging == "micro":
         return _micro(measure, labels, made, runs, used)
     missing = missing_for_macro(labels)
