@@ -10,7 +10,7 @@ import numpy as np
 from parts.budgets import MIXED, PLANS, Pair, realised
 from parts.variance_curves import needed_on_curve
 
-COUNTS = np.geomspace(0.3, 1.0, 5)  # over Q*'s judgments
+COUNTS = np.geomspace(0.24, 1.0, 5)  # over Q*'s judgments
 
 
 def judgments_at(
