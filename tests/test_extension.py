@@ -115,7 +115,8 @@ def test_a_planted_measure_is_met_everywhere(tmp_path, monkeypatch, capsys) -> N
         assert response.status_code == 200, page
         assert "PlantedRR@10" in text_of(response), page
     measures = manager.get(f"/api/v1/campaigns/{campaign.pk}/measures").json()["measures"]
-    assert measures[-1] == {"name": "PlantedRR@10", "kind": "complete", "is_usual": False}
+    expected = {"name": "PlantedRR@10", "kind": "complete", "ir_measures": "", "is_usual": False}
+    assert measures[-1] == expected
     rows = {
         (row.method, row.run.run_id): row
         for row in computation.estimates.filter(measure="PlantedRR@10", run_b=None).select_related("run")

@@ -164,7 +164,7 @@ def method_choices() -> list[tuple[str, str]]:
     return choices()
 
 
-class MeasureNameField(models.CharField):
+class MeasureNameField(models.CharField):  # type: ignore[type-arg]  # Django takes none when it runs
     """The name of a measure; who looks for one finds the rows that have it under an older spelling, too."""
 
     def deconstruct(self) -> Any:

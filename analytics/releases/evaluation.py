@@ -76,7 +76,7 @@ class Evaluation:
         fields["range"] = None if self.largest is None else [0.0, self.largest]
         fields |= {"judged_share": self.judged_share, "gold_share": self.gold_share}
         for name in RESULTS:
-            fields[name] = _as_json(getattr(shown, name)) | _unbounded(getattr(self, name))
+            fields[name] = _as_json(getattr(shown, name)) | _before_the_end(getattr(self, name))
         by_topic = {
             topic: values
             | {f"unbounded_{name}": self.by_topic[topic][name] for name in values if name != "qrels"}
@@ -92,7 +92,7 @@ def _cut_off(result: AnyResult, largest: float) -> AnyResult:
     return replace(result, **{name: min(max(getattr(result, name), 0.0), largest) for name in names})
 
 
-def _unbounded(result: Result | ValueAlone) -> dict[str, float]:
+def _before_the_end(result: Result | ValueAlone) -> dict[str, float]:
     """Return what an estimate was before it was cut off."""
     names = ("value", "low", "high") if isinstance(result, Estimate) else ()
     return {f"unbounded_{name}": getattr(result, name) for name in names}

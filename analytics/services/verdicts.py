@@ -6,6 +6,7 @@ from typing import Any
 
 from analytics import methods
 from analytics.estimation.comparison import holm
+from analytics.estimation.estimate import few_positive_warning
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
 from judging.models import Run
@@ -125,7 +126,18 @@ def verdict(
             f"{run_a} and {run_b} do not differ significantly in {measure}: difference {value:+.3f} ({where})"
             f"{': ' + corrected.warning if corrected.warning else ''}.{among}{topics}"
         )
-    return f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where}).{among}{topics}"
+    few = _few_words(corrected)
+    return (
+        f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where}).{few}{among}{topics}"
+    )
+
+
+def _few_words(corrected: Estimate) -> str:
+    """Return a warning where few documents carry a difference that has an error, as a further sentence."""
+    if corrected.n_positive is None or not corrected.standard_error:
+        return ""
+    words = few_positive_warning(corrected.n_positive)
+    return f" {words[0].upper()}{words[1:]}." if words else ""
 
 
 def _p_words(p: float) -> str:

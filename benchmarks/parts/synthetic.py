@@ -39,7 +39,7 @@ class Population:
         per_item = {
             "P@10": relevant * 0.1 * (rank <= 10),
             "DCG@10": GAINS[self.grade] / np.log2(rank + 1) * (rank <= 10),
-            "RBP@20": relevant * 0.2 * 0.8 ** (rank - 1) * (rank <= 20),
+            "RBP(p=0.8)@20": relevant * 0.2 * 0.8 ** (rank - 1) * (rank <= 20),
         }
         values: dict[tuple[str, str, str], float] = {}
         for measure, gain in per_item.items():

@@ -71,3 +71,10 @@ def test_a_refused_difference_is_turned_without_numbers():
 def test_the_better_run_is_named_below_the_level_only(value, p, better):
     pair = judged_pair(difference(value, 0.1), AdjustedPValues({} if p is None else {7: p}))
     assert (pair.better, pair.holm) == (better, p)
+
+
+def test_a_significant_difference_that_few_documents_carry_says_so():
+    few = said(difference(0.2, 0.1, n_positive=4, standard_error=0.05))
+    assert "p = 0.020). Only 4 judged documents with a gain above 0 carry this number" in few
+    for enough in ({"n_positive": 10, "standard_error": 0.05}, {"n_positive": 4, "standard_error": 0.0}, {}):
+        assert "carry this number" not in said(difference(0.2, 0.1, **enough))

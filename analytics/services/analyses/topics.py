@@ -26,7 +26,6 @@ from analytics.services.estimates import Basis, linear_targets
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
-from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import SparseRuns
 
@@ -62,7 +61,7 @@ def topics(
     titles = dict(campaign.collection.topics.filter(topic_id__in=parameters).values_list("topic_id", "title"))
     n_judged = np.bincount(arrays.topic_index[arrays.judged], minlength=arrays.n_topics)
     n_audited = np.bincount(arrays.topic_index[arrays.judged[arrays.audited]], minlength=arrays.n_topics)
-    largest = largest_value(targets.measure, targets.gains)
+    largest = targets.measure.kind.largest(targets.measure, targets.gains)
     rows = [
         {
             "topic_id": topic_id,

@@ -30,7 +30,13 @@ class Estimate(TypedDict):
     low: float | None
     high: float | None
     p_value: float | None
+    unbounded_value: float | None  # before it was cut off at the measure's range
+    unbounded_low: float | None
+    unbounded_high: float | None
     n: int
+    n_positive: int | None
+    judged_share: float | None
+    gold_share: float | None
     refusal: str
     warning: str
 
@@ -38,6 +44,7 @@ class Estimate(TypedDict):
 class Measure(TypedDict):
     name: str
     kind: str
+    ir_measures: str  # its name there, for the same value of the qrels
     is_usual: bool
 
 

@@ -5,27 +5,29 @@ import json
 import os
 import subprocess
 import sys
-from io import StringIO
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
-from run_samples import ranked_documents
-from small_campaign import TOPICS, doc_id, true_grade
+from django.core.management import CommandError
+from release_runs import (
+    grades_of,
+    mean_of,
+    new_run,
+    run_of,
+    said,
+    sampled_of,
+    told,
+    write_run,
+)
+from small_campaign import TOPICS, true_grade
 from small_release import made_once, unpacked
 
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.releases.evaluating import evaluate
-from analytics.releases.sampled import SampledRelease
-from analytics.releases.verify_facts import read_facts
-from judging.trec import QrelRecord
-from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale
+from sampling.measures.scoring import measure_on_scale
 
 pytestmark = pytest.mark.django_db
 REPOSITORY = Path(__file__).parents[3]
-GAINS, RELEVANT = [0.0, 1.0, 2.0, 3.0], 1
 
 
 @pytest.fixture
@@ -36,65 +38,6 @@ def release(tmp_path):
 @pytest.fixture
 def sampled(release):
     return sampled_of(release)
-
-
-def sampled_of(folder):
-    about = json.loads((folder / "estimates.json").read_text())
-    return SampledRelease.of(read_facts(folder, about, with_runs=False), about["seed"]), about["measures"]
-
-
-def grades_of(folder):
-    found = {}
-    for line in (folder / "qrels.txt").read_text().splitlines():
-        topic, _, document, grade = line.split()
-        found.setdefault(topic, {})[document] = int(grade)
-    return found
-
-
-def run_of(folder, run_id):
-    file = next(
-        run["file"] for run in json.loads((folder / "runs.json").read_text()) if run["run_id"] == run_id
-    )
-    found = {}
-    for line in gzip.decompress((folder / file).read_bytes()).decode().splitlines():
-        topic, _, document, *_ = line.split()
-        found.setdefault(topic, []).append(document)
-    return found
-
-
-def judged_of(grades):
-    return index_qrels(
-        QrelRecord(topic, document, grade)
-        for topic, found in grades.items()
-        for document, grade in found.items()
-    )
-
-
-def said(folder, sampled, name, ranking):
-    measure, judged = measure_on_scale(name, GAINS, RELEVANT), judged_of(grades_of(folder))
-    return evaluate(*sampled, [measure], ranking, ranked_documents(ranking), judged)[0]
-
-
-def mean_of(name, ranking, grades):
-    """Return the mean over the topics of the grades."""
-    measure = measure_on_scale(name, GAINS, RELEVANT)
-    return evaluate_topics(ranked_documents(ranking), judged_of(grades), [measure]).values.mean()
-
-
-def write_run(path, ranking, tag="mine"):
-    lines = [
-        f"{topic} Q0 {document} 0 {100 - rank} {tag}\n"
-        for topic, documents in ranking.items()
-        for rank, document in enumerate(documents)
-    ]
-    path.write_text("".join(lines))
-    return path
-
-
-def told(*arguments):
-    out = StringIO()
-    call_command("evaluate", *map(str, arguments), stdout=out)
-    return out.getvalue()
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------
@@ -148,16 +91,6 @@ def test_ratios_of_a_run_of_the_release_are_its_own_too_by_the_seed_it_names(rel
                 assert getattr(found, field) == pytest.approx(row[field], rel=1e-9), field
             compared += 1
     assert compared == 6
-
-
-def new_run(*, backwards=False):
-    """A run that nobody knew at the draw, over documents that others returned."""
-    return {
-        topic: [
-            doc_id(place, d) for d in (range(13, 3, -1) if backwards else (1, 3, 5, 7, 9, 11, 13, 0, 2, 4))
-        ]
-        for place, topic in enumerate(TOPICS)
-    }
 
 
 @pytest.mark.parametrize("measure", ["P@10", "DCG@10", "RBP@10", "Gain@5", "P(rel=3)@5"])
@@ -236,47 +169,6 @@ def test_an_empty_run_and_a_release_without_audits_are_told_apart(release, sampl
 )
 def test_every_measure_knows_under_which_name_ir_measures_has_the_same(name, spelled):
     assert measure_on_scale(name, [0, 1, 3], 2).ir_measures == spelled
-
-
-def test_what_is_shown_ends_at_the_range_of_the_measure_and_means_are_made_of_what_was_before(tmp_path):
-    folder = unpacked(made_once(budget=24, audited=14, checks=0.0), tmp_path)
-    sampled, topics_outside, ends_outside = sampled_of(folder), 0, 0
-    rankings = [new_run(), new_run(backwards=True), *(run_of(folder, f"run{run}") for run in range(3))]
-    for name, ranking in product(("P@10", "P@3", "DCG@10", "nDCG@10", "ERR@10"), rankings):
-        found = said(folder, sampled, name, ranking)
-        shown, whole = found.within_range(), found.as_json()
-        assert whole["range"] == [0.0, found.largest]
-        for topic, values in shown.by_topic.items():
-            assert all(0 <= value <= found.largest for value in values.values())
-            before = [whole["by_topic"][topic][f"unbounded_{key}"] for key in values if key != "qrels"]
-            topics_outside += sum(not 0 <= value <= found.largest for value in before)
-        for key in ("estimate", "corrected", "estimate_over_topics", "corrected_over_topics"):
-            result = getattr(shown, key)
-            if isinstance(result, Estimate):
-                assert 0 <= result.low <= result.value <= result.high <= found.largest
-                assert whole[key]["unbounded_low"] == getattr(found, key).low
-                assert whole[key]["low"] == result.low
-                ends_outside += result.low != whole[key]["unbounded_low"]
-        if name == "P@10" and isinstance(found.corrected, Estimate):
-            parts = [values["corrected"] for values in found.by_topic.values()]
-            assert np.mean(parts) == pytest.approx(found.corrected.value)
-    # the control: without an end, some of them are impossible
-    assert topics_outside > 0
-    assert ends_outside > 0
-    run = write_run(tmp_path / "mine.run", new_run())
-    lines = [line.split("\t") for line in told(folder, run, "P@10", "-q", "-n").splitlines()[1:]]
-    assert all(0 <= float(cell) <= 1 for line in lines for cell in line[2:])
-    assert "end at the range of the measure" in told(folder, run, "P@10")
-
-
-def test_how_much_of_a_run_was_judged_stands_beside_its_values(release, sampled, tmp_path):
-    found = said(release, sampled, "P@10", new_run())
-    judged = said(release, sampled, "Judged@10", new_run())
-    assert found.judged_share == pytest.approx(judged.qrels)
-    assert 0 < found.gold_share < found.judged_share < 1
-    table = told(release, write_run(tmp_path / "mine.run", new_run()), "P@10", "AP").splitlines()
-    assert "Judged@k  gold" in table[2]
-    assert f"{100 * found.judged_share:.0f} %" in table[3]
 
 
 # -- the command -------------------------------------------------------------------------------------------------

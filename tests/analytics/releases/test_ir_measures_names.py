@@ -4,9 +4,9 @@ import json
 
 import ir_measures
 import pytest
+from release_runs import grades_of, judged_of, run_of
 from run_samples import ranked_documents
 from small_release import made_once, unpacked
-from test_evaluate import grades_of, judged_of, run_of
 
 from sampling.measures.scoring import evaluate_topics, measure_on_scale
 
