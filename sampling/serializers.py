@@ -228,6 +228,12 @@ class AuditAnswer(serializers.Serializer[Any]):
         allow_null=True, help_text="Items that audits were to take in all, then"
     )
     n_drawn = serializers.IntegerField(allow_null=True, help_text="Items drawn for gold audits by then")
+    declaration = serializers.CharField(
+        allow_blank=True,
+        help_text="How imported gold is declared to have been chosen; empty of a drawn audit",
+    )
+    assumption = serializers.CharField(allow_blank=True, help_text="What numbers made with it assume")
+    choice_p_value = serializers.FloatField(allow_null=True, help_text="p of a test of the declaration")
     sample = serializers.CharField(help_text="Address of the sample as CSV")
     made_at = serializers.DateTimeField()
 
@@ -313,6 +319,9 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "n_looks": audit.n_looks,
         "n_planned": audit.n_planned,
         "n_drawn": audit.n_drawn,
+        "declaration": audit.declaration,
+        "assumption": audit.assumption,
+        "choice_p_value": audit.choice_p_value,
         "sample": reverse("console:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
         "made_at": audit.created_at.isoformat(),
     }

@@ -20,6 +20,7 @@ from sampling.judged import Judged, scale
 from sampling.label_samples import effort_probabilities, full_probabilities, topic_probabilities
 
 EVEN_SHARE = 0.2
+SIMPLE = "simple"
 
 Sizes = Callable[[Judged, float], FloatArray]
 
@@ -106,7 +107,7 @@ STRATEGIES = (
         _rare,
     ),
     Strategy(
-        "simple",
+        SIMPLE,
         "Simple",
         "All judged documents with equal probability: good for confusion matrices and later questions.",
         _simple,

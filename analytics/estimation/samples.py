@@ -189,6 +189,8 @@ class AuditSample:
     member : int array, optional
         Places among the `n_judged` judged items; default, the items are all that were judged.
     n_judged : int, optional
+    assumption : str, optional
+        What is assumed of gold that was not drawn here: every number made with it says so.
 
     Raises
     ------
@@ -204,6 +206,7 @@ class AuditSample:
     n_grades: int
     member: Ints = None  # type: ignore[assignment]  # always an array once constructed
     n_judged: int = -1
+    assumption: str = ""
 
     def __post_init__(self) -> None:
         seen = np.asarray(self.audited)

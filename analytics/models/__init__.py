@@ -11,6 +11,7 @@ from analytics.models.results import (
     method_choices,
 )
 from analytics.models.screening import AssessorScreening, Flag, Screening
+from analytics.models.shares import ShareEstimate
 
 __all__ = [
     "AssessorScreening",
@@ -23,5 +24,6 @@ __all__ = [
     "JudgingConditions",
     "Release",
     "Screening",
+    "ShareEstimate",
     "method_choices",
 ]

@@ -22,12 +22,18 @@ from analytics.services.estimates import Basis
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.measures.families import grade_gains
+from sampling.measures.families import Measure, grade_gains
+from sampling.measures.kinds import Kind
 from sampling.measures.registry import parse_measure
+from sampling.measures.share import share_measure
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
     "topics_high", "topics_refusal", "always_low", "always_high", "components", "n", "sources", "refusal", "warning",
+)  # fmt: skip
+SHARES = (
+    "topic", "measure", "method", "n_items", "n", "value", "standard_error", "low", "high", "degrees_of_freedom",
+    "refusal", "warning",
 )  # fmt: skip
 ROWS_AT_ONCE = 5000
 
@@ -57,6 +63,8 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
     """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
     names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
     knows_truth = computation.estimates.filter(method=TRUTH.key).exists()
+    if computation.shares.exists():
+        names.append(share_measure(campaign.scale.relevant_grade).name)
     measures, predicted, known = _predictions(campaign, arrays, names)
     order = np.argsort(arrays.label_judgment, kind="stable")
     checks = np.argsort(arrays.check_judgment, kind="stable")
@@ -87,7 +95,7 @@ def _predictions(
     fitted_with: dict[str, Any] = {}
     measures: dict[str, Any] = {}
     for name in names:
-        measure = parse_measure(name)
+        measure = _measure(name, scale.relevant_grade)
         relevant = measure.relevant_grade or scale.relevant_grade
         gains = grade_gains(measure, scale.gains(), relevant)
         fields = {"kind": measure.kind.key, "family": measure.family.key, "cutoff": measure.cutoff}
@@ -110,6 +118,12 @@ def _predictions(
         }
         fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
     return measures, columns, fitted_with
+
+
+def _measure(name: str, relevant_grade: int) -> Measure[Kind]:
+    """Return the measure of a name; that of shares has no cutoff, and stands in no list of measures."""
+    share = share_measure(relevant_grade)
+    return share if name == share.name else parse_measure(name)
 
 
 def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:
@@ -197,6 +211,7 @@ def _heading(
         "draw": None,
         "n_planned": None,
         "looks": [],
+        "shares": [],
         "seed": None,
         "assumption": {},
         "fitted_with": None,
@@ -215,6 +230,7 @@ def _heading(
         )
         heading["computation"] = {name: getattr(computation, name) for name in seen}
         heading["assumption"] = computation.assumption
+        heading["shares"] = list(computation.shares.order_by("topic", "method").values(*SHARES))
     if arrays is not None:
         heading["n_planned"] = arrays.n_audits_planned or AUDITS_PLANNED
         heading["looks"] = [asdict(look) for look in arrays.looks]
