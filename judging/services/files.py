@@ -60,18 +60,10 @@ KINDS = {
     "runs": {"description", "is_manual"},
     "scores": {"list_name"},
     "judgments": {
-        "file_format",
-        "as_gold",
-        "source_name",
-        "grade_map",
-        "kind",
-        "method_codes",
-        "complete",
-        "repeats",
-        "gold_chosen",
-        "by_topic",
+        "file_format", "as_gold", "source_name", "grade_map", "kind", "method_codes", "complete", "repeats",
+        "gold_chosen", "by_topic",
     },
-}
+}  # fmt: skip
 
 
 def import_topics(

@@ -35,7 +35,7 @@ def record_gold_audit(gold: ImportedGold) -> Audit:
     has_gold = np.isin([str(item.pk) for item in items], [str(pk) for pk in gold.gold_items])
     declaration = BY_TOPIC if gold.by_topic else gold.chosen
     chance = _chances(gold, declaration, items, topic_index, has_gold)
-    tested = _tested(campaign, declaration, items, topic_index, has_gold)
+    tested = _choice_test(campaign, declaration, items, topic_index, has_gold)
     made = Audit.objects.create(
         campaign=campaign,
         sequence=campaign.audits.count() + 1,
@@ -86,7 +86,7 @@ def _chances(
     return np.asarray((np.bincount(topic_index[has_gold], minlength=n.size) / n)[topic_index])
 
 
-def _tested(
+def _choice_test(
     campaign: Campaign, declaration: str, items: list[Item], topic_index: np.ndarray, has_gold: np.ndarray
 ) -> ChoiceTest | None:
     if declaration == PROBABILITIES:
