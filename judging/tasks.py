@@ -55,8 +55,10 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
     if kind == "judgments" and context.payload["campaign"]:
         common["campaign"] = Campaign.objects.get(pk=context.payload["campaign"])
     notes: list[str] = []
-    if kind == "documents":
+    if kind in ("documents", "judgments"):
         common["warn"] = notes.append
+    if kind == "judgments":
+        common.setdefault("complete", None)
     service: Any = {"topics": import_topics, "documents": import_documents, "judgments": import_judgments}[
         kind
     ]

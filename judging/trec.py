@@ -67,6 +67,16 @@ class PrelRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldRecord:
+    """A gold grade, None where the document was not chosen, and the probability of being chosen where it is known."""
+
+    topic_id: str
+    doc_id: str
+    grade: int | None
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class StratifiedRecord:
     """A document of a pool in strata: its stratum, and its grade, or `NOT_SAMPLED`."""
 
@@ -298,3 +308,19 @@ def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False
             what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
             row.fail(blamed, f"{what} occurs twice (first on line {before})")
         yield JudgmentRecord(topic_id, doc_id, assessor, int(label))
+
+
+def read_gold(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[GoldRecord]:
+    """Return gold grades from CSV: topic_id and doc_id (or task), grade, and a probability in (0, 1] where known.
+
+    An empty grade is a document that was not chosen. A pair may occur twice: the import compares what is said of it.
+    """
+    for row in read_table(open_text(source, name), name, max_cell=100_000):
+        topic_id, doc_id, _ = _pair(row)
+        title = _required_column(row, LABEL_COLUMNS)
+        label, chance = row.cells[title].strip(), row.cells.get("probability", "").strip()
+        if label and (not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE):
+            row.fail(title, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
+        if chance and not (DECIMAL.fullmatch(chance) and 0 < float(chance) <= 1):
+            row.fail("probability", f"probability must be in (0, 1], not {chance[:40]!r}")
+        yield GoldRecord(topic_id, doc_id, int(label) if label else None, float(chance) if chance else None)

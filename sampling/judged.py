@@ -145,7 +145,8 @@ def question_influence(weights: SparseRuns, inclusion_probability: FloatArray) -
 
     Of one run its weight, of more the spread over runs sqrt(sum (w - mean w)^2), for two proportional to
     abs(w_a - w_b); divided by the draw's probability and by the largest contrast, so only proportions count. All 0
-    when the runs weigh every judged item alike.
+    when the runs weigh every judged item alike. Without runs the question is the share of relevant items, to which all
+    items count alike.
 
     Parameters
     ----------
@@ -161,7 +162,10 @@ def question_influence(weights: SparseRuns, inclusion_probability: FloatArray) -
     >>> question_influence(weights, np.array([1, 1, 0.5])).round(6).tolist()
     [1.0, 0.0, 1.0]
     """
-    contrast = weights.item_sums(weights.value) if weights.n_runs == 1 else distance_from_mean(weights)
+    if not weights.n_runs:
+        contrast = np.ones(weights.n_items)
+    else:
+        contrast = weights.item_sums(weights.value) if weights.n_runs == 1 else distance_from_mean(weights)
     return scale(contrast) / np.maximum(inclusion_probability, SMALLEST_PROBABILITY)
 
 

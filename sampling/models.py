@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from judging.models import Campaign, Item, Topic
 from sampling.design_options import method_choices, question_choices
+from sampling.gold_samples import LABELS, choice_words, declaration_words
 from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 
@@ -20,7 +21,8 @@ class Draw(models.Model):
     can be computed again. A later batch keeps the seed, hence every item already drawn (sampling/frames.py).
 
     A foreign draw was not executed here: its sample was imported with its probabilities. It is the only batch of its
-    campaign, its frame has the pairs of the file alone, and its seed says nothing.
+    campaign, its frame has the pairs of the file alone, and its seed says nothing. Nor was a complete one, whose file
+    is all there is: each of its pairs is certain.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -54,8 +56,10 @@ class Draw(models.Model):
             ),
             models.CheckConstraint(
                 name="sampling_draw_foreign",
-                condition=Q(question="foreign", method="foreign", selection="foreign", batch=1)
-                | ~(Q(question="foreign") | Q(method="foreign") | Q(selection="foreign")),
+                condition=Q(
+                    question="foreign", method="foreign", selection__in=["foreign", "complete"], batch=1
+                )
+                | ~(Q(question="foreign") | Q(method="foreign") | Q(selection__in=["foreign", "complete"])),
             ),
             models.CheckConstraint(
                 name="sampling_draw_learned_from",
@@ -101,6 +105,11 @@ class DrawEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id} {self.inclusion_probability}"
+
+
+def declaration_choices() -> list[tuple[str, str]]:
+    """Return how gold that was imported can be declared to have been chosen."""
+    return list(LABELS.items())
 
 
 class AuditTier(models.TextChoices):
@@ -188,11 +197,25 @@ class Audit(models.Model):
     n_drawn = models.PositiveIntegerField(null=True)
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default="", blank=True)
     learned_from = models.PositiveIntegerField(null=True)
+    # Not drawn here: gold that was imported, and how its items are declared to have been chosen. Once a campaign has an
+    # audit of its own, numbers rest on that. The p-value is that of a test of the declaration.
+    declaration = models.CharField(max_length=16, blank=True, default="", choices=declaration_choices)
+    choice_p_value = models.FloatField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["sequence"]
         constraints = [
+            models.UniqueConstraint(
+                name="sampling_audit_one_declaration", fields=["campaign"], condition=~Q(declaration="")
+            ),
+            models.CheckConstraint(
+                name="sampling_audit_declaration",
+                condition=Q(declaration="", choice_p_value=None)
+                | Q(declaration="probabilities", choice_p_value=None, tier="gold", look=None)
+                | Q(declaration__in=["uniform", "by-topic"], tier="gold", look=None)
+                & (Q(choice_p_value=None) | Q(choice_p_value__gte=0, choice_p_value__lte=1)),
+            ),
             models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"]),
             models.UniqueConstraint(name="sampling_audit_one_look", fields=["campaign", "look"]),
             models.CheckConstraint(
@@ -223,6 +246,21 @@ class Audit(models.Model):
 
     def __str__(self) -> str:
         return f"audit {self.sequence}"
+
+    @property
+    def declaration_said(self) -> str:
+        """Return what declared gold assumes, and what a test of it says, in sentences; empty of a drawn audit."""
+        if not self.declaration:
+            return ""
+        assumed = f"{self.assumption[:1].upper()}{self.assumption[1:]}."
+        return f"{assumed} {choice_words(self.declaration, self.choice_p_value)}".strip()
+
+    @property
+    def assumption(self) -> str:
+        """Return what numbers made with declared gold assume; empty of an audit that was drawn here."""
+        return (
+            declaration_words(self.declaration, self.n_selected, self.n_eligible) if self.declaration else ""
+        )
 
 
 class AuditEntry(models.Model):

@@ -171,6 +171,9 @@ def ranks_in_pairs(
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     runs, items, values, outside = [], [], [], []
+    if not rankings:
+        nothing = np.zeros(0, dtype=np.int32)
+        return SparseRuns(0, len(doc_ids), nothing, nothing, nothing), []
     for index, run in enumerate(rankings):
         rows = _rows_of_rankings(run, topics, depth)
         place = np.minimum(np.searchsorted(hashes, rows.keys), max(hashes.size - 1, 0))

@@ -22,6 +22,10 @@ class Selection:
         Sizes of a later batch may be learned from the judgments of those before.
     is_foreign : bool
         Not drawn here: the sample was imported with its probabilities. Nobody can choose it.
+    is_complete : bool
+        Nothing was drawn: all of a file of judgments was imported, and is all there is. Nobody can choose it.
+    no_top_up : str
+        Why nothing more can be drawn; empty where it can.
     """
 
     key: str
@@ -31,6 +35,8 @@ class Selection:
     has_exact_counts: bool = False
     may_learn: bool = False
     is_foreign: bool = False
+    is_complete: bool = False
+    no_top_up: str = ""
 
 
 # The first is the default.
@@ -54,17 +60,28 @@ SELECTIONS = (
         with_replacement=True,
     ),
 )
+# What a foreign draw cannot have, and why.
+NOT_AUDITED = "this sample was drawn elsewhere and imported: it has no audits, so nothing can be corrected"
+NOT_TOPPED_UP = "this sample was drawn elsewhere and imported without its pool: nothing more can be drawn"
+POOL_UNKNOWN = "this sample was drawn elsewhere and imported without its pool, which this needs"
+ALL_THERE_IS = "the judgments of this campaign were imported as all there is: nothing more can be drawn"
 # How imported samples were drawn, as far as anybody here knows. No design has it.
 FOREIGN = Selection(
     "foreign",
     "Imported with its probabilities",
     "Taken as drawn independently. Cannot be topped up or audited.",
     is_foreign=True,
+    no_top_up=NOT_TOPPED_UP,
 )
-# What a foreign draw cannot have, and why.
-NOT_AUDITED = "this sample was drawn elsewhere and imported: it has no audits, so nothing can be corrected"
-NOT_TOPPED_UP = "this sample was drawn elsewhere and imported without its pool: nothing more can be drawn"
-POOL_UNKNOWN = "this sample was drawn elsewhere and imported without its pool, which this needs"
+# A file of judgments that is all there is: every document in it has been judged, with certainty. No design has it.
+COMPLETE = Selection(
+    "complete",
+    "All of an imported file",
+    "Nothing was drawn: every document in the file is judged. Cannot be topped up.",
+    is_complete=True,
+    no_top_up=ALL_THERE_IS,
+)
+IMPORTED = (FOREIGN, COMPLETE)
 
 
 def selection_keys() -> list[str]:
@@ -73,7 +90,7 @@ def selection_keys() -> list[str]:
 
 def selection_choices() -> list[tuple[str, str]]:
     """Return keys and labels, as the model's migrations name them."""
-    return [(selection.key, selection.label) for selection in (*SELECTIONS, FOREIGN)]
+    return [(selection.key, selection.label) for selection in (*SELECTIONS, *IMPORTED)]
 
 
 def selection_of(key: str) -> Selection:
@@ -82,7 +99,7 @@ def selection_of(key: str) -> Selection:
     >>> selection_of("pareto").has_exact_counts
     True
     """
-    for selection in (*SELECTIONS, FOREIGN):
+    for selection in (*SELECTIONS, *IMPORTED):
         if selection.key == key:
             return selection
     raise ValueError(f"selection must be one of {selection_keys()}, got {key!r}")

@@ -261,6 +261,12 @@ class AuditAnswer(serializers.Serializer[Any]):
     learned_from = serializers.IntegerField(
         allow_null=True, help_text="Complete gold audits that the sizes learned from; 0: too little gold yet"
     )
+    declaration = serializers.CharField(
+        allow_blank=True,
+        help_text="How imported gold is declared to have been chosen; empty of a drawn audit",
+    )
+    assumption = serializers.CharField(allow_blank=True, help_text="What numbers made with it assume")
+    choice_p_value = serializers.FloatField(allow_null=True, help_text="p of a test of the declaration")
     sample = serializers.CharField(help_text="Address of the sample as CSV")
     made_at = serializers.DateTimeField()
 
@@ -349,6 +355,9 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "n_drawn": audit.n_drawn,
         "gold_fit": audit.gold_fit,
         "learned_from": audit.learned_from,
+        "declaration": audit.declaration,
+        "assumption": audit.assumption,
+        "choice_p_value": audit.choice_p_value,
         "sample": reverse("console:api-audit-sample", args=[audit.campaign_id, audit.sequence]),
         "made_at": audit.created_at.isoformat(),
     }

@@ -24,6 +24,7 @@ from sampling.label_samples import effort_probabilities, full_probabilities, top
 EVEN_SHARE = 0.2
 LEARNED_EVEN_SHARE = 0.05
 FEWEST_GOLD = 50  # gold labels that earlier audits were to bring: below, there is too little to learn from
+SIMPLE = "simple"
 
 Sizes = Callable[[Judged, float], FloatArray]
 
@@ -125,7 +126,7 @@ STRATEGIES = (
         _rare,
     ),
     Strategy(
-        "simple",
+        SIMPLE,
         "Simple",
         "All judged documents with equal probability: good for confusion matrices and later questions.",
         _simple,

@@ -92,6 +92,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-looks",
             "console:api-measures",
             "console:api-estimates",
+            "console:api-shares",
             "console:api-comparisons",
             "console:api-comparison",
             "console:api-ranking",

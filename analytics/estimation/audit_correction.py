@@ -1,6 +1,7 @@
 """The reported method: the model-assisted difference estimator over the items that were open to the audits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,8 +33,10 @@ def estimate(evidence: Evidence, targets: LinearTargets | RatioTargets) -> Metho
     if isinstance(audit, Refusal):
         return none_of(targets, audit)
     if isinstance(targets, RatioTargets):
-        return _of_ratio(evidence, audit, targets)
-    return _of_sum(evidence, audit, targets)
+        found = _of_ratio(evidence, audit, targets)
+    else:
+        found = _of_sum(evidence, audit, targets)
+    return replace(found, these_topics=found.these_topics.with_warning(audit.assumption))
 
 
 def corrected_sums(

@@ -67,7 +67,7 @@ def grade_shares(labels: Labels, confusion: Floats | None = None) -> Floats:
 def spreads(weights: SparseRuns) -> Floats:
     """Return by item how far runs weigh it differently: the root mean square of w_a - w_b over all pairs of runs.
 
-    Of a single run it is the weight.
+    Of a single run it is the weight, of none it is 0.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def spreads(weights: SparseRuns) -> Floats:
     [0.4, 0.0, 0.2]
     """
     n = weights.n_runs
-    if n == 1:
+    if n <= 1:
         return np.abs(weights.item_sums(weights.value.astype(np.float64)))
     value = weights.value.astype(np.float64)
     squares, sums = weights.item_sums(value * value), weights.item_sums(value)

@@ -192,6 +192,8 @@ class AuditSample:
     labels : Labels, optional
         Those of gold judges, where these judged the items themselves: `of_gold_judges`. The gold gain of an item is
         then the mean over its labels, and `gold_grade` is not read.
+    assumption : str, optional
+        What is assumed of gold that was not drawn here: every number made with it says so.
 
     Raises
     ------
@@ -208,6 +210,7 @@ class AuditSample:
     member: Ints = None  # type: ignore[assignment]  # always an array once constructed
     n_judged: int = -1
     labels: Labels | None = None
+    assumption: str = ""
 
     @classmethod
     def of_gold_judges(cls, labels: Labels, draw_probability: Floats) -> "AuditSample":

@@ -67,6 +67,7 @@ class CampaignArrays:
     order_is_random: bool  # False once judgments were imported, and where judging goes by what it tells
     last_judgment_id: int
     n_judgments: int
+    audit_assumption: str = ""  # what numbers assume of gold that was imported; empty where audits were drawn
     looks: tuple[Look, ...] = ()  # declared, up to the newest complete gold audit if that is one of them
     is_by_gold_judges: bool = (
         False  # every judgment that counts is of the gold tier: nothing is left to audit
@@ -76,6 +77,11 @@ class CampaignArrays:
     def is_foreign(self) -> bool:
         """Return whether the sample was imported: its frame has the pairs of a file, not the pool of the runs."""
         return self.draw.selection_kind.is_foreign
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the judgments were imported as all there is: the frame has the pairs of the file."""
+        return self.draw.selection_kind.is_complete
 
     @cached_property
     def labels(self) -> Labels:

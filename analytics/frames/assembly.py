@@ -137,6 +137,8 @@ def _audit(facts: Facts, newest: Log, rank: Ints, judged: Ints) -> dict[str, Any
     probability, selected, grade, pending = _union(
         facts, AuditTier.GOLD, _grade_by_item(newest, AUDIT, n_items), rank, judged.size
     )
+    resting = _is_declared(facts, _grade_by_item(newest, AUDIT, n_items))
+    assumption = next((audit.assumption for audit in facts.audits if audit.assumption), "") if resting else ""
     silver, *_ = _union(facts, AuditTier.SILVER, _grade_by_item(newest, SILVER, n_items), rank, judged.size)
     if facts.shown.size:
         for chance in (probability, silver):
@@ -151,6 +153,7 @@ def _audit(facts: Facts, newest: Log, rank: Ints, judged: Ints) -> dict[str, Any
         "audit_grade": grade,
         "audit_probability": probability,
         "n_audit_pending": pending,
+        "audit_assumption": assumption,
         "silver_probability": silver,
     }
 
@@ -163,8 +166,9 @@ def _union(
     selected = np.zeros(n_judged, dtype=bool)
     grade = np.zeros(n_judged, dtype=np.int64)
     pending = 0
+    declared = _is_declared(facts, grade_of)
     for audit in facts.audits:
-        if audit.tier != tier:
+        if audit.tier != tier or bool(audit.assumption) != (declared and tier == AuditTier.GOLD):
             continue
         missing = int(np.count_nonzero(grade_of[audit.item[audit.selected]] < 0))
         if missing:
@@ -201,10 +205,18 @@ def _fitted_gold(
     return len(complete), float(probability.sum()), selected
 
 
+def _is_declared(facts: Facts, grade_of: NDArray[np.int16]) -> bool:
+    """Return whether numbers rest on gold that was declared an audit: none that was drawn is complete yet."""
+    gold = [audit for audit in facts.audits if audit.tier == AuditTier.GOLD]
+    is_complete = [bool((grade_of[audit.item[audit.selected]] >= 0).all()) for audit in gold]
+    drawn = any(done for done, audit in zip(is_complete, gold, strict=True) if not audit.assumption)
+    return not drawn and any(audit.assumption for audit in gold)
+
+
 def _looks(facts: Facts, newest: Log) -> tuple[Look, ...]:
     """Return the declared looks that have come, if the newest complete audit of the gold tier is one; else none."""
     grade_of = _grade_by_item(newest, AUDIT, facts.items.place.size)
-    gold = [audit for audit in facts.audits if audit.tier == AuditTier.GOLD]
+    gold = [audit for audit in facts.audits if audit.tier == AuditTier.GOLD and not audit.assumption]
     complete = [bool((grade_of[audit.item[audit.selected]] >= 0).all()) for audit in gold]
     n = max((place + 1 for place, is_complete in enumerate(complete) if is_complete), default=0)
     looks = tuple(audit.look for audit in gold[:n] if audit.look is not None)

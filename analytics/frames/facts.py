@@ -86,11 +86,12 @@ SELECT string_agg(t.topic_id || E'\\t' || d.doc_id || E'\\t' || g.grade, E'\\n')
 ENTRIES = (
     "sampling_auditentry e JOIN sampling_audit a ON a.id = e.audit_id WHERE a.campaign_id = %(campaign)s"
 )
-# Items that were chosen as checks, with the answer that is known of them.
+# Items that were chosen as checks, with the answer that is known of them; of a file that is all there is, all items.
 CHECKS = """
 judging_item i JOIN judging_goldanswer g ON g.topic_id = i.topic_id AND g.document_id = i.document_id
  WHERE i.campaign_id = %(campaign)s AND g.grade BETWEEN 0 AND %(top)s AND (i.id = ANY(%(shown)s)
-       OR i.id IN (SELECT item_id FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose = 'check'))
+       OR i.id IN (SELECT item_id FROM judging_slot WHERE campaign_id = %(campaign)s
+                    AND (purpose = 'check' OR purpose = 'judge' AND %(complete)s)))
 """
 NOT_JUDGEABLE = """
 judging_judgment j WHERE j.grade IS NULL
@@ -137,6 +138,7 @@ class AuditRows:
     selected: NDArray[np.bool_]
     look: Look | None  # what was declared of it
     is_taught: bool  # it has learned, and predictions of gold are to keep to the audits before
+    assumption: str = ""  # what is declared of gold that was imported; such an audit gives way to a drawn one
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def read_facts(campaign: Campaign) -> Facts:
     cell = np.ravel_multi_index((drawn_in - 1, topic_index), (draw.batch, len(topic_ids)), mode="clip")
     n_drawn = np.bincount(cell[drawn_in > 0], minlength=draw.batch * len(topic_ids))
     runs = list(campaign.collection.runs.all())
-    if not runs:  # a foreign sample may come before them
+    if not runs and not draw.selection_kind.is_complete:  # a foreign sample may come before them
         raise FrameRefused("the collection has no runs: there is nothing to estimate")
     with ThreadPoolExecutor(1) as beside:  # while the database works
         ranks = beside.submit(_ranks, runs, frame, draw.parameters["depth"], topic_ids)
@@ -202,8 +204,11 @@ def read_facts(campaign: Campaign) -> Facts:
         values = campaign.scale.values()
         keys["top"] = max(values)
         gold_grade = _gold_grades(keys, frame)
+        keys["complete"] = draw.selection_kind.is_complete
         answer = _answers(keys, items, shown)
-        audits = _audits(entries, items, _declared_looks(campaign), _taught_audits(campaign))
+        audits = _audits(
+            entries, items, _declared_looks(campaign), _taught_audits(campaign), _assumptions(campaign)
+        )
         returned, outside = ranks.result()
     return Facts(
         draw=draw,
@@ -330,7 +335,19 @@ def _taught_audits(campaign: Campaign) -> set[int]:
     return set(learned.filter(gold_fit=GoldFit.EXACT).values_list("sequence", flat=True))
 
 
-def _audits(entries: NDArray[Any], items: Items, looks: dict[int, Look], taught: set[int]) -> list[AuditRows]:
+def _assumptions(campaign: Campaign) -> dict[int, str]:
+    """Return by an audit's number what is assumed of imported gold."""
+    rows = Audit.objects.filter(campaign=campaign).exclude(declaration="")
+    return {audit.sequence: audit.assumption for audit in rows}
+
+
+def _audits(
+    entries: NDArray[Any],
+    items: Items,
+    looks: dict[int, Look],
+    taught: set[int],
+    assumptions: dict[int, str],
+) -> list[AuditRows]:
     code = items.codes(entries["item_high"], entries["item_low"])
     sequence = entries["sequence"].astype(np.int64)
     audits = []
@@ -345,6 +362,7 @@ def _audits(entries: NDArray[Any], items: Items, looks: dict[int, Look], taught:
                 selected=entries["selected"][own].astype(bool),
                 look=looks.get(int(number)),
                 is_taught=int(number) in taught,
+                assumption=assumptions.get(int(number), ""),
             )
         )
     return audits

@@ -12,6 +12,7 @@ from analytics.models.results import (
     method_choices,
 )
 from analytics.models.screening import AssessorScreening, Flag, Screening
+from analytics.models.shares import ShareEstimate
 
 __all__ = [
     "AssessorScreening",
@@ -24,6 +25,7 @@ __all__ = [
     "JudgingConditions",
     "Release",
     "Screening",
+    "ShareEstimate",
     "before_cutting",
     "method_choices",
 ]

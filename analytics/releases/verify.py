@@ -26,7 +26,7 @@ if __package__:
     from analytics.releases.verify_estimates import REFUSED, WeightTable, p_value
     from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
-    from analytics.releases.verify_gold import check_predictions
+    from analytics.releases.verify_gold import check_predictions, check_shares
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
     from analytics.releases.verify_methods import METHODS
@@ -39,7 +39,7 @@ else:  # in a release, the files lie beside each other
     from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
     from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
-    from verify_gold import check_predictions  # type: ignore
+    from verify_gold import check_predictions, check_shares  # type: ignore
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
     from verify_methods import METHODS  # type: ignore
@@ -367,6 +367,7 @@ def verify(folder: Path) -> Report:
     again = looks[-1]["number"] if facts.declared_bound else None
     report.compare("declared look", "estimates.json computation look", said, again)
     check_predictions(facts, estimates, report)
+    check_shares(facts, estimates, report)
     check_estimates(facts, estimates, report)
     check_confusions(folder, facts, report)
     return report

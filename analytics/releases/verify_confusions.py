@@ -43,11 +43,12 @@ def confusion_tables(facts: Facts) -> Iterator[tuple[str, str, Floats, int, int]
     )
     checks = np.zeros((n, g, g))
     np.add.at(checks, (facts.check_assessor, facts.check_true, facts.check_given), 1)
-    together = checks + effective_counts(who, true, given, a, n)
-    n_checks, n_audited = checks.sum(axis=(1, 2)).astype(int), np.bincount(who, minlength=n)
+    once = ~facts.label_is_check[labels]
+    together = checks + effective_counts(who[once], true[once], given[once], a[once], n)
+    n_checks, n_audited = checks.sum(axis=(1, 2)).astype(int), np.bincount(who[once], minlength=n)
     for place, assessor in enumerate(facts.assessors):
         yield "assessor", assessor, together[place], int(n_checks[place]), int(n_audited[place])
-    yield "pooled", "all", together.sum(axis=0), int(n_checks.sum()), labels.size
+    yield "pooled", "all", together.sum(axis=0), int(n_checks.sum()), int(n_audited.sum())
     tiers = np.array(facts.tiers)
     for tier in sorted(set(facts.tiers)):
         own = tiers == tier

@@ -77,6 +77,7 @@ class Facts:
     label_item: Ints  # [label], judgments that count: places in item
     label_grade: Ints
     label_assessor: Ints  # places in assessors
+    label_is_check: Mask  # a gold check counts it, so that no audit counts it again for its assessor
     check_assessor: Ints  # [check], judgments of pairs whose right grade was known: places in assessors
     check_true: Ints
     check_given: Ints
@@ -249,16 +250,21 @@ def _judgments(folder: Path, items: dict[Pair, int]) -> Row:
         row["assessor"]: row["tier"] for row in json_lines(folder / "assessors.jsonl") if row["in_matrices"]
     }
     who = {assessor: place for place, assessor in enumerate(people)}
-    labels: list[tuple[int, int, int]] = []
+    labels: list[tuple[int, int, int, int]] = []
     checks: list[tuple[int, int, int]] = []
     for row in json_lines(folder / "judgments.jsonl"):
         if row["label"]:
-            labels.append((items[row["topic_id"], row["doc_id"]], row["grade"], who[row["assessor"]]))
+            is_check = int(row["check_grade"] is not None)
+            labels.append(
+                (items[row["topic_id"], row["doc_id"]], row["grade"], who[row["assessor"]], is_check)
+            )
         if row["check_grade"] is not None:
             checks.append((who[row["assessor"]], row["check_grade"], row["grade"]))
-    of_labels, of_checks = (np.array(rows, dtype=np.int64).reshape(-1, 3).T for rows in (labels, checks))
+    of_labels = np.array(labels, dtype=np.int64).reshape(-1, 4).T
+    of_checks = np.array(checks, dtype=np.int64).reshape(-1, 3).T
     return {
-        **dict(zip(("label_item", "label_grade", "label_assessor"), of_labels, strict=True)),
+        **dict(zip(("label_item", "label_grade", "label_assessor"), of_labels[:3], strict=True)),
+        "label_is_check": of_labels[3] > 0,
         **dict(zip(("check_assessor", "check_true", "check_given"), of_checks, strict=True)),
         "assessors": list(people),
         "tiers": list(people.values()),

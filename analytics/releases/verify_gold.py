@@ -152,6 +152,53 @@ def gold_judges(w: WeightTable) -> Method:
     return estimate
 
 
+def check_shares(facts: Facts, estimates: Row, report: Any) -> None:
+    """Compute the shares of a file that is all there is again, as judged and corrected: every pair is certain there."""
+    for row in estimates.get("shares", []):
+        where = f"estimates.json {row['measure']} {row['topic'] or 'in all'} {row['method']}"
+        about = estimates["measures"][row["measure"]]
+        if row["method"] not in ("naive", "corrected"):
+            report.not_recomputed[f"shares by {row['method']}"] += 1
+            continue
+        again = _share(
+            facts, facts.gold.get(about["prediction"].removeprefix("prediction_")), row, about["gains"]
+        )
+        report.compare("shares", f"{where}: refused", row["value"] is None, again is None)
+        if row["value"] is not None and again is not None:
+            names = ("value", "standard_error", "low", "high", "degrees_of_freedom")
+            for name in names[: 1 if row["method"] == "naive" else None]:
+                report.compare("shares", f"{where} {name}", row[name], again[name], 1e-9)
+
+
+def _share(facts: Facts, gold: GoldColumns | None, row: Row, of_grade: list[float]) -> Row | None:
+    """Return a share: the mean gain of the labels; or ``mean h + sum (v - h)/a / N`` with ``(1-a)/a^2 (v-h)^2 / N^2``.
+
+    None where it is refused. Numbers and limits are cut at 0 and 1.
+    """
+    gains = np.array(of_grade, dtype=np.float64)
+    here = facts.topic[facts.item] == facts.topics.index(row["topic"]) if row["topic"] else facts.item >= 0
+    n_items = int(np.count_nonzero(here))
+    if row["method"] == "naive":
+        total = np.bincount(facts.label_item, gains[facts.label_grade], facts.item.size)
+        mean = total / np.bincount(facts.label_item, minlength=facts.item.size)
+        return {"value": float(mean[here].mean())}
+    seen, a = facts.audited & here, facts.audit_probability
+    if gold is None or np.count_nonzero(seen) < LEAST or not (a > 0).all():
+        return None
+    gain = gains[facts.audit_grade]
+    after = np.where(facts.audited & (a == 1), gain, gold.after)
+    surprise = np.where(seen, (gain - after) / a, 0.0)
+    terms = np.where(seen, (1 - a) * surprise**2, 0.0) / n_items**2
+    variance = float(terms.sum())
+    if variance == 0 and (a[here] < 1).any():
+        return None
+    fourth = float((np.where(seen, 1 - a, 0.0) * terms**2).sum())
+    df = degrees_of_freedom(2 * variance**2, fourth)
+    value = float((after[here].sum() + surprise.sum()) / n_items)
+    found = interval(value, {"gold": variance}, df, int(np.count_nonzero(seen)))
+    return found | {name: min(1.0, max(0.0, found[name])) for name in ("value", "low", "high")}
+
+
 # -- the predictions -------------------------------------------------------------------------------------------
 
 

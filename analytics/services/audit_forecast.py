@@ -46,6 +46,8 @@ def store_forecasts(
     Reads the estimates, the schedule and the newest audit; everything else is in the arrays. Numbers are the same for
     the same draw and as many judgments: these are the seed.
     """
+    if not arrays.runs:
+        return []
     measure = parse_linear(arrays.draw.parameters["measure"])
     chosen, half_width_now = _target(computation, arrays, measure.name)
     run, run_b = chosen
@@ -152,11 +154,15 @@ def _next_audit(
         return Refusal(NOT_AUDITED)
     if arrays.is_by_gold_judges:
         return Refusal("every judged document was graded by a gold judge: nothing is left to audit")
+    if arrays.audit_assumption:
+        return Refusal(
+            "the numbers rest on gold that was declared an audit; one that is drawn here replaces it"
+        )
     if arrays.n_audit_pending:
         waiting = f"{arrays.n_audit_pending} selected items wait for the gold tier"
         return Refusal(f"{waiting}; the forecast follows once they are judged")
     n_labels = np.bincount(arrays.label_item, minlength=arrays.judged.size)
-    complete = n_labels >= campaign.judgments_per_item
+    complete = n_labels >= (1 if arrays.is_complete else campaign.judgments_per_item)
     if not complete.any():
         return Refusal("no item has all its judgments yet")
     members = complete | (arrays.audit_probability > 0)
@@ -173,7 +179,7 @@ def _next_audit(
 def _size(arrays: CampaignArrays, campaign: Campaign, n_complete: int) -> float:
     """Return how many items the schedule's next audit adds; where it has ended, what one audit more would."""
     schedule = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD).first()
-    newest = campaign.audits.filter(tier=AuditTier.GOLD).order_by("-sequence")
+    newest = campaign.audits.filter(tier=AuditTier.GOLD, declaration="").order_by("-sequence")
     n_drawn = int(arrays.n_drawn.sum())
     each = float(schedule.items_each_time) if schedule else ITEMS_WITHOUT_A_SCHEDULE
     planned = items_of_next_audit(

@@ -63,7 +63,16 @@ class _AuditLabels:
 
 
 def _audit_labels(arrays: CampaignArrays) -> _AuditLabels:
-    label = np.flatnonzero(arrays.audited[arrays.label_item])
+    return _at_labels(arrays, np.flatnonzero(arrays.audited[arrays.label_item]))
+
+
+def _not_checked(arrays: CampaignArrays, audited: _AuditLabels) -> _AuditLabels:
+    """Return the labels that no gold check counts already."""
+    is_check = np.isin(arrays.label_judgment[audited.label], arrays.check_judgment)
+    return _at_labels(arrays, audited.label[~is_check])
+
+
+def _at_labels(arrays: CampaignArrays, label: Ints) -> _AuditLabels:
     item = arrays.label_item[label]
     return _AuditLabels(
         label, item, arrays.audit_grade[item], arrays.label_grade[label], arrays.audit_probability[item]
@@ -84,7 +93,7 @@ def _counts(
 
 def assessor_confusion_counts(arrays: CampaignArrays) -> ConfusionCounts:
     """Return what gold checks and audits say about every bronze and silver assessor."""
-    audited = _audit_labels(arrays)
+    audited = _not_checked(arrays, _audit_labels(arrays))
     who = arrays.label_assessor[audited.label]
     return _counts(arrays, arrays.check_assessor, audited, who, len(arrays.assessors))
 
@@ -115,7 +124,7 @@ def _groups(arrays: CampaignArrays, counts: ConfusionCounts) -> Iterator[_Group]
     )
     yield _Group(Scope.TIER, tiers, tiers, of_tiers)
     yield from _by_popularity(arrays, audited)
-    yield from _by_period(arrays, audited)
+    yield from _by_period(arrays, _not_checked(arrays, audited))
     yield from _by_topic(arrays, audited)
 
 

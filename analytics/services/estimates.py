@@ -213,6 +213,7 @@ class Basis:
             audit_probability=arrays.audit_probability[is_open],
             n_grades=arrays.n_grades,
             n_judged=arrays.judged.size,
+            assumption=arrays.audit_assumption,
         )
 
 
@@ -336,6 +337,8 @@ def _settled_answers(
         words = f"(it was imported after the draw). {ASK}which judgments are missing"
         if arrays.is_foreign:
             words = "as far as the imported sample says"
+        elif arrays.is_complete:
+            words = "(the imported file has no judgment of them)"
         settled[target] = Refusal(
             f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
             f"{words}"

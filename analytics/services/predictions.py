@@ -49,7 +49,10 @@ class Predictions:
             return np.zeros(arrays.frame.height)
         prior = arrays.frame["prior"].to_numpy()
         usable = arrays.batch < arrays.n_learned
-        if arrays.draw.selection_kind.with_replacement or not usable.any() or not gains.any():
+        # Without pooled runs there is nothing to learn from: a file that is all there is needs no prediction.
+        is_known = bool(arrays.draw.parameters["pooled"])
+        is_fixed = arrays.draw.selection_kind.with_replacement
+        if is_fixed or not is_known or not usable.any() or not gains.any():
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
         label = arrays.labels.means(gains[arrays.label_grade]) / gains.max()
         features, ridge = self._evidence()
@@ -84,7 +87,9 @@ class Predictions:
         """
         if self._features is None:
             depth = self.arrays.draw.parameters["depth"]
-            columns = [rank_features(self._ranks_of_pool(), depth)]
+            pool = self._ranks_of_pool()
+            # A file that is all there is may have come without runs: then nothing is known before.
+            columns = [rank_features(pool, depth) if pool.n_runs else np.zeros((pool.n_items, 0))]
             ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
             if "score" in self.arrays.frame.columns:
                 score = self.arrays.frame["score"].to_numpy()

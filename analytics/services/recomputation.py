@@ -22,10 +22,12 @@ from analytics.services.estimates import Basis, estimate_columns
 from analytics.services.label_classes import used_score
 from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions
+from analytics.services.shares import shares, store_shares
 from judging.models import Assessor, Campaign, Judgment, Run
 from sampling.frames import FrameRefused, newest_draw
-from sampling.measures.registry import measures_of_samples, reported_measures
+from sampling.measures.registry import measures_of_samples, reported_measures, usual_measures
 from sampling.models import Draw
+from sampling.selections import COMPLETE
 from touchstone import jobs
 from touchstone.models import Event
 
@@ -41,6 +43,8 @@ def measures_of(campaign: Campaign) -> list[str]:
         raise FrameRefused(f"campaign {campaign.pk} was never drawn")
     if draw.selection_kind.is_foreign:
         return measures_of_samples()
+    if draw.selection_kind.is_complete:
+        return usual_measures()
     parameters = draw.parameters
     return reported_measures(parameters["measure"], parameters["depth"])
 
@@ -64,6 +68,8 @@ def recompute(
     progress(0, n_steps, "reading judgments")
     if arrays is None:
         arrays = current_arrays(campaign)
+    if not arrays.runs:
+        wanted = []  # a file that is all there is: its shares need none
     counts = assessor_confusion_counts(arrays)
     predictions = Predictions(arrays)
     basis = Basis(campaign, arrays, predictions, counts)
@@ -71,6 +77,7 @@ def recompute(
     for step, measure in enumerate(wanted, start=1):
         progress(step, n_steps, f"estimating {measure}")
         tables += estimate_columns(basis, measure)
+    found_shares = shares(basis) if arrays.is_complete else []
     progress(n_steps - 2, n_steps, "storing")
     with transaction.atomic():
         computation = Computation.objects.create(
@@ -92,6 +99,7 @@ def recompute(
         store_estimates(computation, arrays, tables)
         confusions.store(computation, arrays, counts)
         store_disputed(computation, arrays, campaign, counts)
+        store_shares(computation, found_shares)
     progress(n_steps - 1, n_steps, "forecasting the next audit")
     store_forecasts(computation, arrays, campaign, predictions)
     progress(n_steps, n_steps, "done")
@@ -116,7 +124,8 @@ def start_due_recomputations() -> None:
     that has the campaign's rows from the last time needs less time, so it computes more often.
     """
     for campaign in _drawn_campaigns():
-        if campaign.newest is None or not campaign.has_runs or _computed_just_now(campaign):
+        has_subject = campaign.has_runs or campaign.is_complete
+        if campaign.newest is None or not has_subject or _computed_just_now(campaign):
             continue
         if campaign.computed_at is None:
             queue_recomputation(campaign=campaign)
@@ -148,6 +157,7 @@ def _drawn_campaigns() -> QuerySet[Any]:
             seen=Subquery(latest.values("last_judgment_id")[:1]),
             computed_at=Subquery(latest.values("created_at")[:1]),
             computed_in=Subquery(latest.values("seconds")[:1]),
+            is_complete=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=COMPLETE.key)),
             has_runs=Exists(Run.objects.filter(collection=OuterRef("collection_id"))),
             happened_at=_newest_event("campaign", "pk"),
             imported_at=_newest_event("collection", "collection_id"),

@@ -130,8 +130,8 @@ def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Meas
     draw = newest_draw(campaign)
     if draw is None:
         raise ReuseRefused("nothing is drawn in this campaign yet, so there are no judgments to use")
-    if draw.selection_kind.is_foreign:
-        raise ReuseRefused(POOL_UNKNOWN)
+    if draw.selection_kind.no_top_up:
+        raise ReuseRefused(POOL_UNKNOWN if draw.selection_kind.is_foreign else draw.selection_kind.no_top_up)
     try:
         measure = parse_linear(asked.measure)
         relevant_gain(campaign, measure)

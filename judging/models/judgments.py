@@ -25,11 +25,17 @@ class Item(models.Model):
     document = models.ForeignKey(Document, on_delete=models.PROTECT)
     # Wanted beyond the campaign's k: a manager asked for one (judging/services/more_judgments.py).
     judgments_more = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # Wanted in place of the campaign's k: as many as a file has of it that is all there is (complete_files.py).
+    judgments_wanted = models.PositiveIntegerField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(name="judging_item_unique", fields=["campaign", "topic", "document"]),
             models.CheckConstraint(name="judging_item_judgments_more", condition=Q(judgments_more__lte=1)),
+            models.CheckConstraint(
+                name="judging_item_judgments_wanted",
+                condition=Q(judgments_wanted__isnull=True) | Q(judgments_wanted__gte=1),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -59,8 +59,11 @@ KINDS = {
     "documents": {"file_format", "is_html"},
     "runs": {"description", "is_manual"},
     "scores": {"list_name"},
-    "judgments": {"file_format", "as_gold", "source_name", "grade_map", "kind", "method_codes"},
-}
+    "judgments": {
+        "file_format", "as_gold", "source_name", "grade_map", "kind", "method_codes", "complete", "repeats",
+        "gold_chosen", "by_topic",
+    },
+}  # fmt: skip
 
 
 def import_topics(

@@ -1,16 +1,18 @@
 """Judgments in: as gold answers of a collection, as the judgments of a campaign's assessors, or as a sample."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from judging.gold_choices import UNKNOWN
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer
 from judging.samples import METHOD_CODES, MethodCodes
+from judging.services.complete_files import record_all, refuse_what_is_there, wants_all
 from judging.services.errors import ImportRefused
+from judging.services.gold_files import import_gold, refuse_choice
 from judging.services.judgment_formats import (
     DEFAULT_FORMAT,
-    DIGITS,
     REJECT,
     REPEATS,
     JudgmentFile,
@@ -21,9 +23,10 @@ from judging.services.judgment_formats import (
 from judging.services.judgment_rows import (
     INCOMING,
     add_assessors,
-    add_gold,
     add_judgments,
     find_pairs,
+    grade_on_scale,
+    keep_one,
 )
 from judging.services.sample_files import import_sample
 from judging.services.sources import (
@@ -52,6 +55,10 @@ def import_judgments(
     repeats: str = REJECT,
     kind: str = Assessor.Kind.HUMAN,
     method_codes: MethodCodes = METHOD_CODES[0],
+    complete: bool | None = False,
+    gold_chosen: str = UNKNOWN.key,
+    by_topic: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
     progress: Progress | None = None,
     actor: User | None = None,
 ) -> int:
@@ -62,7 +69,10 @@ def import_judgments(
     its item wants; `source_name` tells whose names they are: the same name of the same source is the same assessor.
     `repeats`: what becomes of an assessor's second grade of a pair in the file: "reject" refuses the file, "first" and
     "last" keep that one. A format of samples fills a campaign that has nothing yet, and records the probabilities of
-    its pairs as a draw; `method_codes` as in `judging.samples.prel_probabilities`.
+    its pairs as a draw; `method_codes` as in `judging.samples.prel_probabilities`. `complete`: the file is all there
+    is, whose items want as many judgments as they have there; None says so of a campaign that has nothing yet.
+    `gold_chosen`, `by_topic`: how gold was chosen among the campaign's judged documents, `judging.gold_choices`; `warn`
+    is told what that assumes.
     """
     if repeats not in REPEATS:
         raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
@@ -89,16 +99,53 @@ def import_judgments(
             progress=progress,
             actor=actor,
         )
-    allowed = set(campaign.scale.values() if campaign else DIGITS)
+    common: dict[str, Any] = {
+        "campaign": campaign,
+        "source": source,
+        "name": name,
+        "form": form,
+        "source_name": source_name,
+        "grade_map": mapping,
+        "repeats": repeats,
+        "progress": progress,
+        "actor": actor,
+    }
+    is_all = wants_all(campaign, complete, as_gold=as_gold or form.sample is not None)
+    is_audit = refuse_choice(campaign, gold_chosen, by_topic=by_topic, form=form)
+    if is_audit and not as_gold:
+        raise ImportRefused("how gold was chosen is said of gold answers alone")
+    if form.sample is not None:
+        return import_sample(kind=kind, method_codes=method_codes, **common)
+    if as_gold:
+        return import_gold(collection=collection, chosen=gold_chosen, by_topic=by_topic, say=warn, **common)
+    return _import_labels(kind=kind, is_all=is_all, **common)
+
+
+def _import_labels(
+    *,
+    campaign: Campaign,
+    source: Source,
+    name: str,
+    form: JudgmentFormat,
+    source_name: str,
+    grade_map: Mapping[int, int] | None,
+    repeats: str,
+    kind: str,
+    is_all: bool,
+    progress: Progress | None,
+    actor: User | None,
+) -> int:
+    """Add the judgments of a file that names assessors; return how many."""
     with transaction.atomic(), open_source(source, name) as stream:
-        begin_import(collection)
+        begin_import(campaign.collection)
+        refuse_what_is_there(campaign, is_all=is_all)
         file = JudgmentFile(stream, name, form)
         records = form.read(stream, name, allows_repeats=repeats != REJECT)
         found = numbered_records(records, stream, progress, "judgments")
-        copy_rows("incoming", INCOMING, _rows(found, file, mapping, allowed))
-        n_repeats = _keep_one(repeats)
-        find_pairs(file, collection)
-        facts = {
+        copy_rows("incoming", INCOMING, _rows(found, file, grade_map, set(campaign.scale.values())))
+        n_repeats = keep_one(repeats)
+        find_pairs(file, campaign.collection)
+        facts: dict[str, Any] = {
             "file": name,
             "sha256": stream.digest.hexdigest(),
             "n_bytes": stream.done,
@@ -106,13 +153,13 @@ def import_judgments(
         }
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
-        if as_gold:
-            count = add_gold(file, collection, source_name)
-            record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts)
-        elif campaign is not None:
-            assessors = add_assessors(campaign, source_name, kind)
-            count = add_judgments(file, campaign)
-            record(IMPORTED_JUDGMENTS, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
+        if is_all:
+            facts["is_complete"] = True
+        assessors = add_assessors(campaign, source_name, kind)
+        count = add_judgments(file, campaign, is_complete=is_all)
+        record(IMPORTED_JUDGMENTS, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
+        if is_all:
+            record_all(campaign, file, source_name, count, actor)
     return count
 
 
@@ -141,29 +188,7 @@ Row = tuple[int, str, str, str, int]
 def _rows(
     found: Iterator[tuple[int, Any]], file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
 ) -> Iterator[Row]:
-    """Return what is copied into the database; a grade that is not on the scale is refused here."""
-    scale = ", ".join(map(str, sorted(allowed)))
-    for index, judgment in found:
-        grade = judgment.grade
-        if mapping is not None:
-            if grade not in mapping:
-                file.refuse(index, "grade", f"grade {grade} is not in the grade map")
-            grade = mapping[grade]
-        if grade not in allowed:
-            file.refuse(index, "grade", f"grade {grade} is not on the scale {scale}")
-        yield index, judgment.topic_id, judgment.doc_id, getattr(judgment, "assessor", ""), grade
-
-
-KEEP_ONE = """
-DELETE FROM incoming WHERE ordinal NOT IN (
-  SELECT {which}(ordinal) FROM incoming GROUP BY topic_id, doc_id, assessor)
-"""
-
-
-def _keep_one(repeats: str) -> int:
-    """Leave of an assessor's grades of a pair the first or the last; return how many went."""
-    if repeats == REJECT:
-        return 0
-    with connection.cursor() as cursor:
-        cursor.execute(KEEP_ONE.format(which={"first": "min", "last": "max"}[repeats]))
-        return int(cursor.rowcount)
+    """Yield what is copied into the database; a grade that is not on the scale is refused here."""
+    for index, one in found:
+        grade = grade_on_scale(one.grade, index, file, mapping, allowed)
+        yield index, one.topic_id, one.doc_id, one.assessor, grade

@@ -8,12 +8,14 @@ from judging.services.errors import ImportRefused
 from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
 from judging.textfiles import Source
 from judging.trec import (
+    GoldRecord,
     JudgmentRecord,
     PrelRecord,
     QrelRecord,
     StratifiedRecord,
     read_crowd_labels,
     read_fields,
+    read_gold,
     read_prels,
     read_qrels,
     read_qrels_jg,
@@ -25,7 +27,13 @@ REJECT = "reject"
 REPEATS = {REJECT: "refuse the file", "first": "keep the first", "last": "keep the last"}
 
 
-Records = Iterator[QrelRecord] | Iterator[JudgmentRecord] | Iterator[PrelRecord] | Iterator[StratifiedRecord]
+Records = (
+    Iterator[QrelRecord]
+    | Iterator[GoldRecord]
+    | Iterator[JudgmentRecord]
+    | Iterator[PrelRecord]
+    | Iterator[StratifiedRecord]
+)
 PlaceOf = Callable[[Source, str, int, str], Place]
 
 
@@ -46,6 +54,8 @@ class JudgmentFormat:
     sample : SampleReader, optional
         The file holds a sample that somebody else drew: it becomes judgments of a campaign without a draw, with the
         probabilities; never gold answers.
+    has_probabilities : bool
+        Records of gold answers may say with which probability the document was chosen.
     """
 
     key: str
@@ -55,6 +65,7 @@ class JudgmentFormat:
     place: PlaceOf
     names_assessors: bool
     sample: SampleReader | None = None
+    has_probabilities: bool = False
 
 
 def _cranfield(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[QrelRecord]:
@@ -95,6 +106,16 @@ FORMATS = (
         read_crowd_labels,
         place_of_cell,
         names_assessors=True,
+    ),
+    JudgmentFormat(
+        "gold",
+        "Gold grades (CSV)",
+        "CSV with a header: topic_id,doc_id,grade; with probability where documents were chosen by it. An empty grade: "
+        "not chosen. Gold answers only.",
+        read_gold,
+        place_of_cell,
+        names_assessors=False,
+        has_probabilities=True,
     ),
     JudgmentFormat(
         "cranfield",
@@ -141,6 +162,11 @@ def judgment_format_keys() -> list[str]:
 def gold_format_choices() -> list[tuple[str, str]]:
     """Return key and label of the formats that gold answers come in."""
     return [(one.key, one.label) for one in FORMATS if one.sample is None]
+
+
+def labels_format_choices() -> list[tuple[str, str]]:
+    """Return key and label of the formats whose lines name assessors."""
+    return [(one.key, one.label) for one in FORMATS if one.names_assessors]
 
 
 def sample_format_choices() -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 Each step works on the temporary table `incoming` of `INCOMING`; a fault is refused at its line of the file.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
@@ -18,7 +19,7 @@ from judging.models import (
     Lease,
     Slot,
 )
-from judging.services.judgment_formats import JudgmentFile
+from judging.services.judgment_formats import REJECT, JudgmentFile
 from judging.services.sources import copy_rows, tell_planner
 from touchstone.models import Event, User
 
@@ -81,6 +82,35 @@ def find_pairs(file: JudgmentFile, collection: Collection) -> None:
     _refuse_first(file, {}, faults)
 
 
+KEEP_ONE = """
+DELETE FROM incoming WHERE ordinal NOT IN (
+  SELECT {which}(ordinal) FROM incoming GROUP BY topic_id, doc_id, assessor)
+"""
+
+
+def keep_one(repeats: str) -> int:
+    """Leave of an assessor's grades of a pair the first or the last; return how many went."""
+    if repeats == REJECT:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(KEEP_ONE.format(which={"first": "min", "last": "max"}[repeats]))
+        return int(cursor.rowcount)
+
+
+def grade_on_scale(
+    grade: int, index: int, file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
+) -> int:
+    """Return what a grade of the file becomes; one that is not in the map, or not on the scale, is refused."""
+    if mapping is not None:
+        if grade not in mapping:
+            file.refuse(index, "grade", f"grade {grade} is not in the grade map")
+        grade = mapping[grade]
+    if grade not in allowed:
+        scale = ", ".join(map(str, sorted(allowed)))
+        file.refuse(index, "grade", f"grade {grade} is not on the scale {scale}")
+    return grade
+
+
 def add_gold(file: JudgmentFile, collection: Collection, source_name: str) -> int:
     parameters = {"source": source_name}
     differs = "document {} of topic {} has the gold answer {}, but {} "
@@ -101,7 +131,9 @@ def add_gold(file: JudgmentFile, collection: Collection, source_name: str) -> in
 NAMES = "SELECT assessor FROM incoming GROUP BY assessor ORDER BY min(ordinal)"
 
 
-def add_assessors(campaign: Campaign, source_name: str, kind: str) -> dict[str, str]:
+def add_assessors(
+    campaign: Campaign, source_name: str, kind: str, tier: str = Assessor.Tier.BRONZE
+) -> dict[str, str]:
     """Make an assessor for every new name; put all into the table `incoming_assessor`; return user name to name.
 
     The file's names are other people's identifiers: they stand in the log of events and nowhere else.
@@ -120,7 +152,7 @@ def add_assessors(campaign: Campaign, source_name: str, kind: str) -> dict[str, 
     made = User.objects.bulk_create(fresh, batch_size=1000)
     users |= {name: user.username for name, user in zip(new, made, strict=True)}
     Assessor.objects.bulk_create(
-        (Assessor(campaign=campaign, user=user, kind=kind) for user in made), batch_size=1000
+        (Assessor(campaign=campaign, user=user, kind=kind, tier=tier) for user in made), batch_size=1000
     )
     keys = dict(
         Assessor.objects.filter(campaign=campaign, user__username__startswith=prefix).values_list(
@@ -185,7 +217,7 @@ TOO_MANY = (
 FILL_SLOTS = """
 INSERT INTO judging_slot (item_id, purpose, number, state, assessor_id, token, leased_at,
                           campaign_id, topic_id, position)
-SELECT item_id, 'judge', number, 'done', assessor_id, token, statement_timestamp(), %(campaign)s, topic_id, ordinal
+SELECT item_id, %(purpose)s, number, 'done', assessor_id, token, statement_timestamp(), %(campaign)s, topic_id, ordinal
   FROM wanted ORDER BY ordinal
 ON CONFLICT (item_id, purpose, number) WHERE NOT (purpose = 'void') DO UPDATE
    SET state = 'done', assessor_id = excluded.assessor_id, token = excluded.token, leased_at = excluded.leased_at
@@ -200,16 +232,31 @@ INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, le
 SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, statement_timestamp()
   FROM wanted w JOIN judging_slot s ON s.token = w.token ORDER BY w.ordinal
 """
+WANT_ALL = """
+UPDATE judging_item i SET judgments_wanted = w.n
+  FROM (SELECT item_id, count(*) AS n FROM wanted GROUP BY item_id) w WHERE i.id = w.item_id
+"""
+AUDIT_WANTED = """
+CREATE TEMPORARY TABLE wanted ON COMMIT DROP AS
+SELECT c.ordinal, c.item_id, c.grade, n.topic_id, d.version, a.assessor_id, gen_random_uuid() AS token, 1 AS number
+  FROM chosen c JOIN judging_item n ON n.id = c.item_id JOIN judging_document d ON d.id = n.document_id
+  CROSS JOIN incoming_assessor a
+ WHERE c.grade IS NOT NULL
+"""
+MOST = "SELECT coalesce(max(n), 1) FROM (SELECT count(*) AS n FROM found GROUP BY topic_id, document_id) f"
 COUNT_WORK = """
 UPDATE judging_assessor a SET n_judged = n_judged + w.n
   FROM (SELECT assessor_id, count(*) AS n FROM wanted GROUP BY assessor_id) w WHERE a.id = w.assessor_id
 """
 
 
-def add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
-    """Turn the copied lines into items, filled slots, leases and judgments."""
-    k = campaign.judgments_per_item
-    parameters: dict[str, Any] = {"campaign": campaign.pk, "k": k}
+def add_judgments(file: JudgmentFile, campaign: Campaign, *, is_complete: bool = False) -> int:
+    """Turn the copied lines into items, filled slots, leases and judgments.
+
+    `is_complete`: the file is all there is, so that every item wants as many judgments as it has there.
+    """
+    k = _most_of_an_item() if is_complete else campaign.judgments_per_item
+    parameters: dict[str, Any] = {"campaign": campaign.pk, "k": k, "purpose": Slot.Purpose.JUDGE.value}
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
         for sql in (ADD_ITEMS, "ANALYZE judging_item", WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
@@ -220,6 +267,14 @@ def add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
         (TOO_MANY, "document", many),
     ]
     _refuse_first(file, parameters, faults)
+    if is_complete:
+        with connection.cursor() as cursor:
+            cursor.execute(WANT_ALL)
+    return _fill(parameters)
+
+
+def _fill(parameters: dict[str, Any]) -> int:
+    """Fill a slot with each row of `wanted`; return how many."""
     with connection.cursor() as cursor:
         for sql in (FILL_SLOTS, ADD_LEASES, ADD_JUDGMENTS):
             cursor.execute(sql, parameters)
@@ -227,3 +282,18 @@ def add_judgments(file: JudgmentFile, campaign: Campaign) -> int:
         cursor.execute(COUNT_WORK)
     tell_planner(Slot, Lease, Judgment)
     return count
+
+
+def add_audit_grades(campaign: Campaign) -> int:
+    """Fill a slot of an audit with the grade of every item in `chosen`, by the one assessor of `incoming_assessor`."""
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
+        cursor.execute(AUDIT_WANTED)
+    return _fill({"campaign": campaign.pk, "purpose": Slot.Purpose.AUDIT.value})
+
+
+def _most_of_an_item() -> int:
+    """Return how many judgments the file has of the document with the most of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(MOST)
+        return int(cursor.fetchone()[0])

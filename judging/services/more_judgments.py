@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, Value
+from django.db.models.functions import Coalesce
 
 from judging.models import Assessor, Campaign, Item, Slot
 from judging.services.campaigns import open_numbered_slots
@@ -27,7 +28,7 @@ def complete_items(campaign: Campaign, among: Sequence[uuid.UUID] | None = None)
 
     Of all, or `among` a few.
     """
-    k = campaign.judgments_per_item
+    k = Coalesce("judgments_wanted", Value(campaign.judgments_per_item))
     numbers = Count("slots", filter=Q(slots__purpose__in=WANTED, slots__state=Slot.State.DONE))
     is_check_alone = ~Exists(Slot.objects.filter(item=OuterRef("pk"), purpose=Slot.Purpose.JUDGE))
     rows = campaign.items.filter(judgments_more=0).exclude(is_check_alone)
@@ -66,7 +67,8 @@ def open_one_more(
         chosen = [item for item in items if item in known]
         Item.objects.filter(pk__in=chosen).update(judgments_more=1)
         rows = Item.objects.select_related("topic").filter(pk__in=chosen).order_by("pk")
-        open_numbered_slots(items=[(item, locked.judgments_per_item + 1) for item in rows], seed=seed)
+        k = locked.judgments_per_item
+        open_numbered_slots(items=[(item, (item.judgments_wanted or k) + 1) for item in rows], seed=seed)
         if chosen:
             record("opened more judgments", locked, actor=actor, n_slots=len(chosen), **about)
     return len(chosen)

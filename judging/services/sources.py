@@ -196,6 +196,7 @@ def place_of_cell(source: Source, name: str, index: int, what: str) -> Place:
         "document": (*DOCUMENT_COLUMNS, "task"),
         "assessor": WORKER_COLUMNS,
         "grade": LABEL_COLUMNS,
+        "probability": ("probability",),
     }[what]
     titles = list(row.cells)
     number = next(titles.index(title) for title in candidates if title in titles)

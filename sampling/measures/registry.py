@@ -221,13 +221,22 @@ def measures_of_samples() -> list[str]:
     """
     kinds = [(family, family.kind) for family in FAMILIES]
     alone = [family.key for family, kind in kinds if isinstance(kind, Ratio) and not kind.has_prediction]
+    return [parse_measure(name).name for name in alone] + usual_measures()
+
+
+def usual_measures() -> list[str]:
+    """Return the measures that every campaign has numbers in, to no depth where they look at all that was pooled.
+
+    >>> usual_measures()
+    ['P@10', 'DCG@10', 'RBP(p=0.8)@20', 'nDCG@10', 'AP', 'ERR@10', 'RR@10']
+    """
     usual = [
         name.removesuffix("@{depth}")
         for family in FAMILIES
         for name in family.reported
         if "{depth}" not in name or not family.kind.needs_cutoff
     ]
-    return [parse_measure(name).name for name in (*alone, *usual)]
+    return [parse_measure(name).name for name in usual]
 
 
 def suggested_measures(kinds: tuple[type[Kind], ...] = KINDS) -> list[str]:

@@ -40,16 +40,19 @@ def sample_lines(audit: Audit) -> Iterator[str]:
         .iterator(chunk_size=AT_ONCE)
     )
     while part := list(islice(rows, AT_ONCE)):
-        yield _lines(_part(part, audit.seed))
+        yield _lines(_part(part, audit.seed, is_drawn=not audit.declaration))
 
 
-def _part(rows: Sequence[tuple[Any, ...]], seed: int) -> list[Sequence[Any]]:
+def _part(rows: Sequence[tuple[Any, ...]], seed: int, *, is_drawn: bool) -> list[Sequence[Any]]:
+    """Return the lines; gold that was chosen elsewhere has neither random numbers nor a seed."""
     items, topics, documents, probabilities, selected = zip(*rows, strict=True)
     grades = _bronze_grades(items)
-    numbers = permanent_random_numbers(topics, documents, seed)
+    numbers: Sequence[Sequence[str]] = [("",)] * len(rows)
+    if is_drawn:
+        numbers = [(repr(number),) for number in permanent_random_numbers(topics, documents, seed).tolist()]
     return [
-        (topic, document, grades.get(item, ""), repr(pi), repr(float(number)), int(taken), seed)
-        for item, topic, document, pi, number, taken in zip(
+        (topic, document, grades.get(item, ""), repr(pi), *shown, int(taken), seed if is_drawn else "")
+        for item, topic, document, pi, shown, taken in zip(
             items, topics, documents, probabilities, numbers, selected, strict=True
         )
     ]

@@ -47,8 +47,8 @@ def next_due_time(schedule: AuditSchedule, now: datetime) -> datetime:
 
 def has_ended(schedule: AuditSchedule) -> bool:
     """Return whether the planned total has been reached."""
-    audits = Audit.objects.filter(campaign=schedule.campaign_id, tier=schedule.tier).order_by("-sequence")
-    expected = audits.values_list("expected_in_total", flat=True).first()
+    audits = Audit.objects.filter(campaign=schedule.campaign_id, tier=schedule.tier, declaration="")
+    expected = audits.order_by("-sequence").values_list("expected_in_total", flat=True).first()
     return expected is not None and expected >= schedule.items_in_total
 
 
@@ -92,7 +92,7 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
 
 def has_fixed_looks(campaign: Campaign) -> bool:
     """Return whether the number of declared looks stays as it is: an audit of the gold tier was drawn."""
-    return campaign.audits.filter(tier=AuditTier.GOLD).exists()
+    return campaign.audits.filter(tier=AuditTier.GOLD, declaration="").exists()
 
 
 def _check_looks(schedule: AuditSchedule, known: int | None) -> None:
@@ -113,7 +113,7 @@ def next_look(campaign: Campaign, tier: str, n_drawn: int) -> dict[str, int]:
     schedule = AuditSchedule.objects.filter(campaign=campaign, n_looks__isnull=False).first()
     if tier != AuditTier.GOLD or schedule is None or schedule.n_looks is None:
         return {}
-    look = campaign.audits.filter(tier=tier).count() + 1
+    look = campaign.audits.filter(tier=tier, declaration="").count() + 1
     if look > schedule.n_looks:
         return {}
     planned = {"n_planned": schedule.items_in_total, "n_drawn": n_drawn}

@@ -136,7 +136,9 @@ def _check_counts(campaign: Campaign) -> np.ndarray:
 
 def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:
     best = np.zeros(len(place))
-    rows = AuditEntry.objects.filter(audit__in=Audit.objects.filter(campaign=campaign, tier=tier))
+    rows = AuditEntry.objects.filter(
+        audit__in=Audit.objects.filter(campaign=campaign, tier=tier, declaration="")
+    )
     for item_id, probability in rows.values_list("item_id", "inclusion_probability").iterator():
         if item_id in place:
             best[place[item_id]] = max(best[place[item_id]], probability)

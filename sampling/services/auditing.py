@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -59,9 +60,9 @@ def audit(
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
-        items = _complete_items(campaign)
+        items = complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
-        earlier = campaign.audits.filter(tier=tier).order_by("sequence")
+        earlier = campaign.audits.filter(tier=tier, declaration="").order_by("sequence")
         already = earlier.values_list("expected_in_total", flat=True).last() or 0.0
         n_more = items_of_next_audit(
             already=already,
@@ -122,16 +123,18 @@ def _add_entries(made: Audit, items: list[Item], pi: FloatArray, selected: NDArr
     open_slots(items=chosen, purpose=PURPOSES[made.tier], n_each=1, seed=made.seed + made.sequence)
 
 
-def _complete_items(campaign: Campaign) -> list[Item]:
+def complete_items(campaign: Campaign) -> list[Item]:
     """Return the drawn items whose required judgments are all in, in frame order.
 
-    A check that a later batch drew has slots of a check that count.
+    A check that a later batch drew has slots of a check that count. Where a file is all there is, an item wants as many
+    judgments as the file has of it.
     """
+    fewest = Coalesce("judgments_wanted", Value(campaign.judgments_per_item))
     is_done = Q(slots__purpose__in=["judge", "check"], slots__state="done")
     return list(
         campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
         .annotate(n_done=Count("slots", filter=is_done))
-        .filter(n_done__gte=campaign.judgments_per_item)
+        .filter(n_done__gte=fewest)
         .select_related("topic", "document")
         .only("topic__topic_id", "document__doc_id", "campaign_id")
         .order_by("topic__topic_id", "document__doc_id")
@@ -140,7 +143,7 @@ def _complete_items(campaign: Campaign) -> list[Item]:
 
 def _seed(campaign: Campaign, tier: str, seed: int | None) -> int:
     """Return the seed of the tier's audit numbers: fixed at its first audit, never the draw's or another tier's."""
-    first = campaign.audits.filter(tier=tier).order_by("sequence").first()
+    first = campaign.audits.filter(tier=tier, declaration="").order_by("sequence").first()
     if first is not None:
         return first.seed
     taken = set(campaign.draws.values_list("seed", flat=True))

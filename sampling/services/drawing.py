@@ -21,7 +21,6 @@ from sampling.measures.families import FloatArray
 from sampling.models import Draw
 from sampling.prediction import folds, rank_features
 from sampling.questions import Design, nested_probabilities
-from sampling.selections import NOT_TOPPED_UP
 from sampling.services.informative import refuse_part, refuse_runs
 from sampling.services.layout import lay_out, missing_topics
 from sampling.services.population import (
@@ -105,8 +104,8 @@ def _refuse_first(campaign: Campaign, design: Design) -> None:
 
 
 def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
-    if earlier.selection_kind.is_foreign:
-        raise DrawRefused(NOT_TOPPED_UP)
+    if earlier.selection_kind.no_top_up:
+        raise DrawRefused(earlier.selection_kind.no_top_up)
     if earlier.selection_kind.has_exact_counts:
         raise DrawRefused(
             "an exact count cannot grow: the probabilities of a Pareto draw hold for its own count only. "

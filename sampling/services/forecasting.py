@@ -14,7 +14,6 @@ from sampling.frames import newest_draw
 from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray, weights_of_runs
 from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
-from sampling.selections import NOT_TOPPED_UP
 from sampling.services.drawing import earlier_columns
 from sampling.services.population import (
     DrawRefused,
@@ -89,8 +88,8 @@ def preview(
     Pass `population` if the design's population is in memory already; `progress` is told of each design compared.
     """
     earlier = newest_draw(campaign)
-    if earlier is not None and earlier.selection_kind.is_foreign:
-        raise DrawRefused(NOT_TOPPED_UP)
+    if earlier is not None and earlier.selection_kind.no_top_up:
+        raise DrawRefused(earlier.selection_kind.no_top_up)
     population = population_of(campaign, design) if population is None else population
     before = earlier_columns(earlier, population).probability
     n_frame, already = population.n_items, float(before.sum())

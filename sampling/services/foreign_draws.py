@@ -1,6 +1,7 @@
-"""Foreign draws: samples that were drawn elsewhere and imported with the probability of every pair."""
+"""Imported draws: samples drawn elsewhere, with the probability of every pair; files that are all there is."""
 
 import hashlib
+import secrets
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,21 +14,25 @@ from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample
 from judging.services.sources import store, tell_planner
 from sampling.design_options import FOREIGN as FOREIGN_SAMPLE
+from sampling.draws import permanent_random_numbers
 from sampling.frames import columns_file
 from sampling.measures.spelling import MAX_CUTOFF
 from sampling.models import Draw, DrawEntry
-from sampling.selections import FOREIGN
+from sampling.prediction import folds
+from sampling.selections import COMPLETE, FOREIGN
 from touchstone.models import record
 
 MEASURE = "DCG@10"  # what adjudication weighs items by; a foreign sample was drawn for no measure of ours
 NO_SEED = 0
+EVEN_PRIOR = 0.5  # of a complete file nothing is known before its judgments
 
 
 def record_foreign_draw(sample: ImportedSample) -> Draw:
     """Record the sample as the only draw of its campaign, with an entry for each of its items.
 
     The frame has the pairs of the file and no others. Each counts as drawn independently, with its recorded
-    probability, as nobody knows better; predictions are 0.
+    probability, as nobody knows better; predictions are 0. Of a file that is all there is every pair is certain, and
+    has a fold: what audits bring is predicted across folds.
     """
     campaign = sample.campaign
     with transaction.atomic():
@@ -37,7 +42,8 @@ def record_foreign_draw(sample: ImportedSample) -> Draw:
             raise ImportRefused(
                 "this campaign judges by what it tells, and a sample is judged already: choose the random order"
             )
-        frame = _frame(sample)
+        seed = secrets.randbits(62) if sample.is_complete else NO_SEED
+        frame = _frame(sample, seed)
         content = columns_file(frame)
         n_drawn = int(frame["drawn_in"].sum())
         made = Draw.objects.create(
@@ -45,7 +51,7 @@ def record_foreign_draw(sample: ImportedSample) -> Draw:
             batch=1,
             question=FOREIGN_SAMPLE.key,
             method=FOREIGN_SAMPLE.key,
-            selection=FOREIGN.key,
+            selection=COMPLETE.key if sample.is_complete else FOREIGN.key,
             parameters={
                 "file_format": sample.file_format,
                 "method_codes": sample.method_codes,
@@ -54,9 +60,10 @@ def record_foreign_draw(sample: ImportedSample) -> Draw:
                 "depth": MAX_CUTOFF,  # nobody knows how deep the pool was: no rank is too deep to look at
                 "runs": [],
                 "topics": frame["topic_id"].unique().sort().to_list(),
-                "pooled": [],
+                "pooled": _known_runs(sample),
+                **({"judgments": sample.n_judgments} if sample.is_complete else {}),
             },
-            seed=NO_SEED,
+            seed=seed,
             frame=store("frames", ContentFile(content), ".parquet"),
             frame_sha256=hashlib.sha256(content).hexdigest(),
             n_frame=frame.height,
@@ -68,18 +75,30 @@ def record_foreign_draw(sample: ImportedSample) -> Draw:
     return made
 
 
-def _frame(sample: ImportedSample) -> pl.DataFrame:
+def _known_runs(sample: ImportedSample) -> list[str]:
+    """Return the runs that were there before a complete file was imported: only they may tell of its documents."""
+    return (
+        list(sample.campaign.collection.runs.values_list("run_id", flat=True)) if sample.is_complete else []
+    )
+
+
+def _frame(sample: ImportedSample, seed: int) -> pl.DataFrame:
     """Return the frame, topic by topic; a column that says nothing here is 0."""
     nothing = np.zeros(len(sample.topic_ids))
+    prior, number, fold = nothing, nothing, nothing.astype(np.int64)
+    if sample.is_complete:
+        prior = np.full(nothing.size, EVEN_PRIOR)
+        fold = folds(sample.topic_ids, sample.doc_ids, seed)
+        number = permanent_random_numbers(sample.topic_ids, sample.doc_ids, seed)
     is_drawn = np.array([item is not None for item in sample.item_ids])
     probability = np.array(sample.inclusion_probability, dtype=np.float64)
     frame = pl.DataFrame(
         {
             "topic_id": pl.Series(list(sample.topic_ids), dtype=pl.String),
             "doc_id": pl.Series(list(sample.doc_ids), dtype=pl.String),
-            "prior": nothing,
-            "fold": nothing.astype(np.uint8),
-            "random_number": nothing,
+            "prior": prior,
+            "fold": fold.astype(np.uint8),
+            "random_number": number,
             "batch_1": probability,
             "times_1": is_drawn.astype(np.uint32),
             "inclusion_probability": probability,

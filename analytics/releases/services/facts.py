@@ -123,6 +123,12 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
                 f"{draw.n_drawn:,} of {draw.n_frame:,} pairs; taken as drawn independently"
             )
             continue
+        if draw.selection_kind.is_complete:
+            words.append(
+                f"Nothing was drawn: all {draw.n_frame:,} documents of {draw.parameters['source']} were imported, with "
+                f"{draw.parameters['judgments']:,} judgments"
+            )
+            continue
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "
             f"({draw.get_selection_display()}; {draw.get_question_display()}; seed {draw.seed})"
@@ -134,10 +140,14 @@ def write_audits(campaign: Campaign, folder: Folder) -> list[str]:
     """Write audits.json; return the audits in words."""
     sizes = ("expected_in_total", "n_eligible", "n_selected")
     names = ("sequence", "strategy", "tier", "seed", *sizes, "gold_fit", "learned_from")
-    audits = list(campaign.audits.order_by("sequence").values(*names))
+    declared = ("declaration", "choice_p_value")
+    audits = list(campaign.audits.order_by("sequence").values(*names, *declared))
     folder.write_json("audits.json", audits)
+    assumed = {audit.sequence: audit.declaration_said for audit in campaign.audits.exclude(declaration="")}
     return [
-        f"Audit {audit['sequence']} by the {audit['tier']} tier: {audit['n_selected']:,} of "
+        f"Audit {audit['sequence']}: imported gold. {assumed[audit['sequence']]}"
+        if audit["sequence"] in assumed
+        else f"Audit {audit['sequence']} by the {audit['tier']} tier: {audit['n_selected']:,} of "
         f"{audit['n_eligible']:,} judged items ({audit['strategy']}; seed {audit['seed']})"
         for audit in audits
     ]

@@ -23,15 +23,20 @@ from analytics.services.estimates import Basis
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.measures.families import grade_gains
-from sampling.measures.kinds import Ratio
+from sampling.measures.families import Measure, grade_gains
+from sampling.measures.kinds import Kind, Ratio
 from sampling.measures.registry import parse_measure, parse_ratio
+from sampling.measures.share import share_measure
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
     "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high",
     "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share", "sources", "refusal",
     "warning",
+)  # fmt: skip
+SHARES = (
+    "topic", "measure", "method", "n_items", "n", "value", "standard_error", "low", "high", "degrees_of_freedom",
+    "refusal", "warning",
 )  # fmt: skip
 ROWS_AT_ONCE = 5000
 NO_STAIRS = Refusal("one step is for a ratio")
@@ -62,6 +67,8 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
     """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
     names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
     knows_truth = computation.estimates.filter(method=TRUTH.key).exists()
+    if computation.shares.exists():
+        names.append(share_measure(campaign.scale.relevant_grade).name)
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     measures, predicted, known = _predictions(basis, names)
     known["n_planned"] = basis.n_planned
@@ -93,7 +100,7 @@ def _predictions(
     columns: dict[str, pl.Series] = {}
     measures: dict[str, Any] = {}
     for name in names:
-        measure = parse_measure(name)
+        measure = _measure(name, scale.relevant_grade)
         relevant = measure.relevant_grade or scale.relevant_grade
         gains = grade_gains(measure, scale.gains(), relevant)
         fields = {"kind": measure.kind.key, "family": measure.family.key, "cutoff": measure.cutoff}
@@ -138,6 +145,12 @@ def measure_words(measures: Mapping[str, Any]) -> tuple[str, ...]:
     """
     names = ((name, about["ir_measures"]) for name, about in measures.items())
     return tuple(name if other in ("", name) else f"{name} (in ir_measures {other})" for name, other in names)
+
+
+def _measure(name: str, relevant_grade: int) -> Measure[Kind]:
+    """Return the measure of a name; that of shares has no cutoff, and stands in no list of measures."""
+    share = share_measure(relevant_grade)
+    return share if name == share.name else parse_measure(name)
 
 
 def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:
@@ -231,6 +244,7 @@ def _heading(
         "n_planned": None,
         "looks": [],
         "is_by_gold_judges": False,
+        "shares": [],
         "seed": None,
         "assumption": {},
         "fitted_with": None,
@@ -249,6 +263,7 @@ def _heading(
         )
         heading["computation"] = {name: getattr(computation, name) for name in seen}
         heading["assumption"] = computation.assumption
+        heading["shares"] = list(computation.shares.order_by("topic", "method").values(*SHARES))
     if arrays is not None:
         heading["is_by_gold_judges"] = arrays.is_by_gold_judges
         heading["looks"] = [asdict(look) for look in arrays.looks]

@@ -1,8 +1,10 @@
+from argparse import BooleanOptionalAction
 from contextlib import ExitStack
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judging.gold_choices import GOLD_CHOICES, UNKNOWN, gold_choice_keys
 from judging.management.importing import importing, progress_bar, source_of
 from judging.models import Assessor, Campaign
 from judging.samples import METHOD_CODES
@@ -48,11 +50,31 @@ class Command(BaseCommand):
             help="of prels: take the probabilities as recorded (default), or as the Million Query track's program",
         )
         parser.add_argument(
+            "--complete",
+            action=BooleanOptionalAction,
+            default=None,
+            help="this file is all there is: its documents are what numbers are about, each with as many judgments as "
+            "it has there (default for a campaign that has nothing yet)",
+        )
+        parser.add_argument(
+            "--gold-chosen",
+            choices=gold_choice_keys(),
+            default=UNKNOWN.key,
+            help="how the documents with gold were chosen among the judged ones of the campaign. "
+            + " ".join(
+                f"{one.key}: {one.label[:1].lower()}{one.label[1:]}. {one.help}" for one in GOLD_CHOICES
+            )
+            + f" Default: {UNKNOWN.key}.",
+        )
+        parser.add_argument(
+            "--by-topic", action="store_true", help="gold was chosen uniformly within every topic"
+        )
+        parser.add_argument(
             "--kind", choices=Assessor.Kind.values, default="human", help="who judged (default: human)"
         )
 
     def handle(self, *, file: str, collection: str | None, campaign: str | None, **options: Any) -> None:
-        into = None
+        into, notes = None, list[str]()
         if campaign is not None:
             into = Campaign.objects.select_related("collection").filter(name=campaign).first()
             if into is None:
@@ -73,7 +95,13 @@ class Command(BaseCommand):
                 repeats=options["repeats"],
                 kind=options["kind"],
                 method_codes=options["method_codes"],
+                complete=options["complete"],
+                gold_chosen=options["gold_chosen"],
+                by_topic=options["by_topic"],
+                warn=notes.append,
                 progress=progress,
             )
+        for note in notes:
+            self.stdout.write(note)
         what = "gold answers" if options["gold"] else "judgments"
         self.stdout.write(f"{count:,} {what} added to {campaign or collection}")

@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console.api.jobs import JobAnswer
+from console.api.judgment_options import JudgmentOptions
 from judging import records, topics
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Run, ScoreList, Topic
-from judging.samples import METHOD_CODES
-from judging.serializers.strict import Choice, Flag, LongWord, Strict, StrictModel, Word
+from judging.serializers.strict import Choice, Flag, LongWord, StrictModel, Word
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.collections import change_run
 from judging.services.errors import ImportRefused
@@ -248,7 +248,7 @@ class FormatWord(Word):
         super().__init__(max_length=40, required=False, help_text=f"Of {'; of '.join(parts)}.")
 
 
-class ImportRequest(Strict):
+class ImportRequest(JudgmentOptions):
     """Files, their kind, and the options of this kind."""
 
     kind = Choice(choices=sorted(KINDS))
@@ -263,18 +263,6 @@ class ImportRequest(Strict):
     is_manual = Flag(required=False, help_text="Of runs: whether a person took part in making them.")
     list_name = Word(
         max_length=200, required=False, help_text="Only for scores; by default the name of each file."
-    )
-    as_gold = Flag(
-        required=False, help_text="Whether the judgments become gold answers; otherwise name a campaign."
-    )
-    source_name = Word(max_length=100, required=False, help_text="Source of the grades.")
-    grade_map = Word(
-        max_length=500, required=False, help_text="Only for judgments: map of grades, for example 2=1,3=1"
-    )
-    method_codes = Choice(
-        choices=METHOD_CODES,
-        required=False,
-        help_text="Only for prels: probabilities as recorded, or as the Million Query track's program takes them.",
     )
     assessor_kind = Choice(
         choices=Assessor.Kind.choices, required=False, help_text="Only for judgments: kind of the assessors."

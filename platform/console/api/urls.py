@@ -23,6 +23,7 @@ from console.api import (
     results,
     reuse,
     runs,
+    shares,
     topic_checks,
     training,
 )
@@ -134,6 +135,7 @@ urlpatterns = [
     ),
     path(f"{CAMPAIGN}/draws/jobs/<uuid:job_id>", draws.CampaignJobView.as_view(), name="api-campaign-job"),
     path(f"{CAMPAIGN}/measures", results.MeasuresView.as_view(), name="api-measures"),
+    path(f"{CAMPAIGN}/shares", shares.SharesView.as_view(), name="api-shares"),
     path(f"{CAMPAIGN}/estimates", results.EstimatesView.as_view(), name="api-estimates"),
     path(f"{CAMPAIGN}/comparisons", results.ComparisonsView.as_view(), name="api-comparisons"),
     path(f"{CAMPAIGN}/comparison", results.ComparisonView.as_view(), name="api-comparison"),

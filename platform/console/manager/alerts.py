@@ -70,7 +70,7 @@ def _of_draw(row: Any, shown: dict[str, Any]) -> list[Need]:
 
 
 def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
-    if shown["draw"] is None or not shown["layout"]["is_complete"] or shown["draw"].selection_kind.is_foreign:
+    if shown["draw"] is None or not shown["layout"]["is_complete"] or shown["draw"].selection_kind.no_top_up:
         return []
     tiers, people = set(row.tiers or ()), f"{reverse('console:assessors', args=[row.pk])}#add"
     if not tiers & JUDGES and not row.is_gold_alone:
@@ -91,7 +91,15 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
 
 def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
     audits = shown["audits"]
-    if shown["draw"] is None or "gold" not in set(row.tiers or ()) or row.is_gold_alone:
+    if shown["draw"] is None:
+        return []
+    if shown["draw"].selection_kind.is_complete and not audits["n"]:
+        words = (
+            "Import gold grades and say how their documents were chosen: corrected numbers are based on them."
+        )
+        url = reverse("console:manage-gold", args=[row.pk])
+        return [_need("next", "Nothing corrects the numbers yet.", words, url, "Import gold")]
+    if "gold" not in set(row.tiers or ()) or row.is_gold_alone:
         return []
     if shown["draw"].selection_kind.is_foreign:
         return []

@@ -34,6 +34,8 @@ from judging.services import campaigns, leases
 from judging.services.access import managers_only
 from judging.services.errors import AssessorKnown
 from judging.services.progress import documents_of, left_of
+from sampling.models import Draw
+from sampling.selections import COMPLETE
 from touchstone.models import User, user_of
 
 STATUS_WORDS = {
@@ -52,11 +54,13 @@ def overview(request: HttpRequest) -> HttpResponse:
     """All collections and campaigns, by pages; what is left of a campaign is counted, never what is done."""
     user = user_of(request)
     people = Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
+    complete = Draw.objects.filter(campaign=OuterRef("pk"), selection=COMPLETE.key)
     campaigns_seen = (
         Campaign.objects.visible_to(user)
         .select_related("collection")
         .annotate(
             n_drawn=Coalesce(Sum("draws__n_drawn"), 0),
+            n_of_file=Subquery(complete.values("parameters__judgments")[:1]),
             n_stored=Coalesce(Subquery(people.annotate(n=Sum("n_judged")).values("n")), 0),
         )
         .order_by("-created_at", "pk")  # Meta.ordering does not survive the grouping
@@ -64,7 +68,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     campaign_page: Page[Any] = Paginator(campaigns_seen, ROWS).get_page(request.GET.get("campaigns"))
     left = left_of(list(campaign_page))
     for row in campaign_page:
-        row.n_slots = row.n_drawn * row.judgments_per_item
+        row.n_slots = row.n_of_file or row.n_drawn * row.judgments_per_item
         row.n_left = left[row.pk]
         row.n_done = max(0, row.n_slots - row.n_left) if row.n_left < MOST_LEFT else None
     collections = Collection.objects.visible_to(user).order_by("name", "pk")

@@ -25,7 +25,6 @@ from sampling.measures.kinds import Linear
 from sampling.measures.registry import keys_of, suggested_measures
 from sampling.models import Draw
 from sampling.questions import Design
-from sampling.selections import NOT_TOPPED_UP
 from sampling.services.forecasting import Preview, mixture_sentence
 from sampling.services.layout import missing_topics, queue_parts
 from touchstone import jobs
@@ -50,8 +49,8 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     earlier = newest_draw(row)
     obstacle = what_stops(row, earlier)
     asked = request.POST or (request.GET if "question" in request.GET else None)
-    is_foreign = earlier is not None and earlier.selection_kind.is_foreign
-    form = DesignForm(asked, campaign=row, earlier=None if is_foreign else earlier)
+    is_imported = earlier is not None and bool(earlier.selection_kind.no_top_up)
+    form = DesignForm(asked, campaign=row, earlier=None if is_imported else earlier)
     outlook, chosen = Forecast(), None
     if asked and not obstacle and form.is_valid():
         chosen = form.design()
@@ -122,8 +121,8 @@ def what_stops(row: Campaign, earlier: Draw | None) -> dict[str, Any]:
             )
             return {"title": "Nothing can be drawn here", "words": words}
         return {}
-    if earlier.selection_kind.is_foreign:
-        words = f"{NOT_TOPPED_UP[:1].upper()}{NOT_TOPPED_UP[1:]}."
+    if reason := earlier.selection_kind.no_top_up:
+        words = f"{reason[:1].upper()}{reason[1:]}."
         return {"title": "This campaign cannot be topped up", "words": words}
     if earlier.selection_kind.has_exact_counts:
         words = (

@@ -108,7 +108,8 @@ def _judging_progress(
 ) -> dict[str, Any]:
     """Return how much is judged. Exact while few places are open; of a large campaign as of the newest computation."""
     if not drawn["draw"] or drawn["layout"]["is_complete"]:
-        total = drawn["n_drawn"] * row.judgments_per_item
+        of_file = drawn["draw"].parameters.get("judgments") if drawn["draw"] else None
+        total = of_file or drawn["n_drawn"] * row.judgments_per_item
     else:  # for the time of the layout alone
         total = row.slots.filter(purpose="judge").count()
     done = max(0, total - now.left) if now.is_exact else min(total, activity.get("counted", 0))

@@ -1,4 +1,4 @@
-"""A sample that was drawn and judged elsewhere, imported into a campaign that has nothing yet."""
+"""What was judged elsewhere, a sample or all there is, imported into a campaign that has nothing yet."""
 
 import uuid
 
@@ -19,7 +19,7 @@ from touchstone.models import user_of
 
 @managers_only
 def sample(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Upload a sample; a POST queues its import, which refuses what is wrong by its line."""
+    """Upload a sample or all labels; a POST queues its import, which refuses what is wrong by its line."""
     row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     form = SampleForm(request.POST, request.FILES) if request.method == "POST" else SampleForm()
     obstacle = NOT_EMPTY if row.items.exists() else ""
@@ -42,7 +42,7 @@ def sample(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "campaign": row,
         "form": form,
         "obstacle": obstacle,
-        "formats": [one for one in FORMATS if one.sample is not None],
+        "formats": [one for one in FORMATS if one.sample is not None or one.names_assessors],
         "grades": row.scale.grades.all(),
     }
     is_refused = request.method == "POST" and (obstacle or form.errors)

@@ -15,6 +15,7 @@ from console.manager import (
     design,
     errors,
     events,
+    gold,
     overview,
     rejudging,
     samples,
@@ -46,6 +47,7 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/edit/", campaigns.edit_campaign, name="manage-campaign-edit"),
     path("manage/campaigns/<uuid:campaign_id>/topics/", campaigns.topic_rules, name="manage-topics"),
     path("manage/campaigns/<uuid:campaign_id>/sample/", samples.sample, name="manage-sample"),
+    path("manage/campaigns/<uuid:campaign_id>/gold/", gold.gold, name="manage-gold"),
     path("manage/campaigns/<uuid:campaign_id>/leases/", campaigns.held_leases, name="manage-leases"),
     path(
         "manage/campaigns/<uuid:campaign_id>/leases/expired/release/",

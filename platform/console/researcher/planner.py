@@ -55,9 +55,8 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return plot_answer(request, {})
     else:
         context |= {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
-    return render(
-        request, "console/researcher/planner.html", context, status=400 if "errors" in context else 200
-    )
+    is_wrong = "errors" in context and context["runs"].exists()
+    return render(request, "console/researcher/planner.html", context, status=400 if is_wrong else 200)
 
 
 @require_POST

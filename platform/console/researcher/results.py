@@ -40,6 +40,7 @@ from console.researcher.results_page import (
     runs_in_order,
     top_of,
 )
+from console.researcher.shares import share_context
 from judging.models import Campaign
 from judging.models import Run as RunRow
 from judging.services.access import researchers_only
@@ -108,6 +109,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "is_open": row.state == Campaign.State.OPEN,
         "assumption": assumption_words(results.computation),
         "exports": exports.EXPORTS,
+        **share_context(results.computation),
         **look_context(row),
     }
     return render(request, "console/researcher/campaign_results.html", context)
