@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from sampling import selections
-from sampling.design_options import METHODS, PRIORS, QUESTIONS
+from sampling.design_options import METHODS, PRIORS, QUESTIONS, TOPIC_SELECTIONS
 from sampling.measures.spelling import MAX_CUTOFF
 from sampling.questions import Design
 
@@ -175,5 +175,13 @@ DESIGN_FIELDS = (
         Design.uniform_share,
         most=1,
         form_bounds=(0, 0.9),
+    ),
+    DesignField(
+        "topic_selection",
+        FieldKind.CHOICE,
+        "Topics",
+        "documents of all topics, or a sample of whole topics",
+        Design.topic_selection,
+        options=lambda: TOPIC_SELECTIONS,
     ),
 )

@@ -72,6 +72,11 @@ class Draw(models.Model):
         """Return how it was drawn."""
         return selection_of(self.selection)
 
+    @property
+    def has_whole_topics(self) -> bool:
+        """Return whether topics were drawn, each to be judged completely."""
+        return self.parameters.get("topic_selection") == "sample"
+
 
 class DrawEntry(models.Model):
     """An item that some batch has drawn, and the probability that one batch gave it.

@@ -64,6 +64,8 @@ FOREIGN = Selection(
 # What a foreign draw cannot have, and why.
 NOT_AUDITED = "this sample was drawn elsewhere and imported: it has no audits, so nothing can be corrected"
 NOT_TOPPED_UP = "this sample was drawn elsewhere and imported without its pool: nothing more can be drawn"
+# What follows from documents that were drawn one by one, and not from whole topics.
+NOT_BY_DOCUMENT = "whole topics were drawn in this campaign: this needs documents that were drawn one by one"
 POOL_UNKNOWN = "this sample was drawn elsewhere and imported without its pool, which this needs"
 
 

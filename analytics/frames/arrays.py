@@ -73,6 +73,11 @@ class CampaignArrays:
         """Return whether the sample was imported: its frame has the pairs of a file, not the pool of the runs."""
         return self.draw.selection_kind.is_foreign
 
+    @property
+    def has_whole_topics(self) -> bool:
+        """Return whether whole topics were drawn: documents of one topic are then drawn together."""
+        return self.draw.has_whole_topics
+
     @cached_property
     def labels(self) -> Labels:
         """Return the ordinary judgments of the judged items."""

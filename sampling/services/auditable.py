@@ -17,7 +17,7 @@ from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, Draw
-from sampling.selections import FOREIGN, NOT_AUDITED
+from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 
 
 class AuditRefused(Refused):
@@ -27,9 +27,11 @@ class AuditRefused(Refused):
 
 
 def refuse_foreign(campaign: Campaign) -> None:
-    """Raise AuditRefused where the campaign's sample was imported: no audit of it can be planned or made."""
+    """Raise AuditRefused where no audit can be planned or made: the sample was imported, or whole topics were drawn."""
     if campaign.draws.filter(selection=FOREIGN.key).exists():
         raise AuditRefused(NOT_AUDITED)
+    if campaign.draws.filter(parameters__topic_selection="sample").exists():
+        raise AuditRefused(NOT_BY_DOCUMENT)
 
 
 NOT_DRAWN = "the campaign has no draw: nothing can be audited"

@@ -109,7 +109,31 @@ def _predictions(
             "persistence": measure.parameters.get("p", 0.8),
         }
         fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
-    return measures, columns, fitted_with
+    return measures, columns, fitted_with | _whole_topics(basis, measures)
+
+
+def _whole_topics(basis: Basis, measures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a verifier needs to predict the values of topics again; nothing where documents were drawn."""
+    sampled = basis.evidence.whole_topics
+    if sampled is None:
+        return {}
+    names = [run.run_id for run in basis.arrays.runs]
+    topics = basis.arrays.draw.parameters["topics"]
+    plug_in = {}
+    for name in measures:
+        measure = parse_measure(name)
+        if sampled.refusal(measure) is None:
+            values = sampled.plug_in(measure, basis.gains(measure)[0])
+            plug_in[name] = dict(zip(names, values.tolist(), strict=True))
+    told = {
+        "topics": [topics[place] for place in sampled.present.tolist()],
+        "share": sampled.topics.share.tolist(),
+        "probability": sampled.topics.probability.tolist(),
+        "fold": sampled.fold.tolist(),
+        "agreement": sampled.runs.agreement().tolist(),
+        "plug_in": plug_in,
+    }
+    return {"whole_topics": told}
 
 
 def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:
