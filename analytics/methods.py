@@ -14,6 +14,7 @@ from analytics.estimation.evidence import Evidence, MethodEstimates, Targets, no
 from analytics.papers import assessor_matrices
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
+from sampling.selections import NOT_BY_DOCUMENT
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Method:
     assumes_equal_errors : bool
         It is right only if an assessor has the same error rates on all documents of a grade; the test of this
         assumption is shown beside it.
+    serves_whole_topics : bool
+        It has numbers where whole topics were drawn; any other needs documents that were drawn one by one.
     applies : callable
         Whether it has anything to say of this evidence; elsewhere it is left out.
     """
@@ -63,6 +66,7 @@ class Method:
     is_ranked: bool = False
     is_exact: bool = False
     assumes_equal_errors: bool = False
+    serves_whole_topics: bool = False
     applies: Callable[[Evidence], bool] = lambda _: True
 
     @property
@@ -84,6 +88,8 @@ class Method:
     def answer(self, evidence: Evidence, targets: Targets) -> MethodEstimates:
         """Return its estimates of the targets, or its refusal of their kind of measure."""
         refusal = self.refusal(targets.measure)
+        if refusal is None and evidence.whole_topics is not None and not self.serves_whole_topics:
+            refusal = Refusal(NOT_BY_DOCUMENT)
         return self.estimate(evidence, targets) if refusal is None else none_of(targets, refusal)
 
 
@@ -97,6 +103,7 @@ NAIVE = Method(
     estimate=naive.estimate,
     has_topic_interval=True,
     is_ranked=True,
+    serves_whole_topics=True,
 )
 CORRECTED = Method(
     key="corrected",
@@ -139,6 +146,7 @@ TRUTH = Method(
     kinds=(Linear, Ratio, Complete),
     estimate=truth.estimate,
     is_exact=True,
+    serves_whole_topics=True,
     applies=truth.is_known,
 )
 METHODS: tuple[Method, ...] = (NAIVE, CORRECTED, MATRIX_INVERSE, IMPORTANCE, TRUTH)

@@ -1,6 +1,7 @@
 """Read topics: TREC SGML and XML, TSV, BEIR JSONL, and the queries of Cranfield."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from judging.textfiles import Limits, Line, Readable, Source, TrecFormatError, c
 
 LIMITS = Limits(max_bytes=256 << 20)
 MAX_TOPIC = 1_000_000  # characters
+LARGEST_WEIGHT = 1e100
 SGML_TAG = re.compile(r"<(/?)(top|num|title|desc|narr|dom|smry|con|fac|def|nat|time)>", re.IGNORECASE)
 LABEL = re.compile(r"^\s*(?:number|topic|description|narrative)\s*:\s*", re.IGNORECASE)
 FIELDS = {
@@ -32,6 +34,7 @@ class TopicRecord:
     title: str
     description: str = ""
     narrative: str = ""
+    weight: float | None = None  # of the traffic, in any unit
 
 
 @dataclass
@@ -169,18 +172,33 @@ def _xml(lines: Iterator[Line], name: str) -> Iterator[Placed]:
 
 
 def _tsv(lines: Iterator[Line], name: str) -> Iterator[Placed]:
-    """Return the topics of ``id<TAB>text``."""
+    """Return the topics of ``id<TAB>text``, with ``<TAB>weight`` where the file has weights."""
     for number, text in lines:
         if not text.strip():
             continue
         cells = text.split("\t")
-        if len(cells) != 2:
-            column = len("\t".join(cells[:2])) + 1
-            raise TrecFormatError(name, number, column, f"expected id<TAB>text, found {len(cells)} columns")
+        if len(cells) not in (2, 3):
+            column = len("\t".join(cells[:3])) + 1
+            reason = f"expected id<TAB>text, or id<TAB>text<TAB>weight, found {len(cells)} columns"
+            raise TrecFormatError(name, number, column, reason)
         topic_id = check_id(cells[0], "topic id", name, number, 1)
         if not cells[1].strip():
             raise TrecFormatError(name, number, len(cells[0]) + 2, f"topic {topic_id} has an empty title")
-        yield TopicRecord(topic_id, cells[1].strip()), number, 1
+        place = (name, number, len("\t".join(cells[:2])) + 2)
+        weight = _weight(cells[2], *place) if len(cells) == 3 else None
+        yield TopicRecord(topic_id, cells[1].strip(), weight=weight), number, 1
+
+
+def _weight(value: object, name: str, line: int, column: int) -> float:
+    """Return the topic's weight; it must be a finite number above 0."""
+    try:
+        weight = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        weight = math.nan
+    if isinstance(value, bool) or not 0 < weight <= LARGEST_WEIGHT:
+        shown = str(value).strip()[:40]
+        raise TrecFormatError(name, line, column, f"weight must be a number above 0, got {shown!r}")
+    return weight
 
 
 def json_object(line: Line, name: str) -> dict[str, Any]:
@@ -220,7 +238,10 @@ def _jsonl(lines: Iterator[Line], name: str) -> Iterator[Placed]:
         topic_id = check_id(found[0], "topic id (_id, topic_id, query_id or id)", name, line.number, 1)
         if not found[1].strip():
             raise TrecFormatError(name, line.number, 1, f"topic {topic_id} has an empty title")
-        yield TopicRecord(topic_id, found[1].strip(), found[2].strip(), found[3].strip()), line.number, 1
+        given = value.get("weight")
+        weight = None if given is None else _weight(given, name, line.number, 1)
+        title, description, narrative = (text.strip() for text in found[1:])
+        yield TopicRecord(topic_id, title, description, narrative, weight), line.number, 1
 
 
 def _cranfield(lines: Iterator[Line], name: str) -> Iterator[Placed]:
@@ -288,10 +309,14 @@ def read_topics(
     head = head_of(lines, name, "topics")
     read = FORMATS[file_format or _sniff(head[-1].text, name, head[-1].number)]
     first: dict[str, int] = {}
+    is_unweighted = True
     for topic, number, column in read(chain(head, lines), name):
         if topic.topic_id in first:
             reason = f"topic {topic.topic_id} occurs twice (first on line {first[topic.topic_id]})"
             raise TrecFormatError(name, number, column, reason)
+        if first and (topic.weight is None) != is_unweighted:
+            raise TrecFormatError(name, number, column, "some topics have a weight and some have none")
+        is_unweighted = topic.weight is None
         first[topic.topic_id] = number
         yield topic
     if not first:

@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from sampling import selections
-from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS
+from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS, TOPIC_SELECTIONS
 from sampling.measures.spelling import MAX_CUTOFF
 from sampling.questions import Design
 
@@ -183,5 +183,13 @@ DESIGN_FIELDS = (
         "which judgments the estimates are predicted from after sizes that were learned",
         Design.learning,
         options=lambda: LEARNING,
+    ),
+    DesignField(
+        "topic_selection",
+        FieldKind.CHOICE,
+        "Topics",
+        "documents of all topics, or a sample of whole topics",
+        Design.topic_selection,
+        options=lambda: TOPIC_SELECTIONS,
     ),
 )

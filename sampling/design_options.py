@@ -69,6 +69,19 @@ LEARNING = (
     ),
 )
 
+TOPIC_SELECTIONS = (
+    Option(
+        "all",
+        "Documents of all topics",
+        "Every document has a probability of its own: for sums over documents, such as P@10 or DCG@10.",
+    ),
+    Option(
+        "sample",
+        "A sample of whole topics",
+        "Some topics are drawn and judged completely: for any measure, also ERR@10 and nDCG@10, with many topics.",
+    ),
+)
+
 
 # Question and method of a sample that was imported; no design has them.
 FOREIGN = Option("foreign", "A sample drawn elsewhere", "Imported with its probabilities.")

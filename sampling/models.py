@@ -81,6 +81,11 @@ class Draw(models.Model):
         """Return whether predictions learn from a batch that learned, once it is judged. Older draws do not say."""
         return self.learned_from is not None and self.parameters.get("learning") == "refit"
 
+    @property
+    def has_whole_topics(self) -> bool:
+        """Return whether topics were drawn, each to be judged completely."""
+        return bool(self.parameters.get("topic_selection") == "sample")
+
 
 class DrawEntry(models.Model):
     """An item that some batch has drawn, and the probability that one batch gave it.

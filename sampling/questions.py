@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.arrays import numbers, probabilities, run_table
-from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS
+from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS, TOPIC_SELECTIONS
 from sampling.designs import (
     average_run_design,
     inclusion_probabilities,
@@ -21,7 +21,8 @@ from sampling.designs import (
     uniform_design,
 )
 from sampling.measures.families import FloatArray, Measure, weights_of_runs
-from sampling.measures.kinds import Linear
+from sampling.measures.kinds import Linear, Pairs, Ratio
+from sampling.measures.registry import WrongKind, parse_linear, parse_measure
 from sampling.measures.sparse import SparseRuns
 from sampling.pooling import as_ranks, far_rank, prior_utility
 from sampling.selections import SELECTIONS, Selection, selection_keys, selection_of
@@ -43,7 +44,7 @@ class Design:
         more runs; none named means all), "pool" (every run, evenly).
     runs : tuple of str
     measure : str
-        A linear measure.
+        A sum over documents; of whole topics any measure that is a mean over topics.
     depth : int
         Depth of the pool.
     budget : int
@@ -61,6 +62,8 @@ class Design:
     sensitivity, specificity : float
         The assumed error rates of the source of the scores. Assume less than you believe: too little costs nothing,
         too much makes the interval wider than without scores (docs/benchmarks.md). Neither moves its centre.
+    topic_selection : str
+        "all" (documents of all topics), or "sample" (whole topics are drawn; then the shares below mean nothing).
     other_runs_share, uniform_share : float
         Parts of the draw that serve other known runs, and a floor under every pooled item: enough that everything can
         be drawn. Another question is better asked in a top-up.
@@ -83,6 +86,7 @@ class Design:
     other_runs_share: float = 0.05
     uniform_share: float = 0.01
     learning: str = LEARNING[0].key
+    topic_selection: str = TOPIC_SELECTIONS[0].key
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))
@@ -92,6 +96,7 @@ class Design:
             ("selection", selection_keys()),
             ("prior", [option.key for option in PRIORS]),
             ("learning", [option.key for option in LEARNING]),
+            ("topic_selection", [option.key for option in TOPIC_SELECTIONS]),
         ):
             if getattr(self, name) not in known:
                 raise QuestionRefused(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
@@ -114,15 +119,58 @@ class Design:
             raise QuestionRefused("name the imported scores that the prior is to use")
         if self.prior == "judgments" and not self.selection_kind.may_learn:
             raise QuestionRefused("sizes learned from judgments need a Poisson draw")
+        if self.has_whole_topics:
+            self._refuse_whole_topics()
+
+    def _refuse_whole_topics(self) -> None:
+        if self.method != METHODS[0].key:
+            raise QuestionRefused("whole topics are drawn by the default method alone")
+        if self.selection != SELECTIONS[0].key:
+            raise QuestionRefused("whole topics are drawn each by its own probability (Poisson) alone")
+        if self.prior == "judgments":
+            raise QuestionRefused(
+                "chances of whole topics are not learned from judgments: choose another prior"
+            )
 
     @property
     def selection_kind(self) -> Selection:
         """Return how items are drawn."""
         return selection_of(self.selection)
 
+    @property
+    def has_whole_topics(self) -> bool:
+        """Return whether topics are drawn, each to be judged completely."""
+        return self.topic_selection == "sample"
+
+    def parse_measure(self) -> Measure[Any]:
+        """Return its measure; ValueError where no such design can be made for it."""
+        return parse_designed(self.measure, self.topic_selection)
+
     def parameters(self) -> dict[str, Any]:
         """Return the design as JSON values; ``Design(**parameters)`` is equal to it."""
         return {**asdict(self), "runs": list(self.runs)}
+
+
+def parse_designed(name: str, topic_selection: str) -> Measure[Any]:
+    """Return the measure of a name for which a design can be made; ValueError where none can, `WrongKind` by its kind.
+
+    A design that draws documents needs a sum over documents; one that draws whole topics any mean over topics.
+
+    >>> parse_designed("ERR@10", "sample").kind.key
+    'complete'
+    """
+    if topic_selection != "sample":
+        return parse_linear(name)
+    measure = parse_measure(name)
+    if isinstance(measure.kind, Pairs) or measure.averaging == "micro":
+        raise WrongKind(
+            f"measure {measure.name!r} is no mean over topics that whole topics tell: choose another"
+        )
+    if isinstance(measure.kind, Ratio) and not measure.kind.has_prediction:
+        raise WrongKind(f"{measure.name} is made for samples of documents: choose AP for whole topics")
+    if measure.cutoff is None:
+        raise ValueError(f"measure {measure.name!r} needs a cutoff here, as in {measure.family.key}@10")
+    return measure
 
 
 def question_rows(design: Design, run_ids: Sequence[str]) -> list[int]:

@@ -64,6 +64,8 @@ SELECTIONS = (
 NOT_AUDITED = "this sample was drawn elsewhere and imported: it has no audits, so nothing can be corrected"
 NOT_TOPPED_UP = "this sample was drawn elsewhere and imported without its pool: nothing more can be drawn"
 POOL_UNKNOWN = "this sample was drawn elsewhere and imported without its pool, which this needs"
+# What follows from documents that were drawn one by one, and not from whole topics.
+NOT_BY_DOCUMENT = "whole topics were drawn in this campaign: this needs documents that were drawn one by one"
 ALL_THERE_IS = "the judgments of this campaign were imported as all there is: nothing more can be drawn"
 # How imported samples were drawn, as far as anybody here knows. No design has it.
 FOREIGN = Selection(

@@ -12,9 +12,9 @@ from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, TableChoice, Word
 from sampling.design_fields import DESIGN_FIELDS, MOST_ITEMS, MOST_RUNS, DesignField, FieldKind
 from sampling.measures.families import grade_gains
-from sampling.measures.registry import parse_linear
+from sampling.measures.registry import parse_measure
 from sampling.models import Audit, AuditSchedule, AuditTier, Draw, GoldFit
-from sampling.questions import Design, QuestionRefused, question_rows
+from sampling.questions import Design, QuestionRefused, parse_designed, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.services.audit_schedules import next_due_time, schedule_words
 from sampling.services.layout import missing_topics
@@ -72,7 +72,7 @@ class DesignRequest(Strict):
     def validate_measure(self, name: str) -> str:
         scale = self.context["campaign"].scale
         try:
-            parsed = parse_linear(name)
+            parsed = parse_measure(name)
             grade_gains(parsed, scale.gains(), parsed.relevant_grade or scale.relevant_grade)
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from error
@@ -85,7 +85,10 @@ class DesignRequest(Strict):
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
         """Return what was sent as `design`, and what else there was beside it."""
-        cutoff = parse_linear(sent["measure"]).last_rank
+        try:
+            cutoff = parse_designed(sent["measure"], sent["topic_selection"]).last_rank
+        except ValueError as error:
+            raise serializers.ValidationError({"measure": [str(error)]}) from error
         if cutoff > sent["depth"]:
             reason = f"must be at least {cutoff}, the cutoff of {sent['measure']}: deeper ranks would never be judged"
             raise serializers.ValidationError({"depth": [reason]})
@@ -188,6 +191,9 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
     n_question = serializers.IntegerField()
     n_comparisons = serializers.IntegerField()
     already = serializers.FloatField()
+    n_topics = serializers.FloatField(
+        allow_null=True, help_text="Topics judged at the budget, where whole topics are drawn"
+    )
     budgets = serializers.ListField(child=serializers.IntegerField())
     widths = serializers.DictField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)), help_text="By design"

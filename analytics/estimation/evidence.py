@@ -25,9 +25,16 @@ from analytics.estimation.estimate import (
 )
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.pseudolabels import PseudoLabels
-from analytics.estimation.ratios import empty_topics, no_interval, ratio_estimates, ratio_values
+from analytics.estimation.ratios import (
+    empty_topics,
+    no_interval,
+    ratio_estimates,
+    ratio_values,
+    ratio_values_of_topics,
+)
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.targets import TargetWeights, not_zero
+from analytics.estimation.topic_samples import SampledTopics
 from analytics.estimation.topics import over_topics_of
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Complete, Linear, Ratio
@@ -52,6 +59,7 @@ class Evidence:
     every judgment is of a gold judge it is a sample with probability 1: `AuditSample.of_gold_judges`.
     `n_waiting` items are drawn and have no judgment yet. `has_fixed_sizes`: every topic's draw had a fixed size.
     `is_foreign`: the sample was imported; the frame is not the pool of the runs, and all predictions are 0.
+    `whole_topics`: topics were drawn, each with all that was to be judged in it; documents were not drawn one by one.
     """
 
     frame: Frame  # with the chance of every judged item of being drawn and judged
@@ -66,6 +74,7 @@ class Evidence:
     audit: AuditSample | Refusal
     seed: int
     is_foreign: bool = False
+    whole_topics: SampledTopics | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +175,10 @@ class RatioTargets:
         """
         found = ratio_estimates(self.measure, labels, self.ranks, seed=seed, few_labels=few_labels)
         return MethodEstimates(in_columns(found))
+
+    def values_of_topics(self, labels: PseudoLabels, present: Ints) -> Floats:
+        """Return [run, topic] the ratio of every run in these topics."""
+        return ratio_values_of_topics(self.measure, labels, self.ranks)[:, present]
 
     def values(self, labels: PseudoLabels, *, is_foreign: bool) -> "MethodEstimates":
         """Return the ratio of every target without an interval, from labels without predictions; or a refusal."""

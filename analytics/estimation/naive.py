@@ -22,6 +22,7 @@ from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import pseudo_labels
 from analytics.estimation.ratios import needs_pool
 from analytics.estimation.targets import TargetWeights
+from analytics.estimation.topic_samples import SampledTopics
 
 
 def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
@@ -29,11 +30,36 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
 
     Assumption: the grades are right. How assessors err is in neither interval.
     """
+    if evidence.whole_topics is not None:
+        return _of_whole_topics(evidence, evidence.whole_topics, targets)
     if isinstance(targets, CompleteTargets):
         return _of_complete(evidence, targets)
     if evidence.not_judged is not None:
         return none_of(targets, evidence.not_judged)
     return _of_ratio(evidence, targets) if isinstance(targets, RatioTargets) else _of_sum(evidence, targets)
+
+
+def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Targets) -> MethodEstimates:
+    refusal = sampled.incomplete or sampled.refusal(targets.measure)
+    if refusal is None and isinstance(targets, RatioTargets):
+        refusal = targets.no_gain
+    if refusal is not None:
+        return none_of(targets, refusal)
+    frame = evidence.frame
+    if isinstance(targets, RatioTargets):
+        labels = pseudo_labels(
+            replace(frame, draw_probability=np.ones(frame.judged.size)),
+            prediction=np.zeros(frame.topic_index.size),
+            label=mean_on_stairs(targets.gains, evidence.labels),
+            steps=stairs(targets.gains).steps,
+        )
+        value = targets.values_of_topics(labels, sampled.present)
+    else:
+        gain = np.zeros(frame.topic_index.size)
+        gain[frame.judged] = targets.utility
+        value = sampled.runs.values(targets.measure, gain)
+    predicted = sampled.predictions(targets.measure, targets.gains, value)
+    return MethodEstimates(sampled.estimates(value, predicted).with_warning(JUDGE_BIAS))
 
 
 def _of_sum(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:

@@ -138,14 +138,28 @@ def ratio_values(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike
 
     Parameters, errors: as `ratio_estimates`.
     """
-    numerators = [
+    if measure.averaging != "micro":
+        return np.asarray(ratio_values_of_topics(measure, labels, ranks).mean(axis=1))
+    _, whole = Denominator(measure, labels).values()
+    numerators = _numerators(measure, labels, ranks)
+    return np.array([quotient(value.sum(keepdims=True), whole)[0] for value in numerators])
+
+
+def ratio_values_of_topics(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike) -> Floats:
+    """Return the ratio of every run in every topic as the labels have it, [run, topic]; 0 where nothing can be gained.
+
+    Parameters, errors: as `ratio_estimates`.
+    """
+    by_topic, _ = Denominator(measure, labels).values()
+    return np.array([quotient(value, by_topic[:, 0]) for value in _numerators(measure, labels, ranks)])
+
+
+def _numerators(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike) -> list[Floats]:
+    """Return what every run gains, by topic."""
+    return [
         numerator(measure, labels, ranked_items(measure, labels, row)).value
         for row in checked_ranks(labels, ranks)
     ]
-    by_topic, whole = Denominator(measure, labels).values()
-    if measure.averaging == "micro":
-        return np.array([quotient(value.sum(keepdims=True), whole)[0] for value in numerators])
-    return np.array([quotient(value, by_topic[:, 0]).mean() for value in numerators])
 
 
 def empty_topics(n_empty: int) -> str:

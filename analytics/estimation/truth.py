@@ -11,7 +11,8 @@ from analytics.estimation.evidence import (
     Targets,
     none_of,
 )
-from analytics.estimation.pseudolabels import census
+from analytics.estimation.pseudolabels import PseudoLabels, census
+from analytics.estimation.topic_samples import SampledTopics
 
 
 def is_known(evidence: Evidence) -> bool:
@@ -21,19 +22,16 @@ def is_known(evidence: Evidence) -> bool:
 
 def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
     """Return the targets' values by the gold answers: exact, so that an interval has no width."""
+    sampled = evidence.whole_topics
+    if sampled is not None:
+        return _of_whole_topics(evidence, sampled, targets)
     if isinstance(targets, CompleteTargets):
         is_known = np.ones(evidence.gold_grade.size, dtype=bool)
         return targets.estimates(evidence, targets.gains[evidence.gold_grade], is_known)
     if isinstance(targets, RatioTargets):
         if targets.no_gain is not None:
             return none_of(targets, targets.no_gain)
-        labels = census(
-            topic_index=evidence.frame.topic_index,
-            n_topics=evidence.frame.n_topics,
-            grades=evidence.gold_grade,
-            gains=targets.gains,
-        )
-        return targets.estimates(labels, evidence.seed)
+        return targets.estimates(_census(evidence, targets), evidence.seed)
     found = estimates(
         targets.weights.totals(targets.gains[evidence.gold_grade]),
         {},
@@ -43,3 +41,26 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
         warning=lambda _: "",
     )
     return MethodEstimates(found)
+
+
+def _census(evidence: Evidence, targets: RatioTargets) -> PseudoLabels:
+    return census(
+        topic_index=evidence.frame.topic_index,
+        n_topics=evidence.frame.n_topics,
+        grades=evidence.gold_grade,
+        gains=targets.gains,
+    )
+
+
+def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Targets) -> MethodEstimates:
+    """Return the means weighted by the topics' shares, as the estimates have them."""
+    refusal = sampled.refusal(targets.measure)
+    if refusal is None and isinstance(targets, RatioTargets):
+        refusal = targets.no_gain
+    if refusal is not None:
+        return none_of(targets, refusal)
+    if isinstance(targets, RatioTargets):
+        value = targets.values_of_topics(_census(evidence, targets), sampled.present)
+    else:
+        value = sampled.runs.values(targets.measure, targets.gains[evidence.gold_grade])
+    return MethodEstimates(sampled.truth(value))

@@ -26,8 +26,9 @@ from analytics.estimation.targets import TargetWeights, rows_alone
 
 NOUN = "judged topics"
 # Precisions before any topic is judged, where one topic counts 1: of the shift of all values, of the slope of the
-# plug-in value and of that of the runs' agreement, both in standard deviations over the topics.
-RIDGES = np.array([1.0, 1.0, 10.0])
+# plug-in value and of that of the runs' agreement, both in standard deviations over the topics. With 1, 1 and 10 the
+# intervals from 30 topics were 3 % wider and covered a little less often.
+RIDGES = np.array([10.0, 30.0, 30.0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,6 +83,11 @@ class CampaignArrays:
         """Return whether the judgments were imported as all there is: the frame has the pairs of the file."""
         return self.draw.selection_kind.is_complete
 
+    @property
+    def has_whole_topics(self) -> bool:
+        """Return whether whole topics were drawn: documents of one topic are then drawn together."""
+        return self.draw.has_whole_topics
+
     @cached_property
     def labels(self) -> Labels:
         """Return the ordinary judgments of the judged items."""

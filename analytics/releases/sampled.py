@@ -7,7 +7,7 @@ import numpy as np
 
 from analytics.estimation.estimate import Refusal
 from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, draw_probability, not_covered
-from sampling.selections import NOT_AUDITED
+from sampling.selections import NOT_AUDITED, NOT_BY_DOCUMENT
 
 Ranking = Mapping[str, Sequence[str]]  # by topic, the documents, best first
 SEED = 20261121  # of the bootstrap, where the release names none: an evaluation gives the same numbers every time
@@ -41,6 +41,8 @@ class SampledRelease:
         )
         if not is_open.any():
             not_audited = Refusal(NOT_AUDITED if facts.is_foreign else "the release has no complete audit")
+        if facts.has_whole_topics:
+            refused = not_audited = Refusal(NOT_BY_DOCUMENT)
         return cls(
             facts,
             is_open,

@@ -29,7 +29,7 @@ if __package__:
     from analytics.releases.verify_gold import check_predictions, check_shares
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
-    from analytics.releases.verify_methods import METHODS
+    from analytics.releases.verify_methods import METHODS, answers_of_topics
     from analytics.releases.verify_ranges import BESIDE, ENDS, beside, within_range
     from analytics.releases.verify_ratios import RatioMethod, ValueOfSample
 else:  # in a release, the files lie beside each other
@@ -42,7 +42,7 @@ else:  # in a release, the files lie beside each other
     from verify_gold import check_predictions, check_shares  # type: ignore
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
-    from verify_methods import METHODS  # type: ignore
+    from verify_methods import METHODS, answers_of_topics  # type: ignore
     from verify_ranges import BESIDE, ENDS, beside, within_range  # type: ignore
     from verify_ratios import RatioMethod, ValueOfSample  # type: ignore
 
@@ -235,6 +235,8 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
     about, known = estimates["measures"][measure], estimates["measures"].values()
     if parts_of(measure).family not in MEASURES.get(about["kind"], {}):
         return f"estimates of {measure}, which this verifier does not know"
+    if estimates.get("whole_topics"):
+        return answers_of_topics(facts, estimates, measure, method)
     same_gains = (
         one["prediction"] for one in known if one["gains"] == about["gains"] and one.get("prediction")
     )

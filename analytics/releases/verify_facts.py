@@ -93,6 +93,9 @@ class Facts:
     )
     gold: dict[str, GoldColumns] = field(default_factory=dict)  # by number; none of an older release
     fitted_with: FittedWith | None = None
+    has_whole_topics: bool = (
+        False  # topics were drawn, and with each all of its documents that were to be judged
+    )
 
 
 # -- reading -----------------------------------------------------------------------------------------------------
@@ -154,6 +157,7 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
             if name.startswith("gold_before_")
         },
         fitted_with=_fitted_with(frame, estimates.get("fitted_with"), folder),
+        has_whole_topics=bool(estimates.get("whole_topics")),
     )
 
 

@@ -15,6 +15,7 @@ if __package__:
     from analytics.releases.verify_one_step import Difference, Ranked, differences_of
     from analytics.releases.verify_ratios import Labels, corrected_labels, naive_labels, true_labels
     from analytics.releases.verify_replacement import distinct, importance
+    from analytics.releases.verify_topics import answers_of_topics
 else:  # in a release, the files lie beside each other
     from verify_complete import gold_gains, judged_gains  # type: ignore
     from verify_estimates import Method, WeightTable, naive, true  # type: ignore
@@ -23,7 +24,9 @@ else:  # in a release, the files lie beside each other
     from verify_one_step import Difference, Ranked, differences_of  # type: ignore
     from verify_ratios import Labels, corrected_labels, naive_labels, true_labels  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
+    from verify_topics import answers_of_topics  # type: ignore
 
+__all__ = ["METHODS", "answers_of_topics"]
 Linear = Callable[[WeightTable], Method]
 
 

@@ -44,9 +44,9 @@ def store_forecasts(
     """Store a forecast of every strategy, or why there is none. Call it when the computation's estimates are stored.
 
     Reads the estimates, the schedule and the newest audit; everything else is in the arrays. Numbers are the same for
-    the same draw and as many judgments: these are the seed.
+    the same draw and as many judgments: these are the seed. None where whole topics were drawn: there are no audits.
     """
-    if not arrays.runs:
+    if not arrays.runs or arrays.has_whole_topics:
         return []
     measure = parse_linear(arrays.draw.parameters["measure"])
     chosen, half_width_now = _target(computation, arrays, measure.name)

@@ -19,7 +19,7 @@ from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Adjudication, Campaign, Item
 from sampling.audit_plan import middle_grades
 from sampling.measures.families import grade_gains, weights_of_runs
-from sampling.measures.registry import parse_linear
+from sampling.measures.registry import nearest_sum
 from sampling.rejudging import shortest_queue
 
 MOST = 200
@@ -49,7 +49,7 @@ def doubtful_labels(
     With gold the probability is that of the wrong side of relevance, by Bayes' rule from everybody's errors and the
     item's prior. Without it the probability that the grade is not the true one, as the assessors disagree.
     """
-    parsed = parse_linear(arrays.draw.parameters["measure"])
+    parsed = nearest_sum(arrays.draw.parameters["measure"])
     relevant = parsed.relevant_grade or campaign.scale.relevant_grade
     shrunk = shrink(counts.total)
     n_judged = arrays.judged.size

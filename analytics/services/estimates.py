@@ -32,11 +32,12 @@ from analytics.services.confusions import ConfusionCounts
 from analytics.services.estimate_rows import AUDITS_PLANNED, EstimateColumns, columns
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
+from analytics.services.sampled_topics import sampled_topics
 from judging.models import Campaign
 from sampling.measures.families import Measure, grade_gains, largest_value, run_weights, weights_of_runs
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_measure
-from sampling.selections import NOT_AUDITED
+from sampling.selections import NOT_AUDITED, NOT_BY_DOCUMENT
 
 ASK = "“May I score my run?” on the page of results says "
 
@@ -98,6 +99,7 @@ class Basis:
             audit=self._audit(),
             seed=arrays.last_judgment_id,
             is_foreign=arrays.is_foreign,
+            whole_topics=sampled_topics(arrays),
         )
 
     def gold_prediction(self, gains: Floats, relevant_grade: int) -> GoldPrediction | None:
@@ -139,7 +141,7 @@ class Basis:
         audit = self.evidence.audit
         if isinstance(audit, Refusal):
             return audit
-        prior, (gains, relevant) = self.predictions.foreknowledge.prior, _gains(self, measure)
+        prior, (gains, relevant) = self.predictions.foreknowledge.prior, self.gains(measure)
         reached = stair_gains(gains) if gains.any() else gains[None]
         size = AuditSize(
             n_labels=float(audit.audit_probability.sum()),
@@ -178,6 +180,11 @@ class Basis:
             self._shares[last_rank] = judged, audited
         return self._shares[last_rank]
 
+    def gains(self, measure: Measure[Kind]) -> tuple[Floats, int]:
+        """Return the gain of every grade in the measure, and the lowest relevant one."""
+        relevant = measure.relevant_grade or self.campaign.scale.relevant_grade
+        return grade_gains(measure, self.campaign.scale.gains(), relevant), relevant
+
     def _missing(self, members: np.ndarray, what: str) -> Refusal | None:
         refused = self.arrays.not_covered(members, what)
         return Refusal(*refused) if refused else None
@@ -195,6 +202,8 @@ class Basis:
         arrays, is_open = self.arrays, self.arrays.audit_probability > 0
         if arrays.is_foreign:
             return Refusal(NOT_AUDITED)
+        if arrays.has_whole_topics:
+            return Refusal(NOT_BY_DOCUMENT)
         if arrays.is_by_gold_judges:
             everything = np.ones(arrays.judged.size, dtype=bool)
             missing = self._missing(everything, "judgment")
@@ -225,16 +234,10 @@ def targets_of(basis: Basis, measure: Measure[Kind]) -> Targets:
     return TARGETS[type(measure.kind)](basis, measure)
 
 
-def _gains(basis: Basis, measure: Measure[Kind]) -> tuple[Floats, int]:
-    """Return the gain of every grade, and the lowest relevant one."""
-    relevant = measure.relevant_grade or basis.campaign.scale.relevant_grade
-    return grade_gains(measure, basis.campaign.scale.gains(), relevant), relevant
-
-
 def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
     """Return every run and every pair of runs in a sum over documents."""
     arrays = basis.arrays
-    gains, relevant = _gains(basis, measure)
+    gains, relevant = basis.gains(measure)
     weights = TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics))
     outside = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in _beyond_reach(arrays)]
     prediction = basis.predictions.of_gains(gains, relevant)
@@ -259,31 +262,35 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
 
 def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
     arrays = basis.arrays
-    gains, relevant = _gains(basis, measure)
+    gains, relevant = basis.gains(measure)
     cutoff = measure.last_rank
     outside = np.array([float(np.count_nonzero(ranks <= cutoff)) for ranks in _beyond_reach(arrays)])
     pairs = np.triu_indices(len(arrays.runs), 1)
     n_targets = outside.size + pairs[0].size
     # What a ratio divides by counts the whole pool.
     never = np.full(n_targets, float((arrays.frame["inclusion_probability"].to_numpy() == 0).mean()))
+    is_zero = np.zeros(n_targets, dtype=bool)
+    if arrays.has_whole_topics:
+        near = np.where(arrays.returned.value <= cutoff, arrays.returned.value, 0)
+        is_zero = TargetWeights(arrays.returned.with_values(near)).is_zero()
     return RatioTargets(
         measure=measure,
         gains=gains,
         returned=arrays.returned,
         prediction=basis.predictions.of_gains(gains, relevant),
         stairs=basis.stairs_of(measure),
-        settled=_settled_answers(
-            arrays, measure.name, outside, pairs, np.zeros(n_targets, dtype=bool), never
-        ),
+        settled=_settled_answers(arrays, measure.name, outside, pairs, is_zero, never),
     )
 
 
 def _complete_targets(basis: Basis, measure: Measure[Complete]) -> CompleteTargets:
     arrays = basis.arrays
-    gains, _ = _gains(basis, measure)
+    gains, _ = basis.gains(measure)
     documents = first_documents(measure, arrays.returned)
     outside = [float(np.count_nonzero(ranks <= measure.last_rank)) for ranks in arrays.ranks_outside]
     is_zero, never = documents.is_zero(), np.zeros(len(documents))
+    if arrays.has_whole_topics:
+        never = documents.unsupported_share(arrays.frame["inclusion_probability"].to_numpy())
     return CompleteTargets(
         measure=measure,
         gains=gains,

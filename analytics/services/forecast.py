@@ -9,8 +9,9 @@ from sampling.designs import depth_pool
 from sampling.frames import FrameRefused
 from sampling.measures.families import weights_of_runs
 from sampling.questions import Design, QuestionRefused
-from sampling.services.forecasting import Preview, Progress, preview
-from sampling.services.population import Population, population_of, sizes
+from sampling.services.forecasting import Preview, Progress, designed_population, preview
+from sampling.services.population import Population, sizes
+from sampling.services.topic_population import TopicPopulation
 from sampling.sizes import IdenticalSystemsError
 from sampling.strata import stratified_probabilities
 from touchstone.models import Job, User
@@ -79,8 +80,10 @@ def compute(
 
     FrameRefused or QuestionRefused: the design cannot be carried out.
     """
-    population = population_of(campaign, design)
+    population = designed_population(campaign, design)
     shown = preview(campaign=campaign, design=design, population=population, progress=progress)
+    if isinstance(population, TopicPopulation):
+        return shown, None
     if design.selection_kind.has_exact_counts:
         _require_exact_counts(population)
     return shown, _complete_pool(population)

@@ -18,6 +18,7 @@ from judging.models import Campaign
 from sampling.frames import newest_draw
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
+from sampling.selections import NOT_BY_DOCUMENT
 
 POINTS = 25  # of a curve
 EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none
@@ -118,6 +119,9 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     found = _estimate(computation, terms) if computation else None
     if computation is None or found is None:
         return Plan(terms, "there are no numbers for this question yet: a plan needs the newest numbers")
+    newest = newest_draw(campaign)
+    if newest is not None and newest.has_whole_topics:
+        return Plan(terms, NOT_BY_DOCUMENT, computation, found)
     if found.value is None:
         return Plan(terms, found.refusal, computation, found)
     if computation.is_by_gold_judges:
@@ -137,7 +141,7 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
             computation,
             found,
         )
-    draw = newest_draw(campaign)
+    draw = newest
     state = State(
         drawing=parts["drawing"],
         gold=parts["gold"],

@@ -36,7 +36,8 @@ class Predictions:
 
         Draws with replacement keep the prior that was there before anything was judged: their items are not selected
         independently, so that labels of other folds would tell a little about an item's own selection. Those of a
-        foreign draw are 0: what was not drawn is not in its frame.
+        foreign draw are 0: what was not drawn is not in its frame. Where whole topics were drawn the topics' values are
+        predicted, not the items': the prior stays.
         """
         key = tuple(gains.tolist())
         if key not in self._fitted:
@@ -51,8 +52,8 @@ class Predictions:
         usable = arrays.batch < arrays.n_learned
         # Without pooled runs there is nothing to learn from: a file that is all there is needs no prediction.
         is_known = bool(arrays.draw.parameters["pooled"])
-        is_fixed = arrays.draw.selection_kind.with_replacement
-        if is_fixed or not is_known or not usable.any() or not gains.any():
+        is_given = arrays.draw.selection_kind.with_replacement or arrays.has_whole_topics
+        if is_given or not is_known or not usable.any() or not gains.any():
             return np.asarray(prior * float(np.mean(gains[relevant_grade:])))
         label = arrays.labels.means(gains[arrays.label_grade]) / gains.max()
         features, ridge = self._evidence()

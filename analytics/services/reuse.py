@@ -26,7 +26,7 @@ from sampling.measures.registry import parse_linear
 from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior
-from sampling.selections import POOL_UNKNOWN
+from sampling.selections import NOT_BY_DOCUMENT, POOL_UNKNOWN
 
 MOST_COMPARED = 12  # runs of the draw that say what half-width is usual
 SHOWN_OUTSIDE = 5
@@ -132,6 +132,8 @@ def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Meas
         raise ReuseRefused("nothing is drawn in this campaign yet, so there are no judgments to use")
     if draw.selection_kind.no_top_up:
         raise ReuseRefused(POOL_UNKNOWN if draw.selection_kind.is_foreign else draw.selection_kind.no_top_up)
+    if draw.has_whole_topics:
+        raise ReuseRefused(NOT_BY_DOCUMENT)
     try:
         measure = parse_linear(asked.measure)
         relevant_gain(campaign, measure)

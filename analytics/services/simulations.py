@@ -23,6 +23,7 @@ from sampling.arrays import FloatArray
 from sampling.audit_plan import middle_grades
 from sampling.frames import FrameRefused
 from sampling.rejudging import SampledTopic
+from sampling.selections import NOT_BY_DOCUMENT
 from touchstone.models import Job, User
 
 KIND = "simulation"
@@ -122,9 +123,12 @@ def careless_assessors(campaign: Campaign, progress: Progress) -> dict[str, Any]
     measure, pair = measures_of(campaign)[0], usual_pair(campaign)
     if not all(pair):
         raise SimulationRefused("a comparison needs two runs")
+    arrays = _arrays(campaign)
+    if arrays.has_whole_topics:
+        raise SimulationRefused(NOT_BY_DOCUMENT)
     outcome = careless_outcome(
         campaign,
-        _arrays(campaign),
+        arrays,
         measure,
         pair,
         np.random.default_rng(SEED),
@@ -153,6 +157,8 @@ def sampled_topics(arrays: CampaignArrays) -> tuple[list[SampledTopic], Ints]:
 
     Documents stand in judging order, with the lower median of their ordinary grades.
     """
+    if arrays.has_whole_topics:
+        raise SimulationRefused(NOT_BY_DOCUMENT)
     n_judged = arrays.judged.size
     if partly := arrays.no_random_part(np.ones(n_judged, dtype=bool)):
         raise SimulationRefused(partly)

@@ -70,10 +70,16 @@ class Topic(models.Model):
     title = models.TextField()
     description = models.TextField(blank=True)
     narrative = models.TextField(blank=True)
+    # How much of the traffic it stands for, in any unit; all topics of a collection have one, or all count alike.
+    weight = models.FloatField(null=True, blank=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(name="judging_topic_unique", fields=["collection", "topic_id"]),
+            models.CheckConstraint(
+                name="judging_topic_weight",
+                condition=Q(weight__isnull=True) | Q(weight__gt=0, weight__lte=1e100),
+            ),
             models.CheckConstraint(name="judging_topic_id_word", condition=Q(topic_id__regex=r"^\S+$")),
         ]
 

@@ -93,6 +93,7 @@ def import_topics(
                     title=topic.title,
                     description=topic.description,
                     narrative=topic.narrative,
+                    weight=topic.weight,
                 )
             )
         Topic.objects.bulk_create(made, batch_size=1000)

@@ -159,6 +159,18 @@ def parse_linear(name: str) -> Measure[Linear]:
     return _of_kind(parse_measure(name), Linear)
 
 
+def nearest_sum(name: str) -> Measure[Linear]:
+    """Return the measure of a name if it is a sum over documents; else DCG to its cutoff, which weighs ranks alike.
+
+    For what goes by how much a document counts, where any sum will do.
+
+    >>> nearest_sum("nDCG@20").name, nearest_sum("P@10").name
+    ('DCG@20', 'P@10')
+    """
+    measure = parse_measure(name)
+    return parse_linear(name if measure.kind.is_sum else f"DCG@{measure.cutoff}")
+
+
 def parse_ratio(name: str) -> Measure[Ratio]:
     """Return the measure of a name, a ratio; `WrongKind` for any other.
 

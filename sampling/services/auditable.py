@@ -18,7 +18,7 @@ from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.prediction import folds
-from sampling.selections import FOREIGN, NOT_AUDITED
+from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 
 
 class AuditRefused(Refused):
@@ -28,9 +28,11 @@ class AuditRefused(Refused):
 
 
 def refuse_foreign(campaign: Campaign) -> None:
-    """Raise AuditRefused where the campaign's sample was imported: no audit of it can be planned or made."""
+    """Raise AuditRefused where no audit can be planned or made: the sample was imported, or whole topics were drawn."""
     if campaign.draws.filter(selection=FOREIGN.key).exists():
         raise AuditRefused(NOT_AUDITED)
+    if campaign.draws.filter(parameters__topic_selection="sample").exists():
+        raise AuditRefused(NOT_BY_DOCUMENT)
 
 
 def refuse_gold_judges(campaign: Campaign) -> None:

@@ -25,12 +25,15 @@ from sampling.services.informative import refuse_part, refuse_runs
 from sampling.services.layout import lay_out, missing_topics
 from sampling.services.population import (
     DrawRefused,
+    PooledPairs,
     Population,
     population_of,
     single_draws,
     sizes,
 )
+from sampling.services.topic_population import TopicPopulation, topic_population_of
 from sampling.strata import stratified_pareto_draw, stratified_probabilities
+from sampling.whole_topics import topic_numbers
 from touchstone.models import User, record
 
 FEWEST_TO_LEARN_FROM = 10
@@ -59,14 +62,22 @@ def record_draw(
             _refuse_later(earlier, design, seed)
             seed = earlier.seed
         campaign.refresh_from_db(fields=["judging_order"])
-        population = population_of(campaign, design)
+        population: Population | TopicPopulation = (
+            topic_population_of(campaign, design)
+            if design.has_whole_topics
+            else population_of(campaign, design)
+        )
         if not campaign.has_random_order:
             refuse_runs(population)
         before = earlier_columns(earlier, population)
         _refuse_budget(design, before)
         batch = 1 if earlier is None else earlier.batch + 1
         learned_from = _learned_from(campaign, earlier, design)
-        columns, n_new = _columns(population, before, batch, seed, learned_from)
+        columns, n_new = (
+            _topic_columns(population, before, batch, seed)
+            if isinstance(population, TopicPopulation)
+            else _columns(population, before, batch, seed, learned_from)
+        )
         if not campaign.has_random_order:
             refuse_part(population, columns["inclusion_probability"])
         content = frame_file(population.pooled, columns)
@@ -117,6 +128,9 @@ def _refuse_later(earlier: Draw, design: Design, seed: int | None) -> None:
         )
     if design.prior == "judgments" and design.method != "default":
         raise DrawRefused(f"sizes are learned for the default design only, not for {design.method!r}")
+    if design.has_whole_topics != earlier.has_whole_topics:
+        what = "whole topics" if earlier.has_whole_topics else "documents of all topics"
+        raise DrawRefused(f"the first batch drew {what}; later ones must, too")
     if seed is not None and seed != earlier.seed:
         raise DrawRefused("a later batch keeps the campaign's seed: else earlier items would be drawn anew")
     if design.depth < earlier.parameters["depth"]:
@@ -163,7 +177,7 @@ class Earlier:
         return np.asarray(np.max(own, axis=0), dtype=np.float64)
 
 
-def earlier_columns(earlier: Draw | None, population: Population) -> Earlier:
+def earlier_columns(earlier: Draw | None, population: PooledPairs) -> Earlier:
     if earlier is None:
         return Earlier({}, np.zeros(population.n_items), np.zeros(population.n_items, dtype=np.uint16))
     frame = load_frame(earlier)
@@ -202,16 +216,54 @@ def _columns(
     else:
         own, times = _without_replacement(population, before, numbers, fold, learned_from)
         union = np.maximum(before.probability, own)
+    drawn, n_new = _batch_columns(before, batch, own, times, union)
+    columns |= drawn
+    return columns, n_new
+
+
+def _batch_columns(
+    before: Earlier, batch: int, own: FloatArray, times: np.ndarray, union: FloatArray
+) -> tuple[dict[str, np.ndarray], int]:
     new = (times > 0) & (before.drawn_in == 0)
     n_new = int(np.count_nonzero(new))
     if n_new == 0:
         raise DrawRefused("nothing new was drawn: the budget is too small for this pool")
-    columns |= {
+    columns: dict[str, np.ndarray] = {
         f"batch_{batch}": own,
         f"times_{batch}": times.astype(np.uint32),
         "inclusion_probability": union,
         "drawn_in": np.where(new, batch, before.drawn_in).astype(np.uint16),
     }
+    return columns, n_new
+
+
+def _topic_columns(
+    population: TopicPopulation, before: Earlier, batch: int, seed: int
+) -> tuple[dict[str, np.ndarray], int]:
+    """Return the columns of the frame file where whole topics are drawn: numbers and folds are those of the topics.
+
+    A topic's documents have its number and its chance, so that they are drawn together. Its fold is common to them, so
+    that no prediction in a topic comes from the topic's own judgments.
+    """
+    topic = population.pooled.topic_index
+    names = list(population.pooled.topic_ids)
+    numbers = topic_numbers(names, seed)[topic]
+    rho, own = population.chances(
+        before.probability, float(min(population.design.budget, population.n_items))
+    )
+    columns: dict[str, np.ndarray] = {
+        "prior": population.design_prior,
+        "fold": folds(names, [""] * len(names), seed)[topic].astype(np.uint8),
+        "random_number": numbers,
+        "topic_probability": rho[topic],
+        "topic_share": population.share[topic],
+    }
+    if population.score is not None:
+        columns["score"] = population.score
+    times = np.zeros(population.n_items, dtype=np.uint32)
+    times[poisson_draw(own, numbers)] = 1
+    drawn, n_new = _batch_columns(before, batch, own, times, own)
+    columns |= before.columns | drawn
     return columns, n_new
 
 

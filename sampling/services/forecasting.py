@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from sampling.services.population import (
     single_draws,
     sizes,
 )
+from sampling.services.topic_forecasting import TopicCurve
+from sampling.services.topic_population import TopicPopulation, topic_population_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_probabilities
 
 N_BUDGETS = 12
@@ -71,16 +73,30 @@ class Preview:
     # and an audit took as many gold labels as the budget.
     audit_half_width: float | None = None
     mixture: dict[str, Any] | None = None  # a `Mixture`; None for designs without one
+    n_topics: float | None = None  # judged at the budget, where whole topics are drawn
 
     def as_json(self) -> dict[str, Any]:
         return {**self.__dict__}
+
+
+class Curve(Protocol):
+    """A design of which the half-width is known at any budget; None where it does not reach it."""
+
+    def half_width(self, budget: float) -> float | None: ...
+
+
+def designed_population(campaign: Campaign, design: Design) -> Population | TopicPopulation:
+    """Return what the design looks at, of documents or of whole topics, or refuse it by name."""
+    if design.has_whole_topics:
+        return topic_population_of(campaign, design)
+    return population_of(campaign, design)
 
 
 def preview(
     *,
     campaign: Campaign,
     design: Design,
-    population: Population | None = None,
+    population: Population | TopicPopulation | None = None,
     progress: Progress = lambda *_: None,
 ) -> Preview:
     """Return the forecast of a budget; a campaign that was drawn already starts from its present probabilities.
@@ -90,23 +106,34 @@ def preview(
     earlier = newest_draw(campaign)
     if earlier is not None and earlier.selection_kind.no_top_up:
         raise DrawRefused(earlier.selection_kind.no_top_up)
-    population = population_of(campaign, design) if population is None else population
+    population = designed_population(campaign, design) if population is None else population
     before = earlier_columns(earlier, population).probability
     n_frame, already = population.n_items, float(before.sum())
-    n_question = int(np.count_nonzero(population.says.squared_contrast))
+    curves: dict[str, Curve] = {}
+    n_topics = audit_half_width = mixture = None
+    if isinstance(population, TopicPopulation):
+        n_question = int(np.count_nonzero(population.is_needed))
+        curves |= {name: TopicCurve(population, name, before) for name in ("even", "default")}
+        n_topics = TopicCurve(population, "default", before).n_topics(min(design.budget, n_frame))
+    else:
+        n_question = int(np.count_nonzero(population.says.squared_contrast))
+        by_document = {
+            name: _Curve(population, name, before)
+            for name in ("naive", "paper", "pool", "default")
+            if not (name == "pool" and design.question == "pool")
+        }
+        curves |= by_document
+        own = by_document["default"]
+        audit_half_width = None if before.any() else _audit_half_width(population, own.variance)
+        mixture = _mixture(population, before, own, min(design.budget, n_frame))
     budgets = _budgets(n_frame, n_question, already, min(design.budget, n_frame))
-    curves = {
-        name: _Curve(population, name, before)
-        for name in ("naive", "paper", "pool", "default")
-        if not (name == "pool" and design.question == "pool")
-    }
     half_width = curves["default"].half_width(min(design.budget, n_frame))
     widths: dict[str, list[float | None]] = {}
     same_width: dict[str, float | None] = {}
     for place, (name, curve) in enumerate(curves.items()):
         progress(place, len(curves), f"{n_frame} pooled documents, design {place + 1} of {len(curves)}")
         widths[name] = [curve.half_width(n) for n in budgets]
-        same_width[name] = curve.budget_for(half_width)
+        same_width[name] = budget_for(curve, half_width, n_frame)
     return Preview(
         n_frame=n_frame,
         n_question=n_question,
@@ -115,8 +142,9 @@ def preview(
         budgets=budgets,
         widths=widths,
         same_width=same_width,
-        audit_half_width=None if before.any() else _audit_half_width(population, curves["default"].variance),
-        mixture=_mixture(population, before, curves["default"], min(design.budget, n_frame)),
+        audit_half_width=audit_half_width,
+        mixture=mixture,
+        n_topics=n_topics,
     )
 
 
@@ -157,7 +185,7 @@ def _mixture(
     widths, widths_without = own.run_half_widths(budget), without.run_half_widths(budget)
     return asdict(
         Mixture(
-            n_items_without=without.budget_for(own.half_width(budget)),
+            n_items_without=budget_for(without, own.half_width(budget), population.n_items),
             half_width_without=without.half_width(budget),
             n_runs=widths.size,
             n_estimable=int(np.isfinite(widths).sum()),
@@ -258,20 +286,21 @@ class _Curve:
         squares = np.square(weights.value[given]) * item[weights.item[given]]
         return NORMAL_97_5 * np.sqrt(np.bincount(weights.run[given], squares, minlength=weights.n_runs))
 
-    def budget_for(self, half_width: float | None) -> float | None:
-        """Return the judgments for the half-width, or None where the design never reaches it."""
-        if half_width is None or half_width <= 0:
-            return None
-        low, high = float(FEWEST_ITEMS), float(self.population.n_items)
-        for _ in range(30):
-            middle = np.sqrt(low * high)
-            reached = self.half_width(middle)
-            if reached is not None and reached > half_width:
-                low = middle
-            else:
-                high = middle
-        reached = self.half_width(high)
-        return None if reached is None or reached > half_width * 1.01 else float(np.ceil(high))
+
+def budget_for(curve: Curve, half_width: float | None, n_items: int) -> float | None:
+    """Return the judgments for the half-width, or None where the design never reaches it."""
+    if half_width is None or half_width <= 0:
+        return None
+    low, high = float(FEWEST_ITEMS), float(n_items)
+    for _ in range(30):
+        middle = float(np.sqrt(low * high))
+        reached = curve.half_width(middle)
+        if reached is not None and reached > half_width:
+            low = middle
+        else:
+            high = middle
+    reached = curve.half_width(high)
+    return None if reached is None or reached > half_width * 1.01 else float(np.ceil(high))
 
 
 def mixture_sentence(mixture: Mapping[str, Any], budget: int) -> str:

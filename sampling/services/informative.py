@@ -4,12 +4,12 @@ import numpy as np
 
 from sampling.arrays import FloatArray
 from sampling.expert_pools import LARGEST_POOL
-from sampling.services.population import DrawRefused, Population
+from sampling.services.population import DrawRefused, PooledPairs
 
 MOST_RANKS = 20_000_000  # runs times pooled documents: the model holds a table of them
 
 
-def refuse_runs(population: Population) -> None:
+def refuse_runs(population: PooledPairs) -> None:
     """Refuse runs that no judgment could tell apart, and pools that are too large for the model."""
     runs, returned = population.runs, population.pooled.returned
     if len(runs) < 2:
@@ -40,7 +40,7 @@ def refuse_runs(population: Population) -> None:
         )
 
 
-def refuse_part(population: Population, probability: FloatArray) -> None:
+def refuse_part(population: PooledPairs, probability: FloatArray) -> None:
     """Refuse a draw that leaves out anything of the pool: what is chosen by the model needs all of it."""
     if np.all(probability == 1.0):
         return

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,6 @@ from sampling.expert_pools import prior_of_experts
 from sampling.frames import FrameRefused, collection_pool
 from sampling.measures.families import FloatArray, Measure, grade_gains
 from sampling.measures.kinds import Linear
-from sampling.measures.registry import parse_linear
 from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
 from sampling.questions import (
@@ -26,7 +26,6 @@ from sampling.questions import (
     question_rows,
     single_draw_probability,
 )
-from sampling.sizes import IdenticalSystemsError
 
 
 class DrawRefused(FrameRefused):
@@ -36,8 +35,8 @@ class DrawRefused(FrameRefused):
 
 
 @dataclass(frozen=True)
-class Population:
-    """The pooled pairs with everything a design looks at; nothing here is random.
+class PooledPairs:
+    """The pooled pairs with what every design looks at; nothing here is random.
 
     `prior` is the prior probability of relevance from the ranks of all runs, `design_prior` the one that the design
     names: from these ranks, from the consensus of the runs, with imported scores; both in (0, 1). `score` is NaN where
@@ -49,9 +48,8 @@ class Population:
     runs: list[Run]
     rows: list[int]  # the question's runs
     topics: list[str]  # all topics of the collection, sorted
-    measure: Measure[Linear]
+    measure: Measure[Any]
     pooled: Pool
-    says: Importance
     prior: FloatArray
     score: FloatArray | None
     design_prior: FloatArray
@@ -67,15 +65,39 @@ class Population:
         return pooled_pairs(self.pooled)
 
 
+@dataclass(frozen=True)
+class Population(PooledPairs):
+    """The pooled pairs of a design that draws documents, with what each says about the question."""
+
+    measure: Measure[Linear]
+    says: Importance
+
+
 def population_of(campaign: Campaign, design: Design) -> Population:
     """Return the population of the design, or refuse it by name."""
+    common = pairs_of_design(campaign, design)
+    try:
+        says = importance(
+            design.question,
+            common["measure"],
+            common["pooled"].returned,
+            common["rows"],
+            len(common["topics"]),
+        )
+    except ValueError as error:
+        raise DrawRefused(str(error)) from error
+    return Population(says=says, **common)
+
+
+def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
+    """Return the fields of `PooledPairs`, or refuse the design by name."""
     runs = list(campaign.collection.runs.all())
     if not runs:
         raise DrawRefused("the collection has no runs: there is nothing to pool")
     topics = sorted(campaign.collection.topics.values_list("topic_id", flat=True))
     try:
         rows = question_rows(design, [run.run_id for run in runs])
-        measure = parse_linear(design.measure)
+        measure = design.parse_measure()
         if measure.last_rank > design.depth:
             raise DrawRefused(
                 f"the pool depth must be at least {measure.last_rank}, the cutoff of {measure.name}: "
@@ -88,9 +110,6 @@ def population_of(campaign: Campaign, design: Design) -> Population:
                 f"no grade of this scale has a gain above 0 in {measure.name}: every value is 0, nothing to judge"
             )
         pooled = collection_pool(campaign.collection, runs, design.depth)
-        says = importance(design.question, measure, pooled.returned, rows, len(topics))
-    except IdenticalSystemsError as error:
-        raise DrawRefused(str(error)) from error
     except ValueError as error:
         raise DrawRefused(str(error)) from error
     prior = prior_of_runs(pooled.returned, design.depth)
@@ -103,21 +122,20 @@ def population_of(campaign: Campaign, design: Design) -> Population:
         design_prior[known] = posterior_prior(
             known_prior[known], score[known], sensitivity=design.sensitivity, specificity=design.specificity
         )
-    return Population(
-        campaign=campaign,
-        design=design,
-        runs=runs,
-        rows=rows,
-        topics=topics,
-        measure=measure,
-        pooled=pooled,
-        says=says,
-        prior=prior,
-        score=score,
-        design_prior=design_prior,
-        gains=gains,
-        relevant_gain=float(gains[relevant:].mean()),
-    )
+    return {
+        "campaign": campaign,
+        "design": design,
+        "runs": runs,
+        "rows": rows,
+        "topics": topics,
+        "measure": measure,
+        "pooled": pooled,
+        "prior": prior,
+        "score": score,
+        "design_prior": design_prior,
+        "gains": gains,
+        "relevant_gain": float(gains[relevant:].mean()),
+    }
 
 
 def _prior_of_experts(pooled: Pool, prior: FloatArray) -> FloatArray:

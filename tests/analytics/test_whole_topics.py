@@ -120,7 +120,7 @@ def test_one_fold_by_hand():
     """Topic 4 alone is judged. With x = (1, plug-in, agreement) and ridges r, b = y (x/r) / (1 + sum x^2/r)."""
     taken = np.array([False, False, False, False, True, False])
     scaled = [(row - row.mean()) / row.std() for row in (PLUG_IN[0], AGREEMENT)]
-    x, ridge = np.array([1.0, scaled[0][4], scaled[1][4]]), np.array([1.0, 1.0, 10.0])
+    x, ridge = np.array([1.0, scaled[0][4], scaled[1][4]]), np.array([10.0, 30.0, 30.0])
     b = (1.0 - 0.6) * (x / ridge) / (1 + (x**2 / ridge).sum())
     expected = PLUG_IN[0, 0] + b @ [1.0, scaled[0][0], scaled[1][0]]
     assert across_folds(taken)[0, 0] == pytest.approx(expected, rel=1e-12)

@@ -56,7 +56,7 @@ def test_topics_are_added_and_the_event_names_the_file_by_its_hash():
     [
         ("7\tnew\n1\told\n", "t:2:1: the collection already has topic 1"),
         ("7\tnew\n7\tagain\n", "t:2:1: topic 7 occurs twice (first on line 1)"),
-        ("7\tnew\n8\n", "t:2:2: expected id<TAB>text, found 1 columns"),
+        ("7\tnew\n8\n", "t:2:2: expected id<TAB>text, or id<TAB>text<TAB>weight, found 1 columns"),
         ("x" * 201 + "\tlong\n", "t:1:1: topic id longer than 200 characters"),
         (
             "<top>\n<num> Number: 2\n<title> old\n</top>\n",

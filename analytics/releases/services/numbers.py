@@ -131,10 +131,11 @@ def _predictions(
             if stair not in known:
                 columns |= _gold_columns(basis, gold, known.setdefault(stair, len(known)))
         fields["stairs"] = [f"prediction_{known[stair]}" for stair in keys]
+    whole_topics = _whole_topics(basis, measures)
     if not any(name.startswith("gold_") for name in columns):
-        return measures, columns, {}
+        return measures, columns, whole_topics
     more, fitted_with = _foreknowledge(basis)
-    return measures, columns | more, fitted_with
+    return measures, columns | more, fitted_with | whole_topics
 
 
 def measure_words(measures: Mapping[str, Any]) -> tuple[str, ...]:
@@ -151,6 +152,30 @@ def _measure(name: str, relevant_grade: int) -> Measure[Kind]:
     """Return the measure of a name; that of shares has no cutoff, and stands in no list of measures."""
     share = share_measure(relevant_grade)
     return share if name == share.name else parse_measure(name)
+
+
+def _whole_topics(basis: Basis, measures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a verifier needs to predict the values of topics again; nothing where documents were drawn."""
+    sampled = basis.evidence.whole_topics
+    if sampled is None:
+        return {}
+    names = [run.run_id for run in basis.arrays.runs]
+    topics = basis.arrays.draw.parameters["topics"]
+    plug_in = {}
+    for name in measures:
+        measure = parse_measure(name)
+        if sampled.refusal(measure) is None:
+            values = sampled.plug_in(measure, basis.gains(measure)[0])
+            plug_in[name] = dict(zip(names, values.tolist(), strict=True))
+    told = {
+        "topics": [topics[place] for place in sampled.present.tolist()],
+        "share": sampled.topics.share.tolist(),
+        "probability": sampled.topics.probability.tolist(),
+        "fold": sampled.fold.tolist(),
+        "agreement": sampled.runs.agreement().tolist(),
+        "plug_in": plug_in,
+    }
+    return {"whole_topics": told}
 
 
 def _gold_columns(basis: Basis, gold: GoldPrediction, number: int) -> dict[str, pl.Series]:

@@ -19,6 +19,7 @@ from analytics.services.analyses.topics import topics
 from analytics.services.job_queue import newest_job, queue_work
 from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
+from sampling.selections import NOT_BY_DOCUMENT
 from touchstone.models import Job, User
 
 __all__ = [
@@ -131,6 +132,8 @@ def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) 
     """Return the analysis of one snapshot, as JSON without NaN; `AnalysisRefused` if nothing was judged."""
     progress(0, 3, "reading judgments")
     arrays = campaign_arrays(campaign)
+    if arrays.has_whole_topics:
+        raise AnalysisRefused(NOT_BY_DOCUMENT)
     analysis = analysis_of(wanted.what)
     if analysis.needs_judgments and arrays.judged.size == 0:
         raise AnalysisRefused("nobody has judged yet")

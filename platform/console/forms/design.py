@@ -11,9 +11,9 @@ from django.utils.html import format_html
 from judging.models import Campaign
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.families import grade_gains
-from sampling.measures.registry import WrongKind, parse_linear, parse_measure
+from sampling.measures.registry import WrongKind, parse_measure
 from sampling.models import Draw
-from sampling.questions import Design, QuestionRefused
+from sampling.questions import Design, QuestionRefused, parse_designed
 from sampling.selections import selection_of
 from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
 
@@ -144,6 +144,7 @@ class DesignForm(forms.Form):
         if earlier is not None:
             self.fields["selection"].disabled = True
             self.fields["selection"].initial = earlier.selection
+            self.fields["topic_selection"].disabled = True
             self.fields["budget"].label = "Items in all"
 
     def _offer_runs(self) -> None:
@@ -171,15 +172,17 @@ class DesignForm(forms.Form):
 
     def clean_measure(self) -> str:
         try:
-            parsed = parse_linear(self.cleaned_data["measure"])
+            parsed = parse_designed(self.cleaned_data["measure"], str(self["topic_selection"].value()))
             relevant = parsed.relevant_grade or self.campaign.scale.relevant_grade
             grade_gains(parsed, self.campaign.scale.gains(), relevant)  # refuses a grade off the scale
             return parsed.name
         except WrongKind as error:
+            if self["topic_selection"].value() == "sample":
+                raise forms.ValidationError(str(error)) from error
             noun = parse_measure(self.cleaned_data["measure"]).kind.noun
             raise forms.ValidationError(
                 f"is {noun}: a design needs a sum over documents. Draw for DCG@10, for example; the other "
-                "measures are estimated from the same judgments"
+                "measures are estimated from the same judgments. Or draw a sample of whole topics (under Advanced)"
             ) from error
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
@@ -197,7 +200,7 @@ class DesignForm(forms.Form):
         self._check_runs(cleaned)
         self._check_expert_choices(cleaned)
         if "measure" in cleaned and "depth" in cleaned:
-            cutoff = parse_linear(cleaned["measure"]).last_rank
+            cutoff = parse_measure(cleaned["measure"]).last_rank
             if cutoff > cleaned["depth"]:
                 self.add_error(
                     "depth",

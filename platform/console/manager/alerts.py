@@ -80,7 +80,7 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
         words = "Items are drawn and the campaign has assessors: open it for judging."
         setup = reverse("console:setup", args=[row.pk])
         return [_need("next", "The campaign is ready.", words, setup, "Review the set-up")]
-    if "gold" not in tiers:
+    if "gold" not in tiers and not shown["draw"].has_whole_topics:
         words = (
             "The gold tier judges audits. Without audits, no number can be corrected for assessors' errors."
         )
@@ -101,7 +101,7 @@ def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
         return [_need("next", "Nothing corrects the numbers yet.", words, url, "Import gold")]
     if "gold" not in set(row.tiers or ()) or row.is_gold_alone:
         return []
-    if shown["draw"].selection_kind.is_foreign:
+    if shown["draw"].selection_kind.is_foreign or shown["draw"].has_whole_topics:
         return []
     planned = audits["schedule"] is not None and audits["schedule"].is_active
     if audits["n"] or planned:

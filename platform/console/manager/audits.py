@@ -25,7 +25,7 @@ from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
 from sampling.measures.registry import usual_spelling
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
-from sampling.selections import FOREIGN, NOT_AUDITED
+from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditing import PURPOSES, queue_audit
 from sampling.strategies import FEWEST_GOLD, STRATEGIES, strategy_of
@@ -91,6 +91,9 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
         is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
+        has_whole_topics=Exists(
+            Draw.objects.filter(campaign=OuterRef("pk"), parameters__topic_selection="sample")
+        ),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
     )
     return get_object_or_404(rows, pk=campaign_id)
@@ -123,8 +126,8 @@ def _page(
     context = {
         "campaign": row,
         "draw": row.has_draw,
-        "is_foreign": row.is_foreign,
-        "not_audited": NOT_AUDITED,
+        "has_no_audits": row.is_foreign or row.has_whole_topics,
+        "not_audited": NOT_AUDITED if row.is_foreign else NOT_BY_DOCUMENT,
         "schedule": schedule if schedule.pk else None,
         **_timing(schedule if schedule.pk else None, row.expected),
         "plan": plan or AuditPlanForm(campaign=row, schedule=schedule, best=best),

@@ -35,6 +35,7 @@ NAMES = {
     "paper": "The paper's Q*",
     "naive": "Naive",
     "pool": "Evenly over the pool",
+    "even": "All topics equally likely",
 }
 PHRASES = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
 
@@ -76,7 +77,8 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "runs": len(form.run_ids),
         "suggested_measures": suggested_measures((Linear,)),
         "measure_help": f"A sum over documents: {', '.join(keys_of(Linear))}, each with @ and its cutoff. The other "
-        "measures are estimated from the same judgments; no design is made for them.",
+        "measures are estimated from the same judgments; no design is made for them. With a sample of whole "
+        "topics: any measure that is a mean over topics, such as ERR@10 or nDCG@10.",
         **(rail_of(row.pk, "design") if is_draft and not is_part else {}),
     }
     return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)
@@ -223,7 +225,7 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
         form.add_error("budget", f"about {preview.already:.0f} items are already drawn: enter a larger total")
     elif width is None:
         form.add_error("budget", _out_of_reach(asked))
-    order = [chosen, *(name for name in ("naive", "paper", "pool", "default") if name != chosen)]
+    order = [chosen, *(name for name in ("naive", "paper", "pool", "even", "default") if name != chosen)]
     if asked.question == "pool":
         order = [name for name in order if name not in ("paper", "pool") or name == chosen]
     labels = NAMES | {chosen: "This design" if chosen == "default" else f"This design ({NAMES[chosen]})"}
@@ -242,6 +244,7 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
         "half_width": _plus_or_minus(width),
         "by_audit": _plus_or_minus(preview.audit_half_width) if width is not None else "",
         "other_designs": _other_designs(preview, asked) if chosen == "default" and width else "",
+        "n_topics": preview.n_topics and round(preview.n_topics),
         "is_default": chosen == "default",
         "has_gaps": any(width is None for name in order for width in preview.widths[name]),
         "curve": _curve(
@@ -273,6 +276,8 @@ def _round_up(number: float | None) -> int | None:
 def _other_designs(preview: Preview, asked: Design) -> str:
     """Return what the same interval would cost under other designs, in a sentence."""
     others = [name for name in ("paper", "naive") if not (asked.question == "pool" and name == "paper")]
+    if asked.has_whole_topics:
+        others = []
     known = [(name, _round_up(preview.same_width.get(name))) for name in others]
     reached = [f"{intcomma(n)} {PHRASES[name]}" for name, n in known if n]
     never = [PHRASES[name] for name, n in known if not n]

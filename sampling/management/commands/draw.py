@@ -10,14 +10,20 @@ from judging.models import Campaign
 from judging.services.errors import Refused
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.kinds import Linear
-from sampling.measures.registry import parse_linear, suggested_measures
-from sampling.questions import Design
+from sampling.measures.registry import suggested_measures
+from sampling.questions import Design, parse_designed
 from sampling.serializers import draw_json
 from sampling.services.drawing import draw
 from sampling.services.forecasting import Preview, mixture_sentence, preview
 from touchstone.models import Job
 
-NAMES = {"default": "this design", "paper": "paper's Q*", "pool": "even pool", "naive": "naive"}
+NAMES = {
+    "default": "this design",
+    "paper": "paper's Q*",
+    "pool": "even pool",
+    "naive": "naive",
+    "even": "topics alike",
+}
 
 
 def _measure(field: DesignField) -> dict[str, Any]:
@@ -83,7 +89,7 @@ def find_campaign(name: str) -> Campaign:
 
 def _design(options: dict[str, Any]) -> Design:
     given = {field.name: options[field.name] for field in DESIGN_FIELDS}
-    return Design(**given | {"measure": parse_linear(options["measure"]).name})
+    return Design(**given | {"measure": parse_designed(given["measure"], given["topic_selection"]).name})
 
 
 def _preview_text(campaign: Campaign, design: Design, output: str) -> str:
@@ -98,6 +104,7 @@ def preview_table(shown: Preview, design: Design) -> str:
     already = f", {shown.already:.0f} expected already" if shown.already else ""
     rows = [
         f"{shown.n_frame:,} pooled documents, {shown.n_question:,} matter for the question{already}",
+        *([] if shown.n_topics is None else [f"about {shown.n_topics:,.0f} topics, each judged completely"]),
         f"expected half-width of the 95 % confidence interval in {design.measure}, judgments taken as free of error",
         "",
         _row("items", [NAMES[name] for name in shown.widths]),

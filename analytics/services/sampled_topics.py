@@ -1,0 +1,44 @@
+"""A draw of whole topics as the methods of estimation take it."""
+
+import numpy as np
+
+from analytics.estimation.estimate import Refusal
+from analytics.estimation.topic_samples import SampledTopics
+from analytics.estimation.whole_topics import TakenTopics
+from analytics.frames import CampaignArrays
+from sampling.topic_runs import TopicRuns
+
+
+def sampled_topics(arrays: CampaignArrays) -> SampledTopics | None:
+    """Return the topics of the frame, which of them were taken and how they may be predicted; None of other draws.
+
+    While a taken topic waits for judgments nothing is said: which topics are done first is not random.
+    """
+    if not arrays.has_whole_topics:
+        return None
+    frame = arrays.frame
+    present, first, topic = np.unique(arrays.topic_index, return_index=True, return_inverse=True)
+    drawn = frame["drawn_in"].to_numpy() > 0
+    n_drawn = np.bincount(topic[drawn], minlength=present.size)
+    n_needed = np.bincount(topic[frame["inclusion_probability"].to_numpy() > 0], minlength=present.size)
+    n_judged = np.bincount(topic[arrays.judged], minlength=present.size)
+    return SampledTopics(
+        present=present,
+        topics=TakenTopics(
+            frame["topic_share"].to_numpy()[first],
+            frame["topic_probability"].to_numpy()[first],
+            (n_drawn > 0) | (n_needed == 0),
+        ),
+        fold=frame["fold"].to_numpy()[first].astype(np.int64),
+        runs=TopicRuns.of(arrays.returned, topic, present.size),
+        prior=frame["prior"].to_numpy(),
+        incomplete=_incomplete(n_drawn, n_judged),
+    )
+
+
+def _incomplete(n_drawn: np.ndarray, n_judged: np.ndarray) -> Refusal | None:
+    missing = int(np.count_nonzero(n_judged < n_drawn))
+    if not missing:
+        return None
+    n_taken, n_items = int(np.count_nonzero(n_drawn)), int((n_drawn - n_judged).sum())
+    return Refusal(f"{missing} of the {n_taken} drawn topics are not judged completely", n_items)

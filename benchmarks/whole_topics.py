@@ -1,0 +1,296 @@
+"""Do intervals from whole topics hold, and how long does a query log of 100,000 topics take? Seeded; JSON.
+
+    python benchmarks/whole_topics.py [--quick] [--part coverage|log] > whole_topics.json
+
+`coverage`: populations of 300 topics with 20 documents and 8 runs. Topics differ in how easy they are and in their
+shares of the traffic; frequent ones are easier. Of each, topics are drawn again and again with the product's chances,
+for about 30, 60 and 120 topics; every run and pair of runs is estimated in RR, ERR and nDCG, and `covered` is how often
+the interval has the true value. `weakest` is the least of the populations' shares. The control must fail: the topics
+that were drawn are taken as if all had been equally likely, so that their mean by traffic is the value, with 1.96
+standard errors and no t.
+
+`log`: 100,000 queries, 20 pooled documents each, 8 runs, stored as the product stores them. Frame, design, draw and the
+frame file are timed for whole topics (ERR@10) and, on the same log, for documents of all topics (DCG@10) as
+draw_scale.py has it; `nanoseconds_a_pair` is processor time.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from analytics.estimation.estimate import Z95, Floats
+from analytics.estimation.topic_samples import every_target
+from analytics.estimation.whole_topics import TakenTopics, predicted_values, whole_topics
+from sampling.measures.families import Family, Measure, named_measure
+from sampling.measures.kinds import Complete
+from sampling.measures.registry import parse_linear, parse_measure
+from sampling.measures.sparse import from_dense
+from sampling.questions import importance, nested_probabilities, prior_of_runs
+from sampling.topic_runs import TopicRuns, topic_outlook, with_floor
+from sampling.whole_topics import topic_numbers, topic_probabilities
+
+SEED, N_RUNS, N_DOCUMENTS, DEPTH = 20261123, 8, 20, 10
+N_TOPICS, EXPECTED = 300, (30, 60, 120)
+QUERIES, QUICK_QUERIES = 100_000, 2_000
+
+
+def reciprocal_rank(_: Measure[Complete], gains: Floats) -> Floats:
+    """Return 1/rank of the first relevant document, linear in each gain."""
+    none_above = np.cumprod(np.insert(1 - gains, 0, 1.0, axis=-1), axis=-1)[..., :-1]
+    return np.asarray((gains * none_above / np.arange(1, gains.shape[-1] + 1)).sum(axis=-1))
+
+
+RR = Family(key="RR", label="RR", help="", kind=Complete(reciprocal_rank), binary=True)
+# The measure, and the gain of a relevant document.
+MEASURES = {
+    "RR@10": (named_measure(RR, 10, {}), 1.0),
+    "ERR@10": (parse_measure("ERR@10"), 0.5),
+    "nDCG@10": (parse_measure("nDCG@10"), 1.0),
+}
+
+
+# -- coverage -------------------------------------------------------------------------------------------------
+
+
+class Population:
+    """Topics with documents, runs and true labels; the runs' scores follow the labels with noise of their own."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        n = N_TOPICS
+        ease = rng.normal(0.0, 1.0, n)
+        quality = rng.normal(0.0, 1.5, (n, N_DOCUMENTS))
+        self.label = (rng.random((n, N_DOCUMENTS)) < expit(quality + 1.5 * ease[:, None] - 1)).astype(float)
+        noise = rng.uniform(0.8, 2.5, N_RUNS)
+        ranks = np.zeros((N_RUNS, n, N_DOCUMENTS), dtype=np.int64)
+        for run in range(N_RUNS):
+            seen = quality + rng.normal(0.0, noise[run], quality.shape)
+            place = np.argsort(np.argsort(-seen, axis=1), axis=1) + 1
+            ranks[run] = np.where(place <= DEPTH, place, 0)
+        table = ranks.reshape(N_RUNS, -1)
+        pooled = table.any(axis=0)
+        self.topic = np.repeat(np.arange(n), N_DOCUMENTS)[pooled]
+        self.ranks, self.labels = from_dense(table[:, pooled]), self.label.ravel()[pooled]
+        self.runs = TopicRuns.of(self.ranks, self.topic, n)
+        self.prior = prior_of_runs(self.ranks, DEPTH)
+        share = np.exp(0.6 * ease + rng.normal(0.0, 0.8, n))
+        self.share = share / share.sum()
+        self.cost = np.bincount(self.topic, minlength=n)
+        self.fold = rng.integers(0, 10, n)
+
+
+def coverage_of(
+    population: Population, name: str, expected: int, n_draws: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return how often the intervals of all runs and pairs have the truth, and their median half-width."""
+    measure, gain = MEASURES[name]
+    outlook = topic_outlook(population.runs, measure, population.prior, gain)
+    spread = with_floor(outlook.spread("ranking", range(N_RUNS)))
+    needed = population.runs.is_needed(measure, range(N_RUNS))
+    cost = np.bincount(population.topic[needed], minlength=N_TOPICS)
+    rho = topic_probabilities(population.share, spread, cost, expected * cost.mean())
+    theta = population.runs.values(measure, population.labels * gain)
+    targets = every_target(N_RUNS)
+    truth = targets.of_targets(theta @ population.share)
+    agreement = population.runs.agreement()
+    hits, controls, widths, n_taken = [], [], [], []
+    for _ in range(n_draws):
+        taken = rng.random(N_TOPICS) < rho
+        f = predicted_values(outlook.expected, agreement, theta, taken, population.fold)
+        topics = TakenTopics(population.share, rho, taken | (rho == 1))
+        found = whole_topics(topics, theta, f, targets=targets)
+        if found.refusals:
+            continue
+        hits.append(np.mean((found.low <= truth) & (truth <= found.high)))
+        of_taken, weight = targets.of_targets(theta[:, taken]), population.share[taken]
+        mean = (of_taken @ weight / weight.sum())[:, None]
+        squares = ((weight * (of_taken - mean)) ** 2).sum(axis=1)
+        error = np.sqrt((1 - rho.mean()) * squares) / weight.sum()
+        controls.append(np.mean(np.abs(mean[:, 0] - truth) <= Z95 * error))
+        widths.append(np.median((found.high - found.low)[N_RUNS:]) / 2)
+        n_taken.append(int(taken.sum()))
+    return {
+        "covered": float(np.mean(hits)),
+        "control": float(np.mean(controls)),
+        "half_width_of_pairs": float(np.median(widths)),
+        "topics": float(np.mean(n_taken)),
+        "refused": n_draws - len(hits),
+    }
+
+
+def coverage(n_populations: int, n_draws: int) -> list[dict[str, Any]]:
+    rows = []
+    for name in MEASURES:
+        for expected in EXPECTED:
+            found = []
+            for number in range(n_populations):
+                population = Population(np.random.default_rng([SEED, number]))
+                rng = np.random.default_rng([SEED, number, expected])
+                found.append(coverage_of(population, name, expected, n_draws, rng))
+            means = {key: round(float(np.mean([one[key] for one in found])), 4) for key in found[0]}
+            weakest = round(min(one["covered"] for one in found), 4)
+            rows.append({"measure": name, "expected_topics": expected, **means, "weakest": weakest})
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    return rows
+
+
+# -- a query log ----------------------------------------------------------------------------------------------
+
+Seconds = dict[str, dict[str, float]]
+
+
+@contextmanager
+def timed(seconds: Seconds, name: str) -> Iterator[None]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    seconds[name] = {
+        "wall": round(time.perf_counter() - wall, 3),
+        "cpu": round(time.process_time() - cpu, 3),
+    }
+
+
+def write_log(folder: Path, n_queries: int) -> None:
+    """Write the runs as the product stores them: each ranks the same 20 documents of a query in its own order."""
+    from judging.rankings import write_rankings
+
+    rng = np.random.default_rng(SEED)
+    topics = pl.Series(sorted(f"q{number:06d}" for number in range(n_queries)))
+    first = rng.random((n_queries, N_DOCUMENTS), dtype=np.float32)
+    folder.mkdir()
+    for run in range(N_RUNS):
+        score = first + rng.random(first.shape, dtype=np.float32)
+        best = np.argsort(-score, axis=1)
+        numbers = (np.arange(n_queries)[:, None] * N_DOCUMENTS + best).ravel()
+        frame = pl.DataFrame(
+            {
+                "topic_id": topics.gather(np.repeat(np.arange(n_queries), N_DOCUMENTS)),
+                "doc_id": pl.select(pl.format("doc{}", pl.Series(numbers))).to_series(),
+                "rank": np.tile(np.arange(1, N_DOCUMENTS + 1), n_queries),
+                "score": np.tile(np.arange(N_DOCUMENTS, 0, -1.0), n_queries),
+                "run_tag": pl.repeat(f"run{run}", n_queries * N_DOCUMENTS, eager=True),
+            }
+        )
+        write_rankings(frame, folder / f"{run}")
+
+
+def whole_topics_drawn(folder: Path) -> dict[str, Any]:
+    """Do what the product does from the stored runs to the topics drawn, without its database."""
+    from judging.rankings import read_rankings
+    from sampling.draws import poisson_draw
+    from sampling.pooling import pool_of_rankings
+
+    seconds: Seconds = {}
+    with timed(seconds, "frame"):
+        pooled = pool_of_rankings([read_rankings(path) for path in sorted(folder.iterdir())], N_DOCUMENTS)
+    measure, gain = MEASURES["ERR@10"]
+    with timed(seconds, "prior and spread"):
+        prior = prior_of_runs(pooled.returned, N_DOCUMENTS)
+        runs = TopicRuns.of(pooled.returned, pooled.topic_index, pooled.topic_ids.size)
+        spread = with_floor(topic_outlook(runs, measure, prior, gain).spread("ranking", range(N_RUNS)))
+    with timed(seconds, "probabilities"):
+        needed = runs.is_needed(measure, range(N_RUNS))
+        cost = np.bincount(pooled.topic_index[needed], minlength=spread.size)
+        rho = topic_probabilities(np.ones(spread.size), spread, cost, 0.01 * cost.sum())
+        pi = np.where(needed, rho[pooled.topic_index], 0.0)
+    with timed(seconds, "random numbers"):
+        numbers = topic_numbers(pooled.topic_ids, SEED)[pooled.topic_index]
+    with timed(seconds, "draw"):
+        drawn = poisson_draw(pi, numbers)
+    file_of(folder, seconds, pooled, pi, prior, numbers)
+    return summary(seconds, pi.size, drawn.size)
+
+
+def documents_drawn(folder: Path) -> dict[str, Any]:
+    """Do the same for documents of all topics."""
+    from judging.rankings import read_rankings
+    from sampling.designs import mixture, normalise, uniform_design
+    from sampling.draws import permanent_random_numbers, poisson_draw
+    from sampling.pooling import pool_of_rankings
+
+    seconds: Seconds = {}
+    with timed(seconds, "frame"):
+        pooled = pool_of_rankings([read_rankings(path) for path in sorted(folder.iterdir())], N_DOCUMENTS)
+    with timed(seconds, "prior and contrast"):
+        prior = prior_of_runs(pooled.returned, N_DOCUMENTS)
+        says = importance(
+            "ranking", parse_linear("DCG@10"), pooled.returned, range(N_RUNS), pooled.topic_ids.size
+        )
+    n_items = prior.size
+    with timed(seconds, "probabilities"):
+        question = normalise(np.sqrt(says.squared_contrast * prior * (1 - prior)))
+        sizes = mixture(question, [says.average_run, uniform_design(n_items)], [0.05, 0.01])
+        pi = nested_probabilities(sizes, np.zeros(n_items), 0.01 * n_items)
+    with timed(seconds, "random numbers"):
+        topic_ids = pl.Series(list(pooled.topic_ids), dtype=pl.String).gather(pooled.topic_index)
+        numbers = permanent_random_numbers(topic_ids, pl.Series(list(pooled.doc_ids), dtype=pl.String), SEED)
+    with timed(seconds, "draw"):
+        drawn = poisson_draw(pi, numbers)
+    file_of(folder, seconds, pooled, pi, prior, numbers)
+    return summary(seconds, pi.size, drawn.size)
+
+
+def file_of(folder: Path, seconds: Seconds, pooled: Any, pi: Floats, prior: Floats, number: Floats) -> None:
+    with timed(seconds, "frame file"):
+        columns = {
+            "topic_id": pl.Series(list(pooled.topic_ids), dtype=pl.String).gather(pooled.topic_index),
+            "doc_id": pl.Series(list(pooled.doc_ids), dtype=pl.String),
+            "pi": pi,
+            "prior": prior,
+            "number": number,
+        }
+        pl.DataFrame(columns).write_parquet(folder.parent / "frame.parquet", compression="zstd")
+
+
+def summary(seconds: Seconds, n_pairs: int, n_drawn: int) -> dict[str, Any]:
+    total = {clock: round(sum(part[clock] for part in seconds.values()), 3) for clock in ("wall", "cpu")}
+    return {
+        "pairs": n_pairs,
+        "drawn": n_drawn,
+        "seconds": seconds,
+        "total": total,
+        "nanoseconds_a_pair": round(total["cpu"] / n_pairs * 1e9),
+    }
+
+
+def log(n_queries: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "runs"
+        write_log(folder, n_queries)
+        found = {"whole topics": whole_topics_drawn(folder), "documents": documents_drawn(folder)}
+    costs = [one["nanoseconds_a_pair"] for one in found.values()]
+    return {"queries": n_queries, **found, "whole_topics_to_documents": round(costs[0] / costs[1], 3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a hundredth of the size, to see that it works")
+    parser.add_argument("--part", choices=["coverage", "log"])
+    parser.add_argument("--populations", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=200)
+    options = parser.parse_args()
+    report: dict[str, Any] = {"benchmark": "whole_topics", "seed": SEED, "quick": options.quick}
+    if options.part != "log":
+        size = (2, 20) if options.quick else (options.populations, options.draws)
+        report |= {"populations": size[0], "draws": size[1], "coverage": coverage(*size)}
+    if options.part != "coverage":
+        report["log"] = log(QUICK_QUERIES if options.quick else QUERIES)
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""A sample of whole topics, asked for by page, API client and command: the preview, the draw, and what is refused."""
+
+import json
+
+import pytest
+from design_campaign import finish
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from topic_campaign import DEPTH, design, judge, make_drawn, make_undrawn
+
+import analytics.tasks  # noqa: F401 (registers the kinds of job)
+import sampling.tasks  # noqa: F401
+from analytics.services.recomputation import recompute
+from sampling.services.forecasting import preview
+from touchstone.authentication import make_token
+
+ASKED = {
+    "question": "ranking",
+    "measure": "nDCG@4",
+    "depth": DEPTH,
+    "budget": 120,
+    "topic_selection": "sample",
+}
+
+
+@pytest.fixture
+def topics(db, tmp_path):
+    return make_undrawn(tmp_path)
+
+
+def test_the_preview_is_the_error_of_topics_and_narrower_than_that_of_equal_chances(topics):
+    shown = preview(campaign=topics, design=design())
+    assert list(shown.widths) == ["even", "default"]
+    place = shown.budgets.index(120)
+    assert 0 < shown.widths["default"][place] < shown.widths["even"][place]
+    assert shown.widths["default"] == sorted(shown.widths["default"], reverse=True)
+    assert shown.widths["default"][-1] == 0
+    assert 15 < shown.n_topics < 25
+    assert shown.same_width["even"] > 120 >= shown.same_width["default"] - 1
+
+
+def test_what_is_previewed_on_the_page_is_drawn_and_shown(page, post, topics, client):
+    text = page(topics, **ASKED)
+    shown = preview(campaign=topics, design=design())
+    assert (
+        f"About <strong>{round(shown.n_topics)} topics</strong> will be drawn, and judged completely" in text
+    )
+    assert "All topics equally likely" in text
+    assert "whole topics have no audits" in text
+    post(topics, **ASKED)
+    finish("draw")
+    finish("layout")
+    made = topics.draws.get()
+    assert made.has_whole_topics
+    assert made.parameters["measure"] == "nDCG@4"
+    assert "A sample of whole topics" in page(topics)
+    assert "A sample of whole topics has no audits" in page(topics, name="console:campaign")
+    assert "whole topics were drawn in this campaign" in page(topics, name="console:audits").lower()
+
+
+def test_a_measure_that_is_no_sum_needs_whole_topics(page, topics):
+    assert "a design needs a sum over documents" in page(topics, 400, **ASKED | {"topic_selection": "all"})
+    assert "no mean over topics" in page(topics, 400, **ASKED | {"measure": "micro nDCG@4"})
+    assert "default method alone" in page(topics, 400, **ASKED | {"method": "naive", "selection": "poisson"})
+
+
+def test_results_of_whole_topics_are_shown_with_what_they_lack(client, manager, tmp_path):
+    campaign = make_drawn(tmp_path)
+    judge(campaign)
+    recompute(campaign=campaign)
+    text = client.get(reverse("console:campaign-results", args=[campaign.pk])).content.decode()
+    assert "whole topics were drawn in this campaign" in text
+    for name in ("console:pairs", "console:ranking", "console:planner"):
+        answer = client.get(reverse(name, args=[campaign.pk]))
+        assert answer.status_code == 200, name
+    assert "whole topics were drawn" in answer.content.decode()
+
+
+def test_an_api_client_gets_forecast_and_draw_and_named_refusals(topics, manager):
+    _, key = make_token(user=manager, name="own", days=1)
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    base = f"/api/v1/campaigns/{topics.pk}"
+
+    def post(path, body):
+        return client.post(base + path, json.dumps(body), content_type="application/json")
+
+    said = post("/forecast", {**ASKED, "runs": []}).json()
+    shown = preview(campaign=topics, design=design())
+    assert (said["n_topics"], said["widths"]) == (shown.n_topics, shown.widths)
+    assert said["design"]["topic_selection"] == "sample"
+    refused = post("/forecast", {**ASKED, "topic_selection": "all"})
+    assert refused.status_code == 400
+    assert "is a ratio" in refused.content.decode()
+    assert post("/draws", {**ASKED, "seed": 7}).status_code == 202
+    finish("draw")
+    finish("layout")
+    assert topics.draws.get().has_whole_topics
+    audit = post("/audits", {"items": 5})
+    assert audit.status_code == 409
+    assert "whole topics were drawn" in audit.content.decode()
+
+
+def test_the_command_previews_and_draws(topics, capsys):
+    words = ["--question", "ranking", "--depth", str(DEPTH), "--budget", "120", "--topic-selection", "sample"]
+    call_command("draw", topics.name, *words, "--measure", "ERR@4", "--preview")
+    out = capsys.readouterr().out
+    assert "topics, each judged completely" in out
+    assert "topics alike" in out
+    with pytest.raises(CommandError, match="no mean over topics"):
+        call_command("draw", topics.name, *words, "--measure", "micro nDCG@4")
+    call_command("draw", topics.name, *words, "--measure", "ERR@4", "--seed", "7")
+    assert topics.draws.get().parameters["topic_selection"] == "sample"
