@@ -78,7 +78,7 @@ def test_cranfield_queries_are_numbered_by_their_ordinal_and_only_on_request():
 BAD_TOPICS = {
     "empty file": (b"", 1, 1),
     "no topic": (b"<topics></topics>", 1, 1),
-    "tsv with three columns": (b"1\ta\tb\n", 1, 4),
+    "tsv with a third column that is no weight": (b"1\ta\tb\n", 1, 5),
     "tsv with one column": (b"1 a\n", 1, 4),
     "tsv with an empty title": (b"1\ta\n2\t \n", 2, 3),
     "tsv with an empty id": (b"\ta\n", 1, 1),
