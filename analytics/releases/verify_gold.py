@@ -138,6 +138,7 @@ def gold_judges(w: WeightTable) -> Method:
     judged = w.at_items(everything) > 0
     pi = np.where(judged, chance[w.place], 1.0)
     added = np.where(judged, (w.at_items(gain) - w.prediction) / pi, 0.0)
+    positive = judged & (w.at_items(gain) > 0)
 
     def estimate(target: Target) -> Row:
         v = target.weights * added
@@ -147,7 +148,8 @@ def gold_judges(w: WeightTable) -> Method:
             return target.settled or REFUSED
         row = interval(float(target.known.sum() + v.sum()), {"drawing": variance, "gold": 0.0}, df, n)
         row = w.with_topics(row, target, v)
-        return row | always_valid(row, facts, int(np.count_nonzero(target.weights)))
+        carried = {"n_positive": int(np.count_nonzero(target.weights[positive]))}
+        return row | always_valid(row, facts, int(np.count_nonzero(target.weights))) | carried
 
     return estimate
 

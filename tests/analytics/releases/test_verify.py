@@ -101,7 +101,8 @@ def test_ratios_are_found_again_with_the_seed_of_their_bootstrap_and_not_with_an
     assert not any("nDCG@10" in reason or "AP@10" in reason for reason in right.not_recomputed)
     change_lines(folder, "estimates.json", lambda estimates: estimates.update(seed=SEEDS[content] + 1))
     wrong = verify(folder).different
-    assert all(words.startswith(("estimates.json nDCG@10", "estimates.json AP@10")) for words in wrong)
+    ratios = tuple(f"estimates.json {measure} " for measure in ("nDCG@10", "AP@10", "R@10"))
+    assert all(words.startswith(ratios) for words in wrong)
     if kind == "everything drawn and audited":  # nothing is drawn at random: the judges' grades alone differ
         assert wrong == []
     else:
