@@ -75,7 +75,7 @@ class Draw(models.Model):
     @property
     def has_whole_topics(self) -> bool:
         """Return whether topics were drawn, each to be judged completely."""
-        return self.parameters.get("topic_selection") == "sample"
+        return bool(self.parameters.get("topic_selection") == "sample")
 
 
 class DrawEntry(models.Model):
