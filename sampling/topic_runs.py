@@ -71,7 +71,7 @@ class TopicRuns:
         for run, (item, rank) in enumerate(zip(self.item, self.rank, strict=True)):
             near = rank <= measure.last_rank
             n_returned = np.zeros(self.n_topics, dtype=np.int64)
-            np.maximum.at(n_returned, self.topic_index[item[near]], rank[near])
+            n_returned[self.topic_index[item[near]]] = rank[near]  # ranks ascend: the last one stays
             counted = near & (gains[item] > 0)
             ranked = RankedGains(
                 self.n_topics,

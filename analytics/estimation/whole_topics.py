@@ -176,7 +176,7 @@ def predicted_values(
         raise ValueError(f"value must have shape {before.shape}, got {theta.shape}")
     surprise = finite("value", np.where(is_taken, theta - before, 0.0))
     alike = np.broadcast_to(finite("agreement", agreement, (n_topics,)), before.shape)
-    columns = np.stack([np.ones(before.shape), _scaled(before), _scaled(alike)], axis=-1)
+    columns = np.stack([np.ones(before.shape), _standardise(before), _standardise(alike)], axis=-1)
     f = before.copy()
     for k in np.unique(part):
         own, others = part == k, np.flatnonzero(is_taken & (part != k))
@@ -187,7 +187,7 @@ def predicted_values(
     return f
 
 
-def _scaled(rows: Floats) -> Floats:
+def _standardise(rows: Floats) -> Floats:
     """Return the rows with mean 0 and standard deviation 1; what is constant becomes 0."""
     centred = rows - rows.mean(axis=1, keepdims=True)
     spread = centred.std(axis=1, keepdims=True)

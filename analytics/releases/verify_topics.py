@@ -52,18 +52,19 @@ class _Topics:
         self.listed = [self._first(place, rank) for place, rank in facts.returned]
         place = {topic: number for number, topic in enumerate(facts.topics)}
         self.present = np.array([place[topic] for topic in told["topics"]], dtype=np.int64)
-        self.share, self.rho = (np.array(told[name], dtype=np.float64) for name in ("share", "probability"))
+        self.share = np.array(told["share"], dtype=np.float64)
+        chance = np.zeros(len(facts.topics))
+        np.maximum.at(chance, facts.topic, facts.first_probability.sum(axis=0))
         drawn = np.bincount(facts.topic[facts.drawn_in > 0], minlength=len(facts.topics))[self.present]
         needed = np.bincount(facts.topic[~self.never], minlength=len(facts.topics))[self.present]
         self.taken = np.ones(drawn.size, dtype=bool) if is_true else (drawn > 0) | (needed == 0)
-        if is_true:
-            self.rho = np.ones(drawn.size)
+        self.rho = np.ones(drawn.size) if is_true else np.where(needed == 0, 1.0, chance[self.present])
         self.incomplete = not is_true and facts.item.size < int((facts.drawn_in > 0).sum())
         no_gain = not np.array(about["gains"]).any() if self.kind == "ratio" else False
         self.refused = self.incomplete or no_gain
         if not self.refused:
             self.value = self._values(measure, about)
-            self.f = self.value if is_true else self._predicted(told, measure)
+            self.f = self.value if is_true else self._predictions(told, measure)
 
     def _first(self, place: Ints, rank: Ints) -> tuple[Ints, Ints]:
         near = np.flatnonzero(rank <= self.cutoff)
@@ -129,14 +130,14 @@ class _Topics:
 
     # -- predictions and the number ------------------------------------------------------------------------------
 
-    def _predicted(self, told: Row, measure: str) -> Floats:
+    def _predictions(self, told: Row, measure: str) -> Floats:
         """Return f [run, topic]: fitted without the topic's fold, by least squares with coefficients held near 0."""
         known = told["plug_in"][measure]
         before = np.array([known[run] for run in self.facts.runs], dtype=np.float64)
         fold, alike = np.array(told["fold"]), np.array(told["agreement"], dtype=np.float64)
         f = before.copy()
         for run, plug_in in enumerate(before):
-            x = np.stack([np.ones(plug_in.size), _scaled(plug_in), _scaled(alike)])
+            x = np.stack([np.ones(plug_in.size), _standardise(plug_in), _standardise(alike)])
             for k in np.unique(fold):
                 others = self.taken & (fold != k)
                 y = self.value[run, others] - plug_in[others]
@@ -174,7 +175,7 @@ class _Topics:
         return bool((ranks[0] != ranks[1])[self.never].any())
 
 
-def _scaled(row: Floats) -> Floats:
+def _standardise(row: Floats) -> Floats:
     centred = row - row.mean()
     spread = float(np.sqrt((centred**2).mean()))
     return centred / spread if spread > 1e-9 else np.zeros(row.size)

@@ -213,14 +213,16 @@ def sums_among(names: Iterable[str]) -> list[str]:
 def reported_measures(drawn_for: str, depth: int) -> list[str]:
     """Return the measures that a campaign has numbers in: the one that it was drawn for, then the usual ones.
 
-    None may look deeper than was pooled: deeper ranks are not judged, and count as not relevant.
+    None may look deeper than was pooled: deeper ranks are not judged, and count as not relevant. One at least is a sum
+    over documents: planning and some analyses know no other.
 
-    >>> reported_measures("DCG@5", 9)
-    ['DCG@5', 'AP@9', 'R@9']
+    >>> reported_measures("DCG@5", 9), reported_measures("nDCG@5", 9)
+    (['DCG@5', 'AP@9', 'R@9'], ['nDCG@5', 'AP@9', 'R@9', 'DCG@5'])
     """
     usual = (name.format(depth=depth) for family in FAMILIES for name in family.reported)
     names = dict.fromkeys(parse_measure(name).name for name in (drawn_for, *usual))
-    return [name for name in names if parse_measure(name).last_rank <= depth]
+    fitting = [name for name in names if parse_measure(name).last_rank <= depth]
+    return fitting if sums_among(fitting) else [*fitting, nearest_sum(drawn_for).name]
 
 
 def measures_of_samples() -> list[str]:

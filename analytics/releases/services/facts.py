@@ -129,9 +129,10 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
                 f"{draw.parameters['judgments']:,} judgments"
             )
             continue
+        whole = "whole topics; " if draw.has_whole_topics else ""
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "
-            f"({draw.get_selection_display()}; {draw.get_question_display()}; seed {draw.seed})"
+            f"({whole}{draw.get_selection_display()}; {draw.get_question_display()}; seed {draw.seed})"
         )
     return words
 

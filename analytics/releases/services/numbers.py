@@ -170,7 +170,6 @@ def _whole_topics(basis: Basis, measures: Mapping[str, Any]) -> dict[str, Any]:
     told = {
         "topics": [topics[place] for place in sampled.present.tolist()],
         "share": sampled.topics.share.tolist(),
-        "probability": sampled.topics.probability.tolist(),
         "fold": sampled.fold.tolist(),
         "agreement": sampled.runs.agreement().tolist(),
         "plug_in": plug_in,

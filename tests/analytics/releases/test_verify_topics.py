@@ -37,8 +37,14 @@ def more(values, place, by):
     values[place] += by
 
 
+def halve_the_chance_of_a_taken_topic(rows):
+    topic = next(row["topic_id"] for row in rows if row["drawn_in"] and row["batch_1"] < 1)
+    for row in rows:
+        if row["topic_id"] == topic:
+            row.update(batch_1=row["batch_1"] / 2, inclusion_probability=row["inclusion_probability"] / 2)
+
+
 CHANGES = {
-    "chance": lambda told: more(told["probability"], 3, -0.01),
     "share": lambda told: more(told["share"], 3, 0.01),
     "agreement": lambda told: more(told["agreement"], 3, 0.1),
     "fold": lambda told: more(told["fold"], 3, 100),
@@ -62,6 +68,8 @@ def test_all_numbers_are_the_same_again_and_every_change_is_found(tmp_path):
         change_told(copy, change)
         different = verify(copy).different
         assert any(words.startswith("estimates.json") for words in different), name
+    change_lines(folder, "items.jsonl", halve_the_chance_of_a_taken_topic)
+    assert any(words.startswith("estimates.json P@4 naive run0 value") for words in verify(folder).different)
 
 
 def test_a_number_whose_prediction_knew_its_own_fold_is_found(tmp_path, monkeypatch):
