@@ -206,9 +206,7 @@ def read_facts(campaign: Campaign) -> Facts:
         gold_grade = _gold_grades(keys, frame)
         keys["complete"] = draw.selection_kind.is_complete
         answer = _answers(keys, items, shown)
-        audits = _audits(
-            entries, items, _declared_looks(campaign), _taught_audits(campaign), _assumptions(campaign)
-        )
+        audits = _audits(entries, items, campaign)
         returned, outside = ranks.result()
     return Facts(
         draw=draw,
@@ -322,32 +320,22 @@ def _entries(keys: dict[str, Any]) -> NDArray[Any]:
     )
 
 
-def _declared_looks(campaign: Campaign) -> dict[int, Look]:
-    """Return by an audit's number what was declared and recorded of it."""
-    names = ("sequence", "look", "n_looks", "expected_in_total", "n_planned", "n_drawn")
-    rows = Audit.objects.filter(campaign=campaign, look__isnull=False).values_list(*names)
-    return {sequence: Look(*about) for sequence, *about in rows}
+def _look(audit: Audit) -> Look | None:
+    """Return what was declared and recorded of an audit; None of one that was not declared."""
+    look, n_looks, n_planned, n_drawn = audit.look, audit.n_looks, audit.n_planned, audit.n_drawn
+    if look is None or n_looks is None or n_planned is None or n_drawn is None:  # all of them, or none
+        return None
+    return Look(look, n_looks, audit.expected_in_total, n_planned, n_drawn)
 
 
-def _taught_audits(campaign: Campaign) -> set[int]:
-    """Return the numbers of the audits that learned and whose gold predictions do not use."""
-    learned = Audit.objects.filter(campaign=campaign, tier=AuditTier.GOLD, learned_from__gte=1)
-    return set(learned.filter(gold_fit=GoldFit.EXACT).values_list("sequence", flat=True))
+def _is_taught(audit: Audit) -> bool:
+    """Return whether an audit has learned, and predictions of gold do not use what it found."""
+    has_learned = audit.tier == AuditTier.GOLD and bool(audit.learned_from)
+    return has_learned and audit.gold_fit == GoldFit.EXACT
 
 
-def _assumptions(campaign: Campaign) -> dict[int, str]:
-    """Return by an audit's number what is assumed of imported gold."""
-    rows = Audit.objects.filter(campaign=campaign).exclude(declaration="")
-    return {audit.sequence: audit.assumption for audit in rows}
-
-
-def _audits(
-    entries: NDArray[Any],
-    items: Items,
-    looks: dict[int, Look],
-    taught: set[int],
-    assumptions: dict[int, str],
-) -> list[AuditRows]:
+def _audits(entries: NDArray[Any], items: Items, campaign: Campaign) -> list[AuditRows]:
+    made = {audit.sequence: audit for audit in Audit.objects.filter(campaign=campaign)}
     code = items.codes(entries["item_high"], entries["item_low"])
     sequence = entries["sequence"].astype(np.int64)
     audits = []
@@ -360,9 +348,9 @@ def _audits(
                 item=code[own],
                 probability=entries["probability"][own].astype(np.float64),
                 selected=entries["selected"][own].astype(bool),
-                look=looks.get(int(number)),
-                is_taught=int(number) in taught,
-                assumption=assumptions.get(int(number), ""),
+                look=_look(made[int(number)]),
+                is_taught=_is_taught(made[int(number)]),
+                assumption=made[int(number)].assumption,
             )
         )
     return audits
