@@ -17,7 +17,7 @@ from sampling.models import Audit, AuditEntry, GoldFit
 from sampling.services import learned_audits
 from sampling.services.audit_schedules import FitFixed, save_schedule
 from sampling.services.auditable import AuditRefused
-from sampling.services.auditing import _complete_items, audit, run_audit
+from sampling.services.auditing import audit, complete_items, run_audit
 
 pytestmark = pytest.mark.django_db
 
@@ -118,7 +118,7 @@ def test_predictions_then_learn_from_all_audits_or_from_those_before(campaign, f
     assert arrays.n_fitted_audits == (1 if fit == "exact" else 2)
     third = audited(campaign, n=4)
     assert (third.gold_fit, third.learned_from) == (fit, arrays.n_fitted_audits)
-    told = predicted_spread(campaign, _complete_items(campaign))
+    told = predicted_spread(campaign, complete_items(campaign))
     assert told.n_expected == pytest.approx(24 if fit == "exact" else 32, abs=1e-3)
     assert 0 <= told.variance.min() < told.variance.max()
 
