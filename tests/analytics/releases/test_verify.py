@@ -88,10 +88,11 @@ def test_ratios_are_found_again_with_the_seed_of_their_bootstrap_and_not_with_an
     change_lines(folder, "estimates.json", lambda estimates: estimates.update(seed=SEEDS[content]))
     right = verify(folder)
     assert right.different == []
-    assert not any("nDCG@10" in reason or "AP@10" in reason for reason in right.not_recomputed)
+    assert not any(f"{name}@10" in reason for name in ("nDCG", "AP", "R") for reason in right.not_recomputed)
     change_lines(folder, "estimates.json", lambda estimates: estimates.update(seed=SEEDS[content] + 1))
     wrong = verify(folder).different
-    assert all(words.startswith(("estimates.json nDCG@10", "estimates.json AP@10")) for words in wrong)
+    ratios = tuple(f"estimates.json {name}@10" for name in ("nDCG", "AP", "R"))
+    assert all(words.startswith(ratios) for words in wrong)
     if kind == "everything drawn and audited":  # nothing is drawn at random: the judges' grades alone differ
         assert wrong == []
     else:
@@ -161,7 +162,7 @@ def test_the_scripts_need_numpy_and_the_standard_library_alone(path):
         "analytics"
     }  # the package, when it is not run as a script
     assert names - beside - set(sys.stdlib_module_names) <= {"numpy"}
-    assert len(SCRIPTS) == 14
+    assert len(SCRIPTS) == 15
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------
