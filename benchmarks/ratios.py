@@ -1,4 +1,4 @@
-"""Measure bias and coverage of nDCG and AP estimated from samples, on pools that are judged completely.
+"""Measure bias and coverage of nDCG, AP and R estimated from samples, on pools that are judged completely.
 
     python benchmarks/ratios.py --draws 10 --seed 1
     python benchmarks/ratios.py --clef <folder of clef_tar2017> --json
@@ -106,11 +106,12 @@ def make_setting(pool: JudgedPool, rng: np.random.Generator) -> Setting:
 
 
 def make_tasks(setting: Setting, cutoff: int, rng: np.random.Generator) -> list[Task]:
-    """Return AP and nDCG of the pool's binary scale and nDCG of a graded one."""
+    """Return AP, R and nDCG of the pool's binary scale and nDCG of a graded one."""
     pool = setting.pool
     binary = pool.relevant.astype(np.int64)
     graded = binary * (1 + (rng.random(binary.size) < 0.3))
-    choices = [("AP", (0.0, 1.0), binary), ("nDCG", (0.0, 1.0), binary), ("graded nDCG", GRADED, graded)]
+    choices = [(title, (0.0, 1.0), binary) for title in ("AP", "R", "nDCG")]
+    choices.append(("graded nDCG", GRADED, graded))
     tasks = []
     for title, gains, grade in choices:
         measure = parse_ratio(f"{title.split()[-1]}@{cutoff}")

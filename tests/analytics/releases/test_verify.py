@@ -98,10 +98,10 @@ def test_ratios_are_found_again_with_the_seed_of_their_bootstrap_and_not_with_an
     change_lines(folder, "estimates.json", lambda estimates: estimates.update(seed=SEEDS[content]))
     right = verify(folder)
     assert right.different == []
-    assert not any("nDCG@10" in reason or "AP@10" in reason for reason in right.not_recomputed)
+    assert not any(f"{name}@10" in reason for name in ("nDCG", "AP", "R") for reason in right.not_recomputed)
     change_lines(folder, "estimates.json", lambda estimates: estimates.update(seed=SEEDS[content] + 1))
     wrong = verify(folder).different
-    ratios = tuple(f"estimates.json {measure} " for measure in ("nDCG@10", "AP@10", "R@10"))
+    ratios = tuple(f"estimates.json {name}@10" for name in ("nDCG", "AP", "R"))
     assert all(words.startswith(ratios) for words in wrong)
     if kind == "everything drawn and audited":  # nothing is drawn at random: the judges' grades alone differ
         assert wrong == []
