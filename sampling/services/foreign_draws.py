@@ -85,7 +85,7 @@ def _known_runs(sample: ImportedSample) -> list[str]:
 def _frame(sample: ImportedSample, seed: int) -> pl.DataFrame:
     """Return the frame, topic by topic; a column that says nothing here is 0."""
     nothing = np.zeros(len(sample.topic_ids))
-    prior, fold, number = nothing, nothing, nothing
+    prior, number, fold = nothing, nothing, nothing.astype(np.int64)
     if sample.is_complete:
         prior = np.full(nothing.size, EVEN_PRIOR)
         fold = folds(sample.topic_ids, sample.doc_ids, seed)
