@@ -50,7 +50,8 @@ def test_a_sample_is_uploaded_on_its_page(client, campaign) -> None:
     shown = page(client, "console:manage-sample", campaign.pk)
     assert "topic document grade method probability" in shown
     assert '<option value="stratified">Stratified qrels</option>' in shown
-    assert "qrels_jg" not in shown
+    assert "qrels_jg" in shown  # labels, as all there is
+    assert "cranfield" not in shown
     fields = {"file_format": "prels", "source_name": "MQ", "method_codes": "track", "grade_map": "0=0,1=2"}
     answer = post(client, "console:manage-sample", campaign.pk, file=sent(gzip.compress(LINES)), **fields)
     job = done(Job.objects.get(kind="import"))
