@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.urls import reverse
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign
 from small_release import release_of, unpacked, wrong_now_and_then
@@ -50,6 +51,9 @@ def audited(campaign, gold, in_all):
 def factors(computation):
     """Return the half-widths of the corrected numbers over their standard errors, and n."""
     rows = computation.estimates.filter(method="corrected", always_low__isnull=False, standard_error__gt=0)
+    rows = rows.filter(
+        always_low__gt=F("range_low"), always_high__lt=F("range_high")
+    )  # others were cut off there
     table = rows.values_list("always_low", "always_high", "standard_error", "n")
     return np.array([((high - low) / 2 / error, n) for low, high, error, n in table]).T
 

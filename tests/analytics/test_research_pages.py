@@ -326,7 +326,9 @@ def test_the_ranking_of_real_numbers_has_every_run_once_and_chances_that_sum_to_
     computation = recompute(campaign=campaign)
     said = page("ranking", campaign).context["ranking"]
     stored = computation.estimates.filter(measure="DCG@10", method="corrected", run_b=None)
-    assert [run.value for run in said.runs] == sorted(stored.values_list("value", flat=True), reverse=True)
+    assert [run.estimate.value for run in said.runs] == sorted(
+        stored.values_list("value", flat=True), reverse=True
+    )
     assert [run.rank for run in said.runs] == [1, 2, 3]
     for run in said.runs:
         assert sum(run.probabilities) == pytest.approx(1)

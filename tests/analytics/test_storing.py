@@ -42,6 +42,12 @@ def table(**changes):
         for name in NUMBERS
     }
     numbers["p_value"] = np.array([np.nan, 0.0, np.nan, 1e-300])
+    ends = np.where(gone, np.nan, 1e14)
+    numbers |= {"range_low": -ends, "range_high": ends}
+    numbers |= {"topics_low": numbers["low"] - 1, "topics_high": numbers["high"] + 1}
+    numbers["judged_share"] = np.array([0.5, 1 / 3, np.nan, np.nan])
+    numbers["gold_share"] = np.array([0.25, 0.0, np.nan, np.nan])
+    numbers["n_positive"] = np.array([5, np.nan, np.nan, 7])
     given = {
         "measure": "DCG@10",
         "method": "corrected",

@@ -148,8 +148,8 @@ def test_the_history_has_the_forecast_beside_what_came_out(manager, campaign):
     )
     (shown,) = manager.get(address(campaign)).context["history"]
     assert (shown["after"], shown["now"]) == ("0.250", "0.400")
-    assert float(shown["outcome"]) == pytest.approx((row.high - row.low) / 2, rel=0.01)
-    off = abs((row.high - row.low) / 2 - 0.25) / 0.02
+    assert float(shown["outcome"]) == pytest.approx((row.unbounded_high - row.unbounded_low) / 2, rel=0.01)
+    off = abs((row.unbounded_high - row.unbounded_low) / 2 - 0.25) / 0.02
     assert shown["errors_off"] == pytest.approx(off, abs=0.06)
 
 
