@@ -25,10 +25,15 @@ for _name in (
 import shutil  # noqa: E402
 
 import django  # noqa: E402
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from serverless import needs_server  # noqa: E402
+
+# How long an example takes is no test: a busy machine is no fault of the code.
+hypothesis.settings.register_profile("patient", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("patient")
 
 django.setup()
 # A test process of xdist inherits this one's environment: named there, the settings would be read before this file.
