@@ -169,6 +169,7 @@ def set_parts(campaign, **components):
         # Which items an audit takes is chance: the page is to show the same whichever they are.
         row.pk, row.computation, row.components, row.refusal = None, made, components, ""
         row.value, row.low, row.high, row.standard_error = 0.6, 0.5, 0.7, 0.05
+        row.topics_low, row.topics_high = 0.4, 0.8
         row.save(force_insert=True)
     return made
 

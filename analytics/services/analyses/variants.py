@@ -129,6 +129,7 @@ def with_labels(arrays: CampaignArrays, kept: Bools) -> CampaignArrays:
         label_time=arrays.label_time[kept],
         label_judgment=arrays.label_judgment[kept],
         audited=arrays.audited[items],
+        fitted_gold=arrays.fitted_gold[items],
         audit_grade=arrays.audit_grade[items],
         audit_probability=arrays.audit_probability[items],
         silver_label_item=rank[arrays.silver_label_item[silver]],

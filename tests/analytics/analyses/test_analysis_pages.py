@@ -39,9 +39,11 @@ def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and
         row.pk, row.computation = None, newest
         if row.run_b_id and row.method == "corrected":
             row.value, row.low, row.high, row.refusal, row.standard_error = 0.2, 0.1, 0.3, "", 0.05
+            row.topics_low, row.topics_high = 0.0, 0.4
             row.always_low, row.always_high, row.components = -0.02, 0.42, {"drawing": 0.3, "gold": 0.7}
         if row.method == "matrix-inverse" and row.value is None:
             row.value, row.low, row.high, row.refusal = 0.2, 0.1, 0.3, ""
+            row.topics_low, row.topics_high = 0.0, 0.4
         row.save(force_insert=True)
     turned = page_of(audited, "pair", measure="P@10", a="run2", b="run0")
     assert "Confidence sequence, valid at every look while judging goes on: -0.420 to +0.020." in turned
