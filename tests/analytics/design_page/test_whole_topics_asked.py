@@ -53,6 +53,9 @@ def test_what_is_previewed_on_the_page_is_drawn_and_shown(page, post, topics, cl
     made = topics.draws.get()
     assert made.has_whole_topics
     assert made.parameters["measure"] == "nDCG@4"
+    assert "A sample of whole topics" in page(topics)
+    assert "A sample of whole topics has no audits" in page(topics, name="console:campaign")
+    assert "whole topics were drawn in this campaign" in page(topics, name="console:audits").lower()
 
 
 def test_a_measure_that_is_no_sum_needs_whole_topics(page, topics):
@@ -92,6 +95,9 @@ def test_an_api_client_gets_forecast_and_draw_and_named_refusals(topics, manager
     assert post("/draws", {**ASKED, "seed": 7}).status_code == 202
     finish("draw")
     assert topics.draws.get().has_whole_topics
+    audit = post("/audits", {"items": 5})
+    assert audit.status_code == 400
+    assert "whole topics were drawn" in audit.content.decode()
 
 
 def test_the_command_previews_and_draws(topics, capsys):
