@@ -124,7 +124,7 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     assert f'<option value="{PLANTED}">Planted</option>' in text_of(client_of("manager").get(where))
     schemas = description.__wrapped__()["components"]["schemas"]
     described = schemas["ImportRequestRequest"]["properties"]["file_format"]["description"]
-    assert "of judgments: qrels, qrels_jg, crowd, cranfield, prels, stratified, planted." in described
+    assert "of judgments: qrels, qrels_jg, crowd, gold, cranfield, prels, stratified, planted." in described
     told = " ".join(help_of("import_judgments", capsys).split())
     assert "planted: A planted help." in told
 
