@@ -129,14 +129,14 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     assert "planted: A planted help." in told
 
     path = tmp_path / "planted.txt"
+    path.write_text("2 t0d01 ann t0\n2 nothing ann t0\n")
+    with pytest.raises(CommandError, match=r"planted.txt:2:3: the collection has no document nothing"):
+        call_command("import_judgments", str(path), campaign=campaign.name, format=PLANTED)
     path.write_text("2 t0d00 ann t0\n1 t0d00 ben t0\n")
     call_command("import_judgments", str(path), campaign=campaign.name, format=PLANTED, stdout=StringIO())
     records = [line.split()[::2] for line in exports.qrels_jg_lines(campaign, True)]
     assert records == [["t0", "t0d00"]] * 2
     assert list(exports.qrels_lines(campaign, True)) == ["t0 0 t0d00 1\n"]
-    path.write_text("2 t0d01 ann t0\n2 nothing ann t0\n")
-    with pytest.raises(CommandError, match=r"planted.txt:2:3: the collection has no document nothing"):
-        call_command("import_judgments", str(path), campaign=campaign.name, format=PLANTED)
 
     gold = {"source": file("3 t1d00 nist t1\n")["source"], "name": "gold"}
     import_judgments(collection=collection, as_gold=True, file_format=PLANTED, **gold)

@@ -13,7 +13,8 @@ from judging.services.errors import ImportRefused
 from sampling.frames import load_frame
 from sampling.models import Audit, AuditEntry, Draw
 from sampling.questions import Design
-from sampling.services.drawing import DrawRefused, draw
+from sampling.services.drawing import draw
+from sampling.services.population import DrawRefused
 
 pytestmark = pytest.mark.django_db
 CROWD = Crowd(n_topics=2, n_documents=6)

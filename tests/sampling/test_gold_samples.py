@@ -1,5 +1,7 @@
 """The test of declared gold: right in size where gold is a random part, and able to refute where it is not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -71,9 +73,13 @@ def test_the_sum_test_is_that_of_a_sample_without_replacement() -> None:
 
 
 def test_where_nothing_varies_there_is_no_test() -> None:
-    alike = {"bronze_score": np.ones(5), "n_labels": np.ones(5), "topic_index": np.zeros(5, dtype=int)}
+    alike: dict[str, Any] = {
+        "bronze_score": np.ones(5),
+        "n_labels": np.ones(5),
+        "topic_index": np.zeros(5, dtype=int),
+    }
     assert uniform_choice_test(np.array([True, False, True, False, False]), **alike) is None
-    everything = {
+    everything: dict[str, Any] = {
         "bronze_score": np.arange(4),
         "n_labels": np.arange(1, 5),
         "topic_index": np.array([0, 0, 1, 1]),
@@ -91,7 +97,7 @@ def test_where_nothing_varies_there_is_no_test() -> None:
     ],
 )
 def test_wrong_input_is_refused(wrong) -> None:
-    right = {"bronze_score": [0.0, 1.0], "n_labels": [1, 2], "topic_index": [0, 0]}
+    right: dict[str, Any] = {"bronze_score": [0.0, 1.0], "n_labels": [1, 2], "topic_index": [0, 0]}
     assert uniform_choice_test(np.array([True, False]), **right) is not None
     with pytest.raises(ValueError, match="must"):
         uniform_choice_test(np.array([True, False]), **{**right, **wrong})
