@@ -310,8 +310,13 @@ def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False
         yield JudgmentRecord(topic_id, doc_id, assessor, int(label))
 
 
+LEAST_CHANCE = (
+    1e-6  # of a document to get a gold grade: below, one such grade would outweigh all that is known
+)
+
+
 def read_gold(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[GoldRecord]:
-    """Return gold grades from CSV: topic_id and doc_id (or task), grade, and a probability in (0, 1] where known.
+    """Return gold grades from CSV: topic_id and doc_id (or task), grade, and a probability from 1e-6 to 1 where known.
 
     An empty grade is a document that was not chosen. A pair may occur twice: the import compares what is said of it.
     """
@@ -321,6 +326,6 @@ def read_gold(source: Source, name: str, *, allows_repeats: bool = False) -> Ite
         label, chance = row.cells[title].strip(), row.cells.get("probability", "").strip()
         if label and (not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE):
             row.fail(title, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
-        if chance and not (DECIMAL.fullmatch(chance) and 0 < float(chance) <= 1):
-            row.fail("probability", f"probability must be in (0, 1], not {chance[:40]!r}")
+        if chance and not (DECIMAL.fullmatch(chance) and LEAST_CHANCE <= float(chance) <= 1):
+            row.fail("probability", f"probability must be 0.000001 to 1, not {chance[:40]!r}")
         yield GoldRecord(topic_id, doc_id, int(label) if label else None, float(chance) if chance else None)

@@ -68,9 +68,10 @@ def test_a_question_shows_the_fields_it_needs_and_no_others(chromium, web, campa
             assert visible_fields(page) == names, question
         page.click("summary:has-text('Advanced')")
         shares = {"other_runs_share", "uniform_share"}
-        assert visible_fields(page) == {"method", "selection", "prior"} | shares
+        always = {"method", "selection", "prior", "topic_selection"}
+        assert visible_fields(page) == always | shares
         page.check("[name=method][value=paper]")
-        assert visible_fields(page) == {"method", "selection", "prior"}
+        assert visible_fields(page) == always
 
 
 def test_a_design_is_previewed_by_keyboard_and_drawn(chromium, web, campaign, manager):

@@ -168,11 +168,12 @@ def _union(
     pending = 0
     declared = _is_declared(facts, grade_of)
     for audit in facts.audits:
-        if audit.tier != tier or bool(audit.assumption) != (declared and tier == AuditTier.GOLD):
+        if audit.tier != tier:
             continue
         missing = int(np.count_nonzero(grade_of[audit.item[audit.selected]] < 0))
         if missing:
             pending = max(pending, missing)
+        if missing or bool(audit.assumption) != (declared and tier == AuditTier.GOLD):
             continue
         place = rank[audit.item]
         there = place >= 0
@@ -189,12 +190,16 @@ def _fitted_gold(
     """Return the complete gold audits that predictions learn from, the items they were to select, and those selected.
 
     An audit that learned has selected by what earlier ones brought in all folds. If predictions are to be exact they
-    use the audits before it alone.
+    use the audits before it alone. Declared gold counts as long as numbers rest on it; an audit that learned from it
+    alone selects every item by itself, given that gold.
     """
-    taught = [place for place, audit in enumerate(facts.audits) if audit.is_taught]
-    audits = facts.audits[: taught[0]] if taught else facts.audits
     grade_of = _grade_by_item(newest, AUDIT, facts.items.place.size)
-    gold = [audit for audit in audits if audit.tier == AuditTier.GOLD]
+    declared = _is_declared(facts, grade_of)
+    gold = [
+        audit for audit in facts.audits if audit.tier == AuditTier.GOLD and bool(audit.assumption) == declared
+    ]
+    taught = [place for place, audit in enumerate(gold) if audit.is_taught and place > 0]
+    gold = gold[: taught[0]] if taught else gold
     complete = [audit for audit in gold if (grade_of[audit.item[audit.selected]] >= 0).all()]
     probability, selected = np.zeros(n_judged), np.zeros(n_judged, dtype=bool)
     for audit in complete:

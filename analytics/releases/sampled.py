@@ -97,7 +97,7 @@ class PlacedRun:
         A topic for which the run returns nothing counts 0.
         """
         is_judged, is_audited = np.zeros((2, facts.topic.size + 1), dtype=bool)  # the last place is outside
-        is_judged[facts.item], is_audited[facts.item[facts.audited]] = True, True
+        is_judged[facts.item], is_audited[facts.item[facts.audited | facts.is_by_gold_judges]] = True, True
         found = np.zeros((2, len(facts.topics)))
         for number, topic in enumerate(facts.topics):
             first = [facts.places.get((topic, name), -1) for name in self.ranking.get(topic, ())[:last_rank]]

@@ -72,7 +72,7 @@ def judged_shares(facts: Facts, measure: str, run: int) -> Row:
     place, rank = facts.returned[run]
     near, n_topics = place[rank <= last], len(facts.topics)
     n_returned = np.bincount(facts.topic[near], minlength=n_topics)
-    audited = facts.item[facts.audited]
+    audited = facts.item[facts.audited | facts.is_by_gold_judges]
     found: dict[str, Any] = {}
     for name, items in (("judged_share", facts.item), ("gold_share", audited)):
         is_there: Mask = np.isin(near, items)

@@ -93,7 +93,7 @@ def store_disputed(
     Listed is what is wrong with a probability of a quarter or more, and of that by influence times probability the
     first half of the sum.
     """
-    if not arrays.judged.size:
+    if not arrays.judged.size or arrays.is_by_gold_judges:
         return []
     candidates = ~(arrays.audited | _is_decided(arrays, campaign))
     doubtful = doubtful_labels(arrays, campaign, counts, candidates)

@@ -141,6 +141,10 @@ class Basis:
         audit = self.evidence.audit
         if isinstance(audit, Refusal):
             return audit
+        if audit.labels is not None:
+            return Refusal(
+                f"{measure.name} in one step is for audits; here gold judges graded every document"
+            )
         prior, (gains, relevant) = self.predictions.foreknowledge.prior, self.gains(measure)
         reached = stair_gains(gains) if gains.any() else gains[None]
         size = AuditSize(
@@ -168,7 +172,8 @@ class Basis:
                 [bool((ranks <= last_rank).any()) for ranks in arrays.ranks_outside], dtype=bool
             )
             is_judged, is_audited = np.zeros((2, arrays.frame.height), dtype=bool)
-            is_judged[arrays.judged], is_audited[arrays.judged[arrays.audited]] = True, True
+            has_gold = arrays.audited | arrays.is_by_gold_judges
+            is_judged[arrays.judged], is_audited[arrays.judged[has_gold]] = True, True
             judged, audited = (
                 np.where(
                     unknown,

@@ -96,10 +96,25 @@ def imported_score(arrays: CampaignArrays) -> Ints | Refusal:
     return np.where(np.isnan(scores), -1, np.rint(np.nan_to_num(scores) * STEPS)).astype(np.int64)
 
 
+def _without_declared_gold(arrays: CampaignArrays) -> CampaignArrays:
+    """Return the arrays without checks where numbers rest on declared gold.
+
+    Every gold answer of a complete file is a check of its labels. As an audit it is what corrected numbers rest on: a
+    score that had learned from it would know the gold of the very items that it is to predict.
+    """
+    if not arrays.audit_assumption:
+        return arrays
+    nothing = np.zeros(0, dtype=np.int64)
+    return replace(
+        arrays, check_assessor=nothing, check_true=nothing, check_given=nothing, check_judgment=nothing
+    )
+
+
 def gold_check_posterior(arrays: CampaignArrays) -> Aggregation | Refusal:
     """Return the posterior under each assessor's errors, as measured on gold checks."""
     if not arrays.judged.size:
         return NOTHING_JUDGED
+    arrays = _without_declared_gold(arrays)
     if not arrays.check_true.size:
         return Refusal("there are no gold checks", 1)
     answers = (arrays.check_assessor, arrays.check_true, arrays.check_given)
@@ -115,6 +130,7 @@ def posterior_of(
     """Return the function that fits a model; items beyond the judged are gold checks, each answer one of its own."""
 
     def fit(arrays: CampaignArrays) -> Aggregation | Refusal:
+        arrays = _without_declared_gold(arrays)
         n_judged, n_checks = arrays.judged.size, arrays.check_true.size
         if not n_judged:
             return NOTHING_JUDGED

@@ -14,6 +14,7 @@ from analytics.services.estimates import Basis
 from sampling.measures.families import grade_gains
 from sampling.measures.share import share_measure
 
+MOST_TOPICS = 1000  # with more, the share of all documents alone: a page of thousands of rows helps nobody
 METHODS = (CORRECTED, NAIVE, MATRIX_INVERSE)
 NO_CHOICE = (
     "nothing says how the {n:,} documents with a gold grade were chosen: declare it, or have the gold tier audit a "
@@ -22,9 +23,12 @@ NO_CHOICE = (
 
 
 def shares(basis: Basis) -> list[ShareEstimate]:
-    """Return the share of relevant items by every method, in all and by topic, as rows that have no computation yet."""
+    """Return the share of relevant items by every method, in all and by up to 1,000 topics.
+
+    As rows that have no computation yet.
+    """
     targets = share_targets(basis)
-    names = ["", *basis.arrays.draw.parameters["topics"]]
+    names = ["", *basis.arrays.draw.parameters["topics"]][: len(targets)]
     sizes = targets.weights.n_weighed().tolist()
     rows: list[ShareEstimate] = []
     for method in METHODS:
@@ -42,12 +46,14 @@ def store_shares(computation: Computation, rows: Iterable[ShareEstimate]) -> Non
 
 
 def share_targets(basis: Basis) -> LinearTargets:
-    """Return all items, then the items of every topic: each with weight 1 over their number."""
+    """Return all items, then the items of every topic (of up to 1,000): each with weight 1 over their number."""
     arrays = basis.arrays
     measure = share_measure(basis.campaign.scale.relevant_grade)
     gains = grade_gains(measure, basis.campaign.scale.gains(), basis.campaign.scale.relevant_grade)
     topic = arrays.topic_index
     weights = share_weights(topic, arrays.n_topics)
+    if arrays.n_topics > MOST_TOPICS:
+        weights = weights.subset([0])
     nothing = np.zeros(topic.size)
     return LinearTargets(
         measure=measure,

@@ -85,20 +85,6 @@ def import_judgments(
         collection = campaign.collection
     mapping = parse_grade_map(grade_map) if isinstance(grade_map, str) else grade_map
     source_name = (source_name or name)[: longest(GoldAnswer, "source")]
-    if form.sample is not None and campaign is not None:
-        return import_sample(
-            campaign=campaign,
-            source=source,
-            name=name,
-            form=form,
-            source_name=source_name,
-            grade_map=mapping,
-            repeats=repeats,
-            kind=kind,
-            method_codes=method_codes,
-            progress=progress,
-            actor=actor,
-        )
     common: dict[str, Any] = {
         "campaign": campaign,
         "source": source,

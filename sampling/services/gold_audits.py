@@ -69,7 +69,7 @@ def _chances(
     topic_index: np.ndarray,
     has_gold: np.ndarray,
 ) -> FloatArray:
-    """Return the chance of gold of every judged item; 0 in a topic without any, which is then refused by name."""
+    """Return the chance of gold of every judged item; ImportRefused where one has none."""
     if declaration == PROBABILITIES:
         missing = [item for item in items if item.pk not in gold.probability]
         if missing:
@@ -83,7 +83,13 @@ def _chances(
     if declaration == UNIFORM:
         return np.full(len(items), has_gold.mean())
     n = np.bincount(topic_index)
-    return np.asarray((np.bincount(topic_index[has_gold], minlength=n.size) / n)[topic_index])
+    share = (np.bincount(topic_index[has_gold], minlength=n.size) / n)[topic_index]
+    without = sorted({item.key.topic for item, chance in zip(items, share, strict=True) if chance == 0})
+    if without:
+        raise ImportRefused(
+            f"{len(without):,} topics have no gold grade, for example {without[0]}: by topic nothing is known of them"
+        )
+    return np.asarray(share)
 
 
 def _choice_test(

@@ -223,6 +223,14 @@ def test_a_release_verifies_its_shares(campaign, gold, tmp_path) -> None:
     assert f"{estimates['shares'][0]['method']} value" in found
 
 
+def test_with_many_topics_there_is_the_share_of_all_documents_alone(campaign, gold, monkeypatch) -> None:
+    monkeypatch.setattr("analytics.services.shares.MOST_TOPICS", 3)
+    import_gold_text(campaign, gold, gold_chosen="uniform")
+    rows = ShareEstimate.objects.filter(computation=recompute(campaign=campaign))
+    assert {row.topic for row in rows} == {""}
+    assert {row.method for row in rows} == {"naive", "corrected", "matrix-inverse"}
+
+
 def test_share_weights_refuse_what_they_cannot_hold() -> None:
     assert share_weights([0, 1, 1], 3).n_weighed().tolist() == [3, 1, 2, 0]
     for topics in ([], [0, 3], [-1]):

@@ -157,12 +157,12 @@ def test_by_topic_each_topic_has_its_own_chance(campaign) -> None:
     assert rows == {("t0", 0.5), ("t1", 1 / 6)}
 
 
-@pytest.mark.parametrize("chance", ["0", "-0.5", "1.5", "nan", "inf", "x", "1e-400"])
+@pytest.mark.parametrize("chance", ["0", "-0.5", "1.5", "nan", "inf", "x", "1e-400", "9e-7"])
 def test_a_probability_out_of_bounds_is_named(campaign, chance: str) -> None:
     import_text(campaign, CROWD.labels)
     text = f"topic_id,doc_id,grade,probability\nt0,t0-d000,1,0.5\nt0,t0-d001,1,{chance}\n"
     said = gold_refusal(campaign, text, gold_chosen="probabilities")
-    assert said.startswith(f"c.csv:3:14: probability must be in (0, 1], not '{chance}'")
+    assert said.startswith(f"c.csv:3:14: probability must be 0.000001 to 1, not '{chance}'")
 
 
 def test_gold_that_contradicts_itself_is_refused(campaign) -> None:

@@ -156,6 +156,8 @@ class Writer:
         }
         if any(getattr(newest, name) != value for name, value in seen.items()):
             return None
+        if newest.estimates.filter(value__isnull=False, range_low=None).exists():  # of an older version
+            return None
         return None if self._something_happened(newest) else newest
 
     def _something_happened(self, computation: Computation) -> bool:

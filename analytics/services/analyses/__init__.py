@@ -132,9 +132,9 @@ def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) 
     """Return the analysis of one snapshot, as JSON without NaN; `AnalysisRefused` if nothing was judged."""
     progress(0, 3, "reading judgments")
     arrays = campaign_arrays(campaign)
-    if arrays.has_whole_topics:
-        raise AnalysisRefused(NOT_BY_DOCUMENT)
     analysis = analysis_of(wanted.what)
+    if arrays.has_whole_topics and analysis.needs_judgments:
+        raise AnalysisRefused(NOT_BY_DOCUMENT)
     if analysis.needs_judgments and arrays.judged.size == 0:
         raise AnalysisRefused("nobody has judged yet")
     progress(1, 3, "analysing")

@@ -80,7 +80,9 @@ def score(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def _campaign(campaign_id: uuid.UUID) -> Any:
     """Return the campaign with its schedule, who is there, and how much the schedule's tier has audited."""
     people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
-    audits = Audit.objects.filter(campaign=OuterRef("pk"), tier=OuterRef("audit_schedule__tier"))
+    audits = Audit.objects.filter(
+        campaign=OuterRef("pk"), tier=OuterRef("audit_schedule__tier"), declaration=""
+    )
     rows = Campaign.objects.select_related("collection", "scale", "audit_schedule").annotate(
         tiers=Subquery(
             people.order_by()
@@ -104,7 +106,9 @@ def _schedule(row: Campaign) -> AuditSchedule:
     schedule: AuditSchedule | None = getattr(row, "audit_schedule", None)
     if schedule is not None:
         return schedule
-    by_hand = row.audits.filter(tier=AuditTier.GOLD).aggregate(n=Count("pk"), most=Max("expected_in_total"))
+    by_hand = row.audits.filter(tier=AuditTier.GOLD, declaration="").aggregate(
+        n=Count("pk"), most=Max("expected_in_total")
+    )
     if not by_hand["n"]:
         return AuditSchedule()
     each = max(1, round(by_hand["most"] / by_hand["n"]))
@@ -240,7 +244,7 @@ def _history(row: Campaign) -> list[dict[str, Any]]:
         id__gt=OuterRef("before"), n_audits__gte=OuterRef("sequence"), n_audited__gte=OuterRef("n_selected")
     ).order_by("id")
     earlier = Audit.objects.filter(
-        campaign=row, tier=OuterRef("tier"), sequence__lt=OuterRef("sequence")
+        campaign=row, tier=OuterRef("tier"), sequence__lt=OuterRef("sequence"), declaration=""
     ).order_by("-sequence")
     found = row.audits.annotate(
         before=Subquery(before.values("pk")[:1]),

@@ -83,7 +83,10 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
             audit.values(said=JSONObject(sequence="sequence", tier="tier", expected="expected_in_total"))[:1]
         ),
         audited_by_tier=Subquery(
-            audit.filter(tier=Subquery(AuditSchedule.objects.filter(campaign=OuterRef("campaign")).values("tier")[:1]))
+            audit.filter(
+                declaration="",
+                tier=Subquery(AuditSchedule.objects.filter(campaign=OuterRef("campaign")).values("tier")[:1]),
+            )
             .values("expected_in_total")[:1]
         ),
     )  # fmt: skip
