@@ -301,7 +301,7 @@ def read_topics(
 
     >>> import io
     >>> next(read_topics(io.BytesIO(b"1\\tblack bear attacks"), "example"))
-    TopicRecord(topic_id='1', title='black bear attacks', description='', narrative='')
+    TopicRecord(topic_id='1', title='black bear attacks', description='', narrative='', weight=None)
     """
     if file_format is not None and file_format not in FORMATS:
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")

@@ -21,12 +21,19 @@ LABELS = {
 }
 
 
+def declaration_choices() -> list[tuple[str, str]]:
+    """Return how gold that was imported can be declared to have been chosen."""
+    return list(LABELS.items())
+
+
 def declaration_words(declaration: str, n_gold: int, n_judged: int) -> str:
-    """Return what every number says that is made with declared gold.
+    """Return what every number says that is made with declared gold; nothing where none is declared.
 
     >>> declaration_words("uniform", 290, 2165)
     'assumes that the 290 documents with a gold grade are a random part of the 2,165'
     """
+    if not declaration:
+        return ""
     if n_gold == n_judged:
         return f"exact: all {n_judged:,} documents in the file have a gold grade"
     many = f"the {n_gold:,} documents with a gold grade"

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from judging.models import Campaign, Item, Topic
 from sampling.design_options import method_choices, question_choices
-from sampling.gold_samples import LABELS, choice_words, declaration_words
+from sampling.gold_samples import choice_words, declaration_choices, declaration_words
 from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 
@@ -16,13 +16,12 @@ from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 class Draw(models.Model):
     """One execution of a design with a seed: a batch of a campaign's items. Append-only.
 
-    `frame` is a Parquet file: every pair that could have been drawn, in frame order, with the probability that each
-    batch so far gave it, its permanent random number, its fold and its prior utility. From it and the runs each number
-    can be computed again. A later batch keeps the seed, hence every item already drawn (sampling/frames.py).
+    `frame` is a Parquet file: every pair that could have been drawn, with the probability that each batch so far gave
+    it, its permanent random number, its fold and its prior: with the runs, all that numbers are computed from. A later
+    batch keeps the seed, hence every item already drawn (sampling/frames.py).
 
-    A foreign draw was not executed here: its sample was imported with its probabilities. It is the only batch of its
-    campaign, its frame has the pairs of the file alone, and its seed says nothing. Nor was a complete one, whose file
-    is all there is: each of its pairs is certain.
+    A foreign draw was imported with its probabilities, a complete one is a file of all there is: each of its pairs is
+    certain. Either is the only batch of its campaign; its frame has the file's pairs alone, and its seed says nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -110,11 +109,6 @@ class DrawEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id} {self.inclusion_probability}"
-
-
-def declaration_choices() -> list[tuple[str, str]]:
-    """Return how gold that was imported can be declared to have been chosen."""
-    return list(LABELS.items())
 
 
 class AuditTier(models.TextChoices):
@@ -242,7 +236,7 @@ class Audit(models.Model):
                 condition=Q(gold_fit="", learned_from=None)
                 | Q(
                     gold_fit__in=GoldFit.values,
-                    learned_from__isnull=False,  # what is compared with NULL is never false
+                    learned_from__isnull=False,
                     learned_from__gte=0,
                     learned_from__lt=F("sequence"),
                 ),
@@ -257,15 +251,13 @@ class Audit(models.Model):
         """Return what declared gold assumes, and what a test of it says, in sentences; empty of a drawn audit."""
         if not self.declaration:
             return ""
-        assumed = f"{self.assumption[:1].upper()}{self.assumption[1:]}."
-        return f"{assumed} {choice_words(self.declaration, self.choice_p_value)}".strip()
+        sentence = f"{self.assumption[:1].upper()}{self.assumption[1:]}. "
+        return (sentence + choice_words(self.declaration, self.choice_p_value)).strip()
 
     @property
     def assumption(self) -> str:
         """Return what numbers made with declared gold assume; empty of an audit that was drawn here."""
-        return (
-            declaration_words(self.declaration, self.n_selected, self.n_eligible) if self.declaration else ""
-        )
+        return declaration_words(self.declaration, self.n_selected, self.n_eligible)
 
 
 class AuditEntry(models.Model):

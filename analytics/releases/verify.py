@@ -1,9 +1,7 @@
 """Is this release what it says? ``python verify.py`` checks every file, and computes the numbers again from the facts.
 
-It needs Python 3.11 and NumPy, and lies in every release beside the modules that it uses: verify_facts.py reads;
-verify_methods.py lists the methods, the others compute and say by which formulas. It tells what agrees, what differs,
-and what could not be computed again; its exit code is 0 only if nothing differs. Numbers agree within one part in a
-thousand million.
+With Python 3.11, NumPy and the modules beside it. It tells what agrees (numbers within one part in a thousand million),
+what differs, and what could not be computed again; its exit code is 0 only if nothing differs.
 """
 
 import argparse
@@ -387,10 +385,9 @@ def main() -> int:
     if options.json:
         print(json.dumps(vars(report), indent=2, ensure_ascii=False))
         return int(bool(report.different))
-    for kind, number in report.same.items():
-        print(f"same            {number:>9,}  {kind}")
-    for reason, number in report.not_recomputed.items():
-        print(f"not recomputed  {number:>9,}  {reason}")
+    for told, counted in (("same          ", report.same), ("not recomputed", report.not_recomputed)):
+        for what, number in counted.items():
+            print(f"{told}  {number:>9,}  {what}")
     for words in report.different[:MOST_NAMED]:
         print(f"DIFFERENT  {words}")
     if len(report.different) > MOST_NAMED:

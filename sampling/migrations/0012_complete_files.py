@@ -1,4 +1,4 @@
-import sampling.models
+import sampling.gold_samples
 from django.conf import settings
 from django.db import migrations, models
 
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='audit',
             name='declaration',
-            field=models.CharField(blank=True, choices=sampling.models.declaration_choices, default='', max_length=16),
+            field=models.CharField(blank=True, choices=sampling.gold_samples.declaration_choices, default='', max_length=16),
         ),
         migrations.AddConstraint(
             model_name='audit',

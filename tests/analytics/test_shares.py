@@ -5,7 +5,9 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +16,15 @@ from django.db import DatabaseError, transaction
 from django.urls import reverse
 from made_releases import released
 
+from analytics.aggregation.dawid_skene import dawid_skene
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.shares import share_weights
+from analytics.frames import campaign_arrays
 from analytics.models import ShareEstimate
+from analytics.services import label_classes
 from analytics.services.recomputation import recompute, start_due_recomputations
 from judging.models import Slot
+from judging.services.errors import ImportRefused
 from judging.services.files import import_runs
 from sampling.services.auditing import audit
 from touchstone.models import Job, User
@@ -97,10 +104,23 @@ def test_all_gold_is_exact_and_says_so(crowd, campaign) -> None:
     assert campaign.audits.get().choice_p_value is None
 
 
-def test_a_topic_without_gold_is_named(crowd, campaign) -> None:
-    import_gold_text(campaign, crowd.gold(range(0, 150, 2)), gold_chosen="uniform", by_topic=True)
-    found = by_method(recompute(campaign=campaign))["corrected"]
-    assert found.refusal == "1 of 4 topics have no item that an audit could select yet"
+def test_a_topic_without_gold_is_named_and_nothing_recorded(crowd, campaign) -> None:
+    with pytest.raises(ImportRefused, match="1 topics have no gold grade, for example t3"):
+        import_gold_text(campaign, crowd.gold(range(0, 150, 2)), gold_chosen="uniform", by_topic=True)
+    assert not campaign.audits.exists()
+
+
+def test_a_score_that_learns_from_gold_does_not_learn_from_declared_gold(crowd, campaign, gold) -> None:
+    import_gold_text(campaign, gold, gold_chosen="uniform")
+    campaign.refresh_from_db()
+    arrays = campaign_arrays(campaign)
+    assert arrays.check_true.size > 80
+    fit: Any = label_classes.posterior_of(dawid_skene)
+    other = replace(arrays, check_true=1 - arrays.check_true)
+    np.testing.assert_array_equal(fit(arrays).posterior, fit(other).posterior)
+    drawn, turned = (replace(one, audit_assumption="") for one in (arrays, other))
+    assert not np.array_equal(fit(drawn).posterior, fit(turned).posterior)
+    assert isinstance(label_classes.gold_check_posterior(arrays), Refusal)
 
 
 def test_an_audit_drawn_here_takes_the_place_of_declared_gold(crowd, campaign, gold) -> None:

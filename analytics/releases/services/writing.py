@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cached_property
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from analytics.releases.about import About, slug
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
-from analytics.releases.folder import BLOCK, Folder
+from analytics.releases.folder import Folder
 from analytics.releases.manifest import MANIFEST, manifest
 from analytics.releases.merkle import LEDGER
 from analytics.releases.services import facts
@@ -396,8 +396,5 @@ def _give_memory_back() -> None:
 
 
 def _hash(path: Path) -> tuple[str, int]:
-    digest = sha256()
     with path.open("rb") as stream:
-        while block := stream.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest(), path.stat().st_size
+        return file_digest(stream, "sha256").hexdigest(), path.stat().st_size
