@@ -198,7 +198,7 @@ def said_of(
             n_topics=n_topics,
             holm=holm,
             n_tested=adjusted.n_tested,
-            declared=results.declared,
+            declared=results.declaration,
         )
     return {"verdict": sentence, "quoted": quoted, "holm": adjusted.of(corrected) if corrected else None}
 

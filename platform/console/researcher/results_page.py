@@ -31,7 +31,7 @@ class ResultsRequest:
     measures: list[str]
 
     @cached_property
-    def declared(self) -> Audit | None:
+    def declaration(self) -> Audit | None:
         """The imported gold on which the numbers rest, with what is assumed of it; None where an audit was drawn."""
         return declared_gold(self.computation)
 
@@ -40,7 +40,7 @@ class ResultsRequest:
         return {
             "campaign": self.campaign,
             "computation": self.computation,
-            "declared": self.declared,
+            "declared": self.declaration,
             "measure": self.measure,
             "measures": self.measures,
             "tab": tab,

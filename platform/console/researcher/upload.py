@@ -131,5 +131,5 @@ def _quotation(results: ResultsRequest, corrected: Estimate | None, verdict: str
         n_topics=n_topics,
         holm=None,
         n_tested=0,
-        declared=results.declared,
+        declared=results.declaration,
     )
