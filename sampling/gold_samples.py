@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from sampling.arrays import FloatArray
 
 UNIFORM, BY_TOPIC, PROBABILITIES = "uniform", "by-topic", "probabilities"
+EXACT = "exact: all"
 DOUBTFUL = 0.01  # below it the declaration is doubted, and another way advised
 LABELS = {
     UNIFORM: "at random, each document with the same chance",
@@ -35,7 +36,7 @@ def declaration_words(declaration: str, n_gold: int, n_judged: int) -> str:
     if not declaration:
         return ""
     if n_gold == n_judged:
-        return f"exact: all {n_judged:,} documents in the file have a gold grade"
+        return f"{EXACT} {n_judged:,} documents in the file have a gold grade"
     many = f"the {n_gold:,} documents with a gold grade"
     if declaration == UNIFORM:
         return f"assumes that {many} are a random part of the {n_judged:,}"
@@ -46,11 +47,25 @@ def declaration_words(declaration: str, n_gold: int, n_judged: int) -> str:
     raise ValueError(f"declaration must be one of {sorted(LABELS)}, got {declaration!r}")
 
 
+def assumption_in(warning: str) -> str:
+    """Return what a number's stored warning says of declared gold, as `declaration_words` has it; empty of other words.
+
+    >>> assumption_in("about 90 more gold labels; assumes that the 2 documents with a gold grade are a random part")
+    'assumes that the 2 documents with a gold grade are a random part'
+    >>> assumption_in("about 90 more gold labels")
+    ''
+    """
+    parts = warning.split("; ")
+    return next(
+        (part for part in parts if "documents with a gold grade" in part or part.startswith(EXACT)), ""
+    )
+
+
 def choice_words(declaration: str, p_value: float | None) -> str:
     """Return what a test of the declaration says, in sentences; empty where none can say anything.
 
     >>> choice_words("uniform", 0.004).partition(". ")[2]
-    'Declare it by topic, or have the gold tier audit a random sample.'
+    'Import both files into a new campaign and declare it by topic, or plan an audit here.'
     """
     if declaration == PROBABILITIES:
         return "Nothing here can test these probabilities."
@@ -59,11 +74,10 @@ def choice_words(declaration: str, p_value: float | None) -> str:
     p = "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.4f}"
     if p_value >= DOUBTFUL:
         return f"A test by bronze score, topic and number of labels does not contradict this ({p})."
-    advice = "Have" if declaration == BY_TOPIC else "Declare it by topic, or have"
-    return (
-        f"A test by bronze score, topic and number of labels contradicts this ({p}). {advice} the gold tier audit a "
-        "random sample."
-    )
+    advice = "Plan an audit here."
+    if declaration == UNIFORM:
+        advice = "Import both files into a new campaign and declare it by topic, or plan an audit here."
+    return f"A test by bronze score, topic and number of labels contradicts this ({p}). {advice}"
 
 
 @dataclass(frozen=True)

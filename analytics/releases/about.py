@@ -35,6 +35,7 @@ class About:
     includes_documents: bool = False
     why_no_documents: str = ""
     judgments_per_item: int = 1
+    labels_in_file: str = ""  # labels an item, of a file that is all there is, as "5 to 113"
     campaign_is_open: bool = False
     is_simulated: bool = False
     asked_for_consent: bool = False

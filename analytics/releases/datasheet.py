@@ -73,7 +73,9 @@ def _made_of(about: About) -> Iterator[str]:
 def _process(about: About) -> Iterator[str]:
     yield from ("## How it was made", "")
     grades = "; ".join(f"{value} {_line(label)} (gain {gain:g})" for value, label, gain in about.grades)
-    yield f"Judgments per item: {about.judgments_per_item}. Grades: {grades}."
+    file = about.labels_in_file
+    wanted = f"as many as the imported file has ({file})" if file else about.judgments_per_item
+    yield f"Judgments per item: {wanted}. Grades: {grades}."
     yield from (f"An item counts as relevant from grade {about.relevant_grade}.", "")
     yield from (f"The grade of an item in qrels.txt is {about.qrels_rule}.", "")
     for draw in about.draws:

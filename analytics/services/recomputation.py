@@ -23,10 +23,10 @@ from analytics.services.label_classes import used_score
 from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions
 from analytics.services.shares import shares, store_shares
-from judging.models import Assessor, Campaign, Judgment, Run
+from judging.models import Assessor, Campaign, Judgment, Run, Slot
 from sampling.frames import FrameRefused, newest_draw
 from sampling.measures.registry import measures_of_samples, reported_measures, usual_measures
-from sampling.models import Draw
+from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.selections import COMPLETE
 from touchstone import jobs
 from touchstone.models import Event
@@ -183,3 +183,25 @@ def _computed_just_now(campaign: Any) -> bool:
 
 def latest_computation(*, campaign: Campaign) -> Computation | None:
     return campaign.computations.order_by("-id").first()
+
+
+def declared_gold(computation: Computation | None) -> Audit | None:
+    """Return the imported gold on which the computation's corrected numbers rest; None where an audit was drawn.
+
+    As `analytics.frames` has it: declared gold gives way to the first drawn audit of the gold tier that is complete.
+    """
+    if computation is None:
+        return None
+    seen = computation.campaign.audits.filter(tier=AuditTier.GOLD, sequence__lte=computation.n_audits)
+    declared = seen.exclude(declaration="").first()
+    if declared is None:
+        return None
+    graded = Judgment.objects.filter(
+        item=OuterRef("item"),
+        slot__purpose=Slot.Purpose.AUDIT,
+        grade__isnull=False,
+        pk__lte=computation.last_judgment_id,
+    )
+    missing = AuditEntry.objects.filter(~Exists(graded), audit=OuterRef("pk"), selected=True)
+    is_drawn = seen.filter(~Exists(missing), declaration="").exists()
+    return None if is_drawn else declared

@@ -18,7 +18,7 @@ from analytics.services.recomputation import Progress
 from analytics.services.simulations import SimulationRefused, judging_again
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Campaign
-from judging.services.more_judgments import complete_items, open_one_more, why_nobody_could
+from judging.services.more_judgments import complete_items, labels_in_file, open_one_more, why_nobody_could
 from sampling.acceptance import merged_errors
 from sampling.audit_plan import middle_grades
 from sampling.draws import permanent_random_numbers
@@ -182,6 +182,8 @@ def _influence_on_ap(arrays: CampaignArrays, joint: Ints, cutoff: int) -> Floats
 
 def _errors_before_and_after(campaign: Campaign, errors: RelevanceErrors) -> tuple[MergedErrors, ...]:
     k = campaign.judgments_per_item
+    if labels_in_file(campaign):  # of a file no single number holds for every document
+        return ()
     return tuple(
         MergedErrors(n, *merged_errors(n, n // 2 + 1, errors.false_alarm, errors.miss)) for n in (k, k + 1)
     )

@@ -10,6 +10,7 @@ from analytics.estimation.estimate import few_positive_warning
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
 from judging.models import Run
+from sampling.gold_samples import assumption_in
 
 SURE = 0.05  # two runs differ significantly below this value of Holm's adjusted p
 
@@ -104,7 +105,8 @@ def verdict(
 ) -> str:
     """Return a sentence for a methods section, better minus worse, or why there is none.
 
-    With `adjusted` it says what remains of it when all pairs of the campaign are compared.
+    With `adjusted` it says what remains of it when all pairs of the campaign are compared. Of gold that was declared an
+    audit it says what is assumed, whether the difference is significant or not.
     """
     if corrected is None:
         return ""
@@ -127,8 +129,10 @@ def verdict(
             f"{': ' + corrected.warning if corrected.warning else ''}.{among}{topics}"
         )
     few = _few_words(corrected)
+    assumed = _sentence(assumption_in(corrected.warning))
     return (
-        f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where}).{few}{among}{topics}"
+        f"{run_a} is better than {run_b} in {measure}: difference {value:+.3f} ({where})."
+        f"{assumed}{few}{among}{topics}"
     )
 
 
@@ -136,7 +140,11 @@ def _few_words(corrected: Estimate) -> str:
     """Return a warning where few documents carry a difference that has an error, as a further sentence."""
     if corrected.n_positive is None or not corrected.standard_error:
         return ""
-    words = few_positive_warning(corrected.n_positive)
+    return _sentence(few_positive_warning(corrected.n_positive))
+
+
+def _sentence(words: str) -> str:
+    """Return the words as a further sentence; nothing of none."""
     return f" {words[0].upper()}{words[1:]}." if words else ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, Value
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Value
 from django.db.models.functions import Coalesce
 
 from judging.models import Assessor, Campaign, Item, Slot
@@ -36,6 +36,15 @@ def complete_items(campaign: Campaign, among: Sequence[uuid.UUID] | None = None)
         rows = rows.filter(pk__in=among)
     rows = rows.annotate(n_done=numbers).filter(n_done__gte=k)
     return set(rows.order_by().values_list("pk", flat=True))
+
+
+def labels_in_file(campaign: Campaign) -> str:
+    """Return how many labels a document has in a file that is all there is, as "5 to 113"; empty where each wants k."""
+    found = campaign.items.aggregate(fewest=Min("judgments_wanted"), most=Max("judgments_wanted"))
+    fewest, most = found["fewest"], found["most"]
+    if fewest is None:
+        return ""
+    return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
 def why_nobody_could(campaign: Campaign) -> str:

@@ -5,6 +5,7 @@ import pytest
 from analytics.models import Estimate
 from analytics.services.verdicts import AdjustedPValues, judged_pair, reverse_difference, verdict
 from judging.models import Run
+from sampling.gold_samples import declaration_words
 
 ALPHA, BETA = Run(pk=1, run_id="alpha"), Run(pk=2, run_id="beta")
 
@@ -78,3 +79,19 @@ def test_a_significant_difference_that_few_documents_carry_says_so():
     assert "p = 0.020). Only 4 judged documents with a gain above 0 carry this number" in few
     for enough in ({"n_positive": 10, "standard_error": 0.05}, {"n_positive": 4, "standard_error": 0.0}, {}):
         assert "carry this number" not in said(difference(0.2, 0.1, **enough))
+
+
+def test_declared_gold_says_what_it_assumes_whether_the_difference_is_significant_or_not():
+    assumed = declaration_words("uniform", 290, 2165)
+    sure = difference(0.2, 0.1)
+    sure.warning = f"other words; {assumed}"
+    assert said(sure).endswith(
+        "p = 0.020). Assumes that the 290 documents with a gold grade are a random part of the 2,165."
+    )
+    unsure = difference(0.05, 0.1, p=0.4)
+    unsure.warning = assumed
+    assert said(unsure).count("assumes that the 290 documents") == 1
+    assert "ssumes" not in said(difference(0.2, 0.1))
+    exact = difference(0.2, 0.1)
+    exact.warning = declaration_words("uniform", 12, 12)
+    assert "Exact: all 12 documents in the file have a gold grade." in said(exact)

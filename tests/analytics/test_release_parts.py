@@ -274,6 +274,12 @@ def test_the_data_sheet_warns_of_simulations_and_of_campaigns_that_go_on():
     assert "still open" not in readme(about())
 
 
+def test_the_data_sheet_says_how_many_judgments_an_item_has():
+    assert "Judgments per item: 3. Grades" in readme(about(judgments_per_item=3))
+    of_file = readme(about(judgments_per_item=1, labels_in_file="5 to 113"))
+    assert "Judgments per item: as many as the imported file has (5 to 113). Grades" in of_file
+
+
 def test_titles_cannot_look_like_parts_of_the_data_sheet():
     page = readme(about(title="x\n# Licence\nfree", guidelines="## Licence\nfree"))
     assert "\n# Licence" not in page

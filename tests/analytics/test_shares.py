@@ -19,13 +19,14 @@ from made_releases import released
 from analytics.aggregation.dawid_skene import dawid_skene
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.shares import share_weights
-from analytics.frames import campaign_arrays
+from analytics.frames import campaign_arrays, current_arrays
 from analytics.models import ShareEstimate
 from analytics.services import label_classes
-from analytics.services.recomputation import recompute, start_due_recomputations
+from analytics.services.recomputation import declared_gold, recompute, start_due_recomputations
 from judging.models import Slot
 from judging.services.errors import ImportRefused
 from judging.services.files import import_runs
+from sampling.models import Audit
 from sampling.services.auditing import audit
 from touchstone.models import Job, User
 
@@ -156,6 +157,58 @@ def test_runs_get_numbers_with_the_same_assumption(crowd, campaign, gold, tmp_pa
     assert by_method(computed)["corrected"].value is not None
 
 
+def test_results_and_what_people_copy_say_what_declared_gold_assumes(
+    client, crowd, campaign, gold, tmp_path
+) -> None:
+    for name, sign in (("best", -1), ("worst", 1)):
+        order = sorted(range(200), key=lambda place: (place // 50, sign * crowd.truth[place]))
+        lines = [
+            f"{crowd.pairs[place][0]} Q0 {crowd.pairs[place][1]} {1 + rank % 50} {-(rank % 50)} {name}\n"
+            for rank, place in enumerate(order)
+        ]
+        (tmp_path / name).write_text("".join(lines))
+        import_runs(collection=campaign.collection, files=[(tmp_path / name, name)])
+    import_gold_text(campaign, gold, gold_chosen="uniform")
+    recompute(campaign=campaign)
+    client.force_login(User.objects.create_user("rhea", role="researcher"))
+    for page in ("campaign-results", "pairs", "ranking"):
+        answer = client.get(reverse(f"console:{page}", args=[campaign.pk]), {"measure": "P@10"})
+        shown = answer.content.decode()
+        assert shown.count("<strong>Imported gold.</strong> A" + SENTENCE[1:]) == 1, page
+        assert "80 with an imported gold grade" in shown
+        assert "audited by the gold tier" not in shown
+    asked = {"measure": "P@10", "a": "worst", "b": "best"}
+    pair = client.get(reverse("console:pair", args=[campaign.pk]), asked)
+    assert pair.content.decode().count("<strong>Imported gold.</strong> A" + SENTENCE[1:]) == 1
+    said, quoted = pair.context["verdict"], pair.context["quoted"]
+    assert said.startswith("best is better than worst in P@10")
+    assert f"A{SENTENCE[1:]}." in said
+    assert said in quoted
+    chosen = "declared to have been chosen at random, each document with the same chance"
+    assert f"80 of them with an imported gold grade, {chosen}" in quoted
+    assert "recorded probabilities" not in quoted
+    assert "the audit" not in quoted
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_numbers_rest_on_declared_gold_until_an_audit_is_complete(campaign, gold, is_complete) -> None:
+    import_gold_text(campaign, gold, gold_chosen="uniform")
+    before = recompute(campaign=campaign)
+    declared = campaign.audits.get()
+    graded = declared.entries.filter(selected=True)[:20]
+    others = declared.entries.filter(selected=False)[: 0 if is_complete else 1]
+    drawn = Audit.objects.create(
+        campaign=campaign, sequence=2, strategy="simple", tier="gold", seed=1, expected_in_total=21,
+        n_eligible=21, n_selected=21,
+    )  # fmt: skip
+    for entry in [*graded, *others]:
+        drawn.entries.create(item=entry.item, inclusion_probability=0.1, selected=True)
+    after = recompute(campaign=campaign)
+    assert declared_gold(before) == declared  # which had not seen the audit
+    assert declared_gold(after) == (None if is_complete else declared)
+    assert (current_arrays(campaign).audit_assumption == "") == is_complete
+
+
 def test_a_share_is_computed_by_itself_and_is_kept(campaign) -> None:
     start_due_recomputations()
     assert Job.objects.filter(kind="estimate", payload__campaign=str(campaign.pk)).exists()
@@ -215,7 +268,7 @@ def test_the_gold_page_declares_once(client, campaign, gold, crowd) -> None:
     assert client.get(address).status_code == 404  # as if there were none
 
 
-def test_a_release_verifies_its_shares(campaign, gold, tmp_path) -> None:
+def test_a_release_verifies_its_shares(crowd, campaign, gold, tmp_path) -> None:
     import_gold_text(campaign, gold, gold_chosen="uniform")
     release = released(campaign)
     with zipfile.ZipFile(io.BytesIO(Path(release.file.path).read_bytes())) as archive:
@@ -233,6 +286,10 @@ def test_a_release_verifies_its_shares(campaign, gold, tmp_path) -> None:
     assert (
         SENTENCE in (folder / "README.md").read_text()
         or "random part of the 200" in (folder / "README.md").read_text()
+    )
+    many = f"({crowd.n_labels.min()} to {crowd.n_labels.max()})"
+    assert (
+        f"Judgments per item: as many as the imported file has {many}." in (folder / "README.md").read_text()
     )
     (declared,) = json.loads((folder / "audits.json").read_text())
     assert declared["declaration"] == "uniform"

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from judging.models import GoldAnswer, Judgment, Slot
 from judging.services.errors import ImportRefused
+from judging.services.more_judgments import labels_in_file
 from sampling.frames import load_frame
 from sampling.models import Audit, AuditEntry, Draw
 from sampling.questions import Design
@@ -46,6 +47,7 @@ def test_every_item_has_what_the_file_has_of_it(campaign) -> None:
     assert import_text(campaign, LINES + many) == 28
     items = campaign.items.values_list("document__doc_id", "judgments_wanted")
     assert dict(items) == {"t0-d000": 2, "t0-d001": 1, "t0-d002": 25}
+    assert labels_in_file(campaign) == "1 to 25"
     made = campaign.draws.get()
     assert (made.selection, made.n_frame, made.n_drawn) == ("complete", 3, 3)
     assert made.parameters["judgments"] == 28
@@ -81,6 +83,7 @@ def test_the_default_is_complete_only_where_there_is_nothing_yet(campaign) -> No
     import_text(other, one, complete=False)
     import_text(other, one.replace("t0-d000", "t0-d001"), complete=None)
     assert not other.draws.exists()
+    assert labels_in_file(other) == ""  # every item wants k
     assert other.items.count() == 2
 
 

@@ -109,6 +109,9 @@ def test_words() -> None:
     assert declaration_words("probabilities", 3, 9).endswith("from the 9 with the probabilities in the file")
     assert "contradicts this (p < 0.0001)" in choice_words("uniform", 1e-9)
     assert "does not contradict this (p = 0.0100)" in choice_words("by-topic", 0.01)
-    assert "by topic, or have" not in choice_words("by-topic", 0.001)
+    assert "into a new campaign and declare it by topic, or plan an audit here." in choice_words(
+        "uniform", 0.001
+    )
+    assert choice_words("by-topic", 0.001).endswith("(p = 0.0010). Plan an audit here.")
     with pytest.raises(ValueError, match="declaration must be one of"):
         declaration_words("mine", 1, 2)

@@ -51,6 +51,7 @@ from analytics.services.judgment_rows import NamedAssessor, named_assessors
 from analytics.services.label_classes import used_score
 from analytics.services.recomputation import COMMIT_MAY_TAKE, recompute
 from judging.models import Campaign
+from judging.services.more_judgments import labels_in_file
 from judging.trec_tables import write_prels, write_qrels
 from sampling.frames import newest_draw
 from touchstone.models import Event
@@ -84,6 +85,7 @@ class Writer:
         self.counts: dict[str, int] = {}
         self.draws: list[str] = []
         self.audits: list[str] = []
+        self.labels_in_file = ""
         # what the writers below leave for those after them
         self.inputs: Inputs
         self.assessors: list[NamedAssessor]
@@ -209,6 +211,7 @@ class Writer:
         )
         self.draws = facts.write_draws(campaign, folder)
         self.audits = facts.write_audits(campaign, folder)
+        self.labels_in_file = labels_in_file(campaign)
 
     @property
     def with_texts(self) -> bool:
@@ -287,6 +290,7 @@ class Writer:
             includes_documents=self.with_texts,
             why_no_documents="they were not requested" if collection.may_publish_documents else allowed,
             judgments_per_item=campaign.judgments_per_item,
+            labels_in_file=self.labels_in_file,
             campaign_is_open=campaign.state == Campaign.State.OPEN,
             is_simulated=campaign.is_simulated,
             asked_for_consent=bool(campaign.consent.strip()),

@@ -19,6 +19,7 @@ from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
 from judging.services.item_frame import frame_response, title_of
+from judging.services.more_judgments import labels_in_file
 from touchstone.models import user_of
 
 SHOWN_DECISIONS = 20
@@ -58,6 +59,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
         "decisions": [_decision(made, labels, row) for made in _decisions(row)],
         "reason": request.GET.get("reason", "")[:2000],
+        "labels_in_file": labels_in_file(row),
         **again_context(request, row),
     }
     return render(request, "console/manager/adjudication.html", context)

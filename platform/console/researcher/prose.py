@@ -5,6 +5,7 @@ from typing import Any
 from analytics.models import Computation, Estimate
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
 from judging.models import Campaign
+from sampling.models import Audit
 
 CAUSES = {
     "drawing": ("the draw of documents", "more judged documents narrow it"),
@@ -101,15 +102,23 @@ def methods_words(
     n_topics: int,
     holm: float | None,
     n_tested: int,
+    declared: Audit | None = None,
 ) -> str:
     """Return the sentences that a methods section can quote: what was measured, how, as of when, and the verdict.
 
-    The verdict names measure, difference, interval and n; here stands what else a reader needs to judge it.
+    The verdict names measure, difference, interval and n; here stands what else a reader needs to judge it. `declared`
+    is the imported gold on which the number rests, of which nothing was drawn or recorded here.
     """
     when = f"as of judgment {computation.last_judgment_id:,}, {computation.created_at:%Y-%m-%d}"
     topics = f"{n_topics:,} topic{'' if n_topics == 1 else 's'}"
     audited = f"{computation.n_audited:,} of them judged again in a gold audit with recorded probabilities"
     corrected_by = ", corrected by the audit"
+    if declared is not None:
+        part = "all" if declared.n_selected == declared.n_eligible else f"{declared.n_selected:,}"
+        audited = f"{part} of them with an imported gold grade"
+        if part != "all":
+            audited += f", declared to have been chosen {declared.get_declaration_display()}"
+        corrected_by = ", corrected by the imported gold grades"
     if computation.is_by_gold_judges:
         audited, corrected_by = "every one of them graded by a gold judge", ""
     basis = (

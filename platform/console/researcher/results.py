@@ -192,7 +192,13 @@ def said_of(
         draw = newest_draw(results.campaign)
         n_topics = len(draw.parameters["topics"]) if draw else 0
         quoted = methods_words(
-            results.computation, corrected, sentence, n_topics=n_topics, holm=holm, n_tested=adjusted.n_tested
+            results.computation,
+            corrected,
+            sentence,
+            n_topics=n_topics,
+            holm=holm,
+            n_tested=adjusted.n_tested,
+            declared=results.declaration,
         )
     return {"verdict": sentence, "quoted": quoted, "holm": adjusted.of(corrected) if corrected else None}
 

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -12,9 +13,10 @@ from django.shortcuts import get_object_or_404
 
 from analytics.methods import ranked_methods
 from analytics.models import Computation, before_cutting
-from analytics.services.recomputation import latest_computation, measures_of
+from analytics.services.recomputation import declared_gold, latest_computation, measures_of
 from judging.models import Campaign
 from sampling.measures.registry import usual_spelling
+from sampling.models import Audit
 
 TOPS = (10, 20, 40)
 
@@ -28,11 +30,17 @@ class ResultsRequest:
     measure: str
     measures: list[str]
 
+    @cached_property
+    def declaration(self) -> Audit | None:
+        """The imported gold on which the numbers rest, with what is assumed of it; None where an audit was drawn."""
+        return declared_gold(self.computation)
+
     def context(self, tab: str) -> dict[str, Any]:
         """Return what the head of the page shows."""
         return {
             "campaign": self.campaign,
             "computation": self.computation,
+            "declared": self.declaration,
             "measure": self.measure,
             "measures": self.measures,
             "tab": tab,

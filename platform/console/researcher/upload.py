@@ -124,4 +124,12 @@ def _quotation(results: ResultsRequest, corrected: Estimate | None, verdict: str
     if corrected.computation_id != results.computation.pk:
         return ""
     n_topics = results.campaign.collection.topics.count()
-    return methods_words(results.computation, corrected, verdict, n_topics=n_topics, holm=None, n_tested=0)
+    return methods_words(
+        results.computation,
+        corrected,
+        verdict,
+        n_topics=n_topics,
+        holm=None,
+        n_tested=0,
+        declared=results.declaration,
+    )
