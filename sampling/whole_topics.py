@@ -14,6 +14,8 @@ from sampling.arrays import MAX_VALUE, numbers, probabilities
 from sampling.draws import permanent_random_numbers
 from sampling.measures.families import FloatArray
 
+LEAST_SHARE = 1e-12  # of the traffic: chances of smaller ones are lost in the rounding of the larger ones
+
 
 def topic_probabilities(
     share: ArrayLike,
@@ -92,7 +94,8 @@ def traffic_shares(topic_ids: Sequence[str], weights: Mapping[str, float]) -> Fl
     Raises
     ------
     ValueError
-        Weights of unknown topics, of some topics only, or that are 0, negative or not finite.
+        Weights of unknown topics, of some topics only, or that are 0, negative or not finite; a topic with less than
+        1e-12 of the traffic.
 
     Examples
     --------
@@ -109,8 +112,15 @@ def traffic_shares(topic_ids: Sequence[str], weights: Mapping[str, float]) -> Fl
         raise ValueError(
             f"{len(missing)} topics have no weight, for example {missing[0]!r}: give all or none"
         )
-    share = positive("weight", [weights[topic_id] for topic_id in topic_ids])
-    return np.asarray(share / share.sum())
+    weight = positive("weight", [weights[topic_id] for topic_id in topic_ids])
+    share = np.asarray(weight / weight.sum())
+    least = int(share.argmin())
+    if share[least] < LEAST_SHARE:
+        raise ValueError(
+            f"the weights of the topics are too far apart: {topic_ids[least]!r} has the weight {weight[least]:g}, less "
+            f"than {LEAST_SHARE:g} of all together"
+        )
+    return share
 
 
 def topic_numbers(topic_ids: Iterable[str], seed: int) -> FloatArray:

@@ -70,7 +70,8 @@ class Topic(models.Model):
     title = models.TextField()
     description = models.TextField(blank=True)
     narrative = models.TextField(blank=True)
-    # How much of the traffic it stands for, in any unit; all topics of a collection have one, or all count alike.
+    # How much of the traffic it stands for, in any unit. An import refuses a file of which only some topics have
+    # one, or that differs in this from the topics before it; without weights all count alike.
     weight = models.FloatField(null=True, blank=True)
 
     class Meta:

@@ -60,13 +60,17 @@ def schedule_words(schedule: AuditSchedule) -> str:
 
 
 def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> AuditSchedule:
-    """Make or change the campaign's schedule. A new time counts from now on: what it would have missed is not due."""
-    refuse_foreign(campaign)
+    """Make or change the campaign's schedule. A new time counts from now on: what it would have missed is not due.
+
+    Where no audit can be made, a plan from before the draw can still be switched off.
+    """
     if fields.get("crontab"):
         schedules.parse_crontab(fields["crontab"])
     with transaction.atomic():
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # no audit is drawn meanwhile
         known = AuditSchedule.objects.select_for_update().filter(campaign=campaign).first()
+        if known is None or fields.get("is_active") is not False:
+            refuse_foreign(campaign)
         schedule = known or AuditSchedule(campaign=campaign)
         before, known_looks = [getattr(schedule, name) for name in TIMING], schedule.n_looks
         for name, value in fields.items():

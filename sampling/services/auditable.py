@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from django.db import connection
+from django.db.models import Q, QuerySet
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
@@ -25,6 +26,11 @@ class AuditRefused(Refused):
     """The audit cannot be made, for a reason the user can act on."""
 
     title = "The audit cannot be made"
+
+
+def draws_without_audits() -> QuerySet[Draw]:
+    """Return the draws whose campaigns have no audits: imported samples, and whole topics."""
+    return Draw.objects.filter(Q(selection=FOREIGN.key) | Q(parameters__topic_selection="sample"))
 
 
 def refuse_foreign(campaign: Campaign) -> None:

@@ -17,9 +17,15 @@ from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
 from sampling.measures.families import FloatArray
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
-from sampling.selections import FOREIGN
 from sampling.services.audit_schedules import has_ended, last_due_time, next_look
-from sampling.services.auditable import NOT_DRAWN, AuditRefused, auditable, refuse_foreign, refuse_gold_judges
+from sampling.services.auditable import (
+    NOT_DRAWN,
+    AuditRefused,
+    auditable,
+    draws_without_audits,
+    refuse_foreign,
+    refuse_gold_judges,
+)
 from sampling.services.layout import BATCH
 from sampling.services.learned_audits import chosen_gold_fit, fixed_gold_fit, gold_spread, has_learned
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys, strategy_of
@@ -170,13 +176,13 @@ def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str |
 def start_due_audits() -> None:
     """Queue the audits that are due. Idempotent: one job a schedule and due time, and of missed times the newest.
 
-    Where gold judges judge the drawn items themselves no audit is due.
+    Where gold judges judge the drawn items themselves, and of samples without audits, none is due.
     """
     now = timezone.now()
     gold_judges = Assessor.objects.filter(campaign=OuterRef("campaign"), tier=Assessor.Tier.GOLD).judges()
     active = AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN)
-    active = active.exclude(Exists(gold_judges))
-    for schedule in active.exclude(campaign__draws__selection=FOREIGN.key):
+    unaudited = draws_without_audits().filter(campaign=OuterRef("campaign"))
+    for schedule in active.exclude(Exists(gold_judges)).exclude(Exists(unaudited)):
         due = last_due_time(schedule, now)
         if due is not None and not has_ended(schedule):
             jobs.enqueue(

@@ -61,7 +61,8 @@ class Preview:
     """
 
     n_frame: int
-    n_question: int  # pairs that say anything about the question
+    # Pairs that say anything about the question; of whole topics, all that are judged where every topic is drawn.
+    n_question: int
     n_comparisons: int
     already: float  # expected number of items that earlier batches draw
     budgets: list[int]
@@ -74,6 +75,11 @@ class Preview:
     audit_half_width: float | None = None
     mixture: dict[str, Any] | None = None  # a `Mixture`; None for designs without one
     n_topics: float | None = None  # judged at the budget, where whole topics are drawn
+
+    @property
+    def n_drawable(self) -> int:
+        """Return how many pairs a draw can reach at most: of whole topics, those that the measure needs."""
+        return self.n_frame if self.n_topics is None else self.n_question
 
     def as_json(self) -> dict[str, Any]:
         return {**self.__dict__}
@@ -110,11 +116,12 @@ def preview(
     before = earlier_columns(earlier, population).probability
     n_frame, already = population.n_items, float(before.sum())
     curves: dict[str, Curve] = {}
+    most = n_frame
     n_topics = audit_half_width = mixture = None
     if isinstance(population, TopicPopulation):
-        n_question = int(np.count_nonzero(population.is_needed))
+        most = n_question = int(np.count_nonzero(population.is_needed | (before > 0)))
         curves |= {name: TopicCurve(population, name, before) for name in ("even", "default")}
-        n_topics = TopicCurve(population, "default", before).n_topics(min(design.budget, n_frame))
+        n_topics = TopicCurve(population, "default", before).n_topics(min(design.budget, most))
     else:
         n_question = int(np.count_nonzero(population.says.squared_contrast))
         by_document = {
@@ -126,14 +133,14 @@ def preview(
         own = by_document["default"]
         audit_half_width = None if before.any() else _audit_half_width(population, own.variance)
         mixture = _mixture(population, before, own, min(design.budget, n_frame))
-    budgets = _budgets(n_frame, n_question, already, min(design.budget, n_frame))
-    half_width = curves["default"].half_width(min(design.budget, n_frame))
+    budgets = _budgets(most, n_question, already, min(design.budget, most))
+    half_width = curves["default"].half_width(min(design.budget, most))
     widths: dict[str, list[float | None]] = {}
     same_width: dict[str, float | None] = {}
     for place, (name, curve) in enumerate(curves.items()):
         progress(place, len(curves), f"{n_frame} pooled documents, design {place + 1} of {len(curves)}")
         widths[name] = [curve.half_width(n) for n in budgets]
-        same_width[name] = budget_for(curve, half_width, n_frame)
+        same_width[name] = budget_for(curve, half_width, most)
     return Preview(
         n_frame=n_frame,
         n_question=n_question,

@@ -123,6 +123,18 @@ def test_weights_of_unknown_topics_and_missing_ones_are_refused():
         traffic_shares(["1", "2"], {"1": 1.0})
 
 
+def test_weights_that_are_too_far_apart_are_refused():
+    with pytest.raises(ValueError, match=r"too far apart: '2' has the weight 1e-300, less than 1e-12 of all"):
+        traffic_shares(["1", "2"], {"1": 1e100, "2": 1e-300})
+    with pytest.raises(ValueError, match="too far apart: '1'"):
+        traffic_shares(["1", "2"], {"1": 0.9, "2": 1e12})
+    share = traffic_shares(
+        ["1", "2"], {"1": 1.1, "2": 1e12}
+    )  # the control; its chances still spend the budget
+    chance = topic_probabilities(share, [0.5, 0.5], [10, 10], 15)
+    assert chance.tolist() == pytest.approx([0.5, 1.0], rel=1e-3)
+
+
 def test_numbers_of_topics_are_permanent_and_not_those_of_pairs():
     few, many = topic_numbers(["7", "8"], seed=1), topic_numbers(["9", "8", "7"], seed=1)
     assert few.tolist() == [many[2], many[1]]

@@ -177,3 +177,29 @@ def test_topics_that_lack_a_weight_are_named(tmp_path):
     Topic.objects.create(collection=campaign.collection, topic_id="late", title="late")
     with pytest.raises(DrawRefused, match=r"1 topics have no weight, for example 'late'"):
         draw(campaign=campaign, design=design())
+
+
+def test_weights_that_are_too_far_apart_are_refused_by_name(tmp_path):
+    campaign = make_undrawn(tmp_path)
+    Topic.objects.filter(collection=campaign.collection, topic_id="q01").update(weight=1e100)
+    Topic.objects.filter(collection=campaign.collection, topic_id="q02").update(weight=1e-300)
+    with pytest.raises(DrawRefused, match="weights of the topics are too far apart: 'q02'"):
+        draw(campaign=campaign, design=design())
+    Topic.objects.filter(topic_id__in=["q01", "q02"]).update(weight=1)  # the control
+    assert draw(campaign=campaign, design=design()).n_drawn > 0
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_a_second_file_gives_weights_as_the_first_did(tmp_path, weighted):
+    collection = make_undrawn(tmp_path, weighted=weighted).collection
+    with_weight, without = "z1\tone\t2\n", "z1\tone\n"
+    wrong, right = (without, with_weight) if weighted else (with_weight, without)
+    has = "no weight" if weighted else "a weight"
+    (tmp_path / "more.tsv").write_text(wrong)
+    with pytest.raises(
+        ImportRefused, match=rf"^more\.tsv:1:1: the topic has {has}, and the collection's topics"
+    ):
+        import_topics(collection=collection, source=tmp_path / "more.tsv", name="more.tsv")
+    assert collection.topics.count() == N_TOPICS
+    (tmp_path / "more.tsv").write_text(right)
+    assert import_topics(collection=collection, source=tmp_path / "more.tsv", name="more.tsv") == 1

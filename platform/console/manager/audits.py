@@ -27,6 +27,7 @@ from sampling.measures.registry import usual_spelling
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
+from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import PURPOSES, queue_audit
 from sampling.strategies import FEWEST_GOLD, STRATEGIES, strategy_of
 from touchstone.models import user_of
@@ -44,7 +45,11 @@ def audits(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     form = AuditPlanForm(request.POST, campaign=row, schedule=_schedule(row))
     if not form.is_valid():
         return _page(request, row, plan=form)
-    schedule = save_schedule(campaign=row, actor=user_of(request), **form.fields_of_schedule())
+    try:
+        schedule = save_schedule(campaign=row, actor=user_of(request), **form.fields_of_schedule())
+    except AuditRefused as refusal:
+        messages.error(request, f"{refusal}.")
+        return redirect("console:audits", campaign_id=campaign_id)
     if "now" not in request.POST:
         when = (
             f"audits run {schedule_words(schedule)}" if schedule.is_active else "audits are started manually"

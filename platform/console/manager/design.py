@@ -210,11 +210,11 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
     if preview is None:
         return None
     if not preview.budgets:
-        form.add_error(
-            "depth", f"the pool holds only {preview.n_frame} documents: too few for a confidence interval"
-        )
+        most = preview.n_drawable
+        where = "the pool holds" if most == preview.n_frame else "the measure needs"
+        form.add_error("depth", f"{where} only {most} documents: too few for a confidence interval")
         return None
-    budget = min(asked.budget, preview.n_frame)
+    budget = min(asked.budget, preview.n_drawable)
     place = preview.budgets.index(min(preview.budgets, key=lambda n: abs(n - budget)))
     # Drawn with replacement, the design is one of those it is compared with.
     chosen = asked.method if asked.selection_kind.with_replacement else "default"
@@ -251,8 +251,9 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
             preview, {labels[name]: preview.widths[name] for name in order}, preview.budgets[place]
         ),
         "n_new": max(0, round(budget - preview.already)),
-        "is_everything": asked.budget >= preview.n_frame
-        and (asked.question == "pool" or asked.uniform_share > 0),
+        "n_items": budget,
+        "is_everything": asked.budget >= preview.n_drawable
+        and (asked.has_whole_topics or asked.question == "pool" or asked.uniform_share > 0),
         "mixture": mixture_sentence(preview.mixture, budget) if preview.mixture else "",
         "left_out": f"{100 * pool.left_out:.2g} %" if pool and pool.left_out > 0 else "",
     }

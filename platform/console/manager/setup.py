@@ -37,6 +37,7 @@ from judging.services.errors import ImportRefused
 from judging.services.files import queue_import
 from sampling.models import AuditSchedule
 from sampling.services.audit_schedules import save_schedule, schedule_words
+from sampling.services.auditable import AuditRefused
 from touchstone.models import Job, user_of
 
 KINDS = {"documents": ("topics", "documents"), "runs": ("runs", "judgments", "scores")}
@@ -225,10 +226,16 @@ def _gold(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     schedule = AuditSchedule.objects.filter(campaign=campaign).first() or AuditSchedule()
     form = AuditPlanForm(request.POST or None, campaign=campaign, schedule=schedule)
     if request.method == "POST" and form.is_valid():
-        saved = save_schedule(campaign=campaign, actor=user_of(request), **form.fields_of_schedule())
-        when = f"audits run {schedule_words(saved)}" if saved.is_active else "audits are started manually"
-        messages.success(request, f"Saved: {when}.")
-        return redirect("console:setup", campaign_id=campaign.pk)
+        try:
+            saved = save_schedule(campaign=campaign, actor=user_of(request), **form.fields_of_schedule())
+        except AuditRefused as refusal:
+            form.add_error(None, f"{refusal}")
+        else:
+            when = f"audits run {schedule_words(saved)}" if saved.is_active else "audits are started manually"
+            if campaign.has_no_audits:
+                when = "the plan is switched off"
+            messages.success(request, f"Saved: {when}.")
+            return redirect("console:setup", campaign_id=campaign.pk)
     rules = campaign.topic_rules.order_by("-check_rate").values_list("check_rate", flat=True)
     context = {
         "form": form,

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Run, Topic
 from sampling.models import Audit, AuditSchedule, Draw
+from sampling.services.auditable import draws_without_audits
 
 NAMES = {
     "collection": "Collection",
@@ -66,6 +67,7 @@ def campaign_facts(campaigns: Any) -> Any:
         n_gold=number(gold),
         is_gold_alone=Exists(judges.filter(tier=Assessor.Tier.GOLD)),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
+        has_no_audits=Exists(draws_without_audits().filter(campaign=OuterRef("pk"))),
         has_audit=Exists(Audit.objects.filter(campaign=OuterRef("pk"))),
         has_schedule=Exists(AuditSchedule.objects.filter(campaign=OuterRef("pk"), is_active=True)),
     )
@@ -124,8 +126,11 @@ def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]
     audits = "Audits are planned." if row.has_schedule else "At least one audit was drawn."
     if not (row.has_schedule or row.has_audit):
         audits = "No audit is planned: the numbers would remain uncorrected."
+    if row.has_no_audits:
+        audits = "This sample has no audits: every grade is taken as given."
     if row.is_gold_alone:
         audits = "Gold assessors judge every drawn item: no audit is needed."
+    needs_no_plan = row.is_gold_alone or row.has_no_audits
     state = {
         Campaign.State.OPEN: "The campaign is open: its assessors can judge.",
         Campaign.State.CLOSED: "The campaign is closed. It can be opened again.",
@@ -135,7 +140,7 @@ def _of_campaign(collection: Any, row: Any) -> list[tuple[str, bool, bool, str]]
         ("scale", True, True, row.name),
         ("design", True, row.has_draw, design),
         ("people", True, row.n_judges > 0, people),
-        ("gold", True, row.has_schedule or row.has_audit or row.is_gold_alone, audits),
+        ("gold", True, row.has_schedule or row.has_audit or needs_no_plan, audits),
         ("open", True, row.state == Campaign.State.OPEN, state[row.state]),
     ]
 

@@ -46,6 +46,7 @@ from judging.models import Run as RunRow
 from judging.services.access import researchers_only
 from sampling.frames import newest_draw
 from sampling.measures.registry import parse_measure
+from sampling.models import Draw
 from touchstone.models import user_of
 
 RUNS_PER_PAGE = 25
@@ -95,6 +96,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         **results.context("runs"),
         "title": row.name,
         "draw": draw,
+        "is_as_given": is_as_given(draw),
         "drawn_pair": _drawn_pair(row, draw),
         "page": page,
         "runs": _by_run(estimates, list(page), methods),
@@ -120,6 +122,11 @@ def _forest(results: ResultsRequest, runs: list[Run]) -> Chart | None:
     return forest_of_runs(
         estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=keys), results.measure
     )
+
+
+def is_as_given(draw: Draw | None) -> bool:
+    """Return whether every grade is taken as given, as nothing can be audited: no corrected number is to report."""
+    return draw is not None and (draw.selection_kind.is_foreign or draw.has_whole_topics)
 
 
 def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
@@ -153,9 +160,12 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return plot_answer(request, draw)
     corrected = reported_of(estimates)
     adjusted = adjusted_p_values(computation, measure)
+    as_given = is_as_given(newest_draw(row))
+    advice = "It takes every grade as correct." if as_given else "Report “corrected”."
     context = {
         **results.context("pairs"),
         "title": f"{run_a} against {run_b}",
+        "is_as_given": as_given,
         "run_a": run_a,
         "run_b": run_b,
         "all_runs": all_runs,
@@ -164,7 +174,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "caption": (
             f"{run_a} minus {run_b} in {measure}, by method: the mark is the difference, the line its 95 % confidence "
             f"interval. To the right of the dashed line {run_a} is better, to the left {run_b}; an interval that "
-            "crosses the line contains 0. Report “corrected”."
+            f"crosses the line contains 0. {advice}"
         ),
         **said_of(results, corrected, run_a, run_b, adjusted),
         "always": always_words(corrected, computation, is_open=row.state == Campaign.State.OPEN),

@@ -7,11 +7,14 @@ from design_campaign import finish
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
-from topic_campaign import DEPTH, design, judge, make_drawn, make_undrawn
+from topic_campaign import DEPTH, N_TOPICS, design, judge, make_drawn, make_undrawn, returned
 
 import analytics.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
 from analytics.services.recomputation import recompute
+from judging.services.campaigns import open_campaign
+from sampling.questions import Design
+from sampling.services.drawing import draw
 from sampling.services.forecasting import preview
 from touchstone.authentication import make_token
 
@@ -58,6 +61,29 @@ def test_what_is_previewed_on_the_page_is_drawn_and_shown(page, post, topics, cl
     assert "whole topics were drawn in this campaign" in page(topics, name="console:audits").lower()
 
 
+def test_no_more_items_are_announced_than_the_measure_needs(page, topics):
+    asked = ASKED | {"question": "pair", "run_a": "run0", "run_b": "run1", "measure": "ERR@2", "budget": 230}
+    needed = sum(len({*returned(0, topic)[:2], *returned(1, topic)[:2]}) for topic in range(N_TOPICS))
+    chosen = design(question="pair", runs=("run0", "run1"), measure="ERR@2", budget=230)
+    shown = preview(campaign=topics, design=chosen)
+    assert (shown.n_question, shown.n_drawable) == (needed, needed)
+    assert needed < 230 < shown.n_frame
+    assert shown.budgets[-1] == needed
+    assert shown.n_topics == N_TOPICS
+    assert all(n is None or n <= needed for n in shown.same_width.values())
+    text = page(topics, **asked)
+    assert f"All {needed} items, each judged by 1 assessor" in text
+    assert f"The measure needs {needed} documents of all topics: <strong>all are judged</strong>" in text
+    assert "230 items" not in text
+    assert draw(campaign=topics, design=chosen, seed=7).n_drawn == needed
+
+
+def test_weights_that_are_too_far_apart_are_refused_on_the_page(page, topics):
+    topics.collection.topics.filter(topic_id="q01").update(weight=1e100)
+    topics.collection.topics.filter(topic_id="q02").update(weight=1e-300)
+    assert "the weights of the topics are too far apart" in page(topics, **ASKED)
+
+
 def test_a_measure_that_is_no_sum_needs_whole_topics(page, topics):
     assert "a design needs a sum over documents" in page(topics, 400, **ASKED | {"topic_selection": "all"})
     assert "no mean over topics" in page(topics, 400, **ASKED | {"measure": "micro nDCG@4"})
@@ -75,6 +101,32 @@ def test_results_of_whole_topics_are_shown_with_what_they_lack(client, manager, 
         answer = client.get(reverse(name, args=[campaign.pk]))
         assert answer.status_code == 200, name
     assert "whole topics were drawn" in answer.content.decode().lower()
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_the_corrected_number_is_recommended_only_where_there_can_be_one(client, manager, tmp_path, is_whole):
+    campaign = make_drawn(tmp_path, measure="P@2") if is_whole else make_undrawn(tmp_path)
+    if not is_whole:  # the control
+        draw(campaign=campaign, design=Design("pool", (), "P@2", DEPTH, 240), seed=7)
+        open_campaign(campaign=campaign, actor=None)
+    judge(campaign)
+    recompute(campaign=campaign)
+    asked = {"measure": "P@2"}
+    results = client.get(reverse("console:campaign-results", args=[campaign.pk]), asked).content.decode()
+    both = asked | {"a": "run0", "b": "run1"}
+    pair = client.get(reverse("console:pair", args=[campaign.pk]), both)
+    text = pair.content.decode()
+    assert [
+        "Report the “corrected” values" in results,
+        "the highlighted column is the one to report" in results,
+        "Report “corrected”." in text,
+        "the highlighted row is the one to report" in text,
+    ] == [not is_whole] * 4
+    assert ("It takes every grade as correct." in text) == is_whole
+    ranking = client.get(reverse("console:ranking", args=[campaign.pk]), asked | {"method": "naive"})
+    assert ranking.context["ranking"].refusal == ""
+    naive = next(one for one in pair.context["estimates"] if one.method == "naive")
+    assert naive.low < naive.value < naive.high if is_whole else naive.value is not None
 
 
 def test_an_api_client_gets_forecast_and_draw_and_named_refusals(topics, manager):
