@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -139,3 +139,9 @@ def json_line(value: Any) -> bytes:
     b'{"b":1.5,"a":null}\\n'
     """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def digest_of(path: Path) -> tuple[str, int]:
+    """Return the SHA-256 of a file, and its size."""
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest(), path.stat().st_size

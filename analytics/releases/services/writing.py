@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cached_property
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from analytics.releases.about import About, slug
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
-from analytics.releases.folder import Folder
+from analytics.releases.folder import Folder, digest_of
 from analytics.releases.manifest import MANIFEST, manifest
 from analytics.releases.merkle import LEDGER
 from analytics.releases.services import facts
@@ -109,7 +108,7 @@ class Writer:
             with self.moment.reading() if one.of_the_moment else contextlib.nullcontext():
                 one.write(self)
         self.folder.pack(target, self.about.folder, self._packing)
-        digest, n_bytes = _hash(target)
+        digest, n_bytes = digest_of(target)
         self.say(STEPS, "done")
         kept = {**self.manifest, "made_of": rests_on}
         return BuiltRelease(
@@ -397,8 +396,3 @@ def _give_memory_back() -> None:
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # a libc that does not know of it keeps it
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _hash(path: Path) -> tuple[str, int]:
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest(), path.stat().st_size
