@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -189,6 +189,22 @@ def _tsv(lines: Iterator[Line], name: str) -> Iterator[Placed]:
         yield TopicRecord(topic_id, cells[1].strip(), weight=weight), number, 1
 
 
+def weight_fault(topic: TopicRecord, known: Iterable[float | None]) -> str:
+    """Return why the topic cannot stand beside others with the `known` weights; empty if it can.
+
+    >>> weight_fault(TopicRecord("1", "bears"), [2.0, 3.0])
+    "the topic has no weight, and the collection's topics have one: give all or none"
+    >>> weight_fault(TopicRecord("1", "bears", weight=1.0), [])
+    ''
+    """
+    has_weight = {weight is not None for weight in known}
+    if has_weight == {True} and topic.weight is None:
+        return "the topic has no weight, and the collection's topics have one: give all or none"
+    if has_weight == {False} and topic.weight is not None:
+        return "the topic has a weight, and the collection's topics have none: give all or none"
+    return ""
+
+
 def _weight(value: object, name: str, line: int, column: int) -> float:
     """Return the topic's weight; it must be a finite number above 0."""
     try:
@@ -301,7 +317,7 @@ def read_topics(
 
     >>> import io
     >>> next(read_topics(io.BytesIO(b"1\\tblack bear attacks"), "example"))
-    TopicRecord(topic_id='1', title='black bear attacks', description='', narrative='')
+    TopicRecord(topic_id='1', title='black bear attacks', description='', narrative='', weight=None)
     """
     if file_format is not None and file_format not in FORMATS:
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
