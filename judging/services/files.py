@@ -39,7 +39,7 @@ from judging.services.sources import (
     tell_planner,
 )
 from judging.textfiles import Source, TrecFormatError
-from judging.topics import TopicRecord, read_topics
+from judging.topics import TopicRecord, read_topics, weight_fault
 from touchstone import jobs
 from touchstone.models import Job, User, record
 
@@ -75,10 +75,7 @@ def import_topics(
     progress: Progress | None = None,
     actor: User | None = None,
 ) -> int:
-    """Add a file's topics to the collection; return how many.
-
-    A topic the collection has already is an error, and so are weights beside topics without, or the other way round.
-    """
+    """Add a file's topics to the collection; return how many. Known ones, and weights unlike theirs, are errors."""
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         known = dict(collection.topics.values_list("topic_id", "weight"))
@@ -106,18 +103,12 @@ def import_topics(
 
 
 def _topic_fault(topic: TopicRecord, known: dict[str, float | None]) -> str:
-    """Return why the topic cannot be added to the known ones, of which the weights are given; empty if it can."""
     limit = longest(Topic, "topic_id")
     if len(topic.topic_id) > limit:
         return f"topic id longer than {limit} characters"
     if topic.topic_id in known:
         return f"the collection already has topic {topic.topic_id}"
-    has_weight = {weight is not None for weight in known.values()}
-    if has_weight == {True} and topic.weight is None:
-        return "the topic has no weight, and the collection's topics have one: give all or none"
-    if has_weight == {False} and topic.weight is not None:
-        return "the topic has a weight, and the collection's topics have none: give all or none"
-    return ""
+    return weight_fault(topic, known.values())
 
 
 def _record(verb: str, subject: Any, stream: MeteredSource, actor: User | None, **detail: Any) -> None:
