@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -189,15 +189,14 @@ def _tsv(lines: Iterator[Line], name: str) -> Iterator[Placed]:
         yield TopicRecord(topic_id, cells[1].strip(), weight=weight), number, 1
 
 
-def weight_fault(topic: TopicRecord, known: Iterable[float | None]) -> str:
-    """Return why the topic cannot stand beside others with the `known` weights; empty if it can.
+def weight_fault(topic: TopicRecord, has_weight: Set[bool]) -> str:
+    """Return why the topic cannot stand beside others, of which is said whether they have weights; empty if it can.
 
-    >>> weight_fault(TopicRecord("1", "bears"), [2.0, 3.0])
+    >>> weight_fault(TopicRecord("1", "bears"), {True})
     "the topic has no weight, and the collection's topics have one: give all or none"
-    >>> weight_fault(TopicRecord("1", "bears", weight=1.0), [])
+    >>> weight_fault(TopicRecord("1", "bears", weight=1.0), set())
     ''
     """
-    has_weight = {weight is not None for weight in known}
     if has_weight == {True} and topic.weight is None:
         return "the topic has no weight, and the collection's topics have one: give all or none"
     if has_weight == {False} and topic.weight is not None:

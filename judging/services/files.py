@@ -78,12 +78,13 @@ def import_topics(
     """Add a file's topics to the collection; return how many. Known ones, and weights unlike theirs, are errors."""
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
-        known = dict(collection.topics.values_list("topic_id", "weight"))
+        there = dict(collection.topics.values_list("topic_id", "weight"))
+        known, has_weight = set(there), {weight is not None for weight in there.values()}
         made = []
         for index, topic in numbered_records(
             read_topics(stream, name, file_format), stream, progress, "topics"
         ):
-            reason = _topic_fault(topic, known)
+            reason = _topic_fault(topic, known) or weight_fault(topic, has_weight)
             if reason:
                 refuse(name, place_of_topic(stream.from_start(), name, index, file_format), reason)
             made.append(
@@ -102,13 +103,11 @@ def import_topics(
     return len(made)
 
 
-def _topic_fault(topic: TopicRecord, known: dict[str, float | None]) -> str:
+def _topic_fault(topic: TopicRecord, known: set[str]) -> str:
     limit = longest(Topic, "topic_id")
     if len(topic.topic_id) > limit:
         return f"topic id longer than {limit} characters"
-    if topic.topic_id in known:
-        return f"the collection already has topic {topic.topic_id}"
-    return weight_fault(topic, known.values())
+    return f"the collection already has topic {topic.topic_id}" if topic.topic_id in known else ""
 
 
 def _record(verb: str, subject: Any, stream: MeteredSource, actor: User | None, **detail: Any) -> None:

@@ -40,10 +40,11 @@ def complete_items(campaign: Campaign, among: Sequence[uuid.UUID] | None = None)
 
 def labels_in_file(campaign: Campaign) -> str:
     """Return how many labels a document has in a file that is all there is, as "5 to 113"; empty where each wants k."""
+    # All items of a campaign want a number of their own, or none does: the first says which.
+    if not any(campaign.items.order_by().values_list("judgments_wanted", flat=True)[:1]):
+        return ""
     found = campaign.items.aggregate(fewest=Min("judgments_wanted"), most=Max("judgments_wanted"))
     fewest, most = found["fewest"], found["most"]
-    if fewest is None:
-        return ""
     return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
