@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -20,6 +21,8 @@ from judging.services.access import managers_only
 from judging.services.adjudication import adjudicate
 from judging.services.item_frame import frame_response, title_of
 from judging.services.more_judgments import labels_in_file
+from sampling.models import Draw
+from sampling.selections import COMPLETE
 from touchstone.models import user_of
 
 SHOWN_DECISIONS = 20
@@ -42,7 +45,9 @@ class DecisionForm(forms.Form):
 @managers_only
 def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """One item of the queue with all that is known of it; `?after=` goes past some, `?item=` shows one again."""
-    row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+    imported = Draw.objects.filter(campaign=OuterRef("pk"), selection=COMPLETE.key)
+    rows = Campaign.objects.select_related("collection", "scale").annotate(is_complete=Exists(imported))
+    row: Any = get_object_or_404(rows, pk=campaign_id)
     computation = latest_computation(campaign=row)
     queue = list(_queue(computation))
     place = _place(request, queue)
@@ -59,7 +64,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "next_query": urlencode({"after": queue[place].position}) if place is not None else "",
         "decisions": [_decision(made, labels, row) for made in _decisions(row)],
         "reason": request.GET.get("reason", "")[:2000],
-        "labels_in_file": labels_in_file(row),
+        "labels_in_file": labels_in_file(row) if row.is_complete else "",
         **again_context(request, row),
     }
     return render(request, "console/manager/adjudication.html", context)

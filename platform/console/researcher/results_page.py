@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
@@ -17,6 +17,7 @@ from analytics.services.recomputation import declared_gold, latest_computation, 
 from judging.models import Campaign
 from sampling.measures.registry import usual_spelling
 from sampling.models import Audit
+from sampling.selections import COMPLETE
 
 TOPS = (10, 20, 40)
 
@@ -29,11 +30,14 @@ class ResultsRequest:
     computation: Computation | None
     measure: str
     measures: list[str]
+    is_complete: (
+        bool  # its judgments were imported as all there is: gold can be declared an audit there alone
+    )
 
     @cached_property
     def declaration(self) -> Audit | None:
         """The imported gold on which the numbers rest, with what is assumed of it; None where an audit was drawn."""
-        return declared_gold(self.computation)
+        return declared_gold(self.computation) if self.is_complete else None
 
     def context(self, tab: str) -> dict[str, Any]:
         """Return what the head of the page shows."""
@@ -58,14 +62,14 @@ class Run:
 
 def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequest:
     """Return what is asked; a campaign that was not drawn, or another measure than it has, is absent."""
-    row = get_object_or_404(
-        Campaign.objects.select_related("collection", "scale"), pk=campaign_id, draws__batch=1
-    )
+    rows = Campaign.objects.select_related("collection", "scale").filter(draws__batch=1)
+    row: Any = get_object_or_404(rows.annotate(selection=F("draws__selection")), pk=campaign_id)
     measures = measures_of(row)
     measure = usual_spelling(request.GET.get("measure", measures[0]))
     if measure not in measures:
         raise Http404
-    return ResultsRequest(row, latest_computation(campaign=row), measure, measures)
+    newest = latest_computation(campaign=row)
+    return ResultsRequest(row, newest, measure, measures, is_complete=row.selection == COMPLETE.key)
 
 
 def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:
