@@ -69,6 +69,7 @@ LEARNING = (
     ),
 )
 
+WHOLE_TOPICS = "sample"
 TOPIC_SELECTIONS = (
     Option(
         "all",
@@ -76,7 +77,7 @@ TOPIC_SELECTIONS = (
         "Every document has a probability of its own: for sums over documents, such as P@10 or DCG@10.",
     ),
     Option(
-        "sample",
+        WHOLE_TOPICS,
         "A sample of whole topics",
         "Some topics are drawn and judged completely: for any measure, also ERR@10 and nDCG@10, with many topics.",
     ),

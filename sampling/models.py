@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from judging.models import Campaign, Item, Topic
-from sampling.design_options import method_choices, question_choices
+from sampling.design_options import WHOLE_TOPICS, method_choices, question_choices
 from sampling.gold_samples import choice_words, declaration_choices, declaration_words
 from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
@@ -83,7 +83,7 @@ class Draw(models.Model):
     @property
     def has_whole_topics(self) -> bool:
         """Return whether topics were drawn, each to be judged completely."""
-        return bool(self.parameters.get("topic_selection") == "sample")
+        return bool(self.parameters.get("topic_selection") == WHOLE_TOPICS)
 
 
 class DrawEntry(models.Model):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.arrays import numbers, probabilities, run_table
-from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS, TOPIC_SELECTIONS
+from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS, TOPIC_SELECTIONS, WHOLE_TOPICS
 from sampling.designs import (
     average_run_design,
     inclusion_probabilities,
@@ -140,7 +140,7 @@ class Design:
     @property
     def has_whole_topics(self) -> bool:
         """Return whether topics are drawn, each to be judged completely."""
-        return self.topic_selection == "sample"
+        return self.topic_selection == WHOLE_TOPICS
 
     def parse_measure(self) -> Measure[Any]:
         """Return its measure; ValueError where no such design can be made for it."""

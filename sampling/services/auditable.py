@@ -11,6 +11,7 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from judging.services.errors import Refused
 from sampling.audit_plan import Auditable, middle_grades
+from sampling.design_options import WHOLE_TOPICS
 from sampling.frames import item_probabilities, returned_in_frame
 from sampling.judged import judged_items
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
@@ -30,15 +31,14 @@ class AuditRefused(Refused):
 
 def draws_without_audits() -> QuerySet[Draw]:
     """Return the draws whose campaigns have no audits: imported samples, and whole topics."""
-    return Draw.objects.filter(Q(selection=FOREIGN.key) | Q(parameters__topic_selection="sample"))
+    return Draw.objects.filter(Q(selection=FOREIGN.key) | Q(parameters__topic_selection=WHOLE_TOPICS))
 
 
 def refuse_foreign(campaign: Campaign) -> None:
     """Raise AuditRefused where no audit can be planned or made: the sample was imported, or whole topics were drawn."""
-    if campaign.draws.filter(selection=FOREIGN.key).exists():
-        raise AuditRefused(NOT_AUDITED)
-    if campaign.draws.filter(parameters__topic_selection="sample").exists():
-        raise AuditRefused(NOT_BY_DOCUMENT)
+    draw = draws_without_audits().filter(campaign=campaign).first()
+    if draw is not None:
+        raise AuditRefused(NOT_AUDITED if draw.selection_kind.is_foreign else NOT_BY_DOCUMENT)
 
 
 def refuse_gold_judges(campaign: Campaign) -> None:

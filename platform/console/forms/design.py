@@ -10,6 +10,7 @@ from django.utils.html import format_html
 
 from judging.models import Campaign
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
+from sampling.design_options import WHOLE_TOPICS
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import WrongKind, parse_measure
 from sampling.models import Draw
@@ -177,7 +178,7 @@ class DesignForm(forms.Form):
             grade_gains(parsed, self.campaign.scale.gains(), relevant)  # refuses a grade off the scale
             return parsed.name
         except WrongKind as error:
-            if self["topic_selection"].value() == "sample":
+            if self["topic_selection"].value() == WHOLE_TOPICS:
                 raise forms.ValidationError(str(error)) from error
             noun = parse_measure(self.cleaned_data["measure"]).kind.noun
             raise forms.ValidationError(

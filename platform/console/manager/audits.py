@@ -23,6 +23,7 @@ from console.forms.audits import AuditPlanForm, ScoreForm
 from judging.models import Assessor, Campaign, Slot
 from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
+from sampling.design_options import WHOLE_TOPICS
 from sampling.measures.registry import usual_spelling
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
@@ -99,7 +100,7 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
         has_whole_topics=Exists(
-            Draw.objects.filter(campaign=OuterRef("pk"), parameters__topic_selection="sample")
+            Draw.objects.filter(campaign=OuterRef("pk"), parameters__topic_selection=WHOLE_TOPICS)
         ),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
     )
