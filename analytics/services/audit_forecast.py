@@ -19,13 +19,13 @@ from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
 from analytics.models import AuditForecast, Computation, before_cutting
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook, predicted_errors
-from analytics.services.gold_spread import gold_at
+from analytics.services.gold_spread import drawn_gains, gold_at
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.judged import judged_items
-from sampling.measures.families import grade_gains, weights_of_runs
+from sampling.measures.families import weights_of_runs
 from sampling.measures.registry import parse_linear
 from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.selections import NOT_AUDITED
@@ -192,6 +192,17 @@ def _size(arrays: CampaignArrays, campaign: Campaign, n_complete: int) -> float:
     return planned or each
 
 
+def _check_counts(arrays: CampaignArrays) -> Floats:
+    """Return how often checks of each grade were given each grade, as the sizes of an audit count them.
+
+    The gold of a complete file is none of these: `sampling.services.auditable`.
+    """
+    counts = np.zeros((arrays.n_grades, arrays.n_grades))
+    known = (arrays.check_true >= 0) & (arrays.check_true < arrays.n_grades) & (not arrays.is_complete)
+    np.add.at(counts, (arrays.check_true[known], arrays.check_given[known]), 1)
+    return counts
+
+
 def _read(
     arrays: CampaignArrays,
     campaign: Campaign,
@@ -202,7 +213,7 @@ def _read(
 ) -> _NextAudit:
     measure = parse_linear(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
-    gains = np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
+    gains = drawn_gains(arrays, campaign)
     prior = predictions.of_gains(gains, relevant)[arrays.judged]
     run_weights = (
         TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics)).over(arrays.judged).runs
@@ -212,10 +223,7 @@ def _read(
     places, drawn = arrays.judged[members], arrays.inclusion_probability[members]
     weights = TargetWeights(run_weights).over(np.flatnonzero(members)).runs
     bronze = grades[members]
-    checks = np.zeros((arrays.n_grades, arrays.n_grades))
-    # The gold of a complete file is no check of the audit's sizes (`sampling.services.auditable`).
-    known = (arrays.check_true >= 0) & (arrays.check_true < arrays.n_grades) & (not arrays.is_complete)
-    np.add.at(checks, (arrays.check_true[known], arrays.check_given[known]), 1)
+    checks = _check_counts(arrays)
     asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
     is_enough = has_enough_gold(arrays.n_fitted_expected)
     gold = gold_at(arrays, campaign, predictions, members) if is_enough else None
