@@ -1,13 +1,14 @@
 """What was judged elsewhere, a sample or all there is, imported into a campaign that has nothing yet."""
 
 import uuid
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from console.forms.samples import SampleForm
+from console.forms.samples import GoldForm, SampleForm
 from judging.models import Campaign
 from judging.services.access import managers_only
 from judging.services.errors import ImportRefused
@@ -23,6 +24,22 @@ def sample(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
     form = SampleForm(request.POST, request.FILES) if request.method == "POST" else SampleForm()
     obstacle = NOT_EMPTY if row.items.exists() else ""
+    formats = [one for one in FORMATS if one.sample is not None or one.names_assessors]
+    return upload_page(request, "console/manager/sample.html", row, form, obstacle, {"formats": formats})
+
+
+def upload_page(
+    request: HttpRequest,
+    template: str,
+    row: Campaign,
+    form: SampleForm | GoldForm,
+    obstacle: str,
+    shown: dict[str, Any],
+) -> HttpResponse:
+    """Show the form of a file of judgments for a campaign; a POST queues its import and leads to the job.
+
+    `obstacle` says why nothing can be imported; `shown` is what else the page needs.
+    """
     if request.method == "POST" and not obstacle and form.is_valid():
         try:
             job = queue_import(
@@ -38,12 +55,6 @@ def sample(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         else:
             back = urlencode({"back": reverse("console:campaign", args=[row.pk])})
             return redirect(f"{reverse('job', args=[job.pk])}?{back}")
-    context = {
-        "campaign": row,
-        "form": form,
-        "obstacle": obstacle,
-        "formats": [one for one in FORMATS if one.sample is not None or one.names_assessors],
-        "grades": row.scale.grades.all(),
-    }
+    context = {"campaign": row, "form": form, "obstacle": obstacle, "grades": row.scale.grades.all()} | shown
     is_refused = request.method == "POST" and (obstacle or form.errors)
-    return render(request, "console/manager/sample.html", context, status=400 if is_refused else 200)
+    return render(request, template, context, status=400 if is_refused else 200)
