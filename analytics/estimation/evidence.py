@@ -24,6 +24,7 @@ from analytics.estimation.estimate import (
     values_alone,
 )
 from analytics.estimation.gold_prediction import GoldPrediction
+from analytics.estimation.outside import OutsideGain
 from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import (
     empty_topics,
@@ -91,6 +92,7 @@ class LinearTargets:
     predicted: Floats  # [run, topic], sum of weight * prediction
     gold: GoldPrediction | None = None  # as the audits predict it; None where there is no audit
     settled: Settled = field(default_factory=dict)
+    outside: OutsideGain | None = None  # where runs return what could not be judged
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -218,6 +218,10 @@ class Estimate(models.Model):
     n = models.PositiveIntegerField()
     # Of these, the items whose gain is above 0; of a sum, by the methods that count them.
     n_positive = models.PositiveIntegerField(null=True)
+    # How much of each end of the intervals stands for documents that could not be judged, whatever they are worth;
+    # empty where all could be.
+    outside_low = models.FloatField(null=True)
+    outside_high = models.FloatField(null=True)
     # Of a single run: how much of what it returns within the cutoff was judged, and has a gold label.
     judged_share = models.FloatField(null=True)
     gold_share = models.FloatField(null=True)
@@ -262,6 +266,13 @@ class Estimate(models.Model):
             ),
             models.CheckConstraint(
                 name="analytics_estimate_positive", condition=Q(n_positive=None) | Q(n_positive__lte=F("n"))
+            ),
+            models.CheckConstraint(
+                name="analytics_estimate_outside",
+                condition=Q(outside_low=None, outside_high=None)
+                | Q(value__isnull=False, outside_low__isnull=False, outside_high__isnull=False)
+                & Q(outside_low__gte=0, outside_high__gte=0)
+                & Q(outside_low__lt=1e300, outside_high__lt=1e300),
             ),
             models.CheckConstraint(
                 name="analytics_estimate_shares",

@@ -20,28 +20,28 @@ import numpy as np
 
 if __package__:
     from analytics.releases.verify_complete import CompleteMethod
-    from analytics.releases.verify_confusions import confusion_tables, with_intervals
+    from analytics.releases.verify_confusions import accuracy_of, confusion_tables, with_intervals
     from analytics.releases.verify_estimates import REFUSED, WeightTable, p_value
-    from analytics.releases.verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts
+    from analytics.releases.verify_facts import Facts, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
     from analytics.releases.verify_gold import check_predictions, check_shares
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
-    from analytics.releases.verify_methods import METHODS, answers_of_topics
-    from analytics.releases.verify_ranges import BESIDE, ENDS, beside, within_range
+    from analytics.releases.verify_methods import METHODS, MethodForms, answers_of_topics
+    from analytics.releases.verify_ranges import BESIDE, ENDS, OUTSIDE, beside, within_range
     from analytics.releases.verify_ratios import RatioMethod, ValueOfSample
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # a check leaves no files behind
     from verify_complete import CompleteMethod  # type: ignore
-    from verify_confusions import confusion_tables, with_intervals  # type: ignore
+    from verify_confusions import accuracy_of, confusion_tables, with_intervals  # type: ignore
     from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
-    from verify_facts import Facts, Floats, Row, draw_probability, json_lines, read_facts  # type: ignore
+    from verify_facts import Facts, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_gold import check_predictions, check_shares  # type: ignore
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
-    from verify_methods import METHODS, answers_of_topics  # type: ignore
-    from verify_ranges import BESIDE, ENDS, beside, within_range  # type: ignore
+    from verify_methods import METHODS, MethodForms, answers_of_topics  # type: ignore
+    from verify_ranges import BESIDE, ENDS, OUTSIDE, beside, within_range  # type: ignore
     from verify_ratios import RatioMethod, ValueOfSample  # type: ignore
 
 CLOSE = 1e-9  # relative
@@ -249,14 +249,7 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
             return not_served
         return CompleteMethod(facts, forms.gains, measure, over_topics=forms.over_topics)
     if about["kind"] == "linear":
-        name = about["prediction"]
-        gold = facts.gold.get(name.removeprefix("prediction_")) if forms.predicts_gold else None
-        weighed = WeightTable.of(
-            facts, measure, facts.predictions[name] if gold is None else gold.before, gold
-        )
-        linear = forms.linear_of(estimates["draw"])
-        of_targets = linear and linear(weighed)
-        return (lambda run, run_b: of_targets(weighed.target(run, run_b))) if of_targets else not_served
+        return linear_answers(facts, estimates, measure, forms)
     if forms.labels is None:
         return not_served
     if RATIOS[about["family"]].alone:
@@ -269,6 +262,19 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
         return f"estimates of {measure}, a bootstrap that needs its seed and predictions"
     f = facts.predictions[prediction] if prediction else np.zeros(facts.topic.size)
     return RatioMethod(facts, forms.labels, about, f, estimates.get("seed") or 0, forms.differences)
+
+
+def linear_answers(facts: Facts, estimates: Row, measure: str, forms: MethodForms) -> Answer:
+    """Return a method's numbers of a sum over documents, with what those that could not be judged may be worth."""
+    name = estimates["measures"][measure]["prediction"]
+    gold = facts.gold.get(name.removeprefix("prediction_")) if forms.predicts_gold else None
+    weighed = WeightTable.of(facts, measure, facts.predictions[name] if gold is None else gold.before, gold)
+    linear = forms.linear_of(estimates["draw"])
+    if linear is None:
+        return not_served
+    of_targets, added = linear(weighed), weighed.outside.added
+    is_old = OUTSIDE[0] not in estimates["estimates"][0]
+    return lambda run, run_b: added(of_targets(weighed.target(run, run_b)), run, run_b, is_old=is_old)
 
 
 def not_served(run: int, run_b: int | None) -> Row:
@@ -290,8 +296,9 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
             again["p_value"] = p_value(again)
     if "largest" in again:
         again = within_range(again, again["largest"], is_pair=bool(row["run_b"]))
-    for name in (*ENDS, *POSITIVE, *(BESIDE if "largest" in again else ())):
-        near_zero = NEAR_ZERO if name in ENDS + BESIDE else 0.0
+    more = (*(BESIDE if "largest" in again else ()), *(OUTSIDE if OUTSIDE[0] in row else ()))
+    for name in (*ENDS, *POSITIVE, *more):
+        near_zero = NEAR_ZERO if name in ENDS + BESIDE + OUTSIDE else 0.0
         report.compare("numbers of estimates", f"{where} {name}", row[name], again.get(name), near_zero)
     recorded, parts = row["components"], again["components"]
     report.compare("numbers of estimates", f"{where} components", sorted(recorded), sorted(parts))
@@ -300,18 +307,6 @@ def compare_estimate(row: Row, again: Row, report: Report) -> None:
 
 
 # -- confusion matrices ------------------------------------------------------------------------------------------
-
-
-def accuracy_of(counts: Floats, recorded_high: float | None) -> Row:
-    """Return the share of right grades with its interval, which ends at 1 if there was no error.
-
-    In weighted counts rounding decides whether nothing or a millionth of a millionth is wrong: either is right.
-    """
-    right, whole = float(np.trace(counts)), float(counts.sum())
-    wrong = 0.0 if recorded_high == 1 and whole - right <= CLOSE * whole else max(0.0, whole - right)
-    ends = (rows[0] for rows in with_intervals(np.array([[right, wrong]])))
-    names = ("accuracy", "accuracy_low", "accuracy_high")
-    return {name: end and end[0] for name, end in zip(names, ends, strict=True)}
 
 
 def check_confusions(folder: Path, facts: Facts, report: Report) -> None:

@@ -16,6 +16,9 @@ else:  # in a release, the files lie beside each other
     from verify_quantiles import beta_quantile  # type: ignore
 
 
+CLOSE = 1e-9  # relative
+
+
 def effective_counts(group: Ints, true: Ints, shares: Floats, a: Floats, n_groups: int) -> Floats:
     """Return counts[group, true, given] of audited labels, whose chance to be known was a.
 
@@ -90,3 +93,15 @@ def with_intervals(counts: Floats) -> tuple[list[Any], list[Any], list[Any]]:
         low.append([0.0 if x == 0 else beta_quantile(0.025, x + 0.5, n - x + 0.5) for x in row])
         high.append([1.0 if x == n else beta_quantile(0.975, x + 0.5, n - x + 0.5) for x in row])
     return shares, low, high
+
+
+def accuracy_of(counts: Floats, recorded_high: float | None) -> dict[str, Any]:
+    """Return the share of right grades with its interval, which ends at 1 if there was no error.
+
+    In weighted counts rounding decides whether nothing or a millionth of a millionth is wrong: either is right.
+    """
+    right, whole = float(np.trace(counts)), float(counts.sum())
+    wrong = 0.0 if recorded_high == 1 and whole - right <= CLOSE * whole else max(0.0, whole - right)
+    ends = (rows[0] for rows in with_intervals(np.array([[right, wrong]])))
+    names = ("accuracy", "accuracy_low", "accuracy_high")
+    return {name: end and end[0] for name, end in zip(names, ends, strict=True)}

@@ -25,6 +25,7 @@ if __package__:
     )
     from analytics.releases.verify_measures import grade_gains, rank_weights
     from analytics.releases.verify_quantiles import t95, t_quantile, t_tail
+    from analytics.releases.verify_ranges import OutsideWeights, nearest_zero
 else:  # in a release, the files lie beside each other
     from verify_facts import (  # type: ignore
         Facts,
@@ -37,6 +38,7 @@ else:  # in a release, the files lie beside each other
     )
     from verify_measures import grade_gains, rank_weights  # type: ignore
     from verify_quantiles import t95, t_quantile, t_tail  # type: ignore
+    from verify_ranges import OutsideWeights, nearest_zero  # type: ignore
 
 Row = dict[str, Any]
 ROUNDING = 1e-12  # what rounding leaves of a value that is 0
@@ -72,7 +74,7 @@ class WeightTable:
     weight: Floats  # [run, weighed]
     prediction: Floats  # [weighed]
     known: Floats  # [run, topic]: sum of prediction * weight over the frame
-    reaches_outside: Mask  # [run]
+    outside: OutsideWeights
     gold: GoldColumns | None  # the predictions of gold gains, for the method that takes them
 
     @classmethod
@@ -87,22 +89,18 @@ class WeightTable:
         for row, (place, rank) in zip(weight, near, strict=True):
             row[np.searchsorted(weighed, place)] = table[rank - 1]
         f, topic = predicted[weighed], facts.topic[weighed]
-        known = [np.bincount(topic, f * row, len(facts.topics)) for row in weight]
-        outside = [not facts.is_foreign and bool((rank <= table.size).any()) for rank in facts.outside]
         gains = grade_gains(measure, facts.gains, facts.relevant_grade)
-        return cls(facts, gains, weighed, weight, f, np.array(known), np.array(outside, dtype=bool), gold)
+        outside = OutsideWeights.of(facts, table, weighed, weight, float(gains.max()))
+        weight[:, outside.never] = 0.0
+        known = [np.bincount(topic, f * row, len(facts.topics)) for row in weight]
+        return cls(facts, gains, weighed, weight, f, np.array(known), outside, gold)
 
     def target(self, run: int, run_b: int | None) -> Target:
-        runs = [run] if run_b is None else [run, run_b]
         weights = self.weight[run] if run_b is None else self.weight[run] - self.weight[run_b]
         known = self.known[run] if run_b is None else self.known[run] - self.known[run_b]
-        never = (self.facts.first_probability[:, self.place] == 0).all(axis=0)
-        if self.reaches_outside[runs].any() or weights[never].any():
-            return Target(weights, known, REFUSED)  # it returns what could not be judged
-        if run_b is not None and not weights.any() and not self.facts.is_foreign:
-            return Target(
-                weights, known, interval(0.0, {}, math.inf, 0)
-            )  # the runs are the same inside the cutoff
+        is_same = run_b is not None and not weights.any() and self.outside.is_same(run, run_b)
+        if is_same and not self.facts.is_foreign:  # inside the cutoff
+            return Target(weights, known, interval(0.0, {}, math.inf, 0))
         return Target(weights, known, None)
 
     def at_items(self, values: NDArray[Any]) -> Floats:
@@ -114,9 +112,8 @@ class WeightTable:
     def with_topics(self, row: Row, target: Target, added: Floats) -> Row:
         """Return the row with its second interval: the topics as a sample of those that could have been asked.
 
-        `added` [weighed] is what every pair adds to the value, so that the topics' parts of the value are known. Their
-        spread holds every other source of error as well; but as a few topics may happen to lie close together, the
-        standard error is at least the one for these topics.
+        `added` [weighed] is what every pair adds to the value. The spread of the topics' parts holds every other source
+        of error as well; as a few topics may lie close together, the error is at least the one for these topics.
         """
         n = len(self.facts.topics)
         return with_topics(row, target.known + np.bincount(self.facts.topic[self.place], added, n))
@@ -380,12 +377,15 @@ def mixture_bound(n: int, n_planned: int, n_items: int | None) -> float:
 
 
 def p_value(row: Row) -> float:
-    """Return the two-sided p of "no difference"; where no error is left a difference is certain: 0, or 1."""
-    if row["standard_error"] == 0:
-        return float(row["value"] == 0)
-    statistic = abs(row["value"]) / row["standard_error"]
+    """Return the two-sided p of "no difference"; where no error is left a difference is certain: 0, or 1.
+
+    Where documents could not be judged it is the largest p of all values that they allow.
+    """
+    value, error = nearest_zero(row), row["standard_error"]
+    if error == 0:
+        return float(value == 0)
     df = row["degrees_of_freedom"]
-    return 2 * t_tail(math.inf if df is None else df, statistic)
+    return 2 * t_tail(math.inf if df is None else df, abs(value) / error)
 
 
 # -- all gold known ----------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ else:  # in a release, the files lie beside each other
     from verify_replacement import distinct, importance  # type: ignore
     from verify_topics import answers_of_topics  # type: ignore
 
-__all__ = ["METHODS", "answers_of_topics"]
+__all__ = ["METHODS", "MethodForms", "answers_of_topics"]
 Linear = Callable[[WeightTable], Method]
 
 

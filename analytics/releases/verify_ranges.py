@@ -5,23 +5,79 @@ their range name none: their numbers are compared as they are.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 if __package__:
-    from analytics.releases.verify_facts import Facts, Mask, Row
+    from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row
     from analytics.releases.verify_measures import COMPLETE, grade_gains, parts_of, rank_weights
 else:  # in a release, the files lie beside each other
-    from verify_facts import Facts, Mask, Row  # type: ignore
+    from verify_facts import Facts, Floats, Ints, Mask, Row  # type: ignore
     from verify_measures import COMPLETE, grade_gains, parts_of, rank_weights  # type: ignore
 
 ENDS = ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high")
+OUTSIDE = ("outside_low", "outside_high")
 WHOLE = ("value", "low", "high")
 BESIDE = (
     "unbounded_value", "unbounded_low", "unbounded_high", "range_low", "range_high", "n_positive", "judged_share",
     "gold_share",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideWeights:
+    """The weights of documents that could not be judged: they may add between nothing and their weight times `gain`.
+
+    Of those outside the frame only the ranks are known, of a difference therefore both runs' count in full.
+    """
+
+    gain: float  # the largest of any grade
+    never: Mask  # [weighed], what the design can never draw
+    unknown: Floats  # [run], the weight outside the frame
+    inside: Floats  # [run, never], the weights of what is never drawn
+
+    @classmethod
+    def of(cls, facts: Facts, table: Floats, weighed: Ints, weight: Floats, gain: float) -> "OutsideWeights":
+        """Return them, given the weight of every rank, and those [run, weighed] of some pairs of the frame."""
+        never = (facts.first_probability[:, weighed] == 0).all(axis=0)
+        beyond = [rank[rank <= (0 if facts.is_foreign else table.size)] for rank in facts.outside]
+        unknown = np.array([table[rank - 1].sum() for rank in beyond])
+        return cls(gain, never, unknown, weight[:, never])
+
+    def is_same(self, run: int, run_b: int) -> bool:
+        """Return whether two runs do not differ in what could not be judged."""
+        return not self.unknown[[run, run_b]].any() and bool((self.inside[run] == self.inside[run_b]).all())
+
+    def added(self, again: Row, run: int, run_b: int | None, *, is_old: bool) -> Row:
+        """Return the numbers with all that the documents may be worth in every interval.
+
+        Refused where they may move an end by more than half the interval; in a release of before (`is_old`), wherever
+        there are any.
+        """
+        if "refused" in again or (run_b is not None and self.is_same(run, run_b)):
+            return again
+        up, down = (
+            0.0 if one is None else self.gain * float(self.unknown[one] + self.inside[one].sum())
+            for one in (run, run_b)
+        )
+        most = max(up, down)
+        if most == 0:
+            return again
+        if is_old or most > again["high"] - again["value"]:
+            return {"refused": True}
+        row = again | dict(zip(OUTSIDE, (down, up), strict=True))
+        for name in ENDS:
+            if name != "value" and row.get(name) is not None:
+                row[name] += -down if name.endswith("low") else up
+        return row
+
+
+def nearest_zero(row: Row) -> float:
+    """Return the value nearest to 0 that the documents outside allow."""
+    down, up = (row.get(name) or 0.0 for name in OUTSIDE)
+    return float(min(max(0.0, row["value"] - down), row["value"] + up))
 
 
 def beside(facts: Facts, kind: str, row: Row, run: int) -> Row:

@@ -9,11 +9,13 @@ from scipy.special import ndtr, stdtr
 
 from analytics.estimation.estimate import FEWEST_POSITIVE, Estimates, Refusal, few_positive_warning
 from analytics.estimation.estimate import Estimate as Value
+from analytics.estimation.outside import OutsideGain, Standing
 from analytics.estimation.sequences import always_valid_factor, t_of_same_tail
 from analytics.estimation.topics import never_narrower
 from analytics.frames import CampaignArrays, Floats, Ints
 from analytics.models import Estimate
 
+ASK = "“May I score my run?” on the page of results says "
 ROUNDING = 1e-12
 BOUNDED = ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high")
 AUDITS_PLANNED = 200  # where no schedule says how many items are to be audited in all
@@ -56,6 +58,7 @@ def columns(
     n_positive: Ints | None = None,
     largest: float | None = None,
     shares: tuple[Floats, Floats] | None = None,
+    outside: OutsideGain | None = None,
 ) -> EstimateColumns:
     """Return the rows of a method: a settled answer goes before the method's; the interval over topics comes beside.
 
@@ -63,17 +66,23 @@ def columns(
     however often one looks; with `declared_bound`, the bound at this declared look, they hold at all declared looks
     instead. `n_items`, by row: items with weight that an audit could take; `n_positive`: those with weight that carry
     the number, which is said where they are few. `largest`: the largest value of the measure, at which numbers end.
-    `shares`, by run: of its first documents, those that were judged, and audited.
+    `shares`, by run: of its first documents, those that were judged, and audited. `outside`: what documents that could
+    not be judged may be worth: a number that they may move by more than its half-width is refused, every other
+    interval holds them.
     """
     first, second = pairs
     n_runs = len(results) - first.size
     run = np.concatenate([np.arange(n_runs), first])
     run_b = np.concatenate([np.full(n_runs, -1), second])
+    if outside is not None:
+        results = _with_outside(results, outside)
     found = _with_settled(results, settled)
     refused = _mask(len(found), found.refusals)
     numbers = _numbers(found)
     if tested:
-        numbers["p_value"] = np.where(run_b >= 0, _p_values(numbers), np.nan)
+        tested_value = numbers["value"] if outside is None else outside.nearest_zero(numbers["value"])
+        p_values = _p_values({**numbers, "value": tested_value})
+        numbers["p_value"] = np.where(run_b >= 0, p_values, np.nan)
     if planned is not None:
         reach = None if n_items is None else np.maximum(np.maximum(n_items, found.n), 1)
         factor = (
@@ -95,6 +104,8 @@ def columns(
         alone = np.full(first.size, np.nan)
         of_runs = (np.concatenate([share, alone]) for share in shares)
         numbers |= dict(zip(("judged_share", "gold_share"), of_runs, strict=True))
+    if outside is not None:
+        numbers = _widened(numbers, outside)
     if largest is not None:
         numbers = within_range(numbers, run_b >= 0, largest)
     sources = [found.sources] * len(found)
@@ -116,6 +127,42 @@ def columns(
         topics_refusal=topics_refusal,
         warning=["" if gone else text for gone, text in zip(refused, _warnings(found, numbers), strict=True)],
     )
+
+
+def _with_outside(results: Estimates, outside: OutsideGain) -> Estimates:
+    """Return the estimates, refused where documents outside may move them too far, and marked where they may."""
+    half = results.high - results.value
+    standing = outside.standings(half)
+    warnings, refusals = list(results.warnings), dict(results.refusals)
+    for place in np.flatnonzero(outside.most > 0).tolist():
+        if place in refusals:
+            continue
+        up_to = f"up to {outside.most[place]:.3g}"
+        if standing[place] == Standing.NOT_YET:
+            refusals[place] = Refusal(
+                f"{outside.reason(place)}: they may be worth {up_to}, more than the half-width of "
+                f"{half[place]:.3g}. {ASK}which judgments are missing"
+            )
+        elif standing[place] == Standing.WIDER:
+            wider = f"{outside.reason(place)}: the interval is wider, for they may be worth {up_to}"
+            warnings[place] = "; ".join(filter(None, [warnings[place], wider]))
+    return replace(results, warnings=warnings, refusals=refusals)
+
+
+def _widened(numbers: Mapping[str, Floats], outside: OutsideGain) -> dict[str, Floats]:
+    """Return the numbers with all intervals as wide as the documents outside may make them, and by how much."""
+    lows = {
+        name: numbers[name] - outside.down for name in ("low", "topics_low", "always_low") if name in numbers
+    }
+    highs = {
+        name: numbers[name] + outside.up for name in ("high", "topics_high", "always_high") if name in numbers
+    }
+    there = outside.most > 0
+    beside = {
+        "outside_low": np.where(there, outside.down, np.nan),
+        "outside_high": np.where(there, outside.up, np.nan),
+    }
+    return {**numbers, **lows, **highs, **beside}
 
 
 def within_range(

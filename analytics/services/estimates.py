@@ -24,12 +24,13 @@ from analytics.estimation.graded_labels import stair_gains
 from analytics.estimation.group_sequential import bound_at_look
 from analytics.estimation.judged_share import judged_share
 from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
+from analytics.estimation.outside import OutsideGain, outside_gain
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
 from analytics.methods import Method
 from analytics.services.confusions import ConfusionCounts
-from analytics.services.estimate_rows import AUDITS_PLANNED, EstimateColumns, columns
+from analytics.services.estimate_rows import ASK, AUDITS_PLANNED, EstimateColumns, columns
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from analytics.services.sampled_topics import sampled_topics
@@ -37,9 +38,8 @@ from judging.models import Campaign
 from sampling.measures.families import Measure, grade_gains, largest_value, run_weights, weights_of_runs
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.registry import parse_measure
+from sampling.measures.sparse import SparseRuns
 from sampling.selections import NOT_AUDITED, NOT_BY_DOCUMENT
-
-ASK = "“May I score my run?” on the page of results says "
 
 
 class Basis:
@@ -243,12 +243,16 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
     """Return every run and every pair of runs in a sum over documents."""
     arrays = basis.arrays
     gains, relevant = basis.gains(measure)
-    weights = TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics))
-    outside = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in _beyond_reach(arrays)]
+    everything = weights_of_runs(measure, arrays.returned, arrays.n_topics)
+    entries, never = _within_reach(arrays, everything)
+    weights = TargetWeights(entries)
+    unknown = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in _beyond_reach(arrays)]
     prediction = basis.predictions.of_gains(gains, relevant)
     unsupported = weights.unsupported_share(arrays.frame["inclusion_probability"].to_numpy())
-    # Of a foreign sample nobody knows what two runs return beside it: never certain that they are the same.
-    is_zero = weights.is_zero() & (not arrays.is_foreign)
+    # What two runs return beside a foreign sample, or outside the frame, nobody knows: perhaps not the same.
+    is_zero = TargetWeights(everything).is_zero() & (not arrays.is_foreign)
+    is_zero &= outside_gain(unknown, 1.0, weights.pairs).most == 0
+    beyond = never + np.array(unknown)
     return LinearTargets(
         measure=measure,
         gains=gains,
@@ -260,9 +264,46 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
         predicted=weights.run_totals(prediction, arrays.topic_index, arrays.n_topics),
         gold=basis.gold_prediction(gains, relevant),
         settled=_settled_answers(
-            arrays, measure.name, np.array(outside), weights.pairs, is_zero, unsupported
+            arrays, measure.name, np.zeros(beyond.size), weights.pairs, is_zero, unsupported
         ),
+        outside=_outside(arrays, measure, beyond, gains, weights.pairs, is_zero),
     )
+
+
+def _outside(
+    arrays: CampaignArrays,
+    measure: Measure[Linear],
+    beyond: Floats,
+    gains: Floats,
+    pairs: tuple[Ints, Ints],
+    is_zero: np.ndarray,
+) -> OutsideGain | None:
+    """Return what the documents that could not be judged may be worth, if a run returns any; `beyond`: their weights.
+
+    Two runs that are the same inside the cutoff are so whatever they return.
+    """
+    if not beyond.any():
+        return None
+    how = " (the imported file has no judgment of them)" if arrays.is_complete else ""
+    why = [
+        f"{run.run_id} returns documents that could not be drawn, inside the cutoff of {measure.name}{how}"
+        for run in arrays.runs
+    ]
+    found = outside_gain(beyond, float(gains.max()), pairs, why)
+    return replace(found, down=np.where(is_zero, 0.0, found.down), up=np.where(is_zero, 0.0, found.up))
+
+
+def _within_reach(arrays: CampaignArrays, weights: SparseRuns) -> tuple[SparseRuns, Floats]:
+    """Return the weights of what the design can draw, and by run the sum of all others.
+
+    Where whole topics are drawn they stay: a topic that cannot be drawn is no document less.
+    """
+    never = arrays.frame["inclusion_probability"].to_numpy() == 0
+    if arrays.has_whole_topics or not never.any():
+        return weights, np.zeros(weights.n_runs)
+    gone = never[weights.item]
+    beyond = np.bincount(weights.run, weights.value * gone, weights.n_runs).astype(np.float64)
+    return weights.with_values(np.where(gone, 0.0, weights.value)), beyond
 
 
 def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
@@ -383,6 +424,7 @@ def method_columns(basis: Basis, method: Method, targets: Targets) -> EstimateCo
         targets.pairs,
         answer.these_topics,
         settled={} if method.refusal(targets.measure) else targets.settled,
+        outside=targets.outside if isinstance(targets, LinearTargets) else None,
         over_topics=answer.over_topics if method.has_topic_interval else None,
         tested=method.is_tested,
         planned=basis.n_planned if method.is_tested else None,

@@ -16,7 +16,7 @@ NULL = "\\N"
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
     "topics_high", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high", "range_low",
-    "range_high", "judged_share", "gold_share",
+    "range_high", "judged_share", "gold_share", "outside_low", "outside_high",
 )  # fmt: skip
 
 

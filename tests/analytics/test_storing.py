@@ -47,6 +47,8 @@ def table(**changes):
     numbers |= {"topics_low": numbers["low"] - 1, "topics_high": numbers["high"] + 1}
     numbers["judged_share"] = np.array([0.5, 1 / 3, np.nan, np.nan])
     numbers["gold_share"] = np.array([0.25, 0.0, np.nan, np.nan])
+    numbers["outside_low"] = np.array([0.0, 1e-12, np.nan, np.nan])
+    numbers["outside_high"] = np.array([1 / 3, 0.0, np.nan, np.nan])
     numbers["n_positive"] = np.array([5, np.nan, np.nan, 7])
     given = {
         "measure": "DCG@10",

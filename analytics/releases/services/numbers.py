@@ -31,8 +31,8 @@ from sampling.measures.share import share_measure
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
     "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high",
-    "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share", "sources", "refusal",
-    "warning",
+    "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share", "outside_low",
+    "outside_high", "sources", "refusal", "warning",
 )  # fmt: skip
 SHARES = (
     "topic", "measure", "method", "n_items", "n", "value", "standard_error", "low", "high", "degrees_of_freedom",

@@ -7,7 +7,7 @@ import numpy as np
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import Estimates, Floats, Refusal, all_refused
 from analytics.estimation.estimators import difference_estimator
-from analytics.estimation.evidence import Targets
+from analytics.estimation.evidence import LinearTargets, Targets
 from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, Method
@@ -78,7 +78,14 @@ def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColum
     tested = method.is_tested or measure.kind.is_sum
     largest = largest_value(measure, targets.gains)
     return columns(
-        measure.name, method.key, targets.pairs, made, settled=targets.settled, tested=tested, largest=largest
+        measure.name,
+        method.key,
+        targets.pairs,
+        made,
+        settled=targets.settled,
+        tested=tested,
+        largest=largest,
+        outside=targets.outside if isinstance(targets, LinearTargets) else None,
     )
 
 

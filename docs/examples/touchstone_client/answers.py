@@ -37,6 +37,8 @@ class Estimate(TypedDict):
     n_positive: int | None
     judged_share: float | None
     gold_share: float | None
+    outside_low: float | None  # of the ends, what documents that could not be judged may be worth
+    outside_high: float | None
     refusal: str
     warning: str
 

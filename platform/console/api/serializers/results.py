@@ -62,7 +62,7 @@ NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
     "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low",
     "unbounded_high", "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share",
-    "sources", "refusal", "warning",
+    "outside_low", "outside_high", "sources", "refusal", "warning",
 )  # fmt: skip
 
 
@@ -113,6 +113,12 @@ class PairAnswer(serializers.Serializer[Any]):
     unbounded_value = serializers.FloatField(source="estimate.unbounded_value", allow_null=True)
     unbounded_low = serializers.FloatField(source="estimate.unbounded_low", allow_null=True)
     unbounded_high = serializers.FloatField(source="estimate.unbounded_high", allow_null=True)
+    outside_low = serializers.FloatField(
+        source="estimate.outside_low",
+        allow_null=True,
+        help_text="How much of the lower end stands for documents that could not be judged",
+    )
+    outside_high = serializers.FloatField(source="estimate.outside_high", allow_null=True)
     n = serializers.IntegerField(source="estimate.n")
     n_positive = serializers.IntegerField(source="estimate.n_positive", allow_null=True)
     better = serializers.SerializerMethodField(

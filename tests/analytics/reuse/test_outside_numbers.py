@@ -1,0 +1,131 @@
+"""A late run with one document that could not be drawn: its number with a wider interval, and in a release."""
+
+import json
+
+import numpy as np
+import pytest
+from small_campaign import DOCUMENTS, TOPICS, doc_id
+from small_release import judged_campaign, release_of, unpacked
+
+from analytics.models import Estimate
+from analytics.releases.verify import verify
+from analytics.services.ranking import ranking_of
+from analytics.services.recomputation import recompute
+from judging.services.files import import_documents, import_runs
+
+pytestmark = pytest.mark.django_db
+W = 1 / 10 / len(TOPICS)  # of a document within P@10
+
+
+def add_run(collection, folder, name, ranks_of_topic):
+    lines = [
+        f"{topic_id} Q0 {doc_id(topic, d)} {rank} {100 - rank} {name}\n"
+        for topic, topic_id in enumerate(TOPICS)
+        for rank, d in enumerate(ranks_of_topic(topic), start=1)
+    ]
+    (folder / f"{name}.run").write_text("".join(lines))
+    import_runs(collection=collection, files=[(folder / f"{name}.run", f"{name}.run")])
+
+
+def inside(topic):
+    return range(4, 14)
+
+
+def with_one_outside(topic):
+    """Return the same, but that the last document of the first topic is one which nobody returned before."""
+    return [*range(4, 13), DOCUMENTS if topic == 0 else 13]
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    made = judged_campaign(tmp_path)
+    path = tmp_path / "new.jsonl"
+    path.write_text(json.dumps({"_id": doc_id(0, DOCUMENTS), "text": "Text"}) + "\n")
+    import_documents(collection=made.collection, source=path, name="new.jsonl")
+    add_run(made.collection, tmp_path, "late", with_one_outside)
+    add_run(
+        made.collection, tmp_path, "shorter", lambda topic: with_one_outside(topic)[: 9 if topic == 0 else 10]
+    )
+    return made
+
+
+def row_of(computation, run, run_b=None, measure="P@10", method="corrected"):
+    return Estimate.objects.get(
+        computation=computation, measure=measure, method=method, run__run_id=run, run_b__run_id=run_b
+    )
+
+
+def test_its_interval_is_that_of_the_run_without_the_document_and_reaches_as_far_as_it_may_be_worth(campaign):
+    computation = recompute(campaign=campaign)
+    late, shorter = (row_of(computation, name) for name in ("late", "shorter"))
+    assert late.refusal == shorter.refusal == ""
+    assert late.value == pytest.approx(shorter.value, abs=1e-12)
+    assert late.unbounded_low == pytest.approx(shorter.unbounded_low, abs=1e-12)
+    assert late.unbounded_high == pytest.approx(shorter.unbounded_high + W, abs=1e-12)
+    assert (late.outside_low, late.outside_high) == (0.0, pytest.approx(W))
+    assert (shorter.outside_low, shorter.outside_high) == (None, None)
+    assert "the interval is wider, for they may be worth up to 0.0333" in late.warning
+
+
+def test_the_difference_to_another_run_reaches_down_or_up_and_its_p_is_the_largest_allowed(campaign):
+    computation = recompute(campaign=campaign)
+    pairs = Estimate.objects.filter(
+        computation=computation, measure="P@10", method="corrected", run_b__isnull=False
+    )
+    checked = 0
+    for pair in pairs.select_related("run", "run_b"):
+        names = pair.run.run_id, pair.run_b.run_id
+        if "late" not in names or "shorter" in names:
+            continue
+        other = next(name for name in names if name != "late")
+        plain = pairs.get(run__run_id__in=(other, "shorter"), run_b__run_id__in=(other, "shorter"))
+        if plain.value is None:
+            assert pair.refusal == plain.refusal  # too few audited items with weight
+            continue
+        sign = 1 if (names[0] == "late") == (plain.run.run_id == "shorter") else -1
+        assert pair.value == pytest.approx(sign * plain.value, abs=1e-12)
+        expected = (0.0, W) if names[0] == "late" else (W, 0.0)
+        assert (pair.outside_low, pair.outside_high) == pytest.approx(expected)
+        assert pair.p_value >= plain.p_value
+        checked += 1
+    assert checked == 2
+
+
+def test_runs_that_differ_only_in_what_nobody_judged_are_not_said_to_be_the_same(campaign):
+    computation = recompute(campaign=campaign)
+    pair = row_of(computation, "late", "shorter")
+    assert pair.value is None
+    assert pair.refusal
+
+
+def test_the_ranking_has_the_run_with_the_wider_interval(campaign):
+    ranking = ranking_of(computation=recompute(campaign=campaign), measure="P@10")
+    assert "late" in [run.run_id for run in ranking.runs]
+
+
+def test_a_run_with_too_much_outside_is_refused_with_the_bound(campaign, tmp_path):
+    add_run(
+        campaign.collection,
+        tmp_path,
+        "far",
+        lambda topic: [DOCUMENTS, *range(4, 13)] if topic == 0 else inside(topic),
+    )
+    computation = recompute(campaign=campaign)
+    refused = row_of(computation, "far", measure="DCG@10")
+    assert refused.value is None
+    assert "they may be worth up to 1, more than the half-width of" in refused.refusal
+
+
+def test_verify_finds_the_wider_intervals_again_and_a_changed_one(campaign, tmp_path):
+    recompute(campaign=campaign)
+    folder = unpacked(release_of(campaign), tmp_path)
+    report = verify(folder)
+    assert report.different == []
+    told = json.loads((folder / "estimates.json").read_text())
+    wider = [row for row in told["estimates"] if row["outside_high"] or row["outside_low"]]
+    assert {row["method"] for row in wider} >= {"naive", "corrected"}
+    wider[0]["outside_high"] += 1e-6
+    (folder / "estimates.json").write_text(json.dumps(told))
+    found = [words for words in verify(folder).different if "outside_high" in words]
+    assert len(found) == 1
+    assert np.isfinite(wider[0]["high"])
