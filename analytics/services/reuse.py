@@ -15,6 +15,7 @@ import polars as pl
 from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Refusal, too_few
 from analytics.estimation.reuse import Reusability, reusability
 from analytics.frames import Floats, _first_drawn
+from analytics.services.outside import JudgedPool, OutsideWorth, outside_worth
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from judging.rankings import Rankings, read_rankings, top
@@ -75,6 +76,9 @@ class Answer:
     refusal_now: str
     too_few: str  # drawn, for an interval: the results page would refuse
     usual_half_width: float | None  # of the runs that were there at the draw
+    outside: (
+        OutsideWorth | None
+    )  # what the documents are worth that could not be judged; None where all could be
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "examples_outside": [list(pair) for pair in self.examples_outside]}
@@ -94,12 +98,23 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
     weighed = weights != 0
     probability, spread = table["inclusion_probability"].to_numpy(), table["spread"].to_numpy()
     complete = reusability(weights[None], probability, spread)[0]
-    judged = _is_judged(campaign, table)
+    judged, given = _judged(campaign, measure, table)
     now = _current_probability(draw, table, judged)
     outside = table.filter(pl.Series(weighed & (probability == 0))).sort(ITEM_COLUMNS)
     present = complete if now is None else reusability(weights[None], now, spread)[0]
     drawn = weighed & (table["drawn_in"].to_numpy() > 0)
     n_drawn = int(drawn.sum())
+    worth = None
+    if complete.refusal is not None:
+        pool = _judged_pool(
+            campaign, draw, measure, frame, (judged, given, probability if now is None else now)
+        )
+        worth = outside_worth(
+            asked=runs,
+            weight=[_weight_outside(draw, measure, table, place) for place in range(len(runs))],
+            forecast=_forecast_inside(weights, probability, spread),
+            pool=pool,
+        )
     return Answer(
         n_documents=int(weighed.sum()),
         n_outside=outside.height,
@@ -115,11 +130,46 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
         relative_reason=complete.relative_variance.reason
         if isinstance(complete.relative_variance, Refusal)
         else "",
-        refusal=complete.refusal.reason if complete.refusal else "",
+        refusal=complete.refusal.reason if complete.refusal and worth and worth.is_refused else "",
         refusal_now=_refusal_now(draw, table, weights, complete, present, judged),
         too_few=too_few(n_drawn, noun="drawn items").reason if n_drawn < FEWEST_ITEMS else "",
         usual_half_width=_median_half_width(draw, frame, measure, asked, campaign),
+        outside=worth,
     )
+
+
+def _judged_pool(
+    campaign: Campaign,
+    draw: Draw,
+    measure: Measure[Linear],
+    frame: pl.DataFrame,
+    known: tuple[np.ndarray, Floats, Floats],
+) -> JudgedPool:
+    """Return the pairs that could have been drawn; `known`: whether judged, mean gain and chance, of these first."""
+    judged, given, probability = (column[: frame.height] for column in known)
+    return JudgedPool(
+        campaign,
+        draw,
+        measure,
+        frame,
+        largest_gain=float(_gains(campaign, measure).max()),
+        gain=given,
+        judged=judged & (frame["drawn_in"].to_numpy() > 0),  # a gold check may lie outside the draw
+        probability=probability,
+        predicted=frame["prior"].to_numpy() * relevant_gain(campaign, measure),
+    )
+
+
+def _weight_outside(draw: Draw, measure: Measure[Linear], table: pl.DataFrame, place: int) -> float:
+    """Return the weight of the documents of one of the asked runs that could not be judged."""
+    ranks = table.filter(pl.col("inclusion_probability") == 0)[f"rank_{place}"].to_numpy()
+    return float(run_weights(measure, ranks, _n_topics(draw)).sum())
+
+
+def _forecast_inside(weights: Floats, probability: Floats, spread: Floats) -> float | None:
+    """Return the forecast of half the interval for what could be judged alone; None where there is nothing."""
+    within = np.where(probability > 0, weights, 0.0)
+    return _number(reusability(within[None], probability, spread)[0].half_width) if within.any() else None
 
 
 # -- what is asked ------------------------------------------------------------------------------------------
@@ -153,7 +203,12 @@ def check_question(campaign: Campaign, asked: ReuseQuestion) -> tuple[Draw, Meas
 def relevant_gain(campaign: Campaign, measure: Measure[Linear]) -> float:
     """Return the mean gain of a relevant document: what a prior of 1 is worth in the measure."""
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
-    return float(grade_gains(measure, campaign.scale.gains(), relevant)[relevant:].mean())
+    return float(_gains(campaign, measure)[relevant:].mean())
+
+
+def _gains(campaign: Campaign, measure: Measure[Linear]) -> Floats:
+    relevant = measure.relevant_grade or campaign.scale.relevant_grade
+    return grade_gains(measure, campaign.scale.gains(), relevant)
 
 
 def _no_weight(asked: ReuseQuestion, measure: Measure[Linear]) -> str:
@@ -207,13 +262,12 @@ def _difference(measure: Measure[Linear], ranks: Sequence[np.ndarray], n_topics:
     return weights[0] if len(weights) == 1 else np.asarray(weights[0] - weights[1])
 
 
-def _is_judged(campaign: Campaign, table: pl.DataFrame) -> np.ndarray:
-    """Return for every pair whether it has a grade."""
-    graded = mean_gains(campaign, np.asarray(campaign.scale.gains())).select(
-        *ITEM_COLUMNS, judged=pl.lit(True)
-    )
+def _judged(campaign: Campaign, measure: Measure[Linear], table: pl.DataFrame) -> tuple[np.ndarray, Floats]:
+    """Return for every pair whether it has a grade, and its mean gain in the measure (0 where it has none)."""
+    graded = mean_gains(campaign, _gains(campaign, measure))
     joined = table.select(ITEM_COLUMNS).join(graded, on=ITEM_COLUMNS, how="left", maintain_order="left")
-    return np.asarray(joined["judged"].fill_null(False).to_numpy())
+    value = joined["value"]
+    return value.is_not_null().to_numpy(), value.fill_null(0.0).to_numpy()
 
 
 def _current_probability(draw: Draw, table: pl.DataFrame, judged: np.ndarray) -> Floats | None:

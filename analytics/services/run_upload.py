@@ -80,6 +80,7 @@ def queue_upload(
     description: str = "",
     may_publish: bool = False,
     is_manual: bool = False,
+    group: str = "",
     against: str = "",
     user: User | None = None,
 ) -> Job:
@@ -96,6 +97,7 @@ def queue_upload(
             "description": description,
             "may_publish": may_publish,
             "is_manual": is_manual,
+            "group": group,
             "against": against,
         }
         job = jobs.enqueue(kind=KIND, payload=payload, user=user)
@@ -133,6 +135,7 @@ def take(
     progress: Progress,
     actor: User | None,
     is_manual: bool = False,  # a job queued by an earlier version does not say
+    group: str = "",
 ) -> dict[str, Any]:
     """Import the run, or raise ImportRefused; return it with its estimates, as JSON without NaN."""
     path = Path(default_storage.path(upload["path"]))
@@ -145,6 +148,7 @@ def take(
             files=files,
             description=description,
             is_manual=is_manual,
+            group=group,
             actor=actor,
         )
         run = made[0]

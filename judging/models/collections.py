@@ -121,6 +121,8 @@ class Run(models.Model):
     n_lines = models.PositiveIntegerField()
     may_publish = models.BooleanField(default=False)  # whoever made it lets releases carry it
     is_manual = models.BooleanField(default=False, db_default=False)  # a person took part in making it
+    # Whose runs are alike, a team or a system: what they alone return is asked of all of them together.
+    group = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -57,7 +57,7 @@ __all__ = [
 KINDS = {
     "topics": {"file_format"},
     "documents": {"file_format", "is_html"},
-    "runs": {"description", "is_manual"},
+    "runs": {"description", "is_manual", "group"},
     "scores": {"list_name"},
     "judgments": {
         "file_format", "as_gold", "source_name", "grade_map", "kind", "method_codes", "complete", "repeats",
@@ -263,6 +263,7 @@ def import_runs(
     files: Sequence[tuple[Source, str]],
     description: str = "",
     is_manual: bool = False,
+    group: str = "",
     progress: Progress | None = None,
     actor: User | None = None,
 ) -> list[Run]:
@@ -287,6 +288,7 @@ def import_runs(
                 run_id=summary.run_tag,
                 description=description,
                 is_manual=is_manual,
+                group=group,
                 rankings=store("rankings", ContentFile(payload), ".rankings"),
                 n_topics=len(summary.topic_ids),
                 n_lines=summary.n_rows,

@@ -35,7 +35,7 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-collection-delete post": {"confirmation"},
     "api-collection-restore post": None,
     "api-members put": {"is_restricted", "members"},
-    "api-run patch": {"description", "may_publish", "is_manual"},
+    "api-run patch": {"description", "may_publish", "is_manual", "group"},
     "api-campaigns post": RULES | {
         "collection", "grades", "relevant_grade", "judgments_per_item", "gold_check_rate", "gold_check_exposures",
         "decoys_per_check",
@@ -77,7 +77,7 @@ FILTERS: dict[str, set[str]] = {
     "api-deleted-campaigns": {"collection", "order"},
     "api-topics": {"topic_id", "order"},
     "api-documents": {"doc_id", "order"},
-    "api-runs": {"run_id", "may_publish", "is_manual", "order"},
+    "api-runs": {"run_id", "may_publish", "is_manual", "group", "order"},
     "api-scores": {"name", "order"},
     "api-gold-answers": {"topic_id", "doc_id", "source", "grade", "order"},
     "api-imports": {"state", "order"},
@@ -205,8 +205,8 @@ def test_no_field_is_written_that_is_not_listed(world):
 def test_an_upload_takes_no_other_field_either(world):
     before = snapshot()
     listed = {
-        "kind", "files", "file_format", "is_html", "description", "is_manual", "list_name", "as_gold", "source_name",
-        "grade_map", "assessor_kind", "campaign", "method_codes",
+        "kind", "files", "file_format", "is_html", "description", "is_manual", "group", "list_name", "as_gold",
+        "source_name", "grade_map", "assessor_kind", "campaign", "method_codes",
     }  # fmt: skip
     unknown = set()
     for start in range(0, len(NAMES), AT_ONCE):

@@ -14,6 +14,9 @@ class Command(BaseCommand):
         parser.add_argument("files", nargs="+", help="the run files, plain or gz; - is standard input")
         add_collection(parser)
         parser.add_argument("--description", default="", help="what made the runs, in your words")
+        parser.add_argument(
+            "--group", default="", help="whose runs they are: a team, or variants of one system"
+        )
         parser.add_argument("--manual", action="store_true", help="people took part in making these runs")
 
     def handle(
@@ -27,6 +30,7 @@ class Command(BaseCommand):
                 files=sources,
                 description=options["description"],
                 is_manual=manual,
+                group=options["group"],
                 progress=progress,
             )
         lines = sum(run.n_lines for run in runs)

@@ -110,6 +110,7 @@ class RunAnswer(serializers.ModelSerializer[Run]):
             "n_lines",
             "may_publish",
             "is_manual",
+            "group",
             "created_at",
         )
         read_only_fields = fields
@@ -117,10 +118,11 @@ class RunAnswer(serializers.ModelSerializer[Run]):
 
 class RunRequest(StrictModel):
     description = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)
+    group = Word(max_length=200, allow_blank=True, required=False)
 
     class Meta:
         model = Run
-        fields = ("description", "may_publish", "is_manual")
+        fields = ("description", "may_publish", "is_manual", "group")
 
 
 class Runs(generics.ListAPIView[Run]):
@@ -129,7 +131,12 @@ class Runs(generics.ListAPIView[Run]):
     permission_classes = (ResearchersOnly,)
     serializer_class = RunAnswer
     queryset = Run.objects.none()
-    filter_fields = {"run_id": "run_id", "may_publish": "may_publish", "is_manual": "is_manual"}
+    filter_fields = {
+        "run_id": "run_id",
+        "may_publish": "may_publish",
+        "is_manual": "is_manual",
+        "group": "group",
+    }
     order_fields = ("run_id", "created_at")
 
     def get_queryset(self) -> QuerySet[Run]:
@@ -261,6 +268,9 @@ class ImportRequest(JudgmentOptions):
     is_html = Flag(required=False, help_text="Of documents.")
     description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
     is_manual = Flag(required=False, help_text="Of runs: whether a person took part in making them.")
+    group = Word(
+        max_length=200, required=False, help_text="Of runs: whose they are, a team or variants of one system."
+    )
     list_name = Word(
         max_length=200, required=False, help_text="Only for scores; by default the name of each file."
     )

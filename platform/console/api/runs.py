@@ -32,6 +32,12 @@ class UploadRequest(Strict):
     description = LongWord(max_length=LONGEST_DESCRIPTION, default="", allow_blank=True)
     may_publish = Flag(default=False, help_text="Whether releases may contain the run")
     is_manual = Flag(default=False, help_text="Whether a person took part in making the run")
+    group = Word(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="Whose run it is: a team, or variants of one system",
+    )
     against = Word(
         max_length=200,
         default="",

@@ -46,6 +46,7 @@ class UploadForm(forms.Form):
     source_name = forms.CharField(label="Source of the gold answers", required=False, max_length=100)
     list_name = forms.CharField(label="Name of the scores", required=False, max_length=200)
     is_manual = forms.BooleanField(label="Manual runs: a person took part in making them", required=False)
+    group = forms.CharField(label="Group of the runs", required=False, max_length=200)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -67,7 +68,7 @@ class UploadForm(forms.Form):
         if self.cleaned_data["kind"] == "scores":
             return {"list_name": self.cleaned_data["list_name"]}
         if self.cleaned_data["kind"] == "runs":
-            return {"is_manual": self.cleaned_data["is_manual"]}
+            return {name: self.cleaned_data[name] for name in ("is_manual", "group")}
         return {}
 
 
@@ -85,7 +86,7 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none w
 
     class Meta:
         model = Run
-        fields = ["description", "may_publish", "is_manual"]
+        fields = ["description", "group", "may_publish", "is_manual"]
         labels = {
             "may_publish": "Releases may contain this run",
             "is_manual": MANUAL_LABEL,

@@ -13,6 +13,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
+from analytics.estimation.outside import Standing
+from analytics.services.outside import OutsideWorth
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, ReuseQuestion, ReuseRefused, answer
 from analytics.services.top_up import TopUpAnswer, design_of, lacking_for
@@ -80,12 +82,8 @@ def verdict(asked: ReuseQuestion, reuse: Answer) -> str:
     """Return the answer in a sentence or two."""
     what = f"{asked.run} minus {asked.against} in" if asked.against else f"{asked.run} in"
     what = f"{what} {asked.measure}"
-    if reuse.refusal:
-        documents = "1 document" if reuse.n_outside == 1 else f"{reuse.n_outside:,} documents"
-        return (
-            f"Not with these judgments alone: {_percent(reuse.share_outside)} of the weight of {what} lies on "
-            f"{documents} that could not be judged."
-        )
+    if reuse.outside is not None:
+        return f"{_outside_verdict(what, reuse.n_outside, reuse.outside)}{_likely(reuse.outside)}"
     if reuse.too_few:
         return f"Not with these judgments alone: of the documents that affect {what}, {reuse.too_few}."
     if not reuse.half_width:
@@ -98,6 +96,41 @@ def verdict(asked: ReuseQuestion, reuse: Answer) -> str:
     return f"Yes, {what}, once its {reuse.n_drawn:,} drawn items are judged ({reuse.n_judged:,} are): {sure}."
 
 
+def _outside_verdict(what: str, n_documents: int, worth: OutsideWorth) -> str:
+    """Return whether the number can be reported although some documents could not be judged."""
+    documents = "1 document" if n_documents == 1 else f"{n_documents:,} documents"
+    moves = f"{documents} that could not be judged may move it by {_reach(worth.above, worth.below)}"
+    if worth.half_width is None:
+        return f"Not yet, {what}: {moves}."
+    half = f"the half-width of {_digits(worth.half_width)}"
+    held = {
+        Standing.YES: f", at most a tenth of {half}",
+        Standing.WIDER: f", at most {half}, and the interval includes that",
+        Standing.NOT_YET: f", more than {half}",
+    }[Standing[worth.standing.upper()]]
+    return f"{worth.words.capitalize()}: {what} – {moves}{held}."
+
+
+def _reach(above: float, below: float) -> str:
+    """Return how far a number may move, up and down.
+
+    >>> _reach(0.05, 0.0), _reach(0.05, 0.2)
+    ('up to +0.050', 'between −0.200 and +0.050')
+    """
+    return f"between −{_digits(below)} and +{_digits(above)}" if below else f"up to +{_digits(above)}"
+
+
+def _likely(worth: OutsideWorth) -> str:
+    """Return what is likely, as a sentence; empty where nothing is known."""
+    if worth.expected_above is None or worth.expected_below is None:
+        return ""
+    cautious = _reach(worth.cautious_above or 0.0, worth.cautious_below or 0.0)
+    return (
+        f" Expect {_reach(worth.expected_above, worth.expected_below)}: so often was relevant what one pooled run "
+        f"alone brought in. By the most fruitful of these runs: {cautious}. Neither is a guarantee."
+    )
+
+
 def _reuse_numbers(reuse: Answer, target: float | None, top_up: TopUpAnswer) -> dict[str, Any]:
     """Return the numbers to read."""
     made = top_up.lacking
@@ -106,7 +139,7 @@ def _reuse_numbers(reuse: Answer, target: float | None, top_up: TopUpAnswer) -> 
         "outside": _percent(reuse.share_outside),
         "expected": f"{reuse.expected_judgments:,.0f}",
         "effective": f"{reuse.effective_judgments:,.0f}",
-        "half_width": _digits(reuse.half_width),
+        "half_width": _digits(reuse.outside.half_width if reuse.outside else reuse.half_width),
         "half_width_now": _digits(now),
         "variance": "" if reuse.relative_variance is None else f"{reuse.relative_variance:.2g}",
         "wanted": _digits(target),

@@ -48,6 +48,12 @@ class RunUploadForm(forms.Form):
         help_text="Only if you have the right to publish it.",
     )
     is_manual = forms.BooleanField(label=MANUAL_LABEL, required=False, help_text=MANUAL_HELP)
+    group = forms.CharField(
+        label="Group of the run",
+        required=False,
+        max_length=200,
+        help_text="Optional: your team, or the system of which this is a variant.",
+    )
 
     def __init__(self, *arguments: Any, runs: list[str], **named: Any) -> None:
         super().__init__(*arguments, **named)

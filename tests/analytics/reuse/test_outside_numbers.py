@@ -4,14 +4,18 @@ import json
 
 import numpy as np
 import pytest
-from small_campaign import DOCUMENTS, TOPICS, doc_id
+from small_campaign import DOCUMENTS, TOPICS, doc_id, returned
 from small_release import judged_campaign, release_of, unpacked
 
 from analytics.models import Estimate
 from analytics.releases.verify import verify
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
+from analytics.services.reuse import ReuseQuestion, answer
+from console.researcher.reuse import verdict
+from judging.models import Judgment
 from judging.services.files import import_documents, import_runs
+from sampling.frames import load_frame, newest_draw
 
 pytestmark = pytest.mark.django_db
 W = 1 / 10 / len(TOPICS)  # of a document within P@10
@@ -38,7 +42,11 @@ def with_one_outside(topic):
 
 @pytest.fixture
 def campaign(tmp_path):
-    made = judged_campaign(tmp_path)
+    return with_late_runs(tmp_path)
+
+
+def with_late_runs(tmp_path, **options):
+    made = judged_campaign(tmp_path, **options)
     path = tmp_path / "new.jsonl"
     path.write_text(json.dumps({"_id": doc_id(0, DOCUMENTS), "text": "Text"}) + "\n")
     import_documents(collection=made.collection, source=path, name="new.jsonl")
@@ -129,3 +137,64 @@ def test_verify_finds_the_wider_intervals_again_and_a_changed_one(campaign, tmp_
     found = [words for words in verify(folder).different if "outside_high" in words]
     assert len(found) == 1
     assert np.isfinite(wider[0]["high"])
+
+
+# -- what the page says ---------------------------------------------------------------------------------------
+
+
+def test_the_answer_holds_the_document_against_the_reported_half_width(campaign):
+    computation = recompute(campaign=campaign)
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10"))
+    plain = row_of(computation, "shorter")
+    assert said.refusal == ""
+    assert (said.outside.standing, said.outside.words) == ("wider", "yes, with a wider interval")
+    assert said.outside.above == pytest.approx(W)
+    half = (plain.unbounded_high - plain.unbounded_low) / 2
+    assert said.outside.half_width == pytest.approx(half, abs=1e-12)
+    assert "and the interval includes that" in verdict(ReuseQuestion("late", "P@10"), said)
+
+
+def test_where_too_little_of_that_is_judged_nothing_is_said_to_be_likely(campaign):
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10"))
+    assert (said.outside.expected_above, said.outside.cautious_above) == (None, None)
+
+
+def test_what_is_likely_comes_from_what_single_runs_brought_in(tmp_path):
+    """Every pooled document returned by one run alone, its grades as given, by hand."""
+    campaign = with_late_runs(tmp_path, budget=40)
+    said = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10"))
+    worth, alone = said.outside, brought_in_alone(campaign, "P@10")
+    gain, weight = sum(g for g, _ in alone.values()), sum(w for _, w in alone.values())
+    assert worth.expected_above == pytest.approx(W * max(gain, 0.0) / weight)
+    assert worth.cautious_above == pytest.approx(W * max(max(g, 0.0) / w for g, w in alone.values() if w))
+    assert 0 <= worth.expected_above <= worth.cautious_above
+
+
+def brought_in_alone(campaign, measure):
+    """Return by pooled run the estimated gain and the weight of what it alone returned within P@10."""
+    pooled = {f"run{n}": returned(n) for n in range(3)}
+    chances = {
+        (row["topic_id"], row["doc_id"]): row
+        for row in load_frame(newest_draw(campaign)).iter_rows(named=True)
+    }
+    votes = {}
+    for judgment in Judgment.objects.filter(
+        slot__item__campaign=campaign, slot__purpose__in=("judge", "check")
+    ):
+        item = judgment.slot.item
+        key = item.topic.topic_id, item.document.doc_id
+        votes.setdefault(key, []).append(float(judgment.grade >= 1))
+    found = {}
+    for name, ranks in pooled.items():
+        others = set().union(*(other for key, other in pooled.items() if key != name))
+        gain = weight = 0.0
+        for key, rank in ranks.items():
+            if key in others or rank > 10:
+                continue
+            row = chances[key]
+            weight += W
+            gain += W * row["prior"]
+            if key in votes and row["drawn_in"]:
+                gain += W * (np.mean(votes[key]) - row["prior"]) / row["inclusion_probability"]
+        found[name] = gain, weight
+    return found

@@ -38,8 +38,8 @@ def page_of(campaign, role="manager", status=200, **asked):
 
 def test_the_page_says_no_in_plain_words_and_offers_the_top_up(campaign):
     page = page_of(campaign, run="late", measure="P@10")
-    assert "Not with these judgments alone: 20 % of the weight of late in P@10 lies on 6 documents" in page
-    assert "would be wrong by an unknown amount" in page
+    assert "Not yet: late in P@10 – 6 documents that could not be judged may move it by up to +0.200" in page
+    assert "The results page shows no number for it yet" in page
     assert "t0d14 (topic t0)" in page
     assert "Draw these items" in page
     assert f"/api/v1/campaigns/{campaign.pk}/draws" in page

@@ -108,9 +108,13 @@ def test_a_run_with_documents_that_were_not_pooled_has_a_share_outside_and_no_ha
     assert said.expected_judgments == pytest.approx(24 * P)
     assert (said.half_width, said.half_width_now, said.relative_variance) == (None, None, None)
     assert said.refusal.startswith("20.0% of the weight lies on documents that could not be judged")
+    assert (said.outside.standing, said.outside.below) == ("not_yet", 0.0)
+    assert said.outside.above == pytest.approx(6 * W)
+    assert said.outside.half_width == pytest.approx(even_half_width(LATE[:8], P))
+    assert said.outside.expected_above is None  # nothing is judged that one run alone brought in
     assert verdict(ReuseQuestion("late", "P@10"), said) == (
-        "Not with these judgments alone: 20 % of the weight of late in P@10 lies on 6 documents that could not be "
-        "judged."
+        "Not yet: late in P@10 – 6 documents that could not be judged may move it by up to +0.200, more than the "
+        "half-width of 0.162."
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from analytics.estimation.outside import Standing
 from sampling.serializers import DesignAnswer
 
 
@@ -94,6 +95,22 @@ class LackingAnswer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_blank=True)
 
 
+class OutsideAnswer(serializers.Serializer[Any]):
+    """What documents that could not be judged may be worth, in units of the measure."""
+
+    standing = serializers.ChoiceField([one.name.lower() for one in Standing])
+    words = serializers.CharField()
+    above = serializers.FloatField(
+        help_text="The true value is at most so far above, whatever they are worth"
+    )
+    below = serializers.FloatField()
+    expected_above = serializers.FloatField(allow_null=True, help_text="What is likely; no guarantee")
+    expected_below = serializers.FloatField(allow_null=True)
+    cautious_above = serializers.FloatField(allow_null=True)
+    cautious_below = serializers.FloatField(allow_null=True)
+    half_width = serializers.FloatField(allow_null=True, help_text="What they are held against")
+
+
 class ReuseAnswer(serializers.Serializer[Any]):
     """How far the existing judgments answer for a run, from its documents alone."""
 
@@ -117,6 +134,7 @@ class ReuseAnswer(serializers.Serializer[Any]):
     refusal_now = serializers.CharField(allow_blank=True)
     too_few = serializers.CharField(allow_blank=True)
     usual_half_width = serializers.FloatField(allow_null=True)
+    outside = OutsideAnswer(allow_null=True)
     wanted_half_width = serializers.FloatField(allow_null=True)
     lacking = LackingAnswer(allow_null=True)
     lacking_refusal = serializers.CharField(allow_blank=True)
