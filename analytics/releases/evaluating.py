@@ -18,6 +18,7 @@ from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
+from analytics.estimation.outside import OutsideGain, Standing
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import empty_topics, needs_pool, no_interval, ratio_estimates, ratio_values
 from analytics.estimation.samples import Frame
@@ -130,10 +131,13 @@ def _linear(
     inside = np.where(never, 0.0, weights)
     estimator, estimate, parts_as_given = _as_given(sampled, measure, inside, known.gain)
     audited, parts_audited = audit_corrected(sampled, measure, inside, known.gain, known.gold)
+    most = beyond * float(measure.gains.max())
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else estimate
-        part = _bounds(best, beyond / whole, beyond * float(measure.gains.max()), plain.largest)
-        return _all_refused(replace(plain, outside=part), _not_in_frame(part, parsed.name))
+        part = _bounds(best, beyond / whole, most, plain.largest)
+        plain = replace(plain, outside=part)
+        refusal = _not_in_frame(part, parsed.name)
+        estimate, audited = (_with_outside(one, most, refusal) for one in (estimate, audited))
     if not whole and not sampled.is_foreign:
         nothing = "the run returns nothing for the topics of the release: its value is 0"
         return _all_refused(plain, Refusal(nothing))
@@ -148,8 +152,8 @@ def _linear(
         estimator=estimator,
         estimate=estimate,
         corrected=audited,
-        estimate_over_topics=_over_topics(estimate, topics[0], ("drawing", "topics")),
-        corrected_over_topics=_over_topics(audited, topics[1], (*_sources(audited), "topics")),
+        estimate_over_topics=_over_topics(estimate, topics[0], ("drawing", "topics"), most),
+        corrected_over_topics=_over_topics(audited, topics[1], (*_sources(audited), "topics"), most),
         by_topic=per_topic,
     )
 
@@ -166,6 +170,21 @@ def _all_refused(plain: Evaluation, refusal: Refusal) -> Evaluation:
         estimate_over_topics=refusal,
         corrected_over_topics=refusal,
     )
+
+
+def _with_outside(inside: Result, most: float, refusal: Refusal) -> Result:
+    """Return the estimate with room for what could not be judged, or the refusal where that is too much.
+
+    The rule of the product: beyond half the interval there is no number (`analytics.estimation.outside`).
+    """
+    if isinstance(inside, Refusal):
+        return inside
+    bound = OutsideGain(np.zeros(1), np.array([most]))
+    (standing,) = bound.standings([inside.high - inside.value])
+    if standing == Standing.NOT_YET:
+        return refusal
+    words = "" if standing == Standing.YES else f"documents that could not be judged may add up to {most:.3g}"
+    return replace(inside, high=inside.high + most, warning="; ".join(filter(None, [inside.warning, words])))
 
 
 def _bounds(of_inside: Result, share: float, most: float, largest: float | None) -> UnjudgedPart:
@@ -225,16 +244,20 @@ def _as_given(
     return name, result, topic_parts(facts, weights, prediction, surprise)
 
 
-def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str]) -> Result:
-    """Return the interval over topics; it is never narrower than the one for these topics."""
+def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str], most: float) -> Result:
+    """Return the interval over topics; it is never narrower than the one for these topics.
+
+    `most`: what documents that could not be judged may add to either.
+    """
     if isinstance(estimate, Refusal):
         return estimate
     wide = over_topics(parts, sources)
     if isinstance(wide, Refusal):
         return wide
-    these = (np.array([number]) for number in (estimate.standard_error, estimate.low, estimate.high))
+    ends = estimate.standard_error, estimate.low, estimate.high - most
+    these = (np.array([number]) for number in ends)
     error, low, high = (float(end[0]) for end in never_narrower(in_columns([wide]), *these))
-    return replace(wide, standard_error=error, low=low, high=high)
+    return replace(wide, standard_error=error, low=low, high=high + most)
 
 
 # -- ratios ------------------------------------------------------------------------------------------------------

@@ -126,21 +126,40 @@ def test_the_parts_of_topics_add_up_to_the_value(release, sampled):
         assert np.mean([values["qrels"] for values in found.by_topic.values()]) == pytest.approx(found.qrels)
 
 
-def test_a_run_with_documents_that_could_not_be_judged_is_refused_and_gets_bounds(release, sampled):
+def test_documents_that_could_not_be_judged_widen_the_interval_by_what_they_may_be_worth(release, sampled):
     ranking = new_run()
-    ranking["t1"] = ["unheard-of", *ranking["t1"][:9]]
+    ranking["t1"] = [*ranking["t1"][:9], "unheard-of"]
     found = said(release, sampled, "P@10", ranking)
+    inside = said(release, sampled, "P@10", {**ranking, "t1": ranking["t1"][:9]})
+    assert found.outside.share == pytest.approx(1 / 30)
+    for name in ("estimate", "corrected"):
+        wide, plain = getattr(found, name), getattr(inside, name)
+        assert wide.value == pytest.approx(plain.value, abs=1e-12)
+        assert wide.low == pytest.approx(plain.low, abs=1e-12)
+        assert wide.high == pytest.approx(plain.high + 1 / 30, abs=1e-12)
+        assert "documents that could not be judged may add up to 0.0333" in wide.warning
+        over, over_plain = (getattr(one, f"{name}_over_topics") for one in (found, inside))
+        assert over.high == pytest.approx(over_plain.high + 1 / 30, abs=1e-12)
+
+
+def test_a_run_with_too_many_documents_that_could_not_be_judged_is_refused_and_gets_bounds(release, sampled):
+    ranking = new_run()
+    strangers = {
+        topic: [*documents[:6], *(f"{topic}-{n}" for n in range(4))] for topic, documents in ranking.items()
+    }
+    found = said(release, sampled, "P@10", strangers)
     assert isinstance(found.estimate, Refusal)
     assert (
-        "3.3% of the run's weight in P@10 lies on documents that could not be judged"
-        in found.corrected.reason
+        "40.0% of the run's weight in P@10 lies on documents that could not be judged"
+        in found.estimate.reason
     )
-    assert found.outside.share == pytest.approx(1 / 30)
-    inside = said(release, sampled, "P@10", {**ranking, "t1": ranking["t1"][1:]}).corrected
+    assert found.outside.share == pytest.approx(0.4)
+    kept = {topic: documents[:6] for topic, documents in ranking.items()}
+    inside = said(release, sampled, "P@10", kept).corrected
     assert found.outside.low == pytest.approx(max(0, inside.low), rel=1e-9)
-    assert found.outside.high == pytest.approx(min(1, inside.high + 1 / 30), rel=1e-9)
-    ratio = said(release, sampled, "nDCG@10", ranking)
-    assert "3.3% of the documents" in ratio.estimate.reason
+    assert found.outside.high == pytest.approx(min(1, inside.high + 0.4), rel=1e-9)
+    ratio = said(release, sampled, "nDCG@10", strangers)
+    assert "40.0% of the documents" in ratio.estimate.reason
     deeper = {**new_run(), "t1": [*new_run()["t1"], "unheard-of"]}  # beyond the cutoff it does no harm
     assert isinstance(said(release, sampled, "P@10", deeper).estimate, Estimate)
 
