@@ -272,9 +272,9 @@ def linear_answers(facts: Facts, estimates: Row, measure: str, forms: MethodForm
     linear = forms.linear_of(estimates["draw"])
     if linear is None:
         return not_served
-    of_targets, added = linear(weighed), weighed.outside.added
+    of_targets, with_outside = linear(weighed), weighed.outside.with_outside
     is_old = OUTSIDE[0] not in estimates["estimates"][0]
-    return lambda run, run_b: added(of_targets(weighed.target(run, run_b)), run, run_b, is_old=is_old)
+    return lambda run, run_b: with_outside(of_targets(weighed.target(run, run_b)), run, run_b, is_old=is_old)
 
 
 def not_served(run: int, run_b: int | None) -> Row:

@@ -50,7 +50,7 @@ class OutsideWeights:
         """Return whether two runs do not differ in what could not be judged."""
         return not self.unknown[[run, run_b]].any() and bool((self.inside[run] == self.inside[run_b]).all())
 
-    def added(self, again: Row, run: int, run_b: int | None, *, is_old: bool) -> Row:
+    def with_outside(self, again: Row, run: int, run_b: int | None, *, is_old: bool) -> Row:
         """Return the numbers with all that the documents may be worth in every interval.
 
         Refused where they may move an end by more than half the interval; in a release of before (`is_old`), wherever

@@ -105,7 +105,7 @@ def columns(
         of_runs = (np.concatenate([share, alone]) for share in shares)
         numbers |= dict(zip(("judged_share", "gold_share"), of_runs, strict=True))
     if outside is not None:
-        numbers = _widened(numbers, outside)
+        numbers = _with_outside_ends(numbers, outside)
     if largest is not None:
         numbers = within_range(numbers, run_b >= 0, largest)
     sources = [found.sources] * len(found)
@@ -149,7 +149,7 @@ def _with_outside(results: Estimates, outside: OutsideGain) -> Estimates:
     return replace(results, warnings=warnings, refusals=refusals)
 
 
-def _widened(numbers: Mapping[str, Floats], outside: OutsideGain) -> dict[str, Floats]:
+def _with_outside_ends(numbers: Mapping[str, Floats], outside: OutsideGain) -> dict[str, Floats]:
     """Return the numbers with all intervals as wide as the documents outside may make them, and by how much."""
     lows = {
         name: numbers[name] - outside.down for name in ("low", "topics_low", "always_low") if name in numbers

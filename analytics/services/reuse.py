@@ -98,7 +98,7 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
     weighed = weights != 0
     probability, spread = table["inclusion_probability"].to_numpy(), table["spread"].to_numpy()
     complete = reusability(weights[None], probability, spread)[0]
-    judged, given = _judged(campaign, measure, table)
+    judged, given = _judged_gains(campaign, measure, table)
     now = _current_probability(draw, table, judged)
     outside = table.filter(pl.Series(weighed & (probability == 0))).sort(ITEM_COLUMNS)
     present = complete if now is None else reusability(weights[None], now, spread)[0]
@@ -262,7 +262,9 @@ def _difference(measure: Measure[Linear], ranks: Sequence[np.ndarray], n_topics:
     return weights[0] if len(weights) == 1 else np.asarray(weights[0] - weights[1])
 
 
-def _judged(campaign: Campaign, measure: Measure[Linear], table: pl.DataFrame) -> tuple[np.ndarray, Floats]:
+def _judged_gains(
+    campaign: Campaign, measure: Measure[Linear], table: pl.DataFrame
+) -> tuple[np.ndarray, Floats]:
     """Return for every pair whether it has a grade, and its mean gain in the measure (0 where it has none)."""
     graded = mean_gains(campaign, _gains(campaign, measure))
     joined = table.select(ITEM_COLUMNS).join(graded, on=ITEM_COLUMNS, how="left", maintain_order="left")
