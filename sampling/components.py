@@ -195,13 +195,18 @@ def _chosen_counts(
     kept = some_of_each_fold(fold, n_folds, MOST_CHOOSING)
     wide = _with_columns(_of_labels(problem, kept), components.first(counts[-1], places[kept]))
     part, n_known = fold[kept] % n_parts, problem.columns.shape[0]
+    of_parts = [_of_labels(wide, part == one) for one in range(n_parts)]
     loss = np.zeros((n_parts, len(counts)))
-    for place, count in enumerate(counts):
-        narrow = _of_columns(wide, n_known + count)
-        for one, other in combinations(range(n_parts), 2):
-            fit = minimise(_of_labels(narrow, (part != one) & (part != other)))
+    for one, other in combinations(range(n_parts), 2):
+        others = _of_labels(wide, (part != one) & (part != other))
+        b, a = np.zeros(0), np.zeros(wide.n_groups)
+        for place, count in enumerate(counts):
+            n_columns = n_known + count
+            # with fewer components the optimum is near
+            fit = minimise(_of_columns(others, n_columns), start=(np.pad(b, (0, n_columns - b.size)), a))
+            b, a = fit.coefficients, fit.effects
             for chooser, judge in ((one, other), (other, one)):
-                held = _of_labels(narrow, part == judge)
+                held = _of_columns(of_parts[judge], n_columns)
                 eta = logits(held, fit.coefficients, fit.effects)
                 loss[chooser, place] += float((np.logaddexp(0.0, eta) - held.target * eta).sum())
     best = np.asarray(counts, dtype=np.int64)[loss.argmin(axis=1)]

@@ -119,6 +119,9 @@ def _join_folds(folds: list[LogisticProblem], left_out: int) -> LogisticProblem:
 # -- all fits at once ---------------------------------------------------------------------------------------
 
 
+_Block = tuple[slice, list[tuple[int, int]]]  # of `_blocks`
+
+
 @dataclass(frozen=True)
 class _Sums:
     """Gradient and Hessian of every fit, without the penalties. Of the Hessian the products of two groups are 0."""
@@ -137,10 +140,11 @@ def _fit_folds(
     """
     began = b, a
     settled, last = np.zeros(left_out.size, dtype=bool), np.full(left_out.size, np.inf)
+    blocks = [list(_blocks(own.group)) for own in folds]
     n_labels = np.array([own.group.size for own in folds])
     enough = SMALL * (1.0 + n_labels.sum() - n_labels[left_out])
     for _ in range(MOST_STEPS):
-        move, move_groups, gained = _newton_steps(_sums(folds, left_out, b, a), folds[0], b, a)
+        move, move_groups, gained = _newton_steps(_sums(folds, blocks, left_out, b, a), folds[0], b, a)
         going = ~settled & (gained < last)
         b, a = b - going[:, None] * move, a - going[:, None] * move_groups
         settled |= going & (gained <= enough)
@@ -151,7 +155,13 @@ def _fit_folds(
     return b, a, settled
 
 
-def _sums(folds: list[LogisticProblem], left_out: NDArray[np.int64], b: FloatArray, a: FloatArray) -> _Sums:
+def _sums(
+    folds: list[LogisticProblem],
+    blocks: list[list[_Block]],
+    left_out: NDArray[np.int64],
+    b: FloatArray,
+    a: FloatArray,
+) -> _Sums:
     n_fits, n_columns = b.shape
     first, second = np.triu_indices(n_columns)
     upper = np.zeros((n_fits, first.size))
@@ -160,7 +170,7 @@ def _sums(folds: list[LogisticProblem], left_out: NDArray[np.int64], b: FloatArr
         others = np.flatnonzero(left_out != k)
         coefficients, effects = b[others].T, np.ascontiguousarray(a[others].T)
         by_fit, parts = np.zeros((first.size, others.size)), []
-        for rows, segments in _blocks(own.group):
+        for rows, segments in blocks[k]:
             columns, group = own.columns[:, rows], own.group[rows]
             eta = columns.T @ coefficients + own.offset[rows, None] + effects[group]
             with np.errstate(over="ignore"):
@@ -179,7 +189,7 @@ def _sums(folds: list[LogisticProblem], left_out: NDArray[np.int64], b: FloatArr
     return _Sums(hessian, *both)
 
 
-def _blocks(group: NDArray[np.int64]) -> Iterator[tuple[slice, list[tuple[int, int]]]]:
+def _blocks(group: NDArray[np.int64]) -> Iterator[_Block]:
     """Yield whole groups of labels, about a thousand at a time: which rows, and each group's rows within them."""
     edges = [*np.flatnonzero(np.diff(group, prepend=-1)).tolist(), group.size]
     begin, segments = 0, []

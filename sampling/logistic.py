@@ -95,16 +95,23 @@ def gradient(
     return by_column, by_group, mean
 
 
-def minimise(problem: LogisticProblem, *, most_steps: int = 100, damped: bool = True) -> LogisticFit:
+def minimise(
+    problem: LogisticProblem,
+    *,
+    start: tuple[FloatArray, FloatArray] | None = None,
+    most_steps: int = 100,
+    damped: bool = True,
+) -> LogisticFit:
     """Return the coefficients and effects of least loss, by Newton's method with step halving.
 
     The loss is strictly convex and every step lowers it, so that the end is the optimum whatever the labels:
-    separable, all equal, or none at all (then everything is 0). `damped` False takes full steps: it
-    serves the test that shows that they can run away.
+    separable, all equal, or none at all (then everything is 0). It begins at 0, or at `start`, coefficients
+    and effects, where something near the optimum is known. `damped` False takes full steps: it serves the test that
+    shows that they can run away.
 
     Source: Papke and Wooldridge (1996) for shares as labels; McCullagh and Nelder (1989) for the steps.
     """
-    b, a = np.zeros(problem.columns.shape[0]), np.zeros(problem.n_groups)
+    b, a = start or (np.zeros(problem.columns.shape[0]), np.zeros(problem.n_groups))
     eta = logits(problem, b, a)
     now = loss(problem, b, a, eta)
     for step in range(most_steps + 1):

@@ -157,13 +157,16 @@ def label_columns(
     count = labels.counts
     share = labels.table()[:, 1:].T / count
     common = np.concatenate([share, [bronze_class.astype(np.float64), np.log(count)]])
-    pair, place = compress(labels.item * labels.n_assessors + labels.assessor)
+    n_outside = usable.sum() - np.bincount(part[usable], minlength=n_folds)
+    # Who gave fewer labels than any panel asks for is in none: mostly there is nobody else.
+    has_many = np.bincount(labels.assessor, minlength=labels.n_assessors) >= PANEL_SHARE * n_outside.min()
+    of_many = np.flatnonzero(has_many[labels.assessor])
+    pair, place = compress(labels.item[of_many] * labels.n_assessors + labels.assessor[of_many])
     item, assessor = pair // labels.n_assessors, pair % labels.n_assessors
-    grade = np.bincount(place, labels.grade, pair.size) / np.bincount(place, minlength=pair.size)
+    grade = np.bincount(place, labels.grade[of_many], pair.size) / np.bincount(place, minlength=pair.size)
     cell = (part[item] * labels.n_assessors + assessor)[usable[item]]
     by_fold = np.bincount(cell, minlength=n_folds * labels.n_assessors).reshape(n_folds, -1)
     outside = by_fold.sum(axis=0) - by_fold
-    n_outside = usable.sum() - np.bincount(part[usable], minlength=n_folds)
     order = np.argsort(-outside, axis=1, kind="stable")[:, :LARGEST_PANEL]
     is_panel = np.zeros(outside.shape, dtype=bool)
     np.put_along_axis(is_panel, order, True, axis=1)
@@ -254,7 +257,8 @@ class _Columns:
 
     def of_items(self, items: Ints) -> Iterator[Floats]:
         """Yield column after column of these open items."""
-        yield from (column[self.here[items]] for column in self.of_frame)
+        places = self.here[items]
+        yield from (column[places] for column in self.of_frame)
         yield from (column[items] for column in self.of_labels)
 
 

@@ -42,7 +42,9 @@ class Frame:
             raise ValueError(f"n_topics must be at least 1, got {self.n_topics}")
         topic = integers("topic_index", self.topic_index, 0, self.n_topics - 1)
         judged = integers("judged", self.judged, 0, topic.size - 1)
-        if np.unique(judged).size != judged.size:
+        is_judged = np.zeros(topic.size, dtype=bool)
+        is_judged[judged] = True
+        if np.count_nonzero(is_judged) != judged.size:
             raise ValueError(f"judged must name every item once, got {judged.size} places of fewer items")
         arrays = {
             "topic_index": topic,

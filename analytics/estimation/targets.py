@@ -13,6 +13,7 @@ squares is never negative.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -236,13 +237,14 @@ class TargetWeights:
         here = self.over(weighed)
         items = here.items_of_runs()
         step = max(1, BLOCK // max(1, n))
-        for start in range(0, weighed.size, step):
-            stop = min(start + step, weighed.size)
+        edges = np.append(np.arange(0, weighed.size, step), weighed.size).astype(np.int32)
+        bounds = [np.searchsorted(places, edges).tolist() for places in items]
+        for block, (start, stop) in enumerate(pairwise(edges.tolist())):
             first, last = here._ends[[start, stop]]
             table = np.zeros((stop - start, n))
             table[here.runs.item[first:last] - start, here.runs.run[first:last]] = here.runs.value[first:last]
             for run, places in enumerate(items):
-                own = places[slice(*np.searchsorted(places, [start, stop]))]
+                own = places[slice(*bounds[run][block : block + 2])]
                 weights = table[own - start]
                 mine = weights[:, run]
                 absent = np.asarray(weights[:, :run] == 0, dtype=np.float64)

@@ -61,7 +61,7 @@ def assemble(
         batch=facts.drawn_in[judged] - 1,
         first_probability=facts.first_probability,
         n_drawn=facts.n_drawn,
-        n_learned=_n_learned(facts, np.union1d(judged, not_judgeable)),
+        n_learned=_n_learned(facts, judged, not_judgeable),
         assessors=people.assessors,
         label_item=rank[at],
         label_assessor=people.place[newest.assessor[chosen]],
@@ -81,10 +81,11 @@ def assemble(
     )
 
 
-def _n_learned(facts: Facts, done: Ints) -> int:
+def _n_learned(facts: Facts, judged: Ints, not_judgeable: Ints) -> int:
     """Return how many batches predictions learn from: those before any learned, and finished ones that follow them."""
     n_learned = facts.n_learned
     if facts.is_refitted:
+        done = np.union1d(judged, not_judgeable)
         n_done = np.bincount(facts.drawn_in[done], minlength=facts.draw.batch + 1)[1:]
         is_finished = n_done == facts.n_drawn.sum(axis=1)
         while n_learned < facts.draw.batch and is_finished[n_learned]:

@@ -79,6 +79,8 @@ class SparseRuns:
             raise ValueError(f"runs must be different places, got {chosen.tolist()}")
         if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < self.n_runs:
             raise ValueError(f"runs must be within [0, {self.n_runs}), got {chosen.tolist()}")
+        if np.array_equal(chosen, np.arange(self.n_runs)):
+            return self
         place = np.full(self.n_runs, -1, dtype=np.int32)
         place[chosen] = np.arange(chosen.size, dtype=np.int32)
         kept = np.flatnonzero(place[self.run] >= 0)
