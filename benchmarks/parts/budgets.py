@@ -26,6 +26,7 @@ from sampling.measures.sparse import from_dense
 from sampling.pooling import prior_utility
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_prior, rank_features
 from sampling.questions import Design, Importance, default_sizes, prior_of_runs
+from sampling.score_calibration import Calibration
 
 GOOD = (0.75, 0.95)  # sensitivity and specificity of a machine judge
 POOR = (0.5, 0.7)
@@ -53,7 +54,7 @@ class KnownPool:
     judge: Floats  # a machine's labels, 0 or 1
     poor_judge: Floats
     popular_judge: Floats
-    calibrations: dict[int, Floats]
+    calibrations: dict[int, Calibration]
 
     @cached_property
     def all_runs(self) -> PriorModel:
