@@ -63,9 +63,13 @@ class GoldSource:
         return str((self.campaign or self.collection).pk)
 
     @property
+    def noun(self) -> str:
+        return "campaign" if self.campaign else "collection"
+
+    @property
     def words(self) -> str:
         """Return what it is, with its name."""
-        return f"campaign {self.campaign.name}" if self.campaign else f"collection {self.collection.name}"
+        return f"{self.noun} {(self.campaign or self.collection).name}"
 
 
 # -- which sources there are --------------------------------------------------------------------------------
@@ -185,22 +189,20 @@ def stored_scores(score_list: ScoreList) -> pl.DataFrame:
 
 def _fitted(campaign: Campaign, design: Design, measure: Measure[Any]) -> Calibration:
     source = find_source(campaign, design.calibrated_on, user=None)
+    where = f"the {source.noun} to calibrate on"  # unnamed: others may read it, too
     there = source.collection.score_lists.filter(name=design.scores).first()
-    here = campaign.collection.score_lists.filter(name=design.scores).first()
-    if there is None or here is None:
-        where = source.words if there is None else "the collection"
+    if there is None:
         raise CalibrationRefused(f"{where} has no scores named {design.scores!r}")
     scores = stored_scores(there)
-    if is_binary(scores["score"]) != is_binary(stored_scores(here)["score"]):
+    own = stored_scores(campaign.collection.score_lists.get(name=design.scores))
+    if is_binary(scores["score"]) != is_binary(own["score"]):
         one, other = ("yes or no", "graded") if is_binary(scores["score"]) else ("graded", "yes or no")
         raise CalibrationRefused(
-            f"the scores {design.scores!r} are on another scale there: {one} in {source.words}, {other} here"
+            f"the scores {design.scores!r} are on another scale there: {one} in {where}, {other} here"
         )
     runs = list(source.collection.runs.all())
     if not runs:
-        raise CalibrationRefused(
-            f"{source.words} has no runs: how popular a document is cannot be said there"
-        )
+        raise CalibrationRefused(f"{where} has no runs: how popular a document is cannot be said there")
     scale = (source.campaign or campaign).scale
     relevant = _relevant_gold(source, measure.relevant_grade or scale.relevant_grade, _cutoff(campaign))
     known = relevant.join(scores, on=ITEM_COLUMNS, how="inner", maintain_order="left")
@@ -215,7 +217,7 @@ def _fitted(campaign: Campaign, design: Design, measure: Measure[Any]) -> Calibr
         )
     except ValueError as error:
         raise CalibrationRefused(
-            f"{source.words} cannot calibrate {design.scores!r}: among what its runs return within rank "
+            f"{where} does not say what {design.scores!r} is worth: among what its runs return within rank "
             f"{design.depth}, {error}"
         ) from error
 

@@ -228,15 +228,15 @@ def yes_or_no(topic, document):
 REFUSED = {
     "a score of another name": (
         lambda: gold_collection(name="other"),
-        "collection .* has no scores named 'model'",
+        "the collection to calibrate on has no scores named 'model'",
     ),
     "labels of yes and no against probabilities": (
         lambda: gold_collection(score=yes_or_no),
-        "the scores 'model' are on another scale there: yes or no in collection .*, graded here",
+        "the scores 'model' are on another scale there: yes or no in the collection to calibrate on, graded here",
     ),
     "too little gold with this score": (
         lambda: gold_collection(n_documents=12),
-        "cannot calibrate 'model': among what its runs return within rank 10, 48 documents have gold and a score; 50",
+        "say what 'model' is worth: among what its runs return within rank 10, 48 documents have gold and a score; 50",
     ),
     "no gold": (lambda: without_gold(), "0 documents have gold and a score"),
     "no runs": (lambda: gold_collection(n_runs=0), "has no runs: how popular"),
@@ -267,7 +267,7 @@ def test_what_cannot_calibrate_is_refused_by_name_and_nothing_is_drawn(campaign,
 
 def test_probabilities_against_labels_of_yes_and_no_are_refused_the_other_way_round(campaign):
     add_score_lines(campaign.collection, "t0\tt0d00\t1\nt0\tt0d01\t0\n", name="labels")
-    with pytest.raises(CalibrationRefused, match=r"graded in collection .*, yes or no here"):
+    with pytest.raises(CalibrationRefused, match="graded in the collection to calibrate on, yes or no here"):
         draw(campaign=campaign, design=on(gold_collection(name="labels"), scores="labels"))
     made = draw(
         campaign=campaign, design=on(gold_collection(name="labels", score=yes_or_no), scores="labels")
