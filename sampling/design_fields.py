@@ -23,6 +23,7 @@ class FieldKind(Enum):
     MEASURE = auto()  # the name of a measure that is a sum
     COUNT = auto()  # a whole number
     SCORES = auto()  # the name of imported scores, or nothing
+    SOURCE = auto()  # the name or id of a campaign or collection, or nothing
     SHARE = auto()  # a number within [0, 1]; on the screen in percent
 
 
@@ -140,6 +141,14 @@ DESIGN_FIELDS = (
         options=lambda: PRIORS,
     ),
     DesignField("scores", FieldKind.SCORES, "Scores", "of imported scores", Design.scores, most=200),
+    DesignField(
+        "calibrated_on",
+        FieldKind.SOURCE,
+        "Calibrated on",
+        "a campaign or collection with gold and scores of the same name, in place of the two rates",
+        Design.calibrated_on,
+        most=200,
+    ),
     DesignField(
         "sensitivity",
         FieldKind.SHARE,

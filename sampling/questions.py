@@ -59,6 +59,9 @@ class Design:
         (imported scores as well) or "judgments" (those of earlier batches as well).
     scores : str
         Name of the imported scores.
+    calibrated_on : str
+        Id of the campaign or collection whose gold says what these scores are worth (`sampling.score_calibration`);
+        the two rates are then unused. Empty: they are assumed.
     sensitivity, specificity : float
         The assumed error rates of the source of the scores. Assume less than you believe: too little costs nothing,
         too much makes the interval wider than without scores (docs/benchmarks.md). Neither moves its centre.
@@ -81,6 +84,7 @@ class Design:
     selection: str = SELECTIONS[0].key
     prior: str = PRIORS[0].key
     scores: str = ""
+    calibrated_on: str = ""
     sensitivity: float = 0.65
     specificity: float = 0.85
     other_runs_share: float = 0.05
@@ -117,6 +121,10 @@ class Design:
             raise QuestionRefused("the default design is drawn without replacement")
         if self.prior == "scores" and not self.scores:
             raise QuestionRefused("name the imported scores that the prior is to use")
+        if self.calibrated_on and self.prior != "scores":
+            raise QuestionRefused(
+                "scores are calibrated where they are the prior: choose “scores” as the prior"
+            )
         if self.prior == "judgments" and not self.selection_kind.may_learn:
             raise QuestionRefused("sizes learned from judgments need a Poisson draw")
         if self.has_whole_topics:

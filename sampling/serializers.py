@@ -17,6 +17,7 @@ from sampling.models import Audit, AuditSchedule, AuditTier, Draw, GoldFit
 from sampling.questions import Design, QuestionRefused, parse_designed, question_rows
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.services.audit_schedules import next_due_time, schedule_words
+from sampling.services.calibrating import CalibrationRefused, with_source
 from sampling.services.layout import missing_topics
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 from touchstone.models import Job
@@ -47,6 +48,7 @@ REQUEST_FIELDS: dict[FieldKind, Callable[[DesignField], Any]] = {
     FieldKind.MEASURE: lambda field: Word(max_length=int(field.most), **_default(field)),
     FieldKind.COUNT: _count,
     FieldKind.SCORES: lambda field: Word(max_length=int(field.most), allow_blank=True, **_default(field)),
+    FieldKind.SOURCE: lambda field: Word(max_length=int(field.most), allow_blank=True, **_default(field)),
     FieldKind.SHARE: lambda field: Finite(
         min_value=float(field.least), max_value=float(field.most), **_default(field)
     ),
@@ -57,12 +59,13 @@ ANSWER_FIELDS: dict[FieldKind, Callable[[], Any]] = {
     FieldKind.MEASURE: serializers.CharField,
     FieldKind.COUNT: serializers.IntegerField,
     FieldKind.SCORES: lambda: serializers.CharField(allow_blank=True),
+    FieldKind.SOURCE: lambda: serializers.CharField(allow_blank=True),
     FieldKind.SHARE: serializers.FloatField,
 }
 
 
 class DesignRequest(Strict):
-    """A `sampling.questions.Design` for the campaign in the context; its names must be known there."""
+    """A `sampling.questions.Design` for the campaign in the context; its names must be known there to the user."""
 
     def get_fields(self) -> dict[str, Any]:
         return {
@@ -102,6 +105,10 @@ class DesignRequest(Strict):
             question_rows(design, run_ids)
         except QuestionRefused as error:
             raise serializers.ValidationError({"runs": [str(error)]}) from error
+        try:
+            design = with_source(self.context["campaign"], design, self.context["user"])
+        except CalibrationRefused as error:
+            raise serializers.ValidationError({"calibrated_on": [str(error)]}) from error
         return {"design": design, **{name: value for name, value in sent.items() if name not in own}}
 
 
@@ -207,12 +214,23 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
     mixture = MixtureAnswer(allow_null=True)
 
 
+class CalibrationAnswer(serializers.Serializer[Any]):
+    """Scores as gold elsewhere read them: logit p' = logit p + intercept + slope (s - 1/2) + popularity x."""
+
+    intercept = serializers.FloatField()
+    slope = serializers.FloatField()
+    popularity = serializers.FloatField(help_text="Of the log odds that a run returns the document")
+    n_gold = serializers.IntegerField(help_text="Documents with gold and a score that were fitted to")
+    n_relevant = serializers.FloatField(help_text="How many of them are relevant")
+
+
 class DrawAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     batch = serializers.IntegerField(min_value=1)
     design = serializers.DictField(help_text="As it was recorded; older draws may lack later fields")
     topics = serializers.ListField(child=serializers.CharField())
     pooled = serializers.ListField(child=serializers.CharField())
+    calibration = CalibrationAnswer(allow_null=True)
     learned_from = serializers.JSONField(allow_null=True)
     seed = serializers.IntegerField()
     frame = serializers.CharField(help_text="Address of the recorded frame")
@@ -304,12 +322,14 @@ def draw_json(draw: Draw, missing: Sequence[str]) -> dict[str, Any]:
     """Return a batch; `missing` are its topics that are not laid out yet."""
     parameters = dict(draw.parameters)
     topics, pooled = parameters.pop("topics", []), parameters.pop("pooled", [])
+    calibration = parameters.pop("calibration", None)
     return {
         "id": str(draw.pk),
         "batch": draw.batch,
         "design": parameters,
         "topics": topics,
         "pooled": pooled,
+        "calibration": calibration,
         "learned_from": draw.learned_from,
         "seed": draw.seed,
         "frame": reverse("console:api-frame", args=[draw.campaign_id, draw.batch]),

@@ -9,6 +9,7 @@ from sampling.designs import depth_pool
 from sampling.frames import FrameRefused
 from sampling.measures.families import weights_of_runs
 from sampling.questions import Design, QuestionRefused
+from sampling.services.calibrating import n_gold_there
 from sampling.services.forecasting import Preview, Progress, designed_population, preview
 from sampling.services.population import Population, sizes
 from sampling.services.topic_population import TopicPopulation
@@ -152,6 +153,7 @@ def _payload(campaign: Campaign, design: Design) -> dict[str, Any]:
         "design": design.parameters(),
         "batches": campaign.draws.count(),
         "runs": list(collection.runs.order_by("pk").values_list("pk", flat=True)),
+        "gold": n_gold_there(campaign, design),
         "scores": list(collection.score_lists.filter(name=design.scores).values_list("pk", flat=True)),
         "topics": collection.topics.count(),
     }

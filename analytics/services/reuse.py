@@ -234,7 +234,8 @@ def _n_topics(draw: Draw) -> int:
 def _spread(draw: Draw, frame: pl.DataFrame) -> Floats:
     """Return sqrt(p (1 - p)) per pair of the frame, p the prior probability of relevance with which it was drawn."""
     prior, parameters = frame["prior"].to_numpy(), draw.parameters
-    if "score" in frame.columns and parameters["prior"] != "runs":
+    is_in_it = "calibration" in parameters  # then the recorded prior has the scores in it
+    if "score" in frame.columns and parameters["prior"] != "runs" and not is_in_it:
         score = frame["score"].fill_null(float("nan")).to_numpy()
         known = ~np.isnan(score)
         prior = prior.copy()

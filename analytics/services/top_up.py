@@ -27,7 +27,7 @@ FEWEST_EXPECTED = (
     16.0  # so many expected are fewer than the 10 an interval needs less than once in twenty draws
 )
 ABOUT_AS_SURE = 1.1
-LIKE_THE_FIRST = ("prior", "scores", "sensitivity", "specificity")
+LIKE_THE_FIRST = ("prior", "scores", "calibrated_on", "sensitivity", "specificity")
 
 
 @dataclass(frozen=True)

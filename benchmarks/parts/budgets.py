@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import product
 
 import numpy as np
 from parts.popular_judges import GOLD_ELSEWHERE, calibrated, calibration, popular_judge
@@ -26,11 +27,17 @@ from sampling.measures.sparse import from_dense
 from sampling.pooling import prior_utility
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_prior, rank_features
 from sampling.questions import Design, Importance, default_sizes, prior_of_runs
+from sampling.score_calibration import Calibration
 
 GOOD = (0.75, 0.95)  # sensitivity and specificity of a machine judge
 POOR = (0.5, 0.7)
 CAUTIOUS = (0.65, 0.85)  # what is assumed of a judge of whom .75 and .95 are believed
 JUDGE_RIDGE = 1.0
+# Plans whose scores gold of another pool calibrates: the judge, and the gold labels there.
+CALIBRATED = {
+    **{f"machine judge by popularity, calibrated on {n:,}": ("popular_judge", n) for n in GOLD_ELSEWHERE},
+    "poor machine judge, calibrated on 300": ("poor_judge", 300),
+}
 
 
 @dataclass(frozen=True)
@@ -46,14 +53,14 @@ class PriorModel:
 class KnownPool:
     """A pool with what its runs, and three simulated machine judges, say before any label.
 
-    `calibrations` are those of the third on another pool, by the gold labels there; none without another pool.
+    `calibrations` are of the fields of judges on another pool, by the gold labels there; none without another pool.
     """
 
     pool: JudgedPool
     judge: Floats  # a machine's labels, 0 or 1
     poor_judge: Floats
     popular_judge: Floats
-    calibrations: dict[int, Floats]
+    calibrations: dict[tuple[str, int], Calibration]
 
     @cached_property
     def all_runs(self) -> PriorModel:
@@ -93,15 +100,16 @@ class KnownPool:
     def judged_by_popularity(self) -> PriorModel:
         return self._with(self.popular_judge, CAUTIOUS)
 
-    def calibrated_elsewhere(self, n_gold: int) -> PriorModel:
-        """The labels of the judge whose errors follow popularity, as so many gold labels of another pool read them."""
-        if n_gold not in self._calibrated:
-            prior = calibrated(self.pool, self.popular_judge, self.calibrations[n_gold])
-            self._calibrated[n_gold] = self._with_prior(prior, self.popular_judge)
-        return self._calibrated[n_gold]
+    def calibrated_elsewhere(self, judge: str, n_gold: int) -> PriorModel:
+        """The labels of the judge in that field, as so many gold labels of another pool read them."""
+        if (judge, n_gold) not in self._calibrated:
+            labels = getattr(self, judge)
+            prior = calibrated(self.pool, labels, self.calibrations[judge, n_gold])
+            self._calibrated[judge, n_gold] = self._with_prior(prior, labels)
+        return self._calibrated[judge, n_gold]
 
     @cached_property
-    def _calibrated(self) -> dict[int, PriorModel]:
+    def _calibrated(self) -> dict[tuple[str, int], PriorModel]:
         return {}
 
     def _with(self, labels: Floats, assumed: tuple[float, float]) -> PriorModel:
@@ -133,21 +141,18 @@ def known(pools: list[JudgedPool], seed: int) -> list[KnownPool]:
     """Return the pools with three machine judges each.
 
     The errors of two are independent of everything else, those of the third follow popularity. With two pools the
-    gold of each calibrates the third judge for the other.
+    gold of each calibrates the judges for the other.
     """
     rng, others = np.random.default_rng([seed, 7]), np.random.default_rng([seed, 8])
     labels = [_labels_of_two(pool, rng) for pool in pools]
-    popular = [popular_judge(pool, others) for pool in pools]
-    if len(pools) == 2:
-        fits = [
-            {n: calibration(pool, given, n, others) for n in GOLD_ELSEWHERE}
-            for pool, given in zip(pools, popular, strict=True)
-        ][::-1]
-    else:
-        fits = [{} for _ in pools]
+    judges = [(*two, popular_judge(pool, others)) for two, pool in zip(labels, pools, strict=True)]
+    fits: list[dict[tuple[str, int], Calibration]] = [{} for _ in pools]
+    for (judge, n), place in product(CALIBRATED.values(), range(2 if len(pools) == 2 else 0)):
+        given = judges[place][("judge", "poor_judge", "popular_judge").index(judge)]
+        fits[1 - place][judge, n] = calibration(pools[place], given, n, others)
     return [
-        KnownPool(pool, *two, third, fit)
-        for pool, two, third, fit in zip(pools, labels, popular, fits, strict=True)
+        KnownPool(pool, *three, calibrations=fit)
+        for pool, three, fit in zip(pools, judges, fits, strict=True)
     ]
 
 
@@ -325,8 +330,8 @@ def realised(
     return Realised(pi, drawn, found.share, tuple(found.n_components.tolist()))
 
 
-def _calibrated_elsewhere(n_gold: int, pair: Pair) -> PriorModel:
-    return pair.known.calibrated_elsewhere(n_gold)
+def _calibrated_elsewhere(judge: str, n_gold: int, pair: Pair) -> PriorModel:
+    return pair.known.calibrated_elsewhere(judge, n_gold)
 
 
 PLANS = {
@@ -368,12 +373,8 @@ PLANS = {
     "machine judge by popularity, 5 % and 1 %": Plan(
         lambda pair: pair.known.judged_by_popularity, 0.05, 0.01
     ),
-    **{
-        f"machine judge by popularity, calibrated on {n:,}, 5 % and 1 %": Plan(
-            partial(_calibrated_elsewhere, n), 0.05, 0.01
-        )
-        for n in GOLD_ELSEWHERE
-    },
+    "poor machine judge, 5 % and 1 %": Plan(lambda pair: pair.known.judged_poorly_and_cautiously, 0.05, 0.01),
+    **{name: Plan(partial(_calibrated_elsewhere, *which), 0.05, 0.01) for name, which in CALIBRATED.items()},
     "fitted to all labels (not attainable)": Plan(lambda pair: pair.known.all_runs, all_labels=True),
     "consensus of the runs, no mixture": Plan(lambda pair: pair.known.experts),
 }
@@ -385,7 +386,8 @@ MIXED = (
     "components, two batches, refitted, 5 % and 1 %",
     "machine judge, 5 % and 1 %",
     "machine judge by popularity, 5 % and 1 %",
-    *(f"machine judge by popularity, calibrated on {n:,}, 5 % and 1 %" for n in GOLD_ELSEWHERE),
+    *CALIBRATED,
+    "poor machine judge, 5 % and 1 %",
 )
 MIXED_SIMULATED = (
     "components, 5 % other runs, 1 % uniform",

@@ -1,21 +1,17 @@
 """A machine judge whose errors follow popularity, as in the coverage grid, and its scores calibrated elsewhere.
 
-What is assumed of a judge is one sensitivity and one specificity. Calibrated is the logit of relevance, around the
-prior from the ranks, on gold of another pool: an intercept, a slope of the label, a term in the logarithm of the share
-of runs that return the item, and how the slope changes with it.
+What is assumed of a judge is one sensitivity and one specificity. Calibrated are the scores as the product does it
+(`sampling.score_calibration`), on gold of another pool.
 """
 
 import numpy as np
 from parts.coverage_collection import wrong_rates
 from parts.trec_like import Floats, JudgedPool
-from scipy.special import expit, logit
 
-from sampling.logistic import LogisticProblem, minimise
 from sampling.questions import prior_of_runs
+from sampling.score_calibration import Calibration, fit_calibration, log_popularity
 
-GOLD_ELSEWHERE = (1000, 10_000)  # evenly drawn from the other pool
-RIDGE = 0.1
-NO_TOPICS = 1e9  # a ridge that leaves the topics' intercepts at 0
+GOLD_ELSEWHERE = (300, 1000, 10_000)  # evenly drawn from the other pool
 
 
 def popular_judge(pool: JudgedPool, rng: np.random.Generator) -> Floats:
@@ -29,32 +25,16 @@ def returned_by(pool: JudgedPool) -> Floats:
     return np.asarray((pool.ranks > 0).sum(axis=0), dtype=np.float64)
 
 
-def calibrated(pool: JudgedPool, labels: Floats, coefficients: Floats) -> Floats:
+def calibrated(pool: JudgedPool, labels: Floats, calibration: Calibration) -> Floats:
     """Return the prior probability of relevance with the judge's labels, as calibrated elsewhere."""
-    prior = logit(prior_of_runs(pool.ranks, pool.depth))
-    return np.asarray(expit(prior + coefficients @ _columns(pool, labels)))
-
-
-def calibration(pool: JudgedPool, labels: Floats, n_gold: int, rng: np.random.Generator) -> Floats:
-    """Return the coefficients that the gold of some items, drawn evenly, fits."""
-    rows = rng.choice(pool.relevant.size, n_gold, replace=False)
-    columns = _columns(pool, labels)[:, rows]
-    prior = logit(prior_of_runs(pool.ranks, pool.depth))
-    fit = minimise(
-        LogisticProblem(
-            columns,
-            pool.relevant[rows],
-            prior[rows],
-            np.zeros(n_gold, dtype=np.int64),
-            1,
-            np.full(len(columns), RIDGE),
-            NO_TOPICS,
-        )
+    return calibration.prior(
+        prior_of_runs(pool.ranks, pool.depth), labels, log_popularity(pool.ranks, pool.depth)
     )
-    return fit.coefficients
 
 
-def _columns(pool: JudgedPool, labels: Floats) -> Floats:
-    says = labels - 0.5
-    popularity = np.log2(returned_by(pool) / pool.ranks.shape[0])
-    return np.array([np.ones(says.size), says, popularity, says * popularity])
+def calibration(pool: JudgedPool, labels: Floats, n_gold: int, rng: np.random.Generator) -> Calibration:
+    """Return what the gold of some items, drawn evenly, says of the labels."""
+    rows = rng.choice(pool.relevant.size, n_gold, replace=False)
+    prior = prior_of_runs(pool.ranks, pool.depth)
+    popularity = log_popularity(pool.ranks, pool.depth)
+    return fit_calibration(prior[rows], labels[rows], popularity[rows], pool.relevant[rows])

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from django.core.files.base import ContentFile
@@ -91,6 +91,7 @@ def record_draw(
                 **design.parameters(),
                 "topics": population.topics,
                 "pooled": [run.run_id for run in population.runs],
+                **({"calibration": asdict(population.calibration)} if population.calibration else {}),
             },
             learned_from=learned_from if design.prior == "judgments" else None,
             seed=seed,

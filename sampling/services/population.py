@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import polars as pl
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
-from judging.rankings import rankings_frame, read_rankings
 from sampling.expert_pools import prior_of_experts
 from sampling.frames import FrameRefused, collection_pool
 from sampling.measures.families import FloatArray, Measure, grade_gains
@@ -26,6 +24,8 @@ from sampling.questions import (
     question_rows,
     single_draw_probability,
 )
+from sampling.score_calibration import Calibration, log_popularity
+from sampling.services.calibrating import calibration_of, stored_scores
 
 
 class DrawRefused(FrameRefused):
@@ -39,8 +39,9 @@ class PooledPairs:
     """The pooled pairs with what every design looks at; nothing here is random.
 
     `prior` is the prior probability of relevance from the ranks of all runs, `design_prior` the one that the design
-    names: from these ranks, from the consensus of the runs, with imported scores; both in (0, 1). `score` is NaN where
-    there is none.
+    names: from these ranks, from the consensus of the runs, with imported scores; both in (0, 1). Where scores were
+    calibrated elsewhere they are the same: measured, it is also what predictions start from. `score` is NaN where there
+    is none.
     """
 
     campaign: Campaign
@@ -52,6 +53,7 @@ class PooledPairs:
     pooled: Pool
     prior: FloatArray
     score: FloatArray | None
+    calibration: Calibration | None
     design_prior: FloatArray
     gains: FloatArray  # of the measure, by grade
     relevant_gain: float  # mean gain of a relevant document: what a prior of 1 is worth in the measure
@@ -114,14 +116,11 @@ def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
         raise DrawRefused(str(error)) from error
     prior = prior_of_runs(pooled.returned, design.depth)
     score = imported_scores(campaign, design, pooled)
+    calibration = calibration_of(campaign, design, measure)
     known_prior = _prior_of_experts(pooled, prior) if design.prior == "experts" else prior
     design_prior = known_prior
     if score is not None and design.prior != "runs":
-        known = ~np.isnan(score)
-        design_prior = known_prior.copy()
-        design_prior[known] = posterior_prior(
-            known_prior[known], score[known], sensitivity=design.sensitivity, specificity=design.specificity
-        )
+        design_prior = _prior_with_scores(design, pooled, known_prior, score, calibration)
     return {
         "campaign": campaign,
         "design": design,
@@ -130,12 +129,27 @@ def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
         "topics": topics,
         "measure": measure,
         "pooled": pooled,
-        "prior": prior,
+        "prior": prior if calibration is None else design_prior,
         "score": score,
+        "calibration": calibration,
         "design_prior": design_prior,
         "gains": gains,
         "relevant_gain": float(gains[relevant:].mean()),
     }
+
+
+def _prior_with_scores(
+    design: Design, pooled: Pool, prior: FloatArray, score: FloatArray, calibration: Calibration | None
+) -> FloatArray:
+    """Return the prior with the scores where there are some, as gold elsewhere reads them or as is assumed."""
+    known, found = ~np.isnan(score), prior.copy()
+    if calibration is not None:
+        popularity = log_popularity(pooled.returned, design.depth)
+        found[known] = calibration.prior(prior[known], score[known], popularity[known])
+    else:
+        rates = {"sensitivity": design.sensitivity, "specificity": design.specificity}
+        found[known] = posterior_prior(prior[known], score[known], **rates)
+    return found
 
 
 def _prior_of_experts(pooled: Pool, prior: FloatArray) -> FloatArray:
@@ -158,8 +172,9 @@ def imported_scores(campaign: Campaign, design: Design, pooled: Pool) -> FloatAr
     score_list = campaign.collection.score_lists.filter(name=design.scores).first()
     if score_list is None:
         raise DrawRefused(f"the collection has no scores named {design.scores!r}")
-    scores = rankings_frame(read_rankings(Path(score_list.scores.path))).select(*ITEM_COLUMNS, "score")
-    joined = pooled_pairs(pooled).join(scores, on=ITEM_COLUMNS, how="left", maintain_order="left")
+    joined = pooled_pairs(pooled).join(
+        stored_scores(score_list), on=ITEM_COLUMNS, how="left", maintain_order="left"
+    )
     column = joined["score"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     if np.isnan(column).all():
         raise DrawRefused(f"the scores {design.scores!r} are of none of the {column.size} pooled documents")

@@ -130,6 +130,8 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
             )
             continue
         whole = "whole topics; " if draw.has_whole_topics else ""
+        if calibration := draw.parameters.get("calibration"):
+            whole += f"scores calibrated on {calibration['n_gold']:,} gold labels elsewhere; "
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "
             f"({whole}{draw.get_selection_display()}; {draw.get_question_display()}; seed {draw.seed})"

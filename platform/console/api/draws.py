@@ -145,7 +145,7 @@ def _frame_file(draw: Draw) -> FileResponse:
 
 
 def _valid_data(serializer: type[DesignRequest], request: Request, campaign: Campaign) -> dict[str, Any]:
-    sent = serializer(data=request.data, context={"campaign": campaign})
+    sent = serializer(data=request.data, context={"campaign": campaign, "user": user_of(request)})
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)
 

@@ -16,7 +16,9 @@ from sampling.measures.registry import WrongKind, parse_measure
 from sampling.models import Draw
 from sampling.questions import Design, QuestionRefused, parse_designed
 from sampling.selections import selection_of
+from sampling.services.calibrating import CalibrationRefused, gold_sources, with_source
 from sampling.services.drawing import FEWEST_TO_LEARN_FROM, n_waiting
+from touchstone.models import User
 
 
 class Radios(forms.RadioSelect):
@@ -94,6 +96,16 @@ def _scores(field: DesignField) -> forms.ChoiceField:
     return forms.ChoiceField(label=field.label, required=False)
 
 
+def _source(field: DesignField) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=field.label,
+        required=False,
+        error_messages={
+            "invalid_choice": "there is no such campaign or collection with gold and these scores"
+        },
+    )
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.9g}"
 
@@ -103,8 +115,10 @@ FORM_FIELDS: dict[FieldKind, Callable[[DesignField], forms.Field]] = {
     FieldKind.MEASURE: _measure,
     FieldKind.COUNT: _count,
     FieldKind.SCORES: _scores,
+    FieldKind.SOURCE: _source,
     FieldKind.SHARE: PercentField,
 }
+NOT_CALIBRATED = [("", "nothing: the rates below are assumed")]
 # The runs are asked for by question: see `DesignForm.runs_of_question`.
 ON_SCREEN = tuple(field for field in DESIGN_FIELDS if field.kind in FORM_FIELDS)
 SHARES = frozenset(field.name for field in ON_SCREEN if field.kind is FieldKind.SHARE)
@@ -126,7 +140,13 @@ class DesignForm(forms.Form):
     )
 
     def __init__(
-        self, data: QueryDict | None = None, *, campaign: Campaign, earlier: Draw | None = None, **named: Any
+        self,
+        data: QueryDict | None = None,
+        *,
+        campaign: Campaign,
+        user: User,
+        earlier: Draw | None = None,
+        **named: Any,
     ) -> None:
         own = {field.name: FORM_FIELDS[field.kind](field) for field in ON_SCREEN}
         if data is not None:  # what is not sent is as usual, and shown so
@@ -139,7 +159,7 @@ class DesignForm(forms.Form):
             named["initial"] = initial_of(earlier.parameters) | more | named.get("initial", {})
         super().__init__(data, **named)
         self.fields |= own
-        self.campaign, self.earlier = campaign, earlier
+        self.campaign, self.user, self.earlier = campaign, user, earlier
         self._offer_runs()
         self._offer_priors()
         if earlier is not None:
@@ -161,6 +181,7 @@ class DesignForm(forms.Form):
         fields: dict[str, Any] = self.fields
         fields["scores"].choices = [(name, name) for name in names] or [("", "none imported")]
         closed = {} if names else {"scores": "No scores are imported: upload them on the collection's page."}
+        fields["calibrated_on"].choices = self._sources() if names else NOT_CALIBRATED
         self.too_early = why_not_learn(self.campaign, self.earlier)
         if self.too_early:
             closed["judgments"] = self.too_early
@@ -168,6 +189,14 @@ class DesignForm(forms.Form):
         if self.initial.get("prior") in closed:
             self.initial["prior"] = prior.initial
         prior.close(closed)
+
+    def _sources(self) -> list[tuple[str, str]]:
+        """Return what the scores may be calibrated on, that of an earlier batch even where the user may not see it."""
+        found = {source.id: source.words for source in gold_sources(self.campaign, self.user)}
+        before = self.earlier.parameters.get("calibrated_on", "") if self.earlier else ""
+        if before:
+            found.setdefault(before, "as the batch before")
+        return [*NOT_CALIBRATED, *found.items()]
 
     # -- checks ---------------------------------------------------------------------------------------------
 
@@ -209,9 +238,11 @@ class DesignForm(forms.Form):
                 )
         if not self.errors:
             try:
-                self.design()
+                with_source(self.campaign, self.design(), self.user)
             except QuestionRefused as refusal:
                 raise forms.ValidationError(str(refusal)) from refusal
+            except CalibrationRefused as refusal:
+                self.add_error("calibrated_on", str(refusal))
         return cleaned
 
     def _check_runs(self, cleaned: dict[str, Any]) -> None:
@@ -278,7 +309,8 @@ class DesignForm(forms.Form):
     def design(self) -> Design:
         asked = self.cleaned_data
         given = {field.name: asked[field.name] for field in ON_SCREEN}
-        given["scores"] = asked["scores"] if asked["prior"] == "scores" else ""
+        for name in ("scores", "calibrated_on"):
+            given[name] = asked[name] if asked["prior"] == "scores" else ""
         return Design(runs=self.runs_of_question(), **given)
 
     def opens_advanced(self) -> bool:

@@ -51,7 +51,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     obstacle = what_stops(row, earlier)
     asked = request.POST or (request.GET if "question" in request.GET else None)
     is_imported = earlier is not None and bool(earlier.selection_kind.no_top_up)
-    form = DesignForm(asked, campaign=row, earlier=None if is_imported else earlier)
+    form = DesignForm(asked, campaign=row, user=user_of(request), earlier=None if is_imported else earlier)
     outlook, chosen = Forecast(), None
     if asked and not obstacle and form.is_valid():
         chosen = form.design()

@@ -13,6 +13,7 @@ from sampling.measures.kinds import Linear
 from sampling.measures.registry import suggested_measures
 from sampling.questions import Design, parse_designed
 from sampling.serializers import draw_json
+from sampling.services.calibrating import with_source
 from sampling.services.drawing import draw
 from sampling.services.forecasting import Preview, mixture_sentence, preview
 from touchstone.models import Job
@@ -37,6 +38,7 @@ OPTIONS: dict[FieldKind, Callable[[DesignField], dict[str, Any]]] = {
     FieldKind.MEASURE: _measure,
     FieldKind.COUNT: lambda field: {"type": int},
     FieldKind.SCORES: lambda field: {"metavar": "NAME"},
+    FieldKind.SOURCE: lambda field: {"metavar": "NAME"},
     FieldKind.SHARE: lambda field: {"type": float, "metavar": "SHARE"},
 }
 
@@ -57,7 +59,7 @@ class Command(BaseCommand):
     def handle(self, *, campaign: str, preview: bool, output: str, seed: int | None, **options: Any) -> None:
         with one_error():
             stored_campaign = find_campaign(campaign)
-            design = _design(options)
+            design = with_source(stored_campaign, _design(options), user=None)
             if preview:
                 if seed is not None:
                     raise CommandError("a preview has no seed: nothing is drawn")

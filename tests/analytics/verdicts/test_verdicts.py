@@ -28,6 +28,7 @@ from sampling.questions import Design
 from sampling.services.drawing import draw
 from sampling.services.forecasting import preview
 from sampling.services.population import DrawRefused
+from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -264,7 +265,7 @@ def test_only_corrected_differences_have_a_p(tmp_path):
 
 def form_of(campaign, measure):
     fields = {"kind": "pool", "run_a": "run0", "run_b": "run2", "depth": DEPTH, "budget": N_FRAME}
-    return DesignForm({**fields, "measure": measure}, campaign=campaign)
+    return DesignForm({**fields, "measure": measure}, campaign=campaign, user=User())
 
 
 def test_a_relevant_grade_above_the_scale_is_refused_by_the_form_the_preview_and_the_draw(tmp_path):
