@@ -60,11 +60,12 @@ class Program:
 
 
 def answers(
-    url: str, text: str | None = None, lives: Callable[[], bool] = lambda: True, seconds: float = 60
+    url: str, text: str | None = None, lives: Callable[[], bool] = lambda: True, seconds: float = 300
 ) -> Callable[[], None]:
     """Return a `ready` that waits until the address answers HTTP 200, with this text if one is given.
 
-    It gives up, with StackError, when the time is over or the process that should answer is gone.
+    It gives up, with StackError, when the time is over (a busy machine takes minutes to start a process) or the process
+    that should answer is gone.
     """
 
     def wait() -> None:
@@ -79,7 +80,7 @@ def answers(
 
 def _fault(url: str, text: str | None) -> str | None:
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (a loopback address of ours)
+        with urllib.request.urlopen(url, timeout=30) as response:  # noqa: S310 (a loopback address of ours)
             said = response.read(200).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
         return str(error)

@@ -93,6 +93,9 @@ class Command(BaseCommand):
         if "DATABASE_URL" in os.environ:
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
+        with connection.cursor() as cursor:
+            # Systems search and documents are read within a transaction: on a busy machine that takes long.
+            cursor.execute("SET idle_in_transaction_session_timeout = 0")
         if judge_audits:
             self._load_erring_campaign()
             judge_audits_for_ever(self._say)
