@@ -65,6 +65,34 @@ def rankings(
     >>> [(topic_id, doc_id, rank) for topic_id, doc_id, rank, _ in rankings(documents, topics)["bm25"]]
     [('1', 'a.sort', 1)]
     """
+    runs = _runs(documents, topics, _systems, depth)
+    runs["fusion"] = _fusion([runs[tag] for tag in ("bm25-title", "dirichlet", "bm25-description")], depth)
+    return runs
+
+
+def late_rankings(
+    documents: Sequence[Mapping[str, str]],
+    topics: Sequence[Mapping[str, str]],
+    depth: int = 100,
+) -> dict[str, Ranking]:
+    """Return the rankings of two more systems, as `rankings` does: they come when others' runs are pooled and judged.
+
+    One returns little that the others do not, one returns much.
+    """
+    return _runs(documents, topics, _late_systems, depth)
+
+
+Systems = dict[
+    str, tuple[Scorer, tuple[str, ...]]
+]  # by run tag what scores, and the fields of the topic it is given
+
+
+def _runs(
+    documents: Sequence[Mapping[str, str]],
+    topics: Sequence[Mapping[str, str]],
+    systems: Callable[[Sequence[Mapping[str, str]]], Systems],
+    depth: int,
+) -> dict[str, Ranking]:
     if not documents:
         raise ValueError("documents must not be empty, got 0")
     if depth < 1:
@@ -73,17 +101,23 @@ def rankings(
     ordered = sorted(documents, key=lambda document: document["doc_id"])
     doc_ids = [document["doc_id"] for document in ordered]
     runs: dict[str, Ranking] = {}
-    for tag, (scorer, fields) in _systems(ordered).items():
+    for tag, (scorer, fields) in systems(ordered).items():
         runs[tag] = []
         for topic in topics:
             query = " ".join(topic[field] for field in fields)
             runs[tag] += _ranking(topic["topic_id"], doc_ids, scorer(query), depth)
-    runs["fusion"] = _fusion([runs[tag] for tag in ("bm25-title", "dirichlet", "bm25-description")], depth)
     return runs
 
 
-def _systems(documents: Sequence[Mapping[str, str]]) -> dict[str, tuple[Scorer, tuple[str, ...]]]:
-    """Return by run tag what scores the documents, and the fields of the topic it is given."""
+def _late_systems(documents: Sequence[Mapping[str, str]]) -> Systems:
+    both = [terms(document["title"]) + terms(document["text"]) for document in documents]
+    return {
+        "late-bm25": (_bm25(both, "lucene", k1=0.9, b=0.4), ("title",)),
+        "late-tf-idf": (_tf_idf(both), ("title", "description")),
+    }
+
+
+def _systems(documents: Sequence[Mapping[str, str]]) -> Systems:
     titles = [terms(document["title"]) for document in documents]
     texts = [terms(document["text"]) for document in documents]
     both = [title + text for title, text in zip(titles, texts, strict=True)]
