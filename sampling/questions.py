@@ -60,8 +60,7 @@ class Design:
     scores : str
         Name of the imported scores.
     calibrated_on : str
-        Id of the campaign or collection whose gold says what these scores are worth (`sampling.score_calibration`);
-        the two rates are then unused. Empty: they are assumed.
+        Id of the campaign or collection whose gold says what the scores are worth, in place of the assumed rates.
     sensitivity, specificity : float
         The assumed error rates of the source of the scores. Assume less than you believe: too little costs nothing,
         too much makes the interval wider than without scores (docs/benchmarks.md). Neither moves its centre.

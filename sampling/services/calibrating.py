@@ -155,7 +155,7 @@ def calibration_of(campaign: Campaign, design: Design, measure: Measure[Any]) ->
     if not design.calibrated_on:
         return None
     recorded = recorded_calibration(campaign, design)
-    return _fitted(campaign, design, measure) if recorded is None else recorded
+    return _fit_there(campaign, design, measure) if recorded is None else recorded
 
 
 def recorded_calibration(campaign: Campaign, design: Design) -> Calibration | None:
@@ -187,7 +187,7 @@ def stored_scores(score_list: ScoreList) -> pl.DataFrame:
     return rankings_frame(read_rankings(Path(score_list.scores.path))).select(*ITEM_COLUMNS, "score")
 
 
-def _fitted(campaign: Campaign, design: Design, measure: Measure[Any]) -> Calibration:
+def _fit_there(campaign: Campaign, design: Design, measure: Measure[Any]) -> Calibration:
     source = find_source(campaign, design.calibrated_on, user=None)
     where = f"the {source.noun} to calibrate on"  # unnamed: others may read it, too
     there = source.collection.score_lists.filter(name=design.scores).first()
