@@ -9,7 +9,7 @@ D(C), C is how many pairs reach the stair, D(C) the discounts down to rank C. ph
 b estimates what is of second order in u* - p. For these topics.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,12 +59,17 @@ MOST_BEND = 0.25  # the largest b^2, as a share of the rest of the variance
 
 Ranked = list[tuple[Ints, Ints]]  # [run], places in the frame and their ranks, within the cutoff
 Difference = Callable[[int, int], Row]
+Gold = Sequence[GoldColumns]  # of every stair
+
+
+def gold_of(facts: Facts, measure: Row) -> Gold:
+    """Return what the release predicts of every stair of a measure, nothing where no number needs it."""
+    return [facts.gold[name.removeprefix("prediction_")] for name in measure.get("stairs") or []]
 
 
 def differences_of(facts: Facts, measure: Row, listed: Ranked) -> Difference | None:
     """Return the differences of two runs in one step, or None where the size of the audit does not allow it."""
-    names = measure.get("stairs") or []
-    gold = [facts.gold[name.removeprefix("prediction_")] for name in names]
+    gold = gold_of(facts, measure)
     is_open = facts.audit_probability > 0
     if not gold or not is_allowed(facts, measure, float(facts.audit_probability[is_open].sum())):
         return None
@@ -104,9 +109,7 @@ class Stairs:
     v: Floats
 
     @classmethod
-    def of(
-        cls, facts: Facts, gold: list[GoldColumns], gains: Floats, is_open: Mask, chance: Floats
-    ) -> "Stairs":
+    def of(cls, facts: Facts, gold: Gold, gains: Floats, is_open: Mask, chance: Floats) -> "Stairs":
         levels = np.unique(gains[gains > 0])
         item, seen, a = facts.item[is_open], facts.audited[is_open], facts.audit_probability[is_open]
         v = (gains[facts.audit_grade[is_open]] >= levels[:, None]) & seen
