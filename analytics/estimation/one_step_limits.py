@@ -13,6 +13,9 @@ from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 
 FEWEST_LABELS, MOST_LABELS = 100, 200
+MOST_OF_A_DRAW = (
+    100  # gold labels where a part of the pool was drawn: above, one pool of unlike topics fell short
+)
 FEWEST_TOPICS = 50
 FEWEST_RELEVANT = 10  # the least that was tried: relevant items predicted a topic
 LARGEST_CUTOFF, MOST_STAIRS = 10, 1
@@ -28,6 +31,7 @@ class AuditSize:
     n_topics: int
     n_relevant: float  # predicted before anything is judged, in all topics
     n_stairs: int = 1  # different gains above 0
+    is_whole: bool = True  # every item of the pool was drawn for certain, and open to the audits
 
 
 def missing_labels(n_labels: float, n_items: int, n_topics: int) -> int:
@@ -81,7 +85,9 @@ def refusal_by_size(measure: Measure[Ratio], size: AuditSize) -> Refusal | None:
     if size.n_labels < FEWEST_LABELS - ROUNDING:
         few = math.ceil(FEWEST_LABELS - size.n_labels)
         return Refusal(f"{measure.name} needs {FEWEST_LABELS} gold labels: {few} are missing", few)
-    if size.n_labels > MOST_LABELS + ROUNDING:
-        words = f"{measure.name} in one step holds from {FEWEST_LABELS} to {MOST_LABELS} gold labels"
+    most = MOST_LABELS if size.is_whole else MOST_OF_A_DRAW
+    if size.n_labels > most + ROUNDING:
+        words = f"{measure.name} in one step holds from {FEWEST_LABELS} to {MOST_LABELS} gold labels of a whole pool"
+        words += f", and to {MOST_OF_A_DRAW} where a part of the pool was drawn"
         return Refusal(f"{words}; {instead}", missing)
     return None

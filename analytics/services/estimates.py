@@ -159,12 +159,14 @@ class Basis:
                 f"{measure.name} in one step is for audits; here gold judges graded every document"
             )
         prior, (gains, _) = self.predictions.foreknowledge.prior, self.gains(measure)
+        opened = self.evidence.frame.open_to(audit)
         size = AuditSize(
             n_labels=float(audit.audit_probability.sum()),
             n_items=prior.size,
             n_topics=self.arrays.n_topics,
             n_relevant=float(prior.sum()),
             n_stairs=np.unique(gains[gains > 0]).size,
+            is_whole=opened.judged.size == prior.size and bool((opened.draw_probability == 1).all()),
         )
         refusal = refusal_by_size(measure, size)
         if refusal is None and self.arrays.draw.selection_kind.with_replacement:

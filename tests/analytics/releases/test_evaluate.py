@@ -96,7 +96,7 @@ def test_corrected_ratios_of_a_release_without_predictions_of_gold_take_the_mean
     sampled = sampled_of(release)
     ranking = run_of(release, "run0")
     predicted = said(release, sampled, "nDCG@10", ranking).corrected
-    sampled.facts.gold.clear()
+    sampled[0].facts.gold.clear()
     older = said(release, sampled, "nDCG@10", ranking).corrected
     assert isinstance(older, Estimate)
     assert older.value != predicted.value
