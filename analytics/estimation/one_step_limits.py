@@ -7,8 +7,9 @@ shorten the interval, and not what one step leaves out: hence the upper limit.
 import math
 from dataclasses import dataclass
 
-from analytics.estimation.estimate import Refusal
+from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.ratios import MACRO_PER_TOPIC, MACRO_SHARE, MICRO_PER_TOPIC, MICRO_SHARE
+from analytics.estimation.samples import AuditSample, Frame
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 
@@ -30,6 +31,19 @@ class AuditSize:
     n_relevant: float  # predicted before anything is judged, in all topics
     n_stairs: int = 1  # different gains above 0
     is_whole: bool = True  # every item of the pool was drawn for certain, and open to the audits
+
+
+def audit_size(frame: Frame, audit: AuditSample, prior: Floats, n_stairs: int) -> AuditSize:
+    """Return the size of an audit of this frame; `prior` [frame] is expected of it before anything is judged."""
+    opened = frame.open_to(audit)
+    return AuditSize(
+        n_labels=float(audit.audit_probability.sum()),
+        n_items=prior.size,
+        n_topics=frame.n_topics,
+        n_relevant=float(prior.sum()),
+        n_stairs=n_stairs,
+        is_whole=opened.judged.size == prior.size and bool((opened.draw_probability == 1).all()),
+    )
 
 
 def missing_labels(n_labels: float, n_items: int, n_topics: int) -> int:

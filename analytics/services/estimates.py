@@ -23,7 +23,7 @@ from analytics.estimation.gold_prediction import GoldFits, GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
 from analytics.estimation.group_sequential import bound_at_look
 from analytics.estimation.judged_share import judged_share
-from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
+from analytics.estimation.one_step_limits import audit_size, refusal_by_size
 from analytics.estimation.ratios import is_too_few
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
@@ -159,15 +159,7 @@ class Basis:
                 f"{measure.name} in one step is for audits; here gold judges graded every document"
             )
         prior, (gains, _) = self.predictions.foreknowledge.prior, self.gains(measure)
-        opened = self.evidence.frame.open_to(audit)
-        size = AuditSize(
-            n_labels=float(audit.audit_probability.sum()),
-            n_items=prior.size,
-            n_topics=self.arrays.n_topics,
-            n_relevant=float(prior.sum()),
-            n_stairs=np.unique(gains[gains > 0]).size,
-            is_whole=opened.judged.size == prior.size and bool((opened.draw_probability == 1).all()),
-        )
+        size = audit_size(self.evidence.frame, audit, prior, np.unique(gains[gains > 0]).size)
         refusal = refusal_by_size(measure, size)
         if refusal is None and self.arrays.draw.selection_kind.with_replacement:
             refusal = Refusal(f"{measure.name} in one step needs items that were drawn without replacement")
