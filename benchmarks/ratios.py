@@ -7,8 +7,9 @@
 Every draw selects items for all runs (sizes sqrt(sum w^2 u(1-u)), 20 % uniform; Poisson), predicts the others
 (cross-fitted) or not, and estimates every run and ten pairs of neighbours, as macro and as micro. Estimators:
 
-- HT: no prediction; DR: f cross-fitted; corrected: DR with noisy labels (three votes of sensitivity .85 and
-  specificity .9) of which an audit knows the truth of the given share; counts are those of audited items.
+- HT: no prediction; DR: f cross-fitted; corrected: noisy labels (three votes of sensitivity .85 and specificity .9)
+  of which an audit knows the truth of the given share, with the predicted gold of every document; class means: the
+  same with the mean gold of its bronze class instead; counts are those of audited items.
 
 Per row: bias of the plain ratio and of the published value (corrected by the bootstrap), in units of the measure;
 coverage of the 95 % confidence interval around either, with the noise that the drawing shows, and of the published
@@ -18,7 +19,8 @@ documents, chosen at random, in its upper grade. Runs of one draw share their er
 of r runs is surer than one over d and less sure than one over d*r intervals.
 
 With --one-step instead: nDCG, AP and R in one step from 100 to 1,000 gold labels, by parts/ratios_one_step.py, as
-JSON: what is given, the same without refusals for bending (none_refused), and that with V alone (V_alone).
+JSON: what is given, the same without refusals for bending (none_refused), and that with V alone (V_alone); and the
+bootstrap of the same samples, with predicted gold and with class means (bootstrap, bootstrap_class_means).
 """
 
 import argparse
@@ -34,24 +36,26 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from parts.ratios_one_step import campaigns, run_campaign
+from parts.ratios_one_step import campaigns, labels_by_prediction, run_campaign
 from parts.trec_like import JudgedPool, clef_tar, trec_like
 
 from analytics.estimation.estimate import Z95
-from analytics.estimation.graded_labels import on_stairs, stairs
+from analytics.estimation.gold_prediction import Foreknowledge, GoldFits
+from analytics.estimation.graded_labels import on_stairs, stair_gains, stairs
+from analytics.estimation.one_step import stair_phases
 from analytics.estimation.pseudolabels import PseudoLabels, census, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratio_parts import ErrorReplicates, error_replicates
 from analytics.estimation.ratios import (
     missing_for_macro,
     missing_for_micro,
 )
-from analytics.estimation.samples import AuditSample, Frame
+from analytics.estimation.samples import AuditSample, Frame, Labels
 from sampling.designs import inclusion_probabilities
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 from sampling.measures.registry import parse_ratio
 from sampling.pooling import prior_utility
-from sampling.prediction import N_FOLDS, cross_fitted, rank_features
+from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, rank_features
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -83,6 +87,7 @@ class Setting:
     features: Floats
     prior: Floats
     fold: Ints
+    known: Foreknowledge
     sizes: Floats
     pairs: list[tuple[int, int]]
 
@@ -95,11 +100,13 @@ def make_setting(pool: JudgedPool, rng: np.random.Generator) -> Setting:
     prior = np.clip(prior_utility(pool.ranks, pool.depth), 1e-3, 1 - 1e-3)
     sizes = np.sqrt((pool.weights**2).sum(axis=0) * prior * (1 - prior))
     n_items = prior.size
+    features, fold = rank_features(pool.ranks, pool.depth), rng.integers(N_FOLDS, size=n_items)
     return Setting(
         pool=pool,
-        features=rank_features(pool.ranks, pool.depth),
+        features=features,
         prior=prior,
-        fold=rng.integers(N_FOLDS, size=n_items),
+        fold=fold,
+        known=Foreknowledge(features, np.full(features.shape[1], FEATURE_RIDGE), fold, prior),
         sizes=(1 - UNIFORM) * sizes / sizes.sum() + UNIFORM / n_items,
         pairs=[(run, run + 1) for run in range(0, pool.ranks.shape[0] - 1, 2)],
     )
@@ -161,7 +168,7 @@ def sampled_labels(setting: Setting, task: Task, estimator: str, drawn: Ints, pi
 class Audit:
     """Votes on the drawn items and an audit of some of them."""
 
-    votes: Ints
+    given: Ints  # [vote, item], 0 or 1
     audited: NDArray[np.bool_]
     probability: Floats
 
@@ -169,25 +176,42 @@ class Audit:
 def make_audit(setting: Setting, drawn: Ints, pi: Floats, share: float, rng: np.random.Generator) -> Audit:
     relevant = setting.pool.relevant[drawn] > 0
     rate = np.where(relevant, SENSITIVITY, 1 - SPECIFICITY)
-    votes = (rng.random((VOTES, drawn.size)) < rate).sum(axis=0)
+    given = (rng.random((VOTES, drawn.size)) < rate).astype(np.int64)
     sizes = np.sqrt((setting.pool.weights[:, drawn] ** 2).sum(axis=0)) / pi[drawn]
     probability = inclusion_probabilities(0.9 * sizes / sizes.sum() + 0.1 / drawn.size, share * drawn.size)
-    return Audit(votes, rng.random(drawn.size) < probability, probability)
+    return Audit(given, rng.random(drawn.size) < probability, probability)
 
 
-def audited_labels(setting: Setting, task: Task, drawn: Ints, pi: Floats, audit: Audit) -> PseudoLabels:
+def audited_labels(
+    setting: Setting, task: Task, estimator: str, drawn: Ints, pi: Floats, audit: Audit
+) -> PseudoLabels:
     grade = task.grade[drawn]
     sample = AuditSample(
         draw_probability=pi[drawn],
-        bronze_class=audit.votes,
+        bronze_class=audit.given.sum(axis=0),
         audited=audit.audited,
         gold_grade=grade,
         audit_probability=audit.probability,
         n_grades=len(task.gains),
     )
     frame = Frame(setting.n_topics, setting.pool.topic_index, drawn, pi[drawn])
-    prediction = predicted(setting, task, drawn[audit.audited], grade[audit.audited])
-    return corrected_pseudo_labels(frame, sample, task.gains, prediction=prediction)
+    if estimator == "class means":
+        prediction = predicted(setting, task, drawn[audit.audited], grade[audit.audited])
+        return corrected_pseudo_labels(frame, sample, task.gains, prediction=prediction)
+    labels = Labels(
+        np.tile(np.arange(drawn.size), VOTES),
+        np.repeat(np.arange(VOTES), drawn.size),
+        audit.given.ravel(),
+        n_items=drawn.size,
+        n_assessors=VOTES,
+        n_grades=len(task.gains),
+    )
+    fits = GoldFits(frame, sample, labels=labels, known=setting.known)
+    return labels_by_prediction(
+        stair_phases(frame, sample, task.gains, [fits.predict(row) for row in stair_gains(task.gains)]),
+        sample,
+        task.gains,
+    )
 
 
 def is_refused(labels: PseudoLabels, average: str) -> bool:
@@ -263,7 +287,7 @@ def measure_pool(pool: JudgedPool, cutoff: int, draws: int, replicates: int, see
     rows = []
     plans: list[tuple[str, float, float]] = [
         *((estimator, fraction, 0.0) for fraction in FRACTIONS for estimator in ("HT", "DR")),
-        *(("corrected", fraction, share) for fraction, share in AUDITS),
+        *((estimator, *of_audit) for estimator in ("class means", "corrected") for of_audit in AUDITS),
     ]
     for estimator, fraction, share in plans:
         count = fraction * setting.prior.size
@@ -274,7 +298,7 @@ def measure_pool(pool: JudgedPool, cutoff: int, draws: int, replicates: int, see
             audit = make_audit(setting, drawn, pi, share, rng) if share else None
             for task in tasks:
                 labels = (
-                    audited_labels(setting, task, drawn, pi, audit)
+                    audited_labels(setting, task, estimator, drawn, pi, audit)
                     if audit
                     else sampled_labels(setting, task, estimator, drawn, pi)
                 )

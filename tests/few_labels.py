@@ -11,11 +11,12 @@ def allow_a_small_campaign(monkeypatch):
     small = {
         "FEWEST_LABELS": FEWEST,
         "MOST_LABELS": MOST,
+        "MOST_OF_A_DRAW": MOST,
         "FEWEST_TOPICS": 3,
         "FEWEST_RELEVANT": 1,
         "MOST_STAIRS": 3,
     }
-    theirs = {"LABELS": (FEWEST, MOST), "TOPICS": 3, "RELEVANT": 1, "STAIRS": 3}
+    theirs = {"LABELS": (FEWEST, MOST), "MOST_OF_A_DRAW": MOST, "TOPICS": 3, "RELEVANT": 1, "STAIRS": 3}
     for module, limits in ((one_step_limits, small), (verify_one_step, theirs)):
         for name, limit in limits.items():
             assert getattr(module, name) != limit

@@ -14,7 +14,7 @@ from analytics.estimation.evidence import (
     none_of,
 )
 from analytics.estimation.more_gold import advice
-from analytics.estimation.one_step import one_step, stair_phases
+from analytics.estimation.one_step import StairPhases, one_step, stair_phases
 from analytics.estimation.one_step_limits import instead_of_one_step, missing_labels
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
 from analytics.estimation.ratios import missing_for_macro
@@ -81,19 +81,23 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
 def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> MethodEstimates:
     if targets.no_gain is not None:
         return none_of(targets, targets.no_gain)
-    labels = corrected_pseudo_labels(evidence.frame, audit, targets.gains, prediction=targets.prediction)
+    if targets.stairs:
+        items = stair_phases(evidence.frame, audit, targets.gains, targets.stairs)
+        prediction, after = items.steps @ items.prediction, items.after
+    else:
+        items, prediction, after = None, targets.prediction, None
+    labels = corrected_pseudo_labels(evidence.frame, audit, targets.gains, prediction=prediction, after=after)
     if targets.measure.averaging == "micro" or not missing_for_macro(labels):
         return targets.estimates(labels, evidence.seed)
-    return targets.estimates(labels, evidence.seed, _from_few_labels(evidence, audit, targets))
+    return targets.estimates(labels, evidence.seed, _from_few_labels(evidence, audit, targets, items))
 
 
 def _from_few_labels(
-    evidence: Evidence, audit: AuditSample, targets: RatioTargets
+    evidence: Evidence, audit: AuditSample, targets: RatioTargets, items: StairPhases | None
 ) -> Sequence[Estimate | Refusal]:
     """Return the differences of two runs in one step, where the audit's size allows it: no run alone."""
-    if isinstance(targets.stairs, Refusal):
-        return [targets.stairs] * len(targets)
-    items = stair_phases(evidence.frame, audit, targets.gains, targets.stairs)
+    if targets.no_step is not None or items is None:
+        return [] if targets.no_step is None else [targets.no_step] * len(targets)
     found = list(one_step(targets.measure, items, targets.returned).estimates)
     n_runs, frame = targets.returned.n_runs, evidence.frame
     missing = missing_labels(int(audit.audited.sum()), frame.topic_index.size, frame.n_topics)

@@ -142,8 +142,10 @@ class RatioTargets:
     gains: Floats  # [grade]
     returned: SparseRuns  # ranks [run, frame]
     prediction: Floats  # [frame]
-    # of every stair, as the audits predict it, or why one step from few gold labels does not serve
-    stairs: tuple[GoldPrediction, ...] | Refusal
+    stairs: tuple[
+        GoldPrediction, ...
+    ] = ()  # of every stair, as the audits predict it; none where none is needed
+    no_step: Refusal | None = None  # why one step from few gold labels does not serve
     settled: Settled = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -7,12 +7,14 @@ shorten the interval, and not what one step leaves out: hence the upper limit.
 import math
 from dataclasses import dataclass
 
-from analytics.estimation.estimate import Refusal
+from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.ratios import MACRO_PER_TOPIC, MACRO_SHARE, MICRO_PER_TOPIC, MICRO_SHARE
+from analytics.estimation.samples import AuditSample, Frame
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 
 FEWEST_LABELS, MOST_LABELS = 100, 200
+MOST_OF_A_DRAW = 125  # where a part of the pool was drawn: with 150 one pool fell short
 FEWEST_TOPICS = 50
 FEWEST_RELEVANT = 10  # the least that was tried: relevant items predicted a topic
 LARGEST_CUTOFF, MOST_STAIRS = 10, 1
@@ -28,6 +30,20 @@ class AuditSize:
     n_topics: int
     n_relevant: float  # predicted before anything is judged, in all topics
     n_stairs: int = 1  # different gains above 0
+    is_whole: bool = True  # every item of the pool was drawn for certain, and open to the audits
+
+
+def audit_size(frame: Frame, audit: AuditSample, prior: Floats, n_stairs: int) -> AuditSize:
+    """Return the size of an audit of this frame; `prior` [frame] is expected of it before anything is judged."""
+    opened = frame.open_to(audit)
+    return AuditSize(
+        n_labels=float(audit.audit_probability.sum()),
+        n_items=prior.size,
+        n_topics=frame.n_topics,
+        n_relevant=float(prior.sum()),
+        n_stairs=n_stairs,
+        is_whole=opened.judged.size == prior.size and bool((opened.draw_probability == 1).all()),
+    )
 
 
 def missing_labels(n_labels: float, n_items: int, n_topics: int) -> int:
@@ -81,7 +97,9 @@ def refusal_by_size(measure: Measure[Ratio], size: AuditSize) -> Refusal | None:
     if size.n_labels < FEWEST_LABELS - ROUNDING:
         few = math.ceil(FEWEST_LABELS - size.n_labels)
         return Refusal(f"{measure.name} needs {FEWEST_LABELS} gold labels: {few} are missing", few)
-    if size.n_labels > MOST_LABELS + ROUNDING:
-        words = f"{measure.name} in one step holds from {FEWEST_LABELS} to {MOST_LABELS} gold labels"
+    most = MOST_LABELS if size.is_whole else MOST_OF_A_DRAW
+    if size.n_labels > most + ROUNDING:
+        words = f"{measure.name} in one step holds from {FEWEST_LABELS} to {MOST_LABELS} gold labels of a whole pool"
+        words += f", and to {MOST_OF_A_DRAW} where a part of the pool was drawn"
         return Refusal(f"{words}; {instead}", missing)
     return None

@@ -4,8 +4,9 @@
 if it was fixed without the item's own inclusion. Sums, products of different items, and so the numerators of
 DCG and AP, are then unbiased too: items are drawn independently (Poisson).
 
-Noisy labels have a second phase: judged items carry the mean mu of their bronze class, audited ones the gold
-label v, ``z = (mu - f) + (A/pi_a) (v - mu)``. That is GREG-label (`analytics.estimation.correction`) written per item.
+Noisy labels have a second phase: judged items carry the gold label mu that is predicted of them, audited ones the gold
+label v, ``z = (mu - f) + (A/pi_a) (v - mu)``. That is `analytics.estimation.two_phase` written per item; with the mean
+of an item's bronze class for mu it is GREG-label (`analytics.estimation.correction`).
 
 A graded label is kept as a staircase of 0/1 labels, see `analytics.estimation.graded_labels`.
 """
@@ -126,7 +127,7 @@ class _Phases:
     """What is known of the labels. Without an audit: every judged item audited with probability 1, mu = v."""
 
     prediction: Floats  # [frame]
-    class_mean: Floats  # [stair, judged]
+    class_mean: Floats  # [stair, judged], of the bronze classes; or predicted item by item
     audited: NDArray[np.bool_]
     audit_probability: Floats
     gold: Floats  # [stair, judged], read where audited
@@ -141,6 +142,17 @@ def _stair_rows(name: str, values: ArrayLike, shape: tuple[int, int]) -> Floats:
     return rows
 
 
+def _stair_variance(p: Floats, steps: Floats) -> Floats:
+    """Return [item] the variance of a gain that reaches stair j of these steps with chance p [stair, item].
+
+    >>> _stair_variance(np.array([[0.5], [0.25]]), np.array([1.0, 2.0])).tolist()
+    [1.5]
+    """
+    gain = (steps[:, None] * p).sum(axis=0)
+    square = ((2 * np.cumsum(steps) - steps)[:, None] * steps[:, None] * p).sum(axis=0)
+    return np.asarray(square - gain**2)
+
+
 def _expected_noise(phases: _Phases, pi: Floats, guess: Floats, steps: Floats) -> Floats:
     """Return [stair, judged]: the drawing's noise if labels vary as the prediction, or the bronze class, says.
 
@@ -151,9 +163,7 @@ def _expected_noise(phases: _Phases, pi: Floats, guess: Floats, steps: Floats) -
         p = np.minimum.accumulate(
             np.clip(guess, 0, 1), axis=0
         )  # no stair is reached more often than the one below
-        square = p * (1 - p)
-        gain = (steps[:, None] * p).sum(axis=0)
-        whole = ((2 * np.cumsum(steps) - steps)[:, None] * steps[:, None] * p).sum(axis=0) - gain**2
+        square, whole = p * (1 - p), _stair_variance(p, steps)
     else:
         off = phases.class_mean - guess
         square = off**2 + phases.class_variance / phases.audit_probability
@@ -242,17 +252,29 @@ def census(*, topic_index: ArrayLike, n_topics: int, grades: ArrayLike, gains: A
 
 
 def corrected_pseudo_labels(
-    frame: Frame, audit: AuditSample, gains: ArrayLike, *, prediction: ArrayLike
+    frame: Frame,
+    audit: AuditSample,
+    gains: ArrayLike,
+    *,
+    prediction: ArrayLike,
+    after: ArrayLike | None = None,
 ) -> PseudoLabels:
     """Return the pseudo-labels corrected by an audit: ``f + (I/pi) [(mu - f) + (A/pi_a) (v - mu)]``.
 
-    `frame` and `prediction` as in `pseudo_labels`; `audit` and `gains` as in
-    `analytics.estimation.correction.correct`: the class means mu are the same, so the sum of w u* is its value.
-    Every item of the audit must have had a chance of being audited.
+    `frame` and `prediction` as in `pseudo_labels`; `audit` and `gains` as in `analytics.estimation.two_phase`. Every
+    item of the audit must have had a chance of being audited.
 
-    Where an audit happened to find few errors, its noise is what the variances of the classes predict, for
-    every judged item, instead of what the audited ones show: the larger of the two, as in `correct`. Where gold judges
-    judged the items themselves nothing is left to correct: `pseudo_labels` of their labels.
+    Where an audit happened to find few errors, its noise is what the predicted variances of the gold say, for
+    every judged item, instead of what the audited ones show: the larger of the two. Where gold judges judged the items
+    themselves nothing is left to correct: `pseudo_labels` of their labels.
+
+    Parameters
+    ----------
+    after : array [stair, open], optional
+        mu = h: the chance that an item reaches a stair, predicted with its labels, but not from its own fold
+        (`analytics.estimation.one_step.StairPhases.after`). Default: the means of the bronze classes, as in
+        `analytics.estimation.correction.correct`, so that the sum of w u* is its value; a release without predictions
+        has no other.
 
     Raises
     ------
@@ -270,15 +292,33 @@ def corrected_pseudo_labels(
         return pseudo_labels(opened, prediction=f, label=mean_on_stairs(gains, audit.labels), steps=step)
     pi, pi_a = audit.draw_probability, audit.audit_probability
     gold = on_stairs(gains, audit.gold_grade) * audit.audited
-    moments = np.stack([audit.class_moments(row, 1.0) for row in gold])  # [stair, 2, judged]
-    gain = (step[:, None] * gold).sum(axis=0)
-    spread = audit.class_moments(gain, float(step.sum()))[1]
-    phases = _Phases(f, moments[:, 0], audit.audited, pi_a, gold, moments[:, 1], spread)
+    mean, variance, spread = (
+        _class_moments(audit, gold, step) if after is None else _predicted_moments(after, gold.shape, step)
+    )
+    phases = _Phases(f, mean, audit.audited, pi_a, gold, variance, spread)
     made = _pseudo_labels(opened, phases, step, ("drawing", "label noise", "gold"))
     predicted = np.sqrt((1 / pi_a - 1) * spread / pi)
     seen_noise = (step[:, None] * made.audit_noise).sum(axis=0)
     if (seen_noise**2).sum() >= (predicted**2).sum():
         return made
-    deviation = np.sqrt(moments[:, 1])
-    part = deviation / (step[:, None] * deviation).sum(axis=0)  # of a gain of 1, on each stair
+    deviation = np.sqrt(variance)
+    whole = (step[:, None] * deviation).sum(axis=0)
+    part = np.divide(
+        deviation, whole, out=np.zeros_like(deviation), where=whole > 0
+    )  # of a gain of 1, by stair
     return replace(made, audit_noise=part * predicted)
+
+
+def _class_moments(audit: AuditSample, gold: Floats, steps: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return mean and variance of every stair's labels in the bronze classes, and the variance of the gain."""
+    moments = np.stack([audit.class_moments(row, 1.0) for row in gold])  # [stair, 2, judged]
+    gain = (steps[:, None] * gold).sum(axis=0)
+    return moments[:, 0], moments[:, 1], audit.class_moments(gain, float(steps.sum()))[1]
+
+
+def _predicted_moments(
+    after: ArrayLike, shape: tuple[int, ...], steps: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the same of labels that reach each stair with these chances: 1 on it, so also on all below."""
+    h = _stair_rows("after", after, (shape[0], shape[1]))
+    return h, h * (1 - h), np.maximum(0.0, _stair_variance(h, steps))

@@ -291,6 +291,15 @@ def missing_for_macro(labels: PseudoLabels) -> int:
     return max(without, _missing(labels, MACRO_PER_TOPIC, MACRO_SHARE), missing_for_micro(labels))
 
 
+def is_too_few(n_known: int, n_topics: int, n_items: int) -> bool:
+    """Return whether so few predicted items are known that even a ratio of sums is refused.
+
+    >>> is_too_few(379, 50, 3161), is_too_few(380, 50, 3161)
+    (True, False)
+    """
+    return n_known < ABOUT * min(MICRO_PER_TOPIC * n_topics, MICRO_SHARE * n_items)
+
+
 def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
     known = int(labels.counted.sum())
     enough = min(per_topic * labels.n_topics, share * labels.topic_index.size)

@@ -15,9 +15,11 @@ from analytics.estimation.complete import complete_estimates, first_documents
 from analytics.estimation.estimate import Estimate, Estimates, Refusal, in_columns
 from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
-from analytics.estimation.graded_labels import mean_on_stairs, stairs
+from analytics.estimation.gold_prediction import GoldPrediction
+from analytics.estimation.graded_labels import mean_on_stairs, stair_gains, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
+from analytics.estimation.one_step import stair_phases
 from analytics.estimation.outside import OutsideGain, Standing
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import empty_topics, needs_pool, no_interval, ratio_estimates, ratio_values
@@ -101,15 +103,32 @@ class _Predictions:
 
     gain: Floats  # [frame]
     gold: GoldColumns | None
+    stairs: tuple[GoldColumns, ...] = ()  # of every stair of these gains; none where one is missing
 
 
 def _predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> _Predictions:
     """Return what the release expects, if it has predictions for these gains; else zeros."""
+    stairs = _stairs(facts, about, measure.gains)
     for one in about.values():
         name = one.get("prediction")
         if one["gains"] == measure.gains.tolist() and name in facts.predictions:
-            return _Predictions(facts.predictions[name], facts.gold.get(name.removeprefix("prediction_")))
-    return _Predictions(np.zeros(facts.topic.size), None)
+            gold = facts.gold.get(name.removeprefix("prediction_"))
+            return _Predictions(facts.predictions[name], gold, stairs)
+    return _Predictions(np.zeros(facts.topic.size), None, stairs)
+
+
+def _stairs(facts: Facts, about: Mapping[str, Any], gains: Floats) -> tuple[GoldColumns, ...]:
+    """Return the predictions of gold on every stair of these gains; none where the release lacks one."""
+    if not gains.any():
+        return ()
+    named: dict[tuple[float, ...], str] = {}
+    for one in about.values():
+        known = np.array(one["gains"])
+        named |= {tuple(known.tolist()): one.get("prediction", "")}
+        if one.get("stairs"):
+            named |= dict(zip(map(tuple, stair_gains(known).tolist()), one["stairs"], strict=True))
+    wanted = [named.get(tuple(row), "").removeprefix("prediction_") for row in stair_gains(gains).tolist()]
+    return tuple(facts.gold[name] for name in wanted) if all(name in facts.gold for name in wanted) else ()
 
 
 # -- sums --------------------------------------------------------------------------------------------------------
@@ -296,7 +315,7 @@ def _ratio(
     return replace(
         plain,
         estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, known.gain),
-        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, known.gain),
+        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, known),
     )
 
 
@@ -337,12 +356,17 @@ def _ratio_audited(
     measure: ScaledMeasure,
     parsed: Measure[Ratio],
     ranks: Ints,
-    prediction: Floats,
+    known: _Predictions,
 ) -> Result:
     facts, is_open = sampled.facts, sampled.is_open
     audit = audit_of(sampled, measure.gains.size)
     frame = Frame(len(facts.topics), facts.topic, facts.item[is_open], audit.draw_probability)
-    labels = corrected_pseudo_labels(frame, audit, measure.gains, prediction=prediction)
+    prediction, after = known.gain, None  # of an older release; and where gold judges judged
+    if known.stairs and audit.labels is None:
+        made = [GoldPrediction(one.before, one.after[is_open], one.spread[is_open]) for one in known.stairs]
+        items = stair_phases(frame, audit, measure.gains, made)
+        prediction, after = items.steps @ items.prediction, items.after
+    labels = corrected_pseudo_labels(frame, audit, measure.gains, prediction=prediction, after=after)
     return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
 
 

@@ -13,7 +13,7 @@ if __package__:
     from analytics.releases.verify_facts import Facts, Floats, Row
     from analytics.releases.verify_gold import audit_estimates
     from analytics.releases.verify_one_step import Difference, Ranked, differences_of
-    from analytics.releases.verify_ratios import Labels, corrected_labels, naive_labels, true_labels
+    from analytics.releases.verify_ratios import LabelsOf, corrected_labels, naive_labels, true_labels
     from analytics.releases.verify_replacement import distinct, importance
     from analytics.releases.verify_topics import answers_of_topics
 else:  # in a release, the files lie beside each other
@@ -22,7 +22,7 @@ else:  # in a release, the files lie beside each other
     from verify_facts import Facts, Floats, Row  # type: ignore
     from verify_gold import audit_estimates  # type: ignore
     from verify_one_step import Difference, Ranked, differences_of  # type: ignore
-    from verify_ratios import Labels, corrected_labels, naive_labels, true_labels  # type: ignore
+    from verify_ratios import LabelsOf, corrected_labels, naive_labels, true_labels  # type: ignore
     from verify_replacement import distinct, importance  # type: ignore
     from verify_topics import answers_of_topics  # type: ignore
 
@@ -41,7 +41,7 @@ class MethodForms:
     repeated : callable, optional
         The same for a complete draw with replacement; also for an incomplete one, where there is no `linear`.
     labels : callable, optional
-        Of the facts, the gains by grade and the predictions: the labels of a ratio.
+        Of the facts, the gains by grade, the predictions, and those of gold on every stair: the labels of a ratio.
     gains : callable, optional
         Of the facts and what every grade gives: the gain of every pair, for measures of completely judged ranks.
     over_topics : bool
@@ -56,7 +56,7 @@ class MethodForms:
 
     linear: Linear | None = None
     repeated: Linear | None = None
-    labels: Callable[[Facts, Floats, Floats], Labels | None] | None = None
+    labels: LabelsOf | None = None
     gains: Callable[[Facts, Floats], Floats] | None = None
     over_topics: bool = True
     needs_gold: bool = False

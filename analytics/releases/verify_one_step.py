@@ -9,7 +9,7 @@ D(C), C is how many pairs reach the stair, D(C) the discounts down to rank C. ph
 b estimates what is of second order in u* - p. For these topics.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,27 +55,35 @@ else:  # in a release, the files lie beside each other
 
 # Where differences are given: expected gold labels, topics, relevant pairs predicted a topic, stairs, last rank.
 LABELS, TOPICS, RELEVANT, STAIRS, LAST_RANK = (100, 200), 50, 10, 1, 10
+MOST_OF_A_DRAW = 125  # gold labels, where a part of the pool was drawn
 MOST_BEND = 0.25  # the largest b^2, as a share of the rest of the variance
 
 Ranked = list[tuple[Ints, Ints]]  # [run], places in the frame and their ranks, within the cutoff
 Difference = Callable[[int, int], Row]
+Gold = Sequence[GoldColumns]  # of every stair
+
+
+def gold_of(facts: Facts, measure: Row) -> Gold:
+    """Return what the release predicts of every stair of a measure, nothing where no number needs it."""
+    return [facts.gold[name.removeprefix("prediction_")] for name in measure.get("stairs") or []]
 
 
 def differences_of(facts: Facts, measure: Row, listed: Ranked) -> Difference | None:
     """Return the differences of two runs in one step, or None where the size of the audit does not allow it."""
-    names = measure.get("stairs") or []
-    gold = [facts.gold[name.removeprefix("prediction_")] for name in names]
+    gold = gold_of(facts, measure)
     is_open = facts.audit_probability > 0
-    if not gold or not is_allowed(facts, measure, float(facts.audit_probability[is_open].sum())):
-        return None
     chance = draw_probability(facts, is_open)
+    is_whole = is_open.size == facts.topic.size and bool(is_open.all() and (chance == 1).all())
+    n_labels = float(facts.audit_probability[is_open].sum())
+    if not gold or not is_allowed(facts, measure, n_labels, LABELS[1] if is_whole else MOST_OF_A_DRAW):
+        return None
     if not_covered(facts, is_open, chance):
         return None
     gains = np.array(measure["gains"])
     return Differences(Stairs.of(facts, gold, gains, is_open, chance), facts, measure["cutoff"], listed)
 
 
-def is_allowed(facts: Facts, measure: Row, n_labels: float) -> bool:
+def is_allowed(facts: Facts, measure: Row, n_labels: float, most: int) -> bool:
     """Return whether an audit of this size was found to give intervals that hold."""
     gains, known, n = np.array(measure["gains"]), facts.fitted_with, len(facts.topics)
     return (
@@ -86,7 +94,7 @@ def is_allowed(facts: Facts, measure: Row, n_labels: float) -> bool:
         and np.unique(gains[gains > 0]).size <= STAIRS
         and n >= TOPICS
         and float(known.prior.sum()) / n >= RELEVANT
-        and LABELS[0] - 1e-6 <= n_labels <= LABELS[1] + 1e-6
+        and LABELS[0] - 1e-6 <= n_labels <= most + 1e-6
     )
 
 
@@ -104,9 +112,7 @@ class Stairs:
     v: Floats
 
     @classmethod
-    def of(
-        cls, facts: Facts, gold: list[GoldColumns], gains: Floats, is_open: Mask, chance: Floats
-    ) -> "Stairs":
+    def of(cls, facts: Facts, gold: Gold, gains: Floats, is_open: Mask, chance: Floats) -> "Stairs":
         levels = np.unique(gains[gains > 0])
         item, seen, a = facts.item[is_open], facts.audited[is_open], facts.audit_probability[is_open]
         v = (gains[facts.audit_grade[is_open]] >= levels[:, None]) & seen

@@ -20,26 +20,22 @@ if __package__:
         NORMAL_FROM,
         REFUSED,
         always_valid,
-        class_moments,
         interval,
-        merged_classes,
     )
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered
     from analytics.releases.verify_measures import RATIOS, Quotient
-    from analytics.releases.verify_one_step import Difference, Ranked
+    from analytics.releases.verify_one_step import Difference, Gold, Ranked, Stairs, gold_of
 else:  # in a release, the files lie beside each other
     from verify_estimates import (  # type: ignore
         LEAST,
         NORMAL_FROM,
         REFUSED,
         always_valid,
-        class_moments,
         interval,
-        merged_classes,
     )
     from verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered  # type: ignore
     from verify_measures import RATIOS, Quotient  # type: ignore
-    from verify_one_step import Difference, Ranked  # type: ignore
+    from verify_one_step import Difference, Gold, Ranked, Stairs, gold_of  # type: ignore
 
 REPLICATES = 1000
 NUMBERS_AT_ONCE = 1_000_000
@@ -92,6 +88,9 @@ class Labels:
         return replace(self, drawing=np.where(wider, self.expected, self.drawing))
 
 
+LabelsOf = Callable[[Facts, Floats, Floats, Gold], Labels | None]
+
+
 def on_stairs(gains: Floats, grades: Ints) -> Floats:
     """Return [stair, label]: 1 where the grade's gain reaches the stair; stairs are the different gains above 0."""
     return np.asarray(gains[grades] >= np.unique(gains[gains > 0])[:, None], dtype=np.float64)
@@ -137,7 +136,7 @@ def labels_of(
     )  # fmt: skip
 
 
-def naive_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
+def naive_labels(facts: Facts, gains: Floats, f: Floats, _: Gold) -> Labels | None:
     """Return the labels as judged: of every item the share of its judgments that reach a stair."""
     everything = np.ones(facts.item.size, dtype=bool)
     chance = draw_probability(facts, everything)
@@ -152,36 +151,35 @@ def naive_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
     )  # fmt: skip
 
 
-def corrected_labels(facts: Facts, gains: Floats, f: Floats) -> Labels | None:
-    """Return the labels corrected by the audit: the mean of the item's class, and of the audited the gold grade.
+def corrected_labels(facts: Facts, gains: Floats, f: Floats, gold: Gold) -> Labels | None:
+    """Return the labels corrected by the audit: what is predicted of an item, and of the audited the gold grade.
 
-    Where gold judges judged every document, there is nothing to correct.
+    `gold` is predicted of every stair: without it too little is audited for a number. Where gold judges judged every
+    document, there is nothing to correct.
     """
     if facts.is_by_gold_judges:
-        as_judged = naive_labels(facts, gains, f)
+        as_judged = naive_labels(facts, gains, f, gold)
         return None if as_judged is None else replace(as_judged, is_watched=True)
     is_open = facts.audit_probability > 0
     chance = draw_probability(facts, is_open)
-    if not is_open.any() or not_covered(facts, is_open, chance):
+    if not gold or not is_open.any() or not_covered(facts, is_open, chance):
         return None
-    item, seen, a = facts.item[is_open], facts.audited[is_open], facts.audit_probability[is_open]
-    gold = on_stairs(gains, facts.audit_grade[is_open]) * seen
-    steps = np.diff(np.unique(gains[gains > 0]), prepend=0.0)
-    classes = merged_classes(facts.bronze_class[is_open], seen)
-    moments = np.array([class_moments(classes, seen, row, a, 1.0) for row in gold])
-    spread = class_moments(classes, seen, steps @ gold, a, float(steps.sum()))[1]
-    pi = chance[item]
+    of = Stairs.of(facts, gold, gains, is_open, chance)
+    steps, h, a, variance = of.steps, of.h, of.a, of.h * (1 - of.h)
+    spread = np.maximum(0.0, ((2 * np.cumsum(steps) - steps) * steps) @ h - (steps @ h) ** 2)
     made = labels_of(
-        facts, gains, f, item, pi, moments[:, 0], seen, a, gold, has_audit=True, variances=(moments[:, 1], spread)
+        facts, gains, steps @ of.p, of.item, of.pi, h, of.seen, a, of.v, has_audit=True, variances=(variance, spread)
     )  # fmt: skip
-    predicted = np.sqrt((1 / a - 1) * spread / pi)
+    predicted = np.sqrt((1 / a - 1) * spread / of.pi)
     if ((steps @ made.audit) ** 2).sum() >= (predicted**2).sum():
         return made
-    deviation = np.sqrt(moments[:, 1])  # an audit that found few errors shows less noise than there is
-    return replace(made, audit=deviation / (steps @ deviation) * predicted)
+    deviation = np.sqrt(variance)  # an audit that found few errors shows less noise than there is
+    whole = steps @ deviation
+    part = np.divide(deviation, whole, out=np.zeros_like(deviation), where=whole > 0)
+    return replace(made, audit=part * predicted)
 
 
-def true_labels(facts: Facts, gains: Floats, _: Floats) -> Labels:
+def true_labels(facts: Facts, gains: Floats, _: Floats, __: Gold) -> Labels:
     """Return the labels of a frame of which every right grade is known."""
     every, one = np.arange(facts.topic.size), np.ones(facts.topic.size)
     rows, nothing = on_stairs(gains, facts.gold_answer), np.zeros(facts.topic.size)
@@ -281,7 +279,7 @@ class RatioMethod:
     def __init__(
         self,
         facts: Facts,
-        labels: Callable[[Facts, Floats, Floats], Labels | None],
+        labels: LabelsOf,
         measure: Row,
         f: Floats,
         seed: int,
@@ -289,7 +287,7 @@ class RatioMethod:
     ) -> None:
         gains = np.array(measure["gains"])
         self.facts, self.cutoff = facts, measure["cutoff"] or np.iinfo(np.int64).max
-        self.labels = labels(facts, gains, f) if gains.any() else None
+        self.labels = labels(facts, gains, f, gold_of(facts, measure)) if gains.any() else None
         self.never = bool((facts.first_probability == 0).all(axis=0).any())
         self.listed = []
         for place, rank in facts.returned:

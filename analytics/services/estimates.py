@@ -23,8 +23,9 @@ from analytics.estimation.gold_prediction import GoldFits, GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
 from analytics.estimation.group_sequential import bound_at_look
 from analytics.estimation.judged_share import judged_share
-from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
+from analytics.estimation.one_step_limits import audit_size, refusal_by_size
 from analytics.estimation.outside import OutsideGain, outside_gain
+from analytics.estimation.ratios import is_too_few
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
@@ -136,8 +137,20 @@ class Basis:
             )
         return self._fits
 
-    def stairs_of(self, measure: Measure[Ratio]) -> tuple[GoldPrediction, ...] | Refusal:
-        """Return what the audits predict of every stair of a ratio's gains, or why one step does not serve."""
+    def stairs_of(self, measure: Measure[Ratio]) -> tuple[GoldPrediction, ...]:
+        """Return what the audits predict of every stair of a ratio's gains; nothing where no number needs it."""
+        audit, frame = self.evidence.audit, self.evidence.frame
+        if isinstance(audit, Refusal) or audit.labels is not None or not measure.kind.has_prediction:
+            return ()
+        n_known = int(audit.audited.sum())
+        if self.no_step(measure) and is_too_few(n_known, frame.n_topics, frame.topic_index.size):
+            return ()
+        gains, relevant = self.gains(measure)
+        reached = stair_gains(gains) if gains.any() else gains[:0]
+        return tuple(filter(None, (self.gold_prediction(row, relevant) for row in reached)))
+
+    def no_step(self, measure: Measure[Ratio]) -> Refusal | None:
+        """Return why one step from few gold labels does not serve a ratio, or None."""
         audit = self.evidence.audit
         if isinstance(audit, Refusal):
             return audit
@@ -145,21 +158,12 @@ class Basis:
             return Refusal(
                 f"{measure.name} in one step is for audits; here gold judges graded every document"
             )
-        prior, (gains, relevant) = self.predictions.foreknowledge.prior, self.gains(measure)
-        reached = stair_gains(gains) if gains.any() else gains[None]
-        size = AuditSize(
-            n_labels=float(audit.audit_probability.sum()),
-            n_items=prior.size,
-            n_topics=self.arrays.n_topics,
-            n_relevant=float(prior.sum()),
-            n_stairs=len(reached),
-        )
+        prior, (gains, _) = self.predictions.foreknowledge.prior, self.gains(measure)
+        size = audit_size(self.evidence.frame, audit, prior, np.unique(gains[gains > 0]).size)
         refusal = refusal_by_size(measure, size)
         if refusal is None and self.arrays.draw.selection_kind.with_replacement:
             refusal = Refusal(f"{measure.name} in one step needs items that were drawn without replacement")
-        if refusal is not None:
-            return refusal
-        return tuple(filter(None, (self.gold_prediction(row, relevant) for row in reached)))
+        return refusal
 
     def shares(self, last_rank: int) -> tuple[Floats, Floats]:
         """Return by run the shares of its first documents that were judged, and audited; made once for every cutoff.
@@ -325,6 +329,7 @@ def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
         returned=arrays.returned,
         prediction=basis.predictions.of_gains(gains, relevant),
         stairs=basis.stairs_of(measure),
+        no_step=basis.no_step(measure),
         settled=_settled_answers(arrays, measure.name, outside, pairs, is_zero, never),
     )
 

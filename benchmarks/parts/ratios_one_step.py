@@ -29,11 +29,11 @@ from parts.coverage_grid import (
 )
 from parts.trec_like import clef_tar, trec_like
 
-from analytics.estimation.estimate import Estimates, quantiles95
+from analytics.estimation.estimate import Z95, Estimates, quantiles95
 from analytics.estimation.gold_prediction import Foreknowledge, predicted_gold
 from analytics.estimation.graded_labels import on_stairs, stair_gains, stairs
 from analytics.estimation.one_step import OneStep, StairPhases, one_step, stair_phases
-from analytics.estimation.pseudolabels import corrected_pseudo_labels
+from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels
 from analytics.estimation.ratio_derivative import derivative
 from analytics.estimation.ratio_parts import error_replicates
 from analytics.estimation.samples import AuditSample, Frame, Labels
@@ -47,7 +47,8 @@ from sampling.questions import prior_of_runs
 SCALES = {"binary": np.array([0.0, 1.0, 1.0]), "graded": np.array([0.0, 1.0, 3.0])}
 REPLICATES = 200
 UPPER_SHARE = 0.3  # of the relevant documents of diverse and CLEF, in the upper grade
-AUDIT_SIZES = (100, 200, 300, 1000)
+AUDIT_SIZES = (100, 200, 300, 700, 1000)
+BOOTSTRAP_FROM = 700  # gold labels; from a fifth of the pool it is given
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,12 @@ class Setting:
         reached, steps = on_stairs(self.gains, self.collection.grade), stairs(self.gains).steps
         at = derivative(measure, self.ranks, self.collection.topic, self.n_topics, reached, steps)
         value = at.value.mean(axis=1)
+        return np.concatenate([value, value[self.pairs[0]] - value[self.pairs[1]]])
+
+    @property
+    def pairs(self) -> tuple[Ints, Ints]:
         first, second = np.triu_indices(self.n_runs, 1)
-        return np.concatenate([value, value[first] - value[second]])
+        return first, second
 
 
 @cache
@@ -172,19 +177,33 @@ def sample_of(
     return Sample(frame, audit, stair_phases(frame, audit, setting.gains, made))
 
 
-def bootstrap_half_width(setting: Setting, measure: Measure[Ratio], sample: Sample, seed: int) -> float:
-    """Return the median half-width of pairs that the bootstrap gives the same sample."""
-    items = sample.items
-    labels = corrected_pseudo_labels(
-        sample.frame, sample.audit, setting.gains, prediction=items.steps @ items.before
+def labels_by_prediction(items: StairPhases, audit: AuditSample, gains: Floats) -> PseudoLabels:
+    """Return the pseudo-labels that the product makes of an audit for the bootstrap."""
+    return corrected_pseudo_labels(
+        items.frame, audit, gains, prediction=items.steps @ items.prediction, after=items.after
     )
-    made = error_replicates(measure, labels, setting.collection.rank, REPLICATES, seed)
-    first, second = np.triu_indices(setting.n_runs, 1)
-    errors = [
-        (one.macro_replicates[first] - one.macro_replicates[second]).std(axis=1, ddof=1)
-        for one in (made.seen, made.cautious)
-    ]
-    return float(np.median(1.96 * np.maximum(*errors)))
+
+
+def bootstraps_of(setting: Setting, measure: Measure[Ratio], sample: Sample, seed: int) -> dict[str, Floats]:
+    """Return [target, (low, high, value, error)] of the bootstrap: with predicted gold, and with class means."""
+    items = sample.items
+    kinds = {
+        "bootstrap": labels_by_prediction(items, sample.audit, setting.gains),
+        "bootstrap_class_means": corrected_pseudo_labels(
+            sample.frame, sample.audit, setting.gains, prediction=items.steps @ items.prediction
+        ),
+    }
+    rows = {}
+    for name, labels in kinds.items():
+        made = error_replicates(measure, labels, setting.collection.rank, REPLICATES, seed)
+        plain, drawn, wide = (
+            np.concatenate([one, one[setting.pairs[0]] - one[setting.pairs[1]]])
+            for one in (made.seen.macro, made.seen.macro_replicates, made.cautious.macro_replicates)
+        )
+        value = 2 * plain - drawn.mean(axis=1)
+        error = np.maximum(drawn.std(axis=1, ddof=1), wide.std(axis=1, ddof=1))
+        rows[name] = np.stack([value - Z95 * error, value + Z95 * error, value, error], axis=1)
+    return rows
 
 
 def other_rules(found: OneStep) -> dict[str, Estimates]:
@@ -198,19 +217,17 @@ def other_rules(found: OneStep) -> dict[str, Estimates]:
     return {"none_refused": every, "V_alone": alone}
 
 
-def run_campaign(
-    kind: Campaign, repetitions: int, seed: int, clef: Path | None = None, bootstraps: int = 8
-) -> dict[str, Any]:
+def run_campaign(kind: Campaign, repetitions: int, seed: int, clef: Path | None = None) -> dict[str, Any]:
     """Return by measure the coverage of pairs and of single runs, and half-widths of pairs beside the bootstrap's."""
+    bootstraps = repetitions if kind.n_audits >= BOOTSTRAP_FROM else min(8, repetitions)
     setting = make_setting(kind, seed, clef)
     rng = np.random.default_rng([seed, hash_of(kind.name)])
     n = setting.collection.grade.size
     pi = draw_probabilities(setting.collection) if kind.item_design == "drawn" else np.ones(n)
-    rules = ("given", "none_refused", "V_alone")
+    rules = ("given", "none_refused", "V_alone", "bootstrap", "bootstrap_class_means")
     tallies = {
         measure.name: {rule: Tally(setting.truth(measure)) for rule in rules} for measure in setting.measures
     }
-    other: dict[str, list[float]] = {measure.name: [] for measure in setting.measures}
     asked = [(weights, measures) for weights, measures in setting.questions if measures]
     for repetition, (weights, measures) in product(range(repetitions), asked):
         sample = sample_of(setting, kind, weights, pi, rng)
@@ -219,12 +236,10 @@ def run_campaign(
             for rule, estimates in {"given": found.estimates, **other_rules(found)}.items():
                 tallies[measure.name][rule].add(estimates)
             if repetition < bootstraps:
-                other[measure.name].append(bootstrap_half_width(setting, measure, sample, repetition))
+                for name, row in bootstraps_of(setting, measure, sample, repetition).items():
+                    tallies[measure.name][name].rows.append(row)
     return {
-        name: {
-            **{rule: summary(tally, setting.n_runs) for rule, tally in of_measure.items()},
-            "bootstrap_half_width": round(float(np.mean(other[name])), 4) if other[name] else None,
-        }
+        name: {rule: summary(tally, setting.n_runs) for rule, tally in of_measure.items() if tally.rows}
         for name, of_measure in tallies.items()
     }
 

@@ -74,13 +74,20 @@ def test_few_audited_items_and_items_without_a_chance_are_refused():
         (
             "nDCG@10",
             (250, 3161, 50, 520),
-            "holds from 100 to 200 gold labels; .*383 gold labels are missing",
+            "holds from 100 to 200 gold labels of a whole pool, .*383 gold labels are missing",
             383,
         ),
         ("nDCG@10", (150, 3161, 49, 520), "nDCG@10 in one step needs 50 topics, got 49", 483),
         ("nDCG@20", (150, 3161, 50, 520), "nDCG@20 in one step ends at rank 10", 483),
         ("nDCG", (150, 3161, 50, 520), "nDCG in one step ends at rank 10", 483),
         ("nDCG@10", (150, 3161, 50, 520, 2), "takes one gain above 0, and this scale has 2", 483),
+        ("nDCG@10", (125.0000001, 3161, 50, 520, 1, False), None, None),
+        (
+            "nDCG@10",
+            (126, 3161, 50, 520, 1, False),
+            "and to 125 where a part of the pool was drawn; .*507 gold labels are missing",
+            507,
+        ),
         ("nDCG@10", (99.9999999, 3161, 50, 520), None, None),
         ("nDCG@10", (200.0000001, 3161, 50, 520), None, None),
         (

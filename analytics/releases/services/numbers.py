@@ -9,7 +9,6 @@ import polars as pl
 from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
-from analytics.estimation.estimate import Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
 from analytics.frames import CampaignArrays
@@ -39,7 +38,6 @@ SHARES = (
     "refusal", "warning",
 )  # fmt: skip
 ROWS_AT_ONCE = 5000
-NO_STAIRS = Refusal("one step is for a ratio")
 
 
 @dataclass(frozen=True)
@@ -123,8 +121,8 @@ def _predictions(
         }
         fields |= {"gains": gains.tolist(), "prediction": f"prediction_{known[key]}"}
     for name, fields in measures.items():
-        gold_of_stairs = basis.stairs_of(parse_ratio(name)) if fields["kind"] == Ratio.key else NO_STAIRS
-        if isinstance(gold_of_stairs, Refusal):
+        gold_of_stairs = basis.stairs_of(parse_ratio(name)) if fields["kind"] == Ratio.key else ()
+        if not gold_of_stairs:
             continue
         keys = [tuple(row) for row in stair_gains(fields["gains"]).tolist()]
         for stair, gold in zip(keys, gold_of_stairs, strict=True):

@@ -81,16 +81,26 @@ def test_a_run_of_the_release_gets_the_estimates_of_the_release(options, tmp_pat
 
 def test_ratios_of_a_run_of_the_release_are_its_own_too_by_the_seed_it_names(release, sampled):
     rows = json.loads((release / "estimates.json").read_text())["estimates"]
-    compared = 0
+    given, compared = {"naive": "estimate", "corrected": "corrected"}, 0
     for row in rows:
-        if row["measure"] in ("nDCG@10", "AP@10") and row["method"] == "naive" and not row["run_b"]:
-            found = (
-                said(release, sampled, row["measure"], run_of(release, row["run"])).within_range().estimate
-            )
+        if row["measure"] in ("nDCG@10", "AP@10") and row["method"] in given and not row["run_b"]:
+            evaluation = said(release, sampled, row["measure"], run_of(release, row["run"])).within_range()
+            found = getattr(evaluation, given[row["method"]])
             for field in ("value", "standard_error", "low", "high", "n"):
                 assert getattr(found, field) == pytest.approx(row[field], rel=1e-9), field
             compared += 1
-    assert compared == 6
+    assert compared == 12
+
+
+def test_corrected_ratios_of_a_release_without_predictions_of_gold_take_the_means_of_the_classes(release):
+    sampled = sampled_of(release)
+    ranking = run_of(release, "run0")
+    predicted = said(release, sampled, "nDCG@10", ranking).corrected
+    sampled[0].facts.gold.clear()
+    older = said(release, sampled, "nDCG@10", ranking).corrected
+    assert isinstance(older, Estimate)
+    assert older.value != predicted.value
+    assert older.low < predicted.value < older.high
 
 
 @pytest.mark.parametrize("measure", ["P@10", "DCG@10", "RBP@10", "Gain@5", "P(rel=3)@5"])

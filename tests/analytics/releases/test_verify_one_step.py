@@ -41,6 +41,28 @@ def test_differences_in_one_step_are_computed_again(release):
     assert not any("nDCG" in words or "one step" in words for words in report.not_recomputed)
 
 
+def test_ratios_from_many_gold_labels_take_the_predictions_too_and_what_was_changed_is_found(db, tmp_path):
+    folder = unpacked(made_once(), tmp_path)
+    told, pairs, alone = pairs_of(folder)
+    assert all(row["standard_error"] > 0 for row in [*pairs, *alone])
+    assert verify(folder).different == []
+    numbers = [name.removeprefix("prediction_") for name in told["measures"]["nDCG@10"]["stairs"]]
+    kept = (folder / "items.jsonl").read_text()
+
+    def flat(rows):
+        for row in rows:
+            row[f"gold_after_{numbers[0]}"] = row["audit_probability"] and 1.0
+
+    change_lines(folder, "items.jsonl", flat)
+    found = verify(folder).different
+    assert any(words.startswith(f"items.jsonl gold {numbers[0]} fold") for words in found)
+    assert any(words.startswith("estimates.json nDCG@10 corrected run0 value") for words in found)
+    (folder / "items.jsonl").write_text(kept)
+    change_lines(folder, "estimates.json", lambda told: told["measures"]["nDCG@10"].pop("stairs"))
+    found = verify(folder).different
+    assert any(words.startswith("estimates.json nDCG@10 corrected run0: refused") for words in found)
+
+
 def test_what_was_changed_is_found(release):
     told, pairs, _ = pairs_of(release)
     third = told["measures"]["nDCG@10"]["stairs"][2].removeprefix("prediction_")

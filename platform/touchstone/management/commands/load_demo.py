@@ -377,7 +377,7 @@ class Command(BaseCommand):
         queue_recomputation(campaign=campaign)
 
     def _load_late_runs(self) -> None:
-        """Two systems that come when all draws are made: one's number needs a wider interval, one's is not yet known."""
+        """Two systems that come when all draws are made: one needs a wider interval, one has no number yet."""
         of = Campaign.objects.filter(name__startswith=f"{SIMULATED}: ").select_related("collection").first()
         if of is None or of.collection.runs.filter(run_id__startswith="late-").exists():
             return
