@@ -205,6 +205,13 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
         "audited with as many gold labels; else null",
     )
     mixture = MixtureAnswer(allow_null=True)
+    n_silent_topics = serializers.IntegerField(
+        allow_null=True, help_text="Of a ratio: topics of which no document says anything of the question"
+    )
+    limit = serializers.CharField(
+        allow_blank=True,
+        help_text="Of a ratio: why so few judgments give no interval of the corrected number",
+    )
 
 
 class DrawAnswer(serializers.Serializer[Any]):

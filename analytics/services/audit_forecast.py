@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
-from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
 from analytics.models import AuditForecast, Computation, before_cutting
@@ -23,10 +22,12 @@ from analytics.services.gold_spread import drawn_gains, gold_at
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
+from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
+from sampling.contrasts import contrast_among
 from sampling.judged import judged_items
-from sampling.measures.families import weights_of_runs
-from sampling.measures.registry import parse_linear
+from sampling.measures.design_weights import PriorGrades, design_weights
+from sampling.measures.registry import parse_measure
 from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.selections import NOT_AUDITED
 from sampling.services.auditable import asked_runs
@@ -48,7 +49,7 @@ def store_forecasts(
     """
     if not arrays.runs or arrays.has_whole_topics:
         return []
-    measure = parse_linear(arrays.draw.parameters["measure"])
+    measure = parse_measure(arrays.draw.parameters["measure"])
     chosen, half_width_now = _target(computation, arrays, measure.name)
     run, run_b = chosen
     given = {
@@ -211,24 +212,26 @@ def _read(
     members: NDArray[np.bool_],
     n_more: float,
 ) -> _NextAudit:
-    measure = parse_linear(arrays.draw.parameters["measure"])
+    measure = parse_measure(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     gains = drawn_gains(arrays, campaign)
     prior = predictions.of_gains(gains, relevant)[arrays.judged]
-    run_weights = (
-        TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics)).over(arrays.judged).runs
+    weights = design_weights(
+        measure,
+        arrays.returned,
+        arrays.n_topics,
+        PriorGrades(arrays.topic_index, arrays.frame["prior"].to_numpy(), gains[relevant:]),
     )
     grades = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)
     classes = bronze_classes(arrays, campaign)
     places, drawn = arrays.judged[members], arrays.inclusion_probability[members]
-    weights = TargetWeights(run_weights).over(np.flatnonzero(members)).runs
     bronze = grades[members]
     checks = _check_counts(arrays)
     asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
     is_enough = has_enough_gold(arrays.n_fitted_expected)
     gold = gold_at(arrays, campaign, predictions, members) if is_enough else None
     run, run_b = target
-    weight = run_weights.row(run) - (0.0 if run_b is None else run_weights.row(run_b))
+    weight = (weights.row(run) - (0.0 if run_b is None else weights.row(run_b)))[arrays.judged]
 
     def at(some: NDArray[np.bool_]) -> AuditedTarget:
         return AuditedTarget(
@@ -248,7 +251,7 @@ def _read(
         check_counts=checks,
         auditable=Auditable(
             judged_items(
-                weights.rows(asked),
+                run_table("contrast", contrast_among(weights.rows(asked))[places][None]),
                 inclusion_probability=drawn,
                 topic_index=arrays.topic_index[places],
                 bronze_grade=bronze,

@@ -12,7 +12,7 @@ from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign, Item
 from sampling.measures.families import grade_gains
-from sampling.measures.registry import parse_linear
+from sampling.measures.registry import parse_measure
 from sampling.services.learned_audits import GoldSpread
 
 
@@ -72,7 +72,7 @@ def gold_at(
 
 def drawn_gains(arrays: CampaignArrays, campaign: Campaign) -> Floats:
     """Return the gain of every grade in the measure that was drawn for."""
-    measure = parse_linear(arrays.draw.parameters["measure"])
+    measure = parse_measure(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     return np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
 

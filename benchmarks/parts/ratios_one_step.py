@@ -34,11 +34,11 @@ from analytics.estimation.gold_prediction import Foreknowledge, predicted_gold
 from analytics.estimation.graded_labels import on_stairs, stair_gains, stairs
 from analytics.estimation.one_step import OneStep, StairPhases, one_step, stair_phases
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
-from analytics.estimation.ratio_derivative import derivative
 from analytics.estimation.ratio_parts import error_replicates
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
+from sampling.measures.ratio_derivative import derivative
 from sampling.measures.registry import parse_ratio
 from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, rank_features

@@ -10,13 +10,15 @@ from django.db.models import Q, QuerySet
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from judging.services.errors import Refused
+from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, middle_grades
+from sampling.contrasts import contrast_among
 from sampling.design_options import WHOLE_TOPICS
-from sampling.frames import item_probabilities, returned_in_frame
+from sampling.frames import item_probabilities, load_frame, returned_in_frame
 from sampling.judged import judged_items
+from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
-from sampling.measures.kinds import Linear
-from sampling.measures.registry import parse_linear
+from sampling.measures.registry import parse_measure
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.prediction import folds
@@ -89,15 +91,17 @@ def auditable(
     drawn = item_probabilities(campaign)
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
-    measure = parse_linear(newest.parameters["measure"])
+    measure = parse_measure(newest.parameters["measure"])
     scale = campaign.scale
+    relevant = measure.relevant_grade or scale.relevant_grade
+    gains = grade_gains(measure, scale.gains(), relevant)
     judged = judged_items(
-        _weights(campaign, newest, measure, items),
+        _weights(campaign, newest, measure, items, gains[relevant:]),
         inclusion_probability=np.array([drawn[item.pk] for item in items]),
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
         bronze_grade=bronze_grades(campaign, place),
         check_counts=_check_counts(campaign),
-        gains=grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade),
+        gains=gains,
         fold=_folds(items, newest.seed) if has_learned or gold_spread is not None else None,
         gold_spread=gold_spread,
     )
@@ -123,13 +127,29 @@ def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
     return middle_grades(columns[:, 0], columns[:, 1], len(place))
 
 
-def _weights(campaign: Campaign, newest: Draw, measure: Measure[Linear], items: list[Item]) -> SparseRuns:
-    """Return the weights of the question's runs at the items."""
+def _weights(
+    campaign: Campaign, newest: Draw, measure: Measure[Any], items: list[Item], relevant_gains: FloatArray
+) -> SparseRuns:
+    """Return the weights of the question's runs at the items; of a ratio one row, their contrast.
+
+    A ratio's weights depend on the whole frame, and on what was predicted of it before anything was judged.
+    """
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
     rows = asked_runs(newest, [run.run_id for run in runs])
-    ranks = returned_in_frame(pairs, [runs[run] for run in rows], newest.parameters["depth"])
-    return weights_of_runs(measure, ranks, len(newest.parameters["topics"]))
+    asked, depth = [runs[run] for run in rows], newest.parameters["depth"]
+    n_topics = len(newest.parameters["topics"])
+    if measure.kind.is_sum:
+        return weights_of_runs(measure, returned_in_frame(pairs, asked, depth), n_topics)
+    frame = load_frame(newest)
+    topic = frame["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    prior = PriorGrades(topic, frame["prior"].to_numpy(), relevant_gains)
+    contrast = contrast_among(
+        design_weights(measure, returned_in_frame(frame, asked, depth), n_topics, prior)
+    )
+    numbered = frame.select(*ITEM_COLUMNS).with_row_index("place")
+    places = pairs.join(numbered, on=ITEM_COLUMNS, how="left", maintain_order="left")["place"]
+    return run_table("contrast", contrast[places.to_numpy()][None])
 
 
 def _check_counts(campaign: Campaign) -> np.ndarray:

@@ -182,8 +182,9 @@ class DesignForm(forms.Form):
                 raise forms.ValidationError(str(error)) from error
             noun = parse_measure(self.cleaned_data["measure"]).kind.noun
             raise forms.ValidationError(
-                f"is {noun}: a design needs a sum over documents. Draw for DCG@10, for example; the other "
-                "measures are estimated from the same judgments. Or draw a sample of whole topics (under Advanced)"
+                f"is {noun}: a design is made for a mean over topics of a sum over documents or of a ratio. Draw for "
+                "DCG@10 or nDCG@10, for example; other measures are estimated from the same judgments. Or draw a "
+                "sample of whole topics (under Advanced)"
             ) from error
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
