@@ -134,6 +134,7 @@ class AuditSchedule(models.Model):
     strategy = models.CharField(max_length=40, choices=strategy_choices, default=DEFAULT_STRATEGY)
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default=GoldFit.REFIT)
+    measure = models.CharField(max_length=40, default="", blank=True)  # empty: that of the newest draw
     items_each_time = models.PositiveIntegerField(default=50)
     items_in_total = models.PositiveIntegerField(default=200)
     # Complete audits of the gold tier at which the numbers will be looked at, declared before the first one is drawn.
@@ -195,6 +196,8 @@ class Audit(models.Model):
     n_planned = models.PositiveIntegerField(null=True)
     n_drawn = models.PositiveIntegerField(null=True)
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default="", blank=True)
+    # What influence and learning went by; empty of gold that was imported, and of audits from before it was recorded.
+    measure = models.CharField(max_length=40, default="", blank=True)
     learned_from = models.PositiveIntegerField(null=True)
     # Not drawn here: gold that was imported, and how its items are declared to have been chosen. Once a campaign has an
     # audit of its own, numbers rest on that. The p-value is that of a test of the declaration.
@@ -214,6 +217,9 @@ class Audit(models.Model):
                 | Q(declaration="probabilities", choice_p_value=None, tier="gold", look=None)
                 | Q(declaration__in=["uniform", "by-topic"], tier="gold", look=None)
                 & (Q(choice_p_value=None) | Q(choice_p_value__gte=0, choice_p_value__lte=1)),
+            ),
+            models.CheckConstraint(
+                name="sampling_audit_measure", condition=Q(declaration="") | Q(measure="")
             ),
             models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"]),
             models.UniqueConstraint(name="sampling_audit_one_look", fields=["campaign", "look"]),

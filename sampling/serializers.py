@@ -10,7 +10,15 @@ from rest_framework import serializers
 
 from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, TableChoice, Word
-from sampling.design_fields import DESIGN_FIELDS, MOST_ITEMS, MOST_RUNS, DesignField, FieldKind
+from sampling.design_fields import (
+    DESIGN_FIELDS,
+    LONGEST_MEASURE,
+    MOST_ITEMS,
+    MOST_RUNS,
+    DesignField,
+    FieldKind,
+)
+from sampling.design_options import TOPIC_SELECTIONS
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_measure
 from sampling.models import Audit, AuditSchedule, AuditTier, Draw, GoldFit
@@ -109,6 +117,20 @@ class DrawRequest(DesignRequest):
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
 
+class AuditMeasure(Word):
+    """What audits go by: a measure for which designs are made, or nothing for that of the newest draw."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(max_length=LONGEST_MEASURE, allow_blank=True, **named)
+
+    def to_internal_value(self, sent: Any) -> str:
+        name = super().to_internal_value(sent)
+        try:
+            return parse_designed(name, TOPIC_SELECTIONS[0].key).name if name else ""
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+
+
 class AuditRequest(Strict):
     """One audit at once: how many items, by which strategy, for which tier."""
 
@@ -122,6 +144,7 @@ class AuditRequest(Strict):
         default=None,
         help_text="What predictions of gold learn from once an audit has learned; null: what stands, else refit",
     )
+    measure = AuditMeasure(default="")
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
     def audit_arguments(self) -> dict[str, Any]:
@@ -129,7 +152,8 @@ class AuditRequest(Strict):
         sent = self.validated_data
         names = {"items_each_time": "items", "items_in_total": "total"}
         return {
-            name: sent[names.get(name, name)] for name in (*names, "strategy", "tier", "gold_fit", "seed")
+            name: sent[names.get(name, name)]
+            for name in (*names, "strategy", "tier", "gold_fit", "measure", "seed")
         }
 
 
@@ -143,6 +167,7 @@ class ScheduleRequest(Strict):
     strategy = TableChoice(strategy_choices, required=False)
     tier = serializers.ChoiceField(AuditTier.choices, required=False)
     gold_fit = serializers.ChoiceField(GoldFit.choices, required=False)
+    measure = AuditMeasure(required=False)
     n_looks = serializers.IntegerField(
         min_value=FEWEST_LOOKS,
         max_value=MOST_LOOKS,
@@ -271,6 +296,9 @@ class AuditAnswer(serializers.Serializer[Any]):
     gold_fit = serializers.CharField(
         allow_blank=True, help_text="Of a strategy that learns: refit or exact; of others empty"
     )
+    measure = serializers.CharField(
+        allow_blank=True, help_text="What influence went by; empty where that was not recorded"
+    )
     learned_from = serializers.IntegerField(
         allow_null=True, help_text="Complete gold audits that the sizes learned from; 0: too little gold yet"
     )
@@ -292,6 +320,7 @@ class ScheduleAnswer(serializers.Serializer[Any]):
     strategy = serializers.CharField()
     tier = serializers.CharField()
     gold_fit = serializers.CharField()
+    measure = serializers.CharField(allow_blank=True, help_text="Empty: that of the newest draw")
     n_looks = serializers.IntegerField(allow_null=True)
     is_active = serializers.BooleanField()
     words = serializers.CharField()
@@ -367,6 +396,7 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "n_planned": audit.n_planned,
         "n_drawn": audit.n_drawn,
         "gold_fit": audit.gold_fit,
+        "measure": audit.measure,
         "learned_from": audit.learned_from,
         "declaration": audit.declaration,
         "assumption": audit.assumption,

@@ -13,15 +13,15 @@ from judging.services.errors import Refused
 from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.contrasts import contrast_among
-from sampling.design_options import WHOLE_TOPICS
+from sampling.design_options import TOPIC_SELECTIONS, WHOLE_TOPICS
 from sampling.frames import item_probabilities, load_frame, returned_in_frame
 from sampling.judged import judged_items
 from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
-from sampling.measures.registry import parse_measure
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.prediction import folds
+from sampling.questions import parse_designed
 from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 
 
@@ -81,17 +81,19 @@ def auditable(
     items: list[Item],
     tier: str,
     *,
+    measure: Measure[Any],
     gold_spread: FloatArray | None = None,
     has_learned: bool = False,
 ) -> Auditable:
     """Return the input of every strategy at these items, for an audit by the tier. `newest` is the last batch.
+
+    `measure` is that of `audit_measure`.
 
     `gold_spread` is what gold of other folds predicts; `has_learned`: earlier probabilities say it, too.
     """
     drawn = item_probabilities(campaign)
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
-    measure = parse_measure(newest.parameters["measure"])
     scale = campaign.scale
     relevant = measure.relevant_grade or scale.relevant_grade
     gains = grade_gains(measure, scale.gains(), relevant)
@@ -106,6 +108,30 @@ def auditable(
         gold_spread=gold_spread,
     )
     return Auditable(judged, _earlier_probabilities(campaign, tier, place), has_learned)
+
+
+def audit_measure(campaign: Campaign, newest: Draw, asked: str = "") -> Measure[Any]:
+    """Return the measure that an audit goes by: what is asked for, else that of the newest draw.
+
+    AuditRefused where no audit can be designed for it.
+    """
+    try:
+        measure = parse_designed(asked or newest.parameters["measure"], TOPIC_SELECTIONS[0].key)
+        gains = grade_gains(
+            measure, campaign.scale.gains(), measure.relevant_grade or campaign.scale.relevant_grade
+        )
+    except ValueError as error:
+        raise AuditRefused(str(error)) from error
+    if measure.last_rank > newest.parameters["depth"]:
+        raise AuditRefused(
+            f"{measure.name} looks deeper than rank {newest.parameters['depth']}, to which documents were pooled"
+        )
+    if not measure.kind.is_sum:
+        if not campaign.collection.runs.exists():
+            raise AuditRefused(f"an audit for {measure.name} goes by runs, and the collection has none")
+        if not gains[campaign.scale.relevant_grade :].any():
+            raise AuditRefused(f"no relevant grade has a gain above 0 in {measure.name}")
+    return measure
 
 
 def _folds(items: list[Item], seed: int) -> np.ndarray:
