@@ -36,6 +36,8 @@ from analytics.estimation.one_step import OneStep, StairPhases, one_step, stair_
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
 from analytics.estimation.ratio_parts import error_replicates
 from analytics.estimation.samples import AuditSample, Frame, Labels
+from sampling.contrasts import contrast_among
+from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
 from sampling.measures.ratio_derivative import derivative
@@ -59,10 +61,11 @@ class Campaign:
     n_audits: int
     scale: str = "binary"  # graded: gains 0, 1, 3, of nDCG alone
     n_topics: int = N_TOPICS  # of alike and unlike
+    audit_for: str = "sum"  # by influence on DCG; ratio: on the first of the measures
 
     @property
     def name(self) -> str:
-        usual = ("binary", N_TOPICS)
+        usual = ("binary", N_TOPICS, "sum")
         more = [str(part) for part, one in zip(astuple(self)[3:], usual, strict=True) if part != one]
         return "/".join([self.pool, self.item_design, str(self.n_audits), *more])
 
@@ -71,6 +74,9 @@ def campaigns(clef: Path | None) -> list[Campaign]:
     """Return all kinds; CLEF if its folder is given."""
     grids = [Campaign(*one) for one in product(("alike", "unlike"), ("whole", "drawn"), AUDIT_SIZES)]
     pools = ("diverse", "CLEF") if clef else ("diverse",)
+    grids += [
+        Campaign(*one, audit_for="ratio") for one in product(("alike", "unlike"), ("whole",), (100, 200))
+    ]
     return grids + [Campaign(pool, "whole", n) for pool, n in product(pools, AUDIT_SIZES)]
 
 
@@ -94,6 +100,11 @@ class Setting:
     @property
     def n_runs(self) -> int:
         return self.ranks.n_runs
+
+    def contrast(self, measure: Measure[Ratio]) -> Floats:
+        """Return the contrast of every item among all runs, as the weights of one run."""
+        prior = PriorGrades(self.collection.topic, self.known.prior, self.gains[self.gains > 0])
+        return contrast_among(design_weights(measure, self.ranks, self.n_topics, prior))[None]
 
     def truth(self, measure: Measure[Ratio]) -> Floats:
         """Return the measure of every run, then of every pair."""
@@ -211,7 +222,11 @@ def run_campaign(
         measure.name: {rule: Tally(setting.truth(measure)) for rule in rules} for measure in setting.measures
     }
     other: dict[str, list[float]] = {measure.name: [] for measure in setting.measures}
-    asked = [(weights, measures) for weights, measures in setting.questions if measures]
+    asked = [
+        (setting.contrast(measures[0]) if kind.audit_for == "ratio" else weights, measures)
+        for weights, measures in setting.questions
+        if measures
+    ]
     for repetition, (weights, measures) in product(range(repetitions), asked):
         sample = sample_of(setting, kind, weights, pi, rng)
         for measure in measures:
