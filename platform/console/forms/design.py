@@ -240,6 +240,13 @@ class DesignForm(forms.Form):
                     "selection",
                     "the default method draws each document at most once: choose another method or another selection",
                 )
+        is_sum = "measure" not in cleaned or parse_measure(cleaned["measure"]).kind.is_sum
+        has_whole_topics = cleaned.get("topic_selection") == WHOLE_TOPICS
+        if not is_sum and not has_whole_topics and cleaned.get("method", "default") != "default":
+            self.add_error(
+                "method",
+                f"is for sums over documents, as DCG@10: for {cleaned['measure']} choose the default",
+            )
         if cleaned.get("prior") == "scores":
             if not cleaned.get("scores"):
                 self.add_error("prior", "no scores are imported: upload them on the collection's page")

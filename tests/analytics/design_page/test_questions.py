@@ -160,7 +160,7 @@ REFUSED = {
     "a ratio without a cutoff": ({"measure": "AP"}, "needs a cutoff here, as in AP@10"),
     "a ratio by the naive method": (
         {"measure": "nDCG@10", "method": "naive"},
-        "for nDCG@10 choose the default method",
+        "for nDCG@10 choose the default",
     ),
     "no measure at all": ({"measure": "Quality@10"}, "measure family must be one of"),
     "a grade off the scale": ({"measure": "P(rel=9)@10"}, "relevant grade must be within"),

@@ -142,9 +142,9 @@ def test_an_api_client_gets_forecast_and_draw_and_named_refusals(topics, manager
     shown = preview(campaign=topics, design=design())
     assert (said["n_topics"], said["widths"]) == (shown.n_topics, shown.widths)
     assert said["design"]["topic_selection"] == "sample"
-    refused = post("/forecast", {**ASKED, "topic_selection": "all"})
+    refused = post("/forecast", {**ASKED, "topic_selection": "all", "measure": "ERR@4"})
     assert refused.status_code == 400
-    assert "is a ratio" in refused.content.decode()
+    assert "or draw a sample of whole topics" in refused.content.decode()
     assert post("/draws", {**ASKED, "seed": 7}).status_code == 202
     finish("draw")
     assert topics.draws.get().has_whole_topics

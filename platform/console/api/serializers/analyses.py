@@ -17,7 +17,14 @@ from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, StrictQuery, Word
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
 from sampling.frames import newest_draw
-from sampling.measures.registry import WrongKind, nearest_sum, parse_linear, parse_measure, sums_among, usual_spelling
+from sampling.measures.registry import (
+    WrongKind,
+    nearest_sum,
+    parse_linear,
+    parse_measure,
+    sums_among,
+    usual_spelling,
+)
 
 
 class ReuseRequest(StrictQuery):
