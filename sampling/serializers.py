@@ -18,7 +18,6 @@ from sampling.design_fields import (
     DesignField,
     FieldKind,
 )
-from sampling.design_options import TOPIC_SELECTIONS
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_measure
 from sampling.models import Audit, AuditSchedule, AuditTier, Draw, GoldFit
@@ -117,18 +116,11 @@ class DrawRequest(DesignRequest):
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
 
-class AuditMeasure(Word):
-    """What audits go by: a measure for which designs are made, or nothing for that of the newest draw."""
-
-    def __init__(self, **named: Any) -> None:
-        super().__init__(max_length=LONGEST_MEASURE, allow_blank=True, **named)
-
-    def to_internal_value(self, sent: Any) -> str:
-        name = super().to_internal_value(sent)
-        try:
-            return parse_designed(name, TOPIC_SELECTIONS[0].key).name if name else ""
-        except ValueError as error:
-            raise serializers.ValidationError(str(error)) from error
+def _audit_measure(_: Any, name: str) -> str:
+    try:
+        return parse_designed(name, "all").name if name else ""
+    except ValueError as error:
+        raise serializers.ValidationError(str(error)) from error
 
 
 class AuditRequest(Strict):
@@ -144,7 +136,8 @@ class AuditRequest(Strict):
         default=None,
         help_text="What predictions of gold learn from once an audit has learned; null: what stands, else refit",
     )
-    measure = AuditMeasure(default="")
+    measure = Word(max_length=LONGEST_MEASURE, allow_blank=True, default="")
+    validate_measure = _audit_measure
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
     def audit_arguments(self) -> dict[str, Any]:
@@ -167,7 +160,8 @@ class ScheduleRequest(Strict):
     strategy = TableChoice(strategy_choices, required=False)
     tier = serializers.ChoiceField(AuditTier.choices, required=False)
     gold_fit = serializers.ChoiceField(GoldFit.choices, required=False)
-    measure = AuditMeasure(required=False)
+    measure = Word(max_length=LONGEST_MEASURE, allow_blank=True, required=False)
+    validate_measure = _audit_measure
     n_looks = serializers.IntegerField(
         min_value=FEWEST_LOOKS,
         max_value=MOST_LOOKS,
@@ -216,9 +210,7 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
     n_question = serializers.IntegerField()
     n_comparisons = serializers.IntegerField()
     already = serializers.FloatField()
-    n_topics = serializers.FloatField(
-        allow_null=True, help_text="Topics judged at the budget, where whole topics are drawn"
-    )
+    n_topics = serializers.FloatField(allow_null=True, help_text="Judged at the budget, of whole topics")
     budgets = serializers.ListField(child=serializers.IntegerField())
     widths = serializers.DictField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)), help_text="By design"
@@ -289,23 +281,12 @@ class AuditAnswer(serializers.Serializer[Any]):
     n_selected = serializers.IntegerField()
     look = serializers.IntegerField(allow_null=True, help_text="Which declared look the audit is")
     n_looks = serializers.IntegerField(allow_null=True, help_text="Looks declared, by an audit that is one")
-    n_planned = serializers.IntegerField(
-        allow_null=True, help_text="Items that audits were to take in all, then"
-    )
+    n_planned = serializers.IntegerField(allow_null=True, help_text="Items audits were to take in all, then")
     n_drawn = serializers.IntegerField(allow_null=True, help_text="Items drawn for gold audits by then")
-    gold_fit = serializers.CharField(
-        allow_blank=True, help_text="Of a strategy that learns: refit or exact; of others empty"
-    )
-    measure = serializers.CharField(
-        allow_blank=True, help_text="What influence went by; empty where that was not recorded"
-    )
-    learned_from = serializers.IntegerField(
-        allow_null=True, help_text="Complete gold audits that the sizes learned from; 0: too little gold yet"
-    )
-    declaration = serializers.CharField(
-        allow_blank=True,
-        help_text="How imported gold is declared to have been chosen; empty of a drawn audit",
-    )
+    gold_fit = serializers.CharField(allow_blank=True, help_text="If it learns: refit or exact; else empty")
+    measure = serializers.CharField(allow_blank=True, help_text="What influence went by; empty: not recorded")
+    learned_from = serializers.IntegerField(allow_null=True, help_text="Gold audits its sizes learned from")
+    declaration = serializers.CharField(allow_blank=True, help_text="How imported gold was chosen")
     assumption = serializers.CharField(allow_blank=True, help_text="What numbers made with it assume")
     choice_p_value = serializers.FloatField(allow_null=True, help_text="p of a test of the declaration")
     sample = serializers.CharField(help_text="Address of the sample as CSV")
