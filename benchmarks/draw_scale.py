@@ -114,11 +114,13 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
     """Do what the product does from the stored runs to the items drawn, without its database."""
     from experiments.papers.sizes import binary_spread
     from judging.rankings import read_rankings
+    from sampling.contrasts import importance
     from sampling.designs import mixture, normalise, uniform_design
     from sampling.draws import permanent_random_numbers, poisson_draw
+    from sampling.measures.design_weights import design_weights
     from sampling.measures.registry import parse_linear
     from sampling.pooling import pool_of_rankings
-    from sampling.questions import importance, nested_probabilities, prior_of_runs
+    from sampling.questions import nested_probabilities, prior_of_runs
 
     seconds: Seconds = {}
     with _timed(seconds, "frame"):
@@ -127,7 +129,8 @@ def _frame_and_draw(folder: Path) -> dict[str, Any]:
     n_runs, n_items = pooled.returned.shape
     with _timed(seconds, "prior and contrast"):
         topics = pooled.topic_ids.size
-        says = importance("ranking", parse_linear(MEASURE), pooled.returned, range(n_runs), topics)
+        weights = design_weights(parse_linear(MEASURE), pooled.returned, topics)
+        says = importance("ranking", weights, range(n_runs))
         prior = prior_of_runs(pooled.returned, FULL["depth"])
     with _timed(seconds, "probabilities"):
         question = normalise(np.sqrt(says.squared_contrast) * binary_spread(prior))

@@ -35,11 +35,13 @@ from scipy.special import expit
 from analytics.estimation.estimate import Z95, Floats
 from analytics.estimation.topic_samples import every_target
 from analytics.estimation.whole_topics import TakenTopics, predicted_values, whole_topics
+from sampling.contrasts import importance
+from sampling.measures.design_weights import design_weights
 from sampling.measures.families import Family, Measure, named_measure
 from sampling.measures.kinds import Complete
 from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import from_dense
-from sampling.questions import importance, nested_probabilities, prior_of_runs
+from sampling.questions import nested_probabilities, prior_of_runs
 from sampling.topic_runs import TopicRuns, topic_outlook, with_floor
 from sampling.whole_topics import topic_numbers, topic_probabilities
 
@@ -225,9 +227,8 @@ def documents_drawn(folder: Path) -> dict[str, Any]:
         pooled = pool_of_rankings([read_rankings(path) for path in sorted(folder.iterdir())], N_DOCUMENTS)
     with timed(seconds, "prior and contrast"):
         prior = prior_of_runs(pooled.returned, N_DOCUMENTS)
-        says = importance(
-            "ranking", parse_linear("DCG@10"), pooled.returned, range(N_RUNS), pooled.topic_ids.size
-        )
+        weights = design_weights(parse_linear("DCG@10"), pooled.returned, pooled.topic_ids.size)
+        says = importance("ranking", weights, range(N_RUNS))
     n_items = prior.size
     with timed(seconds, "probabilities"):
         question = normalise(np.sqrt(says.squared_contrast * prior * (1 - prior)))

@@ -21,21 +21,20 @@ from analytics.charts import curve as budget_curve
 from analytics.charts.chart import frame_spec
 from analytics.charts.theme import GOLD, INK
 from experiments.papers.forecasts import poisson_variance
-from sampling.designs import inclusion_probabilities
-from sampling.forecasts import NORMAL_97_5, draws_for_distinct
-from sampling.measures.registry import parse_linear
-from sampling.pooling import Pool, pool, prior_utility
-from sampling.questions import (
-    Design,
+from sampling.contrasts import (
     Importance,
     default_sizes,
     importance,
     mean_square_total,
-    prior_of_runs,
-    question_rows,
     run_totals,
     single_draw_probability,
 )
+from sampling.designs import inclusion_probabilities
+from sampling.forecasts import NORMAL_97_5, draws_for_distinct
+from sampling.measures.design_weights import design_weights
+from sampling.measures.registry import parse_linear
+from sampling.pooling import Pool, pool, prior_utility
+from sampling.questions import Design, prior_of_runs, question_rows
 
 N_TOPICS, N_DOCUMENTS, N_RUNS, DEPTH, BUDGET = 200, 200, 8, 20, 1600
 MEASURE = parse_linear(f"DCG@{DEPTH}")
@@ -75,7 +74,7 @@ def synthetic_pool(seed: int) -> Pool:
 def ask(pooled: Pool, question: str, runs: tuple[str, ...] = ()) -> Asked:
     design = Design(question, runs, MEASURE.name, DEPTH, BUDGET)
     rows = question_rows(design, NAMES)
-    return Asked(design, rows, importance(question, MEASURE, pooled.returned, rows, N_TOPICS))
+    return Asked(design, rows, importance(question, design_weights(MEASURE, pooled.returned, N_TOPICS), rows))
 
 
 # -- where judgments go ------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from sampling.arrays import distribution, integers, numbers, probabilities
+from sampling.contrasts import Importance, default_sizes
 from sampling.designs import mixture, normalise, uniform_design
 from sampling.measures.families import FloatArray
-from sampling.questions import Design, Importance, default_sizes, nested_probabilities
+from sampling.questions import Design, nested_probabilities
 
 
 def rescaled_by_fold(sizes: ArrayLike, fold: ArrayLike, frame_sizes: ArrayLike) -> FloatArray:
@@ -64,10 +65,7 @@ def learned_sizes(
     if design.question == "pool":
         return default_sizes(design, says, prior)
     before, after = probabilities("prior", prior), probabilities("learned", learned)
-    contrast = np.sqrt(says.squared_contrast)
-    question = rescaled_by_fold(
-        contrast * np.sqrt(after * (1 - after)), fold, contrast * np.sqrt(before * (1 - before))
-    )
+    question = rescaled_by_fold(np.sqrt(says.variance(after)), fold, np.sqrt(says.variance(before)))
     others = [says.average_run, uniform_design(question.size)]
     return mixture(question, others, [design.other_runs_share, design.uniform_share])
 

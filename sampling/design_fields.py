@@ -20,7 +20,7 @@ class FieldKind(Enum):
 
     CHOICE = auto()  # the key of one of `options`
     RUNS = auto()  # run ids, in the question's order
-    MEASURE = auto()  # the name of a measure that is a sum
+    MEASURE = auto()  # the name of a measure for which designs are made
     COUNT = auto()  # a whole number
     SCORES = auto()  # the name of imported scores, or nothing
     SOURCE = auto()  # the name or id of a campaign or collection, or nothing
@@ -92,7 +92,7 @@ DESIGN_FIELDS = (
         "measure",
         FieldKind.MEASURE,
         "Measure",
-        "a sum over documents",
+        "a sum over documents or a ratio",
         initial="DCG@10",
         most=LONGEST_MEASURE,
     ),

@@ -128,16 +128,15 @@ class AuditSchedule(models.Model):
 
     campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="audit_schedule")
     every_seconds = models.PositiveIntegerField(default=86400)
-    crontab = models.CharField(
-        max_length=60, blank=True
-    )  # minute hour day month weekday; goes before seconds
+    # minute hour day month weekday; goes before seconds
+    crontab = models.CharField(max_length=60, blank=True)
     strategy = models.CharField(max_length=40, choices=strategy_choices, default=DEFAULT_STRATEGY)
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default=GoldFit.REFIT)
+    measure = models.CharField(max_length=40, default="", blank=True)  # empty: that of the newest draw
     items_each_time = models.PositiveIntegerField(default=50)
     items_in_total = models.PositiveIntegerField(default=200)
-    # Complete audits of the gold tier at which the numbers will be looked at, declared before the first one is drawn.
-    # A trigger keeps it as it is from then on.
+    # Complete gold audits declared as looks before the first one is drawn; a trigger keeps it from then on.
     n_looks = models.PositiveSmallIntegerField(null=True, blank=True)
     is_active = models.BooleanField(default=True)
     starts_at = models.DateTimeField(auto_now_add=True)
@@ -195,6 +194,7 @@ class Audit(models.Model):
     n_planned = models.PositiveIntegerField(null=True)
     n_drawn = models.PositiveIntegerField(null=True)
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default="", blank=True)
+    measure = models.CharField(max_length=40, default="", blank=True)  # empty: not recorded
     learned_from = models.PositiveIntegerField(null=True)
     # Not drawn here: gold that was imported, and how its items are declared to have been chosen. Once a campaign has an
     # audit of its own, numbers rest on that. The p-value is that of a test of the declaration.
@@ -214,6 +214,9 @@ class Audit(models.Model):
                 | Q(declaration="probabilities", choice_p_value=None, tier="gold", look=None)
                 | Q(declaration__in=["uniform", "by-topic"], tier="gold", look=None)
                 & (Q(choice_p_value=None) | Q(choice_p_value__gte=0, choice_p_value__lte=1)),
+            ),
+            models.CheckConstraint(
+                name="sampling_audit_measure", condition=Q(declaration="") | Q(measure="")
             ),
             models.UniqueConstraint(name="sampling_audit_unique", fields=["campaign", "sequence"]),
             models.UniqueConstraint(name="sampling_audit_one_look", fields=["campaign", "look"]),

@@ -1,7 +1,7 @@
-"""Questions: what a campaign is to find out, and how much each item of a frame says about it.
+"""Questions: what a campaign is to find out.
 
-A question is about some of the known runs. Its *contrast* is how far an item's utility moves the answers, its
-*comparisons* are the numbers to estimate; a forecast speaks of their root mean square half-width.
+A question is about some of the known runs. Its *comparisons* are the numbers to estimate; a forecast speaks of their
+root mean square half-width. `sampling.contrasts` says how much each item tells about them.
 """
 
 from collections.abc import Sequence
@@ -11,22 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampling.arrays import numbers, probabilities, run_table
+from sampling.arrays import numbers, probabilities
 from sampling.design_options import LEARNING, METHODS, PRIORS, QUESTIONS, TOPIC_SELECTIONS, WHOLE_TOPICS
 from sampling.designs import (
-    average_run_design,
     inclusion_probabilities,
-    mixture,
     normalise,
-    uniform_design,
 )
-from sampling.measures.families import FloatArray, Measure, weights_of_runs
+from sampling.measures.families import FloatArray, Measure
 from sampling.measures.kinds import Linear, Pairs, Ratio
-from sampling.measures.registry import WrongKind, parse_linear, parse_measure
+from sampling.measures.registry import WrongKind, parse_measure
 from sampling.measures.sparse import SparseRuns
-from sampling.pooling import as_ranks, far_rank, prior_utility
+from sampling.pooling import far_rank, prior_utility
 from sampling.selections import SELECTIONS, Selection, selection_keys, selection_of
-from sampling.sizes import IdenticalSystemsError, distance_from, distance_from_mean
 
 
 class QuestionRefused(ValueError):
@@ -44,7 +40,7 @@ class Design:
         more runs; none named means all), "pool" (every run, evenly).
     runs : tuple of str
     measure : str
-        A sum over documents; of whole topics any measure that is a mean over topics.
+        A sum over documents or a ratio (nDCG@k, AP@k, R@k); of whole topics any measure that is a mean over topics.
     depth : int
         Depth of the pool.
     budget : int
@@ -128,6 +124,11 @@ class Design:
             raise QuestionRefused("sizes learned from judgments need a Poisson draw")
         if self.has_whole_topics:
             self._refuse_whole_topics()
+        elif self.method != METHODS[0].key and not self.parse_measure().kind.is_sum:
+            raise QuestionRefused(
+                f"the paper's and the naive method are for sums over documents, as DCG@10: for {self.measure} choose "
+                "the default method"
+            )
 
     def _refuse_whole_topics(self) -> None:
         if self.method != METHODS[0].key:
@@ -161,20 +162,25 @@ class Design:
 def parse_designed(name: str, topic_selection: str) -> Measure[Any]:
     """Return the measure of a name for which a design can be made; ValueError where none can, `WrongKind` by its kind.
 
-    A design that draws documents needs a sum over documents; one that draws whole topics any mean over topics.
+    A design that draws documents needs a sum over documents, or a mean over topics of a ratio; one that draws whole
+    topics any mean over topics.
 
-    >>> parse_designed("ERR@10", "sample").kind.key
-    'complete'
+    >>> parse_designed("ERR@10", "sample").kind.key, parse_designed("nDCG@10", "all").kind.key
+    ('complete', 'ratio')
     """
-    if topic_selection != "sample":
-        return parse_linear(name)
     measure = parse_measure(name)
+    has_whole_topics = topic_selection == WHOLE_TOPICS
+    if not (has_whole_topics or isinstance(measure.kind, Linear | Ratio)):
+        raise WrongKind(
+            f"measure {measure.name!r} is {measure.kind.noun}, which a sample of documents cannot estimate: draw for a "
+            "sum over documents or a ratio, as DCG@10 or nDCG@10, or draw a sample of whole topics"
+        )
     if isinstance(measure.kind, Pairs) or measure.averaging == "micro":
         raise WrongKind(
-            f"measure {measure.name!r} is no mean over topics that whole topics tell: choose another"
+            f"measure {measure.name!r} is no mean over topics, for which designs are made: choose another"
         )
     if isinstance(measure.kind, Ratio) and not measure.kind.has_prediction:
-        raise WrongKind(f"{measure.name} is made for samples of documents: choose AP for whole topics")
+        raise WrongKind(f"{measure.name} predicts nothing, so no design is made for it: choose AP")
     if measure.cutoff is None:
         raise ValueError(f"measure {measure.name!r} needs a cutoff here, as in {measure.family.key}@10")
     return measure
@@ -210,112 +216,7 @@ def question_rows(design: Design, run_ids: Sequence[str]) -> list[int]:
     return rows
 
 
-# ---- how much an item says -----------------------------------------------------------------------
-
-
-def squared_contrast(question: str, weights: ArrayLike | SparseRuns) -> FloatArray:
-    """Return the mean over the question's comparisons of the squared weight of every item.
-
-    Its root is the contrast: the comparisons' mean variance under a Poisson design is
-    ``sum (1 - pi)/pi * squared_contrast * Var(u - f)``. system: w^2. pair: (w_A - w_B)^2. baseline (first row): mean of
-    (w_j - w_0)^2. ranking: mean over all pairs, 2/(k-1) sum_j (w_j - mean w)^2. pool: mean of w_j^2.
-
-    Source: Schnabel et al. (2016), Eq 4, 9, 11 and 13; for the sum over pairs docs/methods/derivations/sampling.md,
-    section 2.3.
-
-    Parameters
-    ----------
-    weights : array, shape (n_runs, n_items), rows in the question's order
-
-    Examples
-    --------
-    >>> squared_contrast("pair", [[1.0, 0.5], [0.5, 0.5]]).tolist()
-    [0.25, 0.0]
-    """
-    rows = run_table("weights", weights)
-    n_others = max(rows.n_runs - 1, 1)
-    if question == "pair":
-        return np.asarray(np.square(rows.row(0) - rows.row(1)))
-    if question == "baseline":
-        others = rows.rows(range(1, rows.n_runs))
-        return np.asarray(distance_from(others, rows.row(0), squared=True) / n_others)
-    if question == "ranking":
-        return np.asarray(distance_from_mean(rows, squared=True) * (2 / n_others))
-    return np.asarray(rows.item_sums(np.square(rows.value)) / rows.n_runs)
-
-
-def mean_square_total(question: str, totals: ArrayLike) -> float:
-    """Return the mean over the question's comparisons of the squared value, from the value of every run.
-
-    >>> mean_square_total("ranking", [1.0, 3.0])
-    4.0
-    """
-    return float(squared_contrast(question, np.asarray(totals, dtype=np.float64)[:, None])[0])
-
-
-@dataclass(frozen=True)
-class Importance:
-    """What the runs say about every item of a frame under one question and measure.
-
-    Attributes
-    ----------
-    squared_contrast : array, shape (n_items,)
-        See `squared_contrast`.
-    summed_weights : array, shape (n_items,)
-        Of the question's runs: the naive design's.
-    average_run : array, shape (n_items,)
-        Mean over all known runs of w/sum(w): a distribution.
-    """
-
-    squared_contrast: FloatArray
-    summed_weights: FloatArray
-    average_run: FloatArray
-
-
-def importance(
-    question: str, measure: Measure[Linear], ranks: ArrayLike | SparseRuns, rows: Sequence[int], n_topics: int
-) -> Importance:
-    """Return what the runs' ranks say about every item.
-
-    Parameters
-    ----------
-    ranks : int array, shape (n_runs, n_items), 0 = not returned, or `Pool.returned`
-    rows : the question's runs, see `question_rows`
-
-    Raises
-    ------
-    IdenticalSystemsError
-        The runs of the question weigh every item alike: each difference is exactly 0 and there is nothing to judge.
-    QuestionRefused
-        No run returns anything inside the measure's cutoff.
-    """
-    weights = weights_of_runs(measure, as_ranks(ranks), n_topics)
-    own = weights.rows(rows)
-    if not own.value.size:
-        raise QuestionRefused(
-            f"no run of the question returns a document inside the cutoff of {measure.name}"
-        )
-    contrast = squared_contrast(question, own)
-    if not contrast.any():
-        raise IdenticalSystemsError(
-            "the runs rank alike inside the cutoff: every difference is exactly 0, there is nothing to judge"
-        )
-    return Importance(contrast, own.item_sums(own.value), average_run_design(weights))
-
-
-def run_totals(
-    measure: Measure[Linear],
-    ranks: ArrayLike | SparseRuns,
-    rows: Sequence[int],
-    n_topics: int,
-    values: ArrayLike,
-) -> FloatArray:
-    """Return sum of w * value over the items for every run in `rows`: its measure if the values were the gains."""
-    weights = weights_of_runs(measure, as_ranks(ranks), n_topics).rows(rows)
-    value = np.asarray(values, dtype=np.float64)
-    return np.bincount(weights.run, weights.value * value[weights.item], minlength=len(rows)).astype(
-        np.float64
-    )
+# ---- prior utility and later batches --------------------------------------------------------------
 
 
 def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
@@ -324,40 +225,6 @@ def prior_of_runs(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
     `prior_utility`, an item that a run does not return counting as far below all that it does.
     """
     return prior_utility(ranks, depth, unreturned_rank=far_rank(ranks, depth))
-
-
-# ---- sizes of a design ---------------------------------------------------------------------------
-
-
-def default_sizes(design: Design, says: Importance, prior: ArrayLike) -> FloatArray:
-    """Return the sizes of the default design, summing to 1: contrast times doubt, mixed with other runs and a floor.
-
-    The question's part is contrast * sqrt(p (1 - p)), p the prior probability of relevance: what the difference
-    estimator cannot foresee. `design.other_runs_share` goes to the average of all known runs, `design.uniform_share`
-    evenly over the pool. The question "pool" is even.
-
-    Source: docs/methods/derivations/sampling.md, sections 3.3 and 3.4.
-    """
-    if design.question == "pool":
-        return uniform_design(says.squared_contrast.size)
-    p = probabilities("prior", prior)
-    question = normalise(np.sqrt(says.squared_contrast * p * (1 - p)))
-    others = [says.average_run, uniform_design(question.size)]
-    return mixture(question, others, [design.other_runs_share, design.uniform_share])
-
-
-def single_draw_probability(question: str, method: str, says: Importance, utility: ArrayLike) -> FloatArray:
-    """Return Q of one draw with replacement: proportional to utility times contrast ("paper") or summed weights.
-
-    Source: Schnabel et al. (2016), Eq 4, 9, 11, 13 ("paper"); section 7.3 and Table 6 ("naive").
-    """
-    prior = numbers("utility", utility)
-    if method == "paper" and question != "pool":
-        return normalise(prior * np.sqrt(says.squared_contrast))
-    return normalise(prior * says.summed_weights)
-
-
-# ---- later batches -------------------------------------------------------------------------------
 
 
 def nested_probabilities(sizes: ArrayLike, earlier: ArrayLike, expected_count: float) -> FloatArray:

@@ -10,7 +10,14 @@ from rest_framework import serializers
 
 from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, TableChoice, Word
-from sampling.design_fields import DESIGN_FIELDS, MOST_ITEMS, MOST_RUNS, DesignField, FieldKind
+from sampling.design_fields import (
+    DESIGN_FIELDS,
+    LONGEST_MEASURE,
+    MOST_ITEMS,
+    MOST_RUNS,
+    DesignField,
+    FieldKind,
+)
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_measure
 from sampling.models import Audit, AuditSchedule, AuditTier, Draw, GoldFit
@@ -116,6 +123,13 @@ class DrawRequest(DesignRequest):
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
 
+def _audit_measure(_: Any, name: str) -> str:
+    try:
+        return parse_designed(name, "all").name if name else ""
+    except ValueError as error:
+        raise serializers.ValidationError(str(error)) from error
+
+
 class AuditRequest(Strict):
     """One audit at once: how many items, by which strategy, for which tier."""
 
@@ -129,6 +143,8 @@ class AuditRequest(Strict):
         default=None,
         help_text="What predictions of gold learn from once an audit has learned; null: what stands, else refit",
     )
+    measure = Word(max_length=LONGEST_MEASURE, allow_blank=True, default="")
+    validate_measure = _audit_measure
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
 
     def audit_arguments(self) -> dict[str, Any]:
@@ -136,7 +152,8 @@ class AuditRequest(Strict):
         sent = self.validated_data
         names = {"items_each_time": "items", "items_in_total": "total"}
         return {
-            name: sent[names.get(name, name)] for name in (*names, "strategy", "tier", "gold_fit", "seed")
+            name: sent[names.get(name, name)]
+            for name in (*names, "strategy", "tier", "gold_fit", "measure", "seed")
         }
 
 
@@ -150,6 +167,8 @@ class ScheduleRequest(Strict):
     strategy = TableChoice(strategy_choices, required=False)
     tier = serializers.ChoiceField(AuditTier.choices, required=False)
     gold_fit = serializers.ChoiceField(GoldFit.choices, required=False)
+    measure = Word(max_length=LONGEST_MEASURE, allow_blank=True, required=False)
+    validate_measure = _audit_measure
     n_looks = serializers.IntegerField(
         min_value=FEWEST_LOOKS,
         max_value=MOST_LOOKS,
@@ -198,9 +217,7 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
     n_question = serializers.IntegerField()
     n_comparisons = serializers.IntegerField()
     already = serializers.FloatField()
-    n_topics = serializers.FloatField(
-        allow_null=True, help_text="Topics judged at the budget, where whole topics are drawn"
-    )
+    n_topics = serializers.FloatField(allow_null=True, help_text="Judged at the budget, of whole topics")
     budgets = serializers.ListField(child=serializers.IntegerField())
     widths = serializers.DictField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)), help_text="By design"
@@ -212,6 +229,13 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
         "audited with as many gold labels; else null",
     )
     mixture = MixtureAnswer(allow_null=True)
+    n_silent_topics = serializers.IntegerField(
+        allow_null=True, help_text="Of a ratio: topics of which no document says anything of the question"
+    )
+    limit = serializers.CharField(
+        allow_blank=True,
+        help_text="Of a ratio: why so few judgments give no interval of the corrected number",
+    )
 
 
 class CalibrationAnswer(serializers.Serializer[Any]):
@@ -275,20 +299,12 @@ class AuditAnswer(serializers.Serializer[Any]):
     n_selected = serializers.IntegerField()
     look = serializers.IntegerField(allow_null=True, help_text="Which declared look the audit is")
     n_looks = serializers.IntegerField(allow_null=True, help_text="Looks declared, by an audit that is one")
-    n_planned = serializers.IntegerField(
-        allow_null=True, help_text="Items that audits were to take in all, then"
-    )
+    n_planned = serializers.IntegerField(allow_null=True, help_text="Items audits were to take in all, then")
     n_drawn = serializers.IntegerField(allow_null=True, help_text="Items drawn for gold audits by then")
-    gold_fit = serializers.CharField(
-        allow_blank=True, help_text="Of a strategy that learns: refit or exact; of others empty"
-    )
-    learned_from = serializers.IntegerField(
-        allow_null=True, help_text="Complete gold audits that the sizes learned from; 0: too little gold yet"
-    )
-    declaration = serializers.CharField(
-        allow_blank=True,
-        help_text="How imported gold is declared to have been chosen; empty of a drawn audit",
-    )
+    gold_fit = serializers.CharField(allow_blank=True, help_text="If it learns: refit or exact; else empty")
+    measure = serializers.CharField(allow_blank=True, help_text="What influence went by; empty: not recorded")
+    learned_from = serializers.IntegerField(allow_null=True, help_text="Gold audits its sizes learned from")
+    declaration = serializers.CharField(allow_blank=True, help_text="How imported gold was chosen")
     assumption = serializers.CharField(allow_blank=True, help_text="What numbers made with it assume")
     choice_p_value = serializers.FloatField(allow_null=True, help_text="p of a test of the declaration")
     sample = serializers.CharField(help_text="Address of the sample as CSV")
@@ -303,6 +319,7 @@ class ScheduleAnswer(serializers.Serializer[Any]):
     strategy = serializers.CharField()
     tier = serializers.CharField()
     gold_fit = serializers.CharField()
+    measure = serializers.CharField(allow_blank=True, help_text="Empty: that of the newest draw")
     n_looks = serializers.IntegerField(allow_null=True)
     is_active = serializers.BooleanField()
     words = serializers.CharField()
@@ -380,6 +397,7 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "n_planned": audit.n_planned,
         "n_drawn": audit.n_drawn,
         "gold_fit": audit.gold_fit,
+        "measure": audit.measure,
         "learned_from": audit.learned_from,
         "declaration": audit.declaration,
         "assumption": audit.assumption,

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sampling.arrays import IndexArray, integers, numbers, probabilities
+from sampling.contrasts import squared_contrast
 from sampling.measures.families import FloatArray, Measure
 from sampling.measures.kinds import RankedGains
 from sampling.measures.sparse import SparseRuns
-from sampling.questions import squared_contrast
 
 N_WORLDS = 16  # of labels, in which the spread of a value is found to a fifth
 SEED = 20261123  # of these worlds alone: no draw depends on it

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.checks import finite, integers
-from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.estimate import Floats
 from analytics.estimation.samples import Labels
+from sampling.measures.kinds import topic_sums
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,3 @@ def mean_on_stairs(gains: ArrayLike, labels: Labels) -> Floats:
     [[1.0, 0.0], [0.5, 0.0]]
     """
     return topic_sums(labels.item, on_stairs(gains, labels.grade), labels.n_items) / labels.counts
-
-
-def topic_sums(topic: Ints, rows: Floats, n_topics: int) -> Floats:
-    """Return [row, topic], the sum of each row's values over the items of each topic.
-
-    >>> topic_sums(np.array([0, 2, 2]), np.ones((1, 3)), 3).tolist()
-    [[1.0, 0.0, 2.0]]
-    """
-    sums = [np.bincount(topic, weights=row, minlength=n_topics) for row in rows]
-    return np.asarray(sums, dtype=np.float64)

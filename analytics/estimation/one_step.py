@@ -3,7 +3,7 @@
     value = mean over topics of q(p) + sum_ij phi_ij (u*_ij - p_ij)
 
 p predicts whether item i reaches stair j of the gains, u* is its pseudo-label (`analytics.estimation.two_phase`), q is
-the measure of a topic and phi its derivative (`analytics.estimation.ratio_derivative`). So the sum is linear in the
+the measure of a topic and phi its derivative (`sampling.measures.ratio_derivative`). So the sum is linear in the
 labels: unbiased for fixed predictions, and its variance, degrees of freedom and t are those of `two_phase` with phi for
 the weights. What one step leaves out is of second order in the errors of the prediction; the audit estimates that too,
 and its square is added to the variance.
@@ -26,11 +26,11 @@ from analytics.estimation.estimate import FEWEST_ITEMS, Estimates, Floats, Ints,
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.graded_labels import on_stairs, stairs
 from analytics.estimation.one_step_limits import instead_of_one_step, missing_labels
-from analytics.estimation.ratio_derivative import Derivative, derivative, second_order
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.two_phase import TwoPhaseSums, audit_surprises, two_phase_estimates, variance_terms
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
+from sampling.measures.ratio_derivative import Derivative, derivative, second_order
 from sampling.measures.sparse import SparseRuns
 
 MOST_BEND = 0.25  # of V: the largest b^2 with which a number is given

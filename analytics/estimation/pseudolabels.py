@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Ints
-from analytics.estimation.graded_labels import mean_on_stairs, on_stairs, stairs, topic_sums
+from analytics.estimation.graded_labels import mean_on_stairs, on_stairs, stairs
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.estimation.two_phase import audit_surprises
+from sampling.measures.kinds import topic_sums
 
 
 @dataclass(frozen=True)

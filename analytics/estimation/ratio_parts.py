@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.estimation.estimate import Floats, Ints
-from analytics.estimation.graded_labels import topic_sums
 from analytics.estimation.pseudolabels import PseudoLabels
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Ratio, quotient, sums_above
+from sampling.measures.kinds import Ratio, quotient, sums_above, topic_sums
 
 CHUNK_NUMBERS = 1_000_000  # of one array of replicates: 8 MB
 

@@ -1,7 +1,8 @@
 """After each recomputation: how narrow the campaign's interval would be after one more audit, by strategy.
 
 The question is the newest draw's: the pair it asks about, or, of several pairs or runs, the one with the median
-half-width. The audit is the schedule's next one, by the gold tier.
+half-width. The audit is the schedule's next one, by the gold tier, in
+the schedule's measure or else the draw's.
 """
 
 from collections.abc import Iterable
@@ -14,19 +15,21 @@ from numpy.typing import NDArray
 
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
-from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
 from analytics.models import AuditForecast, Computation, before_cutting
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook, predicted_errors
-from analytics.services.gold_spread import drawn_gains, gold_at
+from analytics.services.gold_spread import gold_at, measure_gains
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
+from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
+from sampling.contrasts import contrast_among
 from sampling.judged import judged_items
-from sampling.measures.families import weights_of_runs
-from sampling.measures.registry import parse_linear
+from sampling.measures.design_weights import PriorGrades, design_weights
+from sampling.measures.families import Measure
+from sampling.measures.registry import parse_measure
 from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.selections import NOT_AUDITED
 from sampling.services.auditable import asked_runs
@@ -48,7 +51,8 @@ def store_forecasts(
     """
     if not arrays.runs or arrays.has_whole_topics:
         return []
-    measure = parse_linear(arrays.draw.parameters["measure"])
+    schedule = AuditSchedule.objects.filter(campaign=campaign).first()
+    measure = parse_measure((schedule and schedule.measure) or arrays.draw.parameters["measure"])
     chosen, half_width_now = _target(computation, arrays, measure.name)
     run, run_b = chosen
     given = {
@@ -58,7 +62,7 @@ def store_forecasts(
         "run_b": None if run_b is None else arrays.runs[run_b],
         "half_width_now": half_width_now,
     }
-    found = _next_audit(arrays, campaign, predictions, chosen)
+    found = _next_audit(arrays, campaign, predictions, chosen, measure)
     narrower = 1.0 if isinstance(found, Refusal) else found.share_of_class_means(half_width_now)
     rows = []
     seed = (arrays.draw.seed, arrays.n_judgments)
@@ -148,7 +152,11 @@ class _NextAudit:
 
 
 def _next_audit(
-    arrays: CampaignArrays, campaign: Campaign, predictions: Predictions, target: Target
+    arrays: CampaignArrays,
+    campaign: Campaign,
+    predictions: Predictions,
+    target: Target,
+    measure: Measure[Any],
 ) -> _NextAudit | Refusal:
     if arrays.is_foreign:
         return Refusal(NOT_AUDITED)
@@ -173,7 +181,7 @@ def _next_audit(
     n_more = min(n_more, float((1 - arrays.audit_probability[members]).sum()))
     if n_more < 1:
         return Refusal("every judged item is already audited")
-    return _read(arrays, campaign, predictions, target, members, n_more)
+    return _read(arrays, campaign, predictions, target, measure, members, n_more)
 
 
 def _size(arrays: CampaignArrays, campaign: Campaign, n_complete: int) -> float:
@@ -208,27 +216,29 @@ def _read(
     campaign: Campaign,
     predictions: Predictions,
     target: Target,
+    measure: Measure[Any],
     members: NDArray[np.bool_],
     n_more: float,
 ) -> _NextAudit:
-    measure = parse_linear(arrays.draw.parameters["measure"])
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
-    gains = drawn_gains(arrays, campaign)
+    gains = measure_gains(campaign, measure)
     prior = predictions.of_gains(gains, relevant)[arrays.judged]
-    run_weights = (
-        TargetWeights(weights_of_runs(measure, arrays.returned, arrays.n_topics)).over(arrays.judged).runs
+    weights = design_weights(
+        measure,
+        arrays.returned,
+        arrays.n_topics,
+        PriorGrades(arrays.topic_index, arrays.frame["prior"].to_numpy(), gains[relevant:]),
     )
     grades = middle_grades(arrays.label_item, arrays.label_grade, arrays.judged.size)
     classes = bronze_classes(arrays, campaign)
     places, drawn = arrays.judged[members], arrays.inclusion_probability[members]
-    weights = TargetWeights(run_weights).over(np.flatnonzero(members)).runs
     bronze = grades[members]
     checks = _check_counts(arrays)
     asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
     is_enough = has_enough_gold(arrays.n_fitted_expected)
-    gold = gold_at(arrays, campaign, predictions, members) if is_enough else None
+    gold = gold_at(arrays, campaign, predictions, members, gains) if is_enough else None
     run, run_b = target
-    weight = run_weights.row(run) - (0.0 if run_b is None else run_weights.row(run_b))
+    weight = (weights.row(run) - (0.0 if run_b is None else weights.row(run_b)))[arrays.judged]
 
     def at(some: NDArray[np.bool_]) -> AuditedTarget:
         return AuditedTarget(
@@ -248,7 +258,7 @@ def _read(
         check_counts=checks,
         auditable=Auditable(
             judged_items(
-                weights.rows(asked),
+                run_table("contrast", contrast_among(weights.rows(asked))[places][None]),
                 inclusion_probability=drawn,
                 topic_index=arrays.topic_index[places],
                 bronze_grade=bronze,

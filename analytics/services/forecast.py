@@ -1,13 +1,15 @@
 """The forecast a manager sees before a judgment is spent: at once for small pools, by a job for large ones."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from analytics.estimation.graded_labels import stairs
+from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.services.job_queue import newest_job, queue_work
 from judging.models import Campaign
 from sampling.designs import depth_pool
 from sampling.frames import FrameRefused
-from sampling.measures.families import weights_of_runs
+from sampling.measures.kinds import Ratio
 from sampling.questions import Design, QuestionRefused
 from sampling.services.calibrating import n_gold_there
 from sampling.services.forecasting import Preview, Progress, designed_population, preview
@@ -85,6 +87,7 @@ def compute(
     shown = preview(campaign=campaign, design=design, population=population, progress=progress)
     if isinstance(population, TopicPopulation):
         return shown, None
+    shown = replace(shown, limit=_limit(population))
     if design.selection_kind.has_exact_counts:
         _require_exact_counts(population)
     return shown, _complete_pool(population)
@@ -100,10 +103,30 @@ def _require_exact_counts(population: Population) -> None:
         raise FrameRefused(str(error)) from error
 
 
+def _limit(population: Population) -> str:
+    """Return why the budget, as gold labels, would give no interval of a ratio; empty where it would, and of a sum."""
+    measure = population.measure
+    if not isinstance(measure.kind, Ratio):
+        return ""
+    size = AuditSize(
+        n_labels=min(population.design.budget, population.n_items),
+        n_items=population.n_items,
+        n_topics=len(population.topics),
+        n_relevant=float(population.design_prior.sum()),
+        n_stairs=stairs(population.gains).steps.size,
+    )
+    refusal = refusal_by_size(measure, size)
+    return "" if refusal is None or refusal.needed == 0 else refusal.reason
+
+
 def _complete_pool(population: Population) -> CompletePool | None:
-    weights = weights_of_runs(population.measure, population.pooled.returned, len(population.topics))
+    """Return what the budget buys without a sample; of a ratio nothing, for it needs the whole pool."""
+    if not population.measure.kind.is_sum:
+        return None
     try:
-        pool = depth_pool(population.pooled.returned, weights, budget=population.design.budget)
+        pool = depth_pool(
+            population.pooled.returned, population.weights.along, budget=population.design.budget
+        )
     except ValueError:  # the budget does not pay for the first rank of every run
         return None
     return CompletePool(pool.depth, pool.n_items, float(pool.left_out[population.rows].max()))

@@ -1,6 +1,7 @@
 """What complete audits leave in doubt: the predictions of gold that the next audit learns from."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,12 @@ from analytics.frames import CampaignArrays, Floats, current_arrays
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign, Item
-from sampling.measures.families import grade_gains
-from sampling.measures.registry import parse_linear
+from sampling.measures.families import Measure, grade_gains
 from sampling.services.learned_audits import GoldSpread
 
 
-def predicted_spread(campaign: Campaign, items: Sequence[Item]) -> GoldSpread | None:
-    """Return what the campaign's complete audits leave in doubt of these items; None before the first.
+def predicted_spread(campaign: Campaign, items: Sequence[Item], measure: Measure[Any]) -> GoldSpread | None:
+    """Return what the campaign's complete audits leave in doubt of these items in a measure; None before the first.
 
     An item whose judgments do not count yet, because it was shown as a check before it was drawn, gets the largest
     variance that the gains allow: this depends on no judgment.
@@ -32,18 +32,21 @@ def predicted_spread(campaign: Campaign, items: Sequence[Item]) -> GoldSpread | 
     place = np.array([rank.get((item.key.topic, item.key.document), -1) for item in items], dtype=np.int64)
     members = arrays.audit_probability > 0
     members[place[place >= 0]] = True
-    found = gold_at(arrays, campaign, Predictions(arrays), members)
-    spread = np.full(
-        members.size + 1, _largest_variance(arrays, campaign)
-    )  # the last one is that of the place -1
+    gains = measure_gains(campaign, measure)
+    found = gold_at(arrays, campaign, Predictions(arrays), members, gains)
+    spread = np.full(members.size + 1, float(np.ptp(gains)) ** 2 / 4)  # the last one is that of the place -1
     spread[:-1][members] = found.spread
     return GoldSpread(spread[place], arrays.n_fitted_audits, arrays.n_fitted_expected)
 
 
 def gold_at(
-    arrays: CampaignArrays, campaign: Campaign, predictions: Predictions, members: NDArray[np.bool_]
+    arrays: CampaignArrays,
+    campaign: Campaign,
+    predictions: Predictions,
+    members: NDArray[np.bool_],
+    gains: Floats,
 ) -> GoldPrediction:
-    """Return the prediction of gold in the measure that was drawn for; `after` and `spread` of these judged items.
+    """Return the prediction of the gold gain; `after` and `spread` of these judged items.
 
     A mask of items that were open to an audit or will be to the next; each is predicted without its own fold.
     """
@@ -62,7 +65,7 @@ def gold_at(
     return predicted_gold(
         frame,
         audit,
-        drawn_gains(arrays, campaign),
+        gains,
         labels=arrays.labels,
         known=predictions.foreknowledge,
         learnable=arrays.batch < arrays.n_learned,
@@ -70,12 +73,7 @@ def gold_at(
     )
 
 
-def drawn_gains(arrays: CampaignArrays, campaign: Campaign) -> Floats:
-    """Return the gain of every grade in the measure that was drawn for."""
-    measure = parse_linear(arrays.draw.parameters["measure"])
+def measure_gains(campaign: Campaign, measure: Measure[Any]) -> Floats:
+    """Return the gain of every grade of the campaign's scale in the measure."""
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     return np.asarray(grade_gains(measure, campaign.scale.gains(), relevant))
-
-
-def _largest_variance(arrays: CampaignArrays, campaign: Campaign) -> float:
-    return float(np.ptp(drawn_gains(arrays, campaign))) ** 2 / 4

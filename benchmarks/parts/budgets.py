@@ -20,13 +20,14 @@ from sampling.components import (
     cross_fitted_with_components,
     run_components,
 )
+from sampling.contrasts import Importance, default_sizes
 from sampling.designs import average_run_design, inclusion_probabilities
 from sampling.expert_pools import prior_of_experts
 from sampling.forecasts import draws_for_distinct
 from sampling.measures.sparse import from_dense
 from sampling.pooling import prior_utility
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_prior, rank_features
-from sampling.questions import Design, Importance, default_sizes, prior_of_runs
+from sampling.questions import Design, prior_of_runs
 from sampling.score_calibration import Calibration
 
 GOOD = (0.75, 0.95)  # sensitivity and specificity of a machine judge

@@ -34,11 +34,13 @@ from analytics.estimation.gold_prediction import Foreknowledge, predicted_gold
 from analytics.estimation.graded_labels import on_stairs, stair_gains, stairs
 from analytics.estimation.one_step import OneStep, StairPhases, one_step, stair_phases
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels
-from analytics.estimation.ratio_derivative import derivative
 from analytics.estimation.ratio_parts import error_replicates
 from analytics.estimation.samples import AuditSample, Frame, Labels
+from sampling.contrasts import contrast_among
+from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio
+from sampling.measures.ratio_derivative import derivative
 from sampling.measures.registry import parse_ratio
 from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, rank_features
@@ -60,10 +62,11 @@ class Campaign:
     n_audits: int
     scale: str = "binary"  # graded: gains 0, 1, 3, of nDCG alone
     n_topics: int = N_TOPICS  # of alike and unlike
+    audit_for: str = "sum"  # by influence on DCG; ratio: on the first of the measures
 
     @property
     def name(self) -> str:
-        usual = ("binary", N_TOPICS)
+        usual = ("binary", N_TOPICS, "sum")
         more = [str(part) for part, one in zip(astuple(self)[3:], usual, strict=True) if part != one]
         return "/".join([self.pool, self.item_design, str(self.n_audits), *more])
 
@@ -72,6 +75,9 @@ def campaigns(clef: Path | None) -> list[Campaign]:
     """Return all kinds; CLEF if its folder is given."""
     grids = [Campaign(*one) for one in product(("alike", "unlike"), ("whole", "drawn"), AUDIT_SIZES)]
     pools = ("diverse", "CLEF") if clef else ("diverse",)
+    grids += [
+        Campaign(*one, audit_for="ratio") for one in product(("alike", "unlike"), ("whole",), (100, 200))
+    ]
     return grids + [Campaign(pool, "whole", n) for pool, n in product(pools, AUDIT_SIZES)]
 
 
@@ -95,6 +101,11 @@ class Setting:
     @property
     def n_runs(self) -> int:
         return self.ranks.n_runs
+
+    def contrast(self, measure: Measure[Ratio]) -> Floats:
+        """Return the contrast of every item among all runs, as the weights of one run."""
+        prior = PriorGrades(self.collection.topic, self.known.prior, self.gains[self.gains > 0])
+        return contrast_among(design_weights(measure, self.ranks, self.n_topics, prior))[None]
 
     def truth(self, measure: Measure[Ratio]) -> Floats:
         """Return the measure of every run, then of every pair."""
@@ -228,7 +239,12 @@ def run_campaign(kind: Campaign, repetitions: int, seed: int, clef: Path | None 
     tallies = {
         measure.name: {rule: Tally(setting.truth(measure)) for rule in rules} for measure in setting.measures
     }
-    asked = [(weights, measures) for weights, measures in setting.questions if measures]
+    other: dict[str, list[float]] = {measure.name: [] for measure in setting.measures}
+    asked = [
+        (setting.contrast(measures[0]) if kind.audit_for == "ratio" else weights, measures)
+        for weights, measures in setting.questions
+        if measures
+    ]
     for repetition, (weights, measures) in product(range(repetitions), asked):
         sample = sample_of(setting, kind, weights, pi, rng)
         for measure in measures:

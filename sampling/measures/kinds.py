@@ -251,3 +251,13 @@ def sums_above(values: Floats, topic: Ints) -> Floats:
     first = np.flatnonzero(np.diff(topic, prepend=-1))
     start = exclusive[first]
     return np.asarray(exclusive - np.repeat(start, np.diff(first, append=topic.size), axis=0))
+
+
+def topic_sums(topic: Ints, rows: Floats, n_topics: int) -> Floats:
+    """Return [row, topic], the sum of each row's values over the items of each topic.
+
+    >>> topic_sums(np.array([0, 2, 2]), np.ones((1, 3)), 3).tolist()
+    [[1.0, 0.0, 2.0]]
+    """
+    sums = [np.bincount(topic, weights=row, minlength=n_topics) for row in rows]
+    return np.asarray(sums, dtype=np.float64)

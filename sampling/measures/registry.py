@@ -262,6 +262,27 @@ def suggested_measures(kinds: tuple[type[Kind], ...] = KINDS) -> list[str]:
     return [name for family in FAMILIES if isinstance(family.kind, kinds) for name in family.suggested]
 
 
+def designed_ratios() -> list[str]:
+    """Return the families of ratios for which designs that draw documents are made: those that predict.
+
+    >>> designed_ratios()
+    ['AP', 'R', 'nDCG']
+    """
+    kinds = [(family.key, family.kind) for family in FAMILIES]
+    return sorted(key for key, kind in kinds if isinstance(kind, Ratio) and kind.has_prediction)
+
+
+def suggested_designs() -> list[str]:
+    """Return the measures that a form offers for a design: sums over documents, and ratios to a cutoff.
+
+    >>> suggested_designs()
+    ['P@10', 'Gain@10', 'DCG@10', 'DCG@20', 'RBP(p=0.8)@20', 'nDCG@10', 'AP@10', 'R@10']
+    """
+    ratios = set(designed_ratios())
+    names = [name for family in FAMILIES if family.key in ratios for name in family.suggested]
+    return suggested_measures((Linear,)) + [name if "@" in name else f"{name}@10" for name in names]
+
+
 def reported_kinds() -> list[tuple[str, str]]:
     """Return key and noun of the kinds that a campaign's measures can have.
 

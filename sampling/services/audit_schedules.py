@@ -9,8 +9,9 @@ from django.utils import timezone
 from judging.models import Campaign
 from judging.refusal import Refused
 from sampling import schedules
+from sampling.frames import newest_draw
 from sampling.models import Audit, AuditSchedule, AuditTier
-from sampling.services.auditable import refuse_foreign
+from sampling.services.auditable import AuditRefused, audit_measure, refuse_foreign
 from sampling.services.learned_audits import fixed_gold_fit
 from touchstone.models import User, record
 
@@ -77,6 +78,8 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
             setattr(schedule, name, value)
         _check_looks(schedule, known_looks)
         _check_fit(campaign, fields.get("gold_fit"))
+        if schedule.measure:
+            _check_measure(campaign, schedule)
         if before != [getattr(schedule, name) for name in TIMING]:
             schedule.starts_at = timezone.now()
         schedule.full_clean(exclude=["campaign"])
@@ -110,6 +113,14 @@ def _check_fit(campaign: Campaign, asked: str | None) -> None:
     fixed = fixed_gold_fit(campaign)
     if fixed is not None and asked not in (None, fixed):
         raise FitFixed(f"an audit has learned, and predictions stay as they were then: {fixed}")
+
+
+def _check_measure(campaign: Campaign, schedule: AuditSchedule) -> None:
+    """Spell the measure as it is stored; AuditRefused where audits cannot go by it."""
+    newest = newest_draw(campaign)
+    if newest is None:
+        raise AuditRefused("an audit goes by the measure of the draw, or by another one once there is a draw")
+    schedule.measure = audit_measure(campaign, newest, schedule.measure).name
 
 
 def next_look(campaign: Campaign, tier: str, n_drawn: int) -> dict[str, int]:

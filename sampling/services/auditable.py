@@ -10,16 +10,18 @@ from django.db.models import Q, QuerySet
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from judging.services.errors import Refused
+from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, middle_grades
-from sampling.design_options import WHOLE_TOPICS
-from sampling.frames import item_probabilities, returned_in_frame
+from sampling.contrasts import contrast_among
+from sampling.design_options import TOPIC_SELECTIONS, WHOLE_TOPICS
+from sampling.frames import item_probabilities, load_frame, returned_in_frame
 from sampling.judged import judged_items
+from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
-from sampling.measures.kinds import Linear
-from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.prediction import folds
+from sampling.questions import parse_designed
 from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 
 
@@ -79,29 +81,57 @@ def auditable(
     items: list[Item],
     tier: str,
     *,
+    measure: Measure[Any],
     gold_spread: FloatArray | None = None,
     has_learned: bool = False,
 ) -> Auditable:
     """Return the input of every strategy at these items, for an audit by the tier. `newest` is the last batch.
+
+    `measure` is that of `audit_measure`.
 
     `gold_spread` is what gold of other folds predicts; `has_learned`: earlier probabilities say it, too.
     """
     drawn = item_probabilities(campaign)
     place = {item.pk: index for index, item in enumerate(items)}
     topics = {topic: index for index, topic in enumerate(sorted({item.topic_id for item in items}))}
-    measure = parse_linear(newest.parameters["measure"])
     scale = campaign.scale
+    relevant = measure.relevant_grade or scale.relevant_grade
+    gains = grade_gains(measure, scale.gains(), relevant)
     judged = judged_items(
-        _weights(campaign, newest, measure, items),
+        _weights(campaign, newest, measure, items, gains[relevant:]),
         inclusion_probability=np.array([drawn[item.pk] for item in items]),
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
         bronze_grade=bronze_grades(campaign, place),
         check_counts=_check_counts(campaign),
-        gains=grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade),
+        gains=gains,
         fold=_folds(items, newest.seed) if has_learned or gold_spread is not None else None,
         gold_spread=gold_spread,
     )
     return Auditable(judged, _earlier_probabilities(campaign, tier, place), has_learned)
+
+
+def audit_measure(campaign: Campaign, newest: Draw, asked: str = "") -> Measure[Any]:
+    """Return the measure that an audit goes by: what is asked for, else that of the newest draw.
+
+    AuditRefused where no audit can be designed for it.
+    """
+    try:
+        measure = parse_designed(asked or newest.parameters["measure"], TOPIC_SELECTIONS[0].key)
+        gains = grade_gains(
+            measure, campaign.scale.gains(), measure.relevant_grade or campaign.scale.relevant_grade
+        )
+    except ValueError as error:
+        raise AuditRefused(str(error)) from error
+    if measure.last_rank > newest.parameters["depth"]:
+        raise AuditRefused(
+            f"{measure.name} looks deeper than rank {newest.parameters['depth']}, to which documents were pooled"
+        )
+    if not measure.kind.is_sum:
+        if not campaign.collection.runs.exists():
+            raise AuditRefused(f"an audit for {measure.name} goes by runs, and the collection has none")
+        if not gains[campaign.scale.relevant_grade :].any():
+            raise AuditRefused(f"no relevant grade has a gain above 0 in {measure.name}")
+    return measure
 
 
 def _folds(items: list[Item], seed: int) -> np.ndarray:
@@ -123,13 +153,29 @@ def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
     return middle_grades(columns[:, 0], columns[:, 1], len(place))
 
 
-def _weights(campaign: Campaign, newest: Draw, measure: Measure[Linear], items: list[Item]) -> SparseRuns:
-    """Return the weights of the question's runs at the items."""
+def _weights(
+    campaign: Campaign, newest: Draw, measure: Measure[Any], items: list[Item], relevant_gains: FloatArray
+) -> SparseRuns:
+    """Return the weights of the question's runs at the items; of a ratio one row, their contrast.
+
+    A ratio's weights depend on the whole frame, and on what was predicted of it before anything was judged.
+    """
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
     rows = asked_runs(newest, [run.run_id for run in runs])
-    ranks = returned_in_frame(pairs, [runs[run] for run in rows], newest.parameters["depth"])
-    return weights_of_runs(measure, ranks, len(newest.parameters["topics"]))
+    asked, depth = [runs[run] for run in rows], newest.parameters["depth"]
+    n_topics = len(newest.parameters["topics"])
+    if measure.kind.is_sum:
+        return weights_of_runs(measure, returned_in_frame(pairs, asked, depth), n_topics)
+    frame = load_frame(newest)
+    topic = frame["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    prior = PriorGrades(topic, frame["prior"].to_numpy(), relevant_gains)
+    contrast = contrast_among(
+        design_weights(measure, returned_in_frame(frame, asked, depth), n_topics, prior)
+    )
+    numbered = frame.select(*ITEM_COLUMNS).with_row_index("place")
+    places = pairs.join(numbered, on=ITEM_COLUMNS, how="left", maintain_order="left")["place"]
+    return run_table("contrast", contrast[places.to_numpy()][None])
 
 
 def _check_counts(campaign: Campaign) -> np.ndarray:

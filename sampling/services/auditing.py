@@ -21,6 +21,7 @@ from sampling.services.audit_schedules import has_ended, last_due_time, next_loo
 from sampling.services.auditable import (
     NOT_DRAWN,
     AuditRefused,
+    audit_measure,
     auditable,
     draws_without_audits,
     refuse_foreign,
@@ -46,6 +47,7 @@ def audit(
     strategy: str = DEFAULT_STRATEGY,
     tier: str = AuditTier.GOLD,
     gold_fit: str | None = None,
+    measure: str = "",
     seed: int | None = None,
     user: User | None = None,
 ) -> Audit | None:
@@ -54,7 +56,8 @@ def audit(
     Poisson with one permanent random number an item and tier, so a later audit contains the earlier ones, whatever
     their strategies. Probabilities rest on bronze grades, gold checks and gold of other folds, never on what an audit
     brought on the item's own fold. Whoever audits sees no earlier grade. `seed` is of the tier's first audit; later
-    ones keep it, as they keep `gold_fit` once an audit has learned.
+    ones keep it, as they keep `gold_fit` once an audit has learned. `measure` is what influence and learning go by;
+    empty: that of the newest draw.
     """
     if strategy not in strategy_keys():
         raise AuditRefused(f"strategy must be one of {strategy_keys()}, got {strategy!r}")
@@ -66,6 +69,7 @@ def audit(
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
+        parsed = audit_measure(campaign, newest, measure)
         items = complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
         earlier = campaign.audits.filter(tier=tier, declaration="").order_by("sequence")
@@ -82,12 +86,13 @@ def audit(
         seed = _seed(campaign, tier, seed)
         learns = strategy_of(strategy).learns
         fit = chosen_gold_fit(campaign, gold_fit) if learns else ""
-        told = gold_spread(campaign, items) if learns else None
+        told = gold_spread(campaign, items, parsed) if learns else None
         pi = auditable(
             campaign,
             newest,
             items,
             tier,
+            measure=parsed,
             gold_spread=told.variance if told else None,
             has_learned=has_learned(campaign, tier),
         ).probabilities(strategy, n_more)
@@ -105,6 +110,7 @@ def audit(
             n_eligible=len(items),
             n_selected=int(np.count_nonzero(selected)),
             gold_fit=fit,
+            measure=parsed.name,
             learned_from=(told.n_audits if told else 0) if learns else None,
             **next_look(campaign, tier, n_drawn),
         )
@@ -201,7 +207,7 @@ def run_audit(*, campaign_id: str, user: User | None = None, **options: Any) -> 
         schedule = AuditSchedule.objects.filter(campaign=campaign).first()
         if schedule is None:
             raise AuditRefused("the campaign has no audit schedule: say how many items to audit")
-        fields = ("items_each_time", "items_in_total", "strategy", "tier")
+        fields = ("items_each_time", "items_in_total", "strategy", "tier", "measure")
         options = {name: getattr(schedule, name) for name in fields}
         options["gold_fit"] = fixed_gold_fit(campaign) or schedule.gold_fit
     return audit(campaign=campaign, user=user, **options)

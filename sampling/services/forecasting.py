@@ -8,18 +8,25 @@ from typing import Any, Protocol
 import numpy as np
 
 from judging.models import Campaign
+from sampling.arrays import run_table
+from sampling.contrasts import (
+    contrast_among,
+    default_sizes,
+    mean_square_total,
+    run_totals,
+    variances_of_runs,
+)
 from sampling.designs import inclusion_probabilities, normalise
 from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.frames import newest_draw
 from sampling.judged import Judged, question_influence
-from sampling.measures.families import FloatArray, weights_of_runs
-from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
+from sampling.measures.families import FloatArray
+from sampling.questions import Design, nested_probabilities
 from sampling.services.drawing import earlier_columns
 from sampling.services.population import (
     DrawRefused,
     Population,
     population_of,
-    prior_spread,
     single_draws,
     sizes,
 )
@@ -75,6 +82,10 @@ class Preview:
     audit_half_width: float | None = None
     mixture: dict[str, Any] | None = None  # a `Mixture`; None for designs without one
     n_topics: float | None = None  # judged at the budget, where whole topics are drawn
+    n_silent_topics: int | None = (
+        None  # of a ratio: pooled topics of which no document says anything of the question
+    )
+    limit: str = ""  # of a ratio: why so few judgments give no interval of the corrected number
 
     @property
     def n_drawable(self) -> int:
@@ -117,17 +128,19 @@ def preview(
     n_frame, already = population.n_items, float(before.sum())
     curves: dict[str, Curve] = {}
     most = n_frame
-    n_topics = audit_half_width = mixture = None
+    n_topics = audit_half_width = mixture = n_silent_topics = None
     if isinstance(population, TopicPopulation):
         most = n_question = int(np.count_nonzero(population.is_needed | (before > 0)))
         curves |= {name: TopicCurve(population, name, before) for name in ("even", "default")}
         n_topics = TopicCurve(population, "default", before).n_topics(min(design.budget, most))
     else:
-        n_question = int(np.count_nonzero(population.says.squared_contrast))
+        n_question = int(np.count_nonzero(population.says.matters))
+        n_silent_topics = population.n_silent_topics
         by_document = {
             name: _Curve(population, name, before)
             for name in ("naive", "paper", "pool", "default")
             if not (name == "pool" and design.question == "pool")
+            and (name in ("pool", "default") or population.measure.kind.is_sum)
         }
         curves |= by_document
         own = by_document["default"]
@@ -152,6 +165,7 @@ def preview(
         audit_half_width=audit_half_width,
         mixture=mixture,
         n_topics=n_topics,
+        n_silent_topics=n_silent_topics,
     )
 
 
@@ -164,10 +178,10 @@ def _audit_half_width(population: Population, variance: FloatArray) -> float | N
     design, score, n = population.design, population.score, population.n_items
     if design.prior != "scores" or score is None or np.isnan(score).any() or design.budget > n:
         return None
-    weights = weights_of_runs(population.measure, population.pooled.returned, len(population.topics))
+    contrast = run_table("contrast", contrast_among(population.weights.rows(population.rows))[None])
     everything, nothing = np.ones(n), np.zeros(n, dtype=np.int64)
     judged = Judged(
-        influence=question_influence(weights.rows(population.rows), everything),
+        influence=question_influence(contrast, everything),
         inclusion_probability=everything,
         topic_index=population.pooled.topic_index,
         bronze_grade=nothing,
@@ -238,12 +252,13 @@ class _Curve:
     def __init__(self, population: Population, name: str, before: FloatArray) -> None:
         self.population, self.name, self.before = population, name, before
         says, prior, gain = population.says, population.design_prior, population.relevant_gain
-        self.squares = says.squared_contrast * gain**2
+        self.variance = gain**2 * says.variance(prior)
         if name in ("naive", "paper"):
             self.q = single_draws(population, name)
             reached = self.q > 0
-            self.is_unbiased = not np.any(self.squares[~reached] > 0)
-            self.second_moment = float((self.squares[reached] * prior[reached] / self.q[reached]).sum())
+            squares = says.squared_contrast * gain**2
+            self.is_unbiased = not np.any(squares[~reached] > 0)
+            self.second_moment = float((squares[reached] * prior[reached] / self.q[reached]).sum())
             totals = run_totals(
                 population.measure,
                 population.pooled.returned,
@@ -261,7 +276,6 @@ class _Curve:
             else:
                 own = sizes(population)
             self.sizes = normalise(own)
-            self.variance = self.squares * prior_spread(prior) ** 2
 
     def half_width(self, budget: float) -> float | None:
         if self.name in ("naive", "paper"):
@@ -285,13 +299,9 @@ class _Curve:
     def run_half_widths(self, budget: float) -> FloatArray:
         """Return the half-width of every known run's own value; infinite where a document has no chance."""
         population, pi = self.population, self._probabilities(budget)
-        variance = np.square(population.relevant_gain * prior_spread(population.design_prior))
-        item = np.divide(variance * (1 - pi), pi, out=np.full(pi.size, np.inf), where=pi > 0)
-        item[variance == 0] = 0.0
-        weights = weights_of_runs(population.measure, population.pooled.returned, len(population.topics))
-        given = weights.value != 0
-        squares = np.square(weights.value[given]) * item[weights.item[given]]
-        return NORMAL_97_5 * np.sqrt(np.bincount(weights.run[given], squares, minlength=weights.n_runs))
+        factor = np.divide(1 - pi, pi, out=np.full(pi.size, np.inf), where=pi > 0)
+        variance = variances_of_runs(population.weights, population.design_prior, factor)
+        return np.asarray(NORMAL_97_5 * population.relevant_gain * np.sqrt(variance))
 
 
 def budget_for(curve: Curve, half_width: float | None, n_items: int) -> float | None:

@@ -6,9 +6,10 @@ audit that learns asks it. Of an item the predictor may use only what audits bro
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from judging.models import Campaign, Item
-from sampling.measures.families import FloatArray
+from sampling.measures.families import FloatArray, Measure
 from sampling.models import Audit, AuditTier, GoldFit
 from sampling.services.auditable import AuditRefused
 from sampling.strategies import FEWEST_GOLD
@@ -26,7 +27,7 @@ class GoldSpread:
     n_expected: float
 
 
-Predictor = Callable[[Campaign, Sequence[Item]], GoldSpread | None]
+Predictor = Callable[[Campaign, Sequence[Item], Measure[Any]], GoldSpread | None]
 _predictors: list[Predictor] = []
 
 
@@ -36,14 +37,14 @@ def predict_gold_with(predictor: Predictor) -> None:
         _predictors.append(predictor)
 
 
-def gold_spread(campaign: Campaign, items: Sequence[Item]) -> GoldSpread | None:
-    """Return what the next audit can learn from; None while there is too little gold.
+def gold_spread(campaign: Campaign, items: Sequence[Item], measure: Measure[Any]) -> GoldSpread | None:
+    """Return what the next audit can learn from of gains in the measure; None while there is too little gold.
 
     How much there is, is how much was to be selected: what was selected depends on every fold.
     """
     if not _predictors:
         raise RuntimeError("no app predicts gold")
-    found = _predictors[0](campaign, items)
+    found = _predictors[0](campaign, items, measure)
     return found if found is not None and has_enough_gold(found.n_expected) else None
 
 

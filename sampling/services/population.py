@@ -9,21 +9,14 @@ import polars as pl
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
+from sampling.contrasts import Importance, default_sizes, importance, single_draw_probability
 from sampling.expert_pools import prior_of_experts
 from sampling.frames import FrameRefused, collection_pool
+from sampling.measures.design_weights import DesignWeights, PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains
-from sampling.measures.kinds import Linear
 from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
-from sampling.questions import (
-    Design,
-    Importance,
-    default_sizes,
-    importance,
-    prior_of_runs,
-    question_rows,
-    single_draw_probability,
-)
+from sampling.questions import Design, prior_of_runs, question_rows
 from sampling.score_calibration import Calibration, log_popularity
 from sampling.services.calibrating import calibration_of, stored_scores
 
@@ -56,6 +49,7 @@ class PooledPairs:
     calibration: Calibration | None
     design_prior: FloatArray
     gains: FloatArray  # of the measure, by grade
+    relevant_grade: int
     relevant_gain: float  # mean gain of a relevant document: what a prior of 1 is worth in the measure
 
     @property
@@ -71,24 +65,33 @@ class PooledPairs:
 class Population(PooledPairs):
     """The pooled pairs of a design that draws documents, with what each says about the question."""
 
-    measure: Measure[Linear]
+    weights: DesignWeights  # of all known runs
     says: Importance
+
+    @property
+    def n_silent_topics(self) -> int | None:
+        """Return how many pooled topics have no document that says anything of the question; None of a sum."""
+        if self.measure.kind.is_sum:
+            return None
+        speaks = np.bincount(self.pooled.topic_index, self.says.variance(self.design_prior))
+        return int(np.count_nonzero(speaks == 0))
 
 
 def population_of(campaign: Campaign, design: Design) -> Population:
     """Return the population of the design, or refuse it by name."""
     common = pairs_of_design(campaign, design)
+    pooled, gains = common["pooled"], common["gains"][common["relevant_grade"] :]
     try:
-        says = importance(
-            design.question,
+        weights = design_weights(
             common["measure"],
-            common["pooled"].returned,
-            common["rows"],
+            pooled.returned,
             len(common["topics"]),
+            PriorGrades(pooled.topic_index, common["design_prior"], gains),
         )
+        says = importance(design.question, weights, common["rows"])
     except ValueError as error:
         raise DrawRefused(str(error)) from error
-    return Population(says=says, **common)
+    return Population(weights=weights, says=says, **common)
 
 
 def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
@@ -134,6 +137,7 @@ def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
         "calibration": calibration,
         "design_prior": design_prior,
         "gains": gains,
+        "relevant_grade": relevant,
         "relevant_gain": float(gains[relevant:].mean()),
     }
 

@@ -13,6 +13,7 @@ from analytics.frames import campaign_arrays
 from analytics.releases.verify import verify
 from analytics.services.gold_spread import predicted_spread
 from analytics.services.recomputation import recompute
+from sampling.measures.registry import parse_measure
 from sampling.models import Audit, AuditEntry, GoldFit
 from sampling.services import learned_audits
 from sampling.services.audit_schedules import FitFixed, save_schedule
@@ -118,7 +119,7 @@ def test_predictions_then_learn_from_all_audits_or_from_those_before(campaign, f
     assert arrays.n_fitted_audits == (1 if fit == "exact" else 2)
     third = audited(campaign, n=4)
     assert (third.gold_fit, third.learned_from) == (fit, arrays.n_fitted_audits)
-    told = predicted_spread(campaign, complete_items(campaign))
+    told = predicted_spread(campaign, complete_items(campaign), parse_measure("DCG@10"))
     assert told.n_expected == pytest.approx(24 if fit == "exact" else 32, abs=1e-3)
     assert 0 <= told.variance.min() < told.variance.max()
 

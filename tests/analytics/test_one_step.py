@@ -8,8 +8,8 @@ from enumeration import exactly, poisson_samples
 from one_step_samples import GRADED, MANY_RANKS, STEPS, TOPIC, graded_world, measure_of, sampled
 
 from analytics.estimation.one_step import one_step
-from analytics.estimation.ratio_derivative import derivative
 from analytics.estimation.two_phase import two_phase
+from sampling.measures.ratio_derivative import derivative
 from sampling.measures.sparse import from_dense
 
 P = np.array([0.9, 0.6, 0.5, 0.3, 0.2, 0.1])

@@ -152,7 +152,7 @@ def test_a_session_needs_the_csrf_token_of_its_page(campaign):
         ({"scores": "\udc00"}, "scores", "half a character"),
         ({"scores": "a\0b"}, "scores", "Null characters"),
         ({"scores": "llama"}, "scores", "no scores named 'llama'"),
-        ({"measure": "nDCG@10"}, "measure", "is a ratio"),
+        ({"measure": "ERR@10"}, "measure", "or draw a sample of whole topics"),
         ({"measure": "P@10" + "0" * 50}, "measure", "no more than 40"),
         ({"measure": "P(rel=9)@5"}, "measure", "relevant grade must be within"),
         ({"measure": "DCG@20"}, "depth", "must be at least 20, the cutoff of DCG@20"),

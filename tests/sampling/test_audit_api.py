@@ -200,7 +200,7 @@ def test_the_command_audits_by_name_or_id_and_says_what_it_did(said, campaign):
     words = said(campaign.name, "--items", 9, "--strategy", "rare", "--seed", 77)
     made = Audit.objects.get(campaign=campaign)
     assert f"audit 1 of {campaign.name}: {made.n_selected} of 42 judged items are with the gold tier" in words
-    assert "strategy rare, 9.0 expected in all its audits, seed 77" in words
+    assert "strategy rare for DCG@10, 9.0 expected in all its audits, seed 77" in words
     found = json.loads(said(campaign.pk, "--items", 4, "--tier", "silver", "--output", "json"))["audit"]
     assert (found["sequence"], found["tier"], found["expected_in_total"]) == (2, "silver", 4)
     assert json.loads(said(campaign.pk, "--items", 4, "--total", 9, "--output", "json")) == {"audit": None}

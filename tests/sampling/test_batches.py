@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold, rescaled_by_fold
+from sampling.contrasts import Importance, default_sizes
 from sampling.designs import inclusion_probabilities
 from sampling.prediction import cross_fitted
-from sampling.questions import Design, Importance, default_sizes, nested_probabilities
+from sampling.questions import Design, nested_probabilities
 
 # Six items in two folds, with labels and weights so uneven that a probability which looks at them is soon seen to.
 LABEL = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])

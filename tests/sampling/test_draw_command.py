@@ -95,7 +95,7 @@ def test_a_second_batch_tops_up(campaign, said):
     [
         ([*PAIR[:-1], "nobody", *REST], "no run 'nobody'"),
         ([*PAIR[:-1], *REST], "takes 2 run(s), got 1"),
-        ([*PAIR, "--measure", "nDCG@10", *REST[2:]], "is a ratio"),
+        ([*PAIR, "--measure", "ERR@10", *REST[2:]], "or draw a sample of whole topics"),
         ([*PAIR, "--measure", "DCG@20", *REST[2:]], "the pool depth must be at least 20"),
         ([*PAIR, *REST[:-1], "0"], "the budget must be at least 1, got 0"),
         ([*PAIR, *REST[:2], "--depth", "0", *REST[4:]], "depth"),

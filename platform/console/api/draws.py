@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from analytics.services.forecast import compute
 from console.campaigns import campaign_of
 from judging.models import Campaign
 from judging.services.access import ManagersOnly
@@ -30,7 +31,6 @@ from sampling.serializers import (
     draws_json,
     job_json,
 )
-from sampling.services.forecasting import preview
 from sampling.services.queueing import queue_draw
 from touchstone.models import Job, user_of
 
@@ -56,7 +56,7 @@ class ForecastView(APIView):
         campaign = campaign_of(campaign_id)
         design = _valid_data(DesignRequest, request, campaign)["design"]
         try:
-            forecast = preview(campaign=campaign, design=design)
+            forecast, _ = compute(campaign=campaign, design=design)
         except (FrameRefused, QuestionRefused) as refusal:
             raise DesignRefused(str(refusal)) from refusal
         return Response({"design": design.parameters(), **forecast.as_json()})

@@ -9,10 +9,15 @@ from django.utils.html import format_html
 from judging import label_aggregation
 from judging.models import Campaign
 from sampling import strategies
+from sampling.design_fields import LONGEST_MEASURE
+from sampling.design_options import TOPIC_SELECTIONS
+from sampling.frames import newest_draw
 from sampling.models import AuditSchedule, AuditTier, GoldFit
+from sampling.questions import parse_designed
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.serializers import FEWEST_LOOKS, MOST_LOOKS
 from sampling.services.audit_schedules import has_fixed_looks
+from sampling.services.auditable import AuditRefused, audit_measure
 from sampling.services.learned_audits import fixed_gold_fit
 
 MOST = 2_000_000_000
@@ -80,6 +85,12 @@ class AuditPlanForm(forms.Form):
         max_length=LONGEST_LINE, label="Minute, hour, day, month, weekday (UTC)", required=False
     )
     strategy = Radios(_strategies, "Strategy")
+    measure = forms.CharField(
+        label="Measure",
+        max_length=LONGEST_MEASURE,
+        required=False,
+        widget=forms.TextInput(attrs={"list": "measures", "autocomplete": "off", "spellcheck": "false"}),
+    )
     gold_fit = Radios(_choices(FITS), "Predictions after an audit that learned")
     tier = Radios(_choices(TIERS), "Tier")
     size_in = Radios([(ITEMS, "Number of documents"), (MONEY, "Money")], "Unit of size")
@@ -106,6 +117,7 @@ class AuditPlanForm(forms.Form):
                 "crontab": schedule.crontab,
                 "strategy": best if is_new and best else schedule.strategy,
                 "gold_fit": fixed_gold_fit(campaign) or schedule.gold_fit,
+                "measure": schedule.measure,
                 "tier": schedule.tier,
                 "size_in": ITEMS,
                 "items_each_time": schedule.items_each_time,
@@ -116,6 +128,16 @@ class AuditPlanForm(forms.Form):
         )
         self.fields["n_looks"].disabled = has_fixed_looks(campaign)
         self.fields["gold_fit"].disabled = fixed_gold_fit(campaign) is not None
+
+    def clean_measure(self) -> str:
+        name = str(self.cleaned_data["measure"])
+        newest = newest_draw(self.campaign) if name else None
+        try:
+            if newest is not None:
+                return audit_measure(self.campaign, newest, name).name
+            return parse_designed(name, TOPIC_SELECTIONS[0].key).name if name else ""
+        except (AuditRefused, ValueError) as error:
+            raise forms.ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:
         sent: dict[str, Any] = super().clean() or {}
@@ -162,10 +184,11 @@ class AuditPlanForm(forms.Form):
         sent = self.cleaned_data
         is_crontab = sent["when"] == CRONTAB
         names = ("strategy", "gold_fit", "tier", "items_each_time", "items_in_total", "is_active")
-        looks = {"n_looks": sent["n_looks"]} if self.add_prefix("n_looks") in self.data else {}
+        more = ("n_looks", "measure")  # the step of the set-up does not ask for them: then they stay
+        asked = {name: sent[name] for name in more if self.add_prefix(name) in self.data}
         return {
             **{name: sent[name] for name in names},
-            **looks,
+            **asked,
             "crontab": sent["crontab"] if is_crontab else "",
             "every_seconds": self.schedule.every_seconds
             if is_crontab

@@ -211,8 +211,9 @@ class DesignForm(forms.Form):
                 raise forms.ValidationError(str(error)) from error
             noun = parse_measure(self.cleaned_data["measure"]).kind.noun
             raise forms.ValidationError(
-                f"is {noun}: a design needs a sum over documents. Draw for DCG@10, for example; the other "
-                "measures are estimated from the same judgments. Or draw a sample of whole topics (under Advanced)"
+                f"is {noun}: a design is made for a mean over topics of a sum over documents or of a ratio. Draw for "
+                "DCG@10 or nDCG@10, for example; other measures are estimated from the same judgments. Or draw a "
+                "sample of whole topics (under Advanced)"
             ) from error
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
@@ -270,6 +271,13 @@ class DesignForm(forms.Form):
                     "selection",
                     "the default method draws each document at most once: choose another method or another selection",
                 )
+        is_sum = "measure" not in cleaned or parse_measure(cleaned["measure"]).kind.is_sum
+        has_whole_topics = cleaned.get("topic_selection") == WHOLE_TOPICS
+        if not is_sum and not has_whole_topics and cleaned.get("method", "default") != "default":
+            self.add_error(
+                "method",
+                f"is for sums over documents, as DCG@10: for {cleaned['measure']} choose the default",
+            )
         if cleaned.get("prior") == "scores":
             if not cleaned.get("scores"):
                 self.add_error("prior", "no scores are imported: upload them on the collection's page")

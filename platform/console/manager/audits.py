@@ -24,7 +24,7 @@ from judging.models import Assessor, Campaign, Slot
 from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
 from sampling.design_options import WHOLE_TOPICS
-from sampling.measures.registry import usual_spelling
+from sampling.measures.registry import suggested_designs, usual_spelling
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
 from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
@@ -146,6 +146,7 @@ def _page(
         "forecasts": forecasts,
         "refusals": _refusals(forecasts),
         "best": best,
+        "suggested_measures": suggested_designs(),
         "recommended": _recommendation(computation),
         "history": history,
         "n_audits": history[0]["row"].sequence if history else 0,

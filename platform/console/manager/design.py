@@ -22,7 +22,7 @@ from judging.models import Campaign
 from judging.services.access import managers_only
 from sampling.frames import newest_draw
 from sampling.measures.kinds import Linear
-from sampling.measures.registry import keys_of, suggested_measures
+from sampling.measures.registry import designed_ratios, keys_of, suggested_designs
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.services.forecasting import Preview, mixture_sentence
@@ -75,10 +75,10 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "forecast": outlook,
         "preview": preview,
         "runs": len(form.run_ids),
-        "suggested_measures": suggested_measures((Linear,)),
-        "measure_help": f"A sum over documents: {', '.join(keys_of(Linear))}, each with @ and its cutoff. The other "
-        "measures are estimated from the same judgments; no design is made for them. With a sample of whole "
-        "topics: any measure that is a mean over topics, such as ERR@10 or nDCG@10.",
+        "suggested_measures": suggested_designs(),
+        "measure_help": f"A sum over documents ({', '.join(keys_of(Linear))}) or a ratio "
+        f"({', '.join(designed_ratios())}), each with @ and its cutoff. The other measures are estimated from the "
+        "same judgments. With a sample of whole topics: any measure that is a mean over topics, such as ERR@10.",
         **(rail_of(row.pk, "design") if is_draft and not is_part else {}),
     }
     return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)

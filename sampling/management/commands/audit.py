@@ -27,6 +27,11 @@ class Command(BaseCommand):
             choices=GoldFit.values,
             help="of the first audit that learns: what predictions of gold learn from",
         )
+        parser.add_argument(
+            "--measure",
+            default="",
+            help="what influence goes by, as nDCG@10 (default: that of the newest draw)",
+        )
         parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
         parser.add_argument("--output", choices=["table", "json"], default="table")
 
@@ -56,6 +61,7 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
         strategy=options["strategy"],
         tier=options["tier"],
         gold_fit=options["gold_fit"],
+        measure=options["measure"],
         seed=options["seed"],
     )
 
@@ -63,6 +69,6 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
 def _words(made: Audit, campaign: Campaign) -> str:
     return (
         f"audit {made.sequence} of {campaign.name}: {made.n_selected:,} of {made.n_eligible:,} judged items are with "
-        f"the {made.tier} tier (strategy {made.strategy}, {made.expected_in_total:.1f} expected in all its audits, "
-        f"seed {made.seed})"
+        f"the {made.tier} tier (strategy {made.strategy} for {made.measure}, {made.expected_in_total:.1f} expected in "
+        f"all its audits, seed {made.seed})"
     )

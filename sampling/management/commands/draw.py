@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from judging.models import Campaign
 from judging.services.errors import Refused
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
-from sampling.measures.kinds import Linear
-from sampling.measures.registry import suggested_measures
+from sampling.measures.registry import suggested_designs
 from sampling.questions import Design, parse_designed
 from sampling.serializers import draw_json
 from sampling.services.calibrating import with_source
@@ -28,7 +27,7 @@ NAMES = {
 
 
 def _measure(field: DesignField) -> dict[str, Any]:
-    examples = ", ".join(suggested_measures((Linear,)))
+    examples = ", ".join(suggested_designs())
     return {"metavar": field.initial, "help": f"{field.help}: {examples}, ..."}
 
 
@@ -119,6 +118,8 @@ def preview_table(shown: Preview, design: Design) -> str:
     rows += ["", _row("same width", [_number(shown.same_width.get(name), ",.0f") for name in shown.widths])]
     if shown.mixture is not None:
         rows += ["", mixture_sentence(shown.mixture, min(design.budget, shown.n_frame))]
+    if shown.n_silent_topics:
+        rows += ["", f"{shown.n_silent_topics:,} topics in which no document says anything of the question"]
     if any(width is None for widths in shown.widths.values() for width in widths):
         rows.append("         -  not reached in this design, however many are judged")
     return "\n".join(rows)

@@ -152,7 +152,16 @@ REFUSED = {
     "a run that is not there": ({"run_a": "nobody"}, "nobody is not one of the available choices"),
     "one run to rank": ({"question": "ranking", "ranked": ["run0"]}, "choose two or more, or none for all"),
     "a cutoff beyond the pool": ({"depth": 5}, "must be at least 10, the measure&#x27;s cutoff"),
-    "a ratio": ({"measure": "nDCG@10"}, "is a ratio: a design needs a sum over documents"),
+    "completely judged ranks": (
+        {"measure": "ERR@10"},
+        "is a measure of completely judged ranks: a design is made",
+    ),
+    "a ratio of sums": ({"measure": "micro nDCG@10"}, "is a ratio: a design is made for a mean over topics"),
+    "a ratio without a cutoff": ({"measure": "AP"}, "needs a cutoff here, as in AP@10"),
+    "a ratio by the naive method": (
+        {"measure": "nDCG@10", "method": "naive"},
+        "for nDCG@10 choose the default",
+    ),
     "no measure at all": ({"measure": "Quality@10"}, "measure family must be one of"),
     "a grade off the scale": ({"measure": "P(rel=9)@10"}, "relevant grade must be within"),
     "a budget too small": ({"budget": 9}, "greater than or equal to 10"),

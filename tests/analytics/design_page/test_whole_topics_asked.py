@@ -85,7 +85,8 @@ def test_weights_that_are_too_far_apart_are_refused_on_the_page(page, topics):
 
 
 def test_a_measure_that_is_no_sum_needs_whole_topics(page, topics):
-    assert "a design needs a sum over documents" in page(topics, 400, **ASKED | {"topic_selection": "all"})
+    others = ASKED | {"topic_selection": "all", "measure": "ERR@4"}
+    assert "or draw a sample of whole topics" in page(topics, 400, **others).lower()
     assert "no mean over topics" in page(topics, 400, **ASKED | {"measure": "micro nDCG@4"})
     assert "default method alone" in page(topics, 400, **ASKED | {"method": "naive", "selection": "poisson"})
 
@@ -141,9 +142,9 @@ def test_an_api_client_gets_forecast_and_draw_and_named_refusals(topics, manager
     shown = preview(campaign=topics, design=design())
     assert (said["n_topics"], said["widths"]) == (shown.n_topics, shown.widths)
     assert said["design"]["topic_selection"] == "sample"
-    refused = post("/forecast", {**ASKED, "topic_selection": "all"})
+    refused = post("/forecast", {**ASKED, "topic_selection": "all", "measure": "ERR@4"})
     assert refused.status_code == 400
-    assert "is a ratio" in refused.content.decode()
+    assert "or draw a sample of whole topics" in refused.content.decode()
     assert post("/draws", {**ASKED, "seed": 7}).status_code == 202
     finish("draw")
     assert topics.draws.get().has_whole_topics

@@ -17,7 +17,14 @@ from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, StrictQuery, Word
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
 from sampling.frames import newest_draw
-from sampling.measures.registry import WrongKind, parse_linear, parse_measure, sums_among, usual_spelling
+from sampling.measures.registry import (
+    WrongKind,
+    nearest_sum,
+    parse_linear,
+    parse_measure,
+    sums_among,
+    usual_spelling,
+)
 
 
 class ReuseRequest(StrictQuery):
@@ -40,10 +47,10 @@ class ReuseRequest(StrictQuery):
         return run_id
 
     def validate_measure(self, name: str) -> str:
-        """Return the measure; unnamed, that of the campaign's newest batch."""
+        """Return the measure; unnamed, that of the campaign's newest batch, or for a ratio DCG to its cutoff."""
         if not name:
             draw = newest_draw(self.context["campaign"])
-            return str(draw.parameters["measure"]) if draw else "DCG@10"
+            return nearest_sum(draw.parameters["measure"]).name if draw else "DCG@10"
         try:
             return parse_linear(name).name
         except WrongKind as error:

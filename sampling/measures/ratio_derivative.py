@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimation.estimate import Floats, Ints
-from analytics.estimation.graded_labels import topic_sums
 from sampling.measures.families import Measure
-from sampling.measures.kinds import Ratio, quotient, sums_above
+from sampling.measures.kinds import Floats, Ints, Ratio, quotient, sums_above, topic_sums
 from sampling.measures.sparse import SparseRuns
 
 
