@@ -112,8 +112,18 @@ class Design:
             raise QuestionRefused(
                 "sensitivity + specificity must be above 1; otherwise the scores mean the opposite"
             )
+        self._refuse_prior()
         if self.method == "default" and self.selection_kind.with_replacement:
             raise QuestionRefused("the default design is drawn without replacement")
+        if self.has_whole_topics:
+            self._refuse_whole_topics()
+        elif self.method != METHODS[0].key and not self.parse_measure().kind.is_sum:
+            raise QuestionRefused(
+                f"the paper's and the naive method are for sums over documents, as DCG@10: for {self.measure} choose "
+                "the default method"
+            )
+
+    def _refuse_prior(self) -> None:
         if self.prior == "scores" and not self.scores:
             raise QuestionRefused("name the imported scores that the prior is to use")
         if self.calibrated_on and self.prior != "scores":
@@ -122,13 +132,6 @@ class Design:
             )
         if self.prior == "judgments" and not self.selection_kind.may_learn:
             raise QuestionRefused("sizes learned from judgments need a Poisson draw")
-        if self.has_whole_topics:
-            self._refuse_whole_topics()
-        elif self.method != METHODS[0].key and not self.parse_measure().kind.is_sum:
-            raise QuestionRefused(
-                f"the paper's and the naive method are for sums over documents, as DCG@10: for {self.measure} choose "
-                "the default method"
-            )
 
     def _refuse_whole_topics(self) -> None:
         if self.method != METHODS[0].key:

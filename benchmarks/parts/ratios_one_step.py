@@ -239,7 +239,6 @@ def run_campaign(kind: Campaign, repetitions: int, seed: int, clef: Path | None 
     tallies = {
         measure.name: {rule: Tally(setting.truth(measure)) for rule in rules} for measure in setting.measures
     }
-    other: dict[str, list[float]] = {measure.name: [] for measure in setting.measures}
     asked = [
         (setting.contrast(measures[0]) if kind.audit_for == "ratio" else weights, measures)
         for weights, measures in setting.questions
