@@ -29,11 +29,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import psutil
-
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # as the product's settings have it, which come too late here
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import numpy as np
+import psutil
 from parts import textbook_recompute as textbook
 from parts import throwaway
 

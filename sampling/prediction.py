@@ -304,6 +304,7 @@ def prediction_model(
         raise ValueError(f"ridges must be positive and finite, got {ridge.tolist()} and {topic_ridge}")
     before = logit(probability)
     columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], scaled.T])
+    columns = np.ascontiguousarray(columns)  # each in one piece: items are taken from one after the other
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
     topics, group = np.unique(topic, return_inverse=True)
     return PredictionModel(before, columns, ridges, group, topics.size, topic_ridge)

@@ -106,7 +106,8 @@ class Foreknowledge:
     def columns(self) -> Floats:
         """Return [column, frame]: 1, the prior's logit around its mean, the features."""
         offset = self.offset
-        return np.concatenate([np.ones((1, offset.size)), [offset - offset.mean()], self.features.T])
+        columns = [np.ones((1, offset.size)), (offset - offset.mean())[None], self.features.T]
+        return np.ascontiguousarray(np.concatenate(columns))
 
     @property
     def ridges(self) -> Floats:

@@ -304,8 +304,7 @@ def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
 def _wrong_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:
     """Yield a flag for who is surely wrong more often than right; its p is adjusted by Holm for all assessors."""
     known = [row for row in rows if row.accuracy is not None]
-    tails = [_chance_of_half(row) for row in known]
-    for row, p in zip(known, holm(tails) if tails else [], strict=True):
+    for row, p in zip(known, holm(_chances_of_half(known)), strict=True):
         if row.accuracy_high is not None and row.accuracy_high < FLAG_BELOW_CHANCE_OF:
             evidence = (
                 f"right in {row.accuracy:.0%} of {sum(map(sum, row.counts)):.0f} gold labels; at most "
@@ -321,11 +320,11 @@ def _wrong_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Ite
             )
 
 
-def _chance_of_half(row: ConfusionEstimate) -> float:
-    """Return the chance, by Jeffreys' posterior, that the assessor is right at least half of the time."""
-    total = sum(map(sum, row.counts))
-    right = sum(line[grade] for grade, line in enumerate(row.counts))
-    return float(beta.sf(FLAG_BELOW_CHANCE_OF, right + 0.5, max(0.0, total - right) + 0.5))
+def _chances_of_half(rows: list[ConfusionEstimate]) -> np.ndarray:
+    """Return by row the chance, by Jeffreys' posterior, that the assessor is right at least half of the time."""
+    total = np.array([sum(map(sum, row.counts)) for row in rows])
+    right = np.array([sum(line[grade] for grade, line in enumerate(row.counts)) for row in rows])
+    return np.asarray(beta.sf(FLAG_BELOW_CHANCE_OF, right + 0.5, np.maximum(0.0, total - right) + 0.5))
 
 
 def _change_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:

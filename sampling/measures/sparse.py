@@ -91,7 +91,7 @@ class SparseRuns:
     def dense(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Return the items from start to stop as an array, shape (n_runs, stop - start)."""
         stop = self.n_items if stop is None else min(stop, self.n_items)
-        low, high = np.searchsorted(self.item, [start, stop])
+        low, high = np.searchsorted(self.item, np.array([start, stop], dtype=self.item.dtype))
         table = np.zeros((self.n_runs, max(stop - start, 0)), dtype=self.value.dtype)
         table[self.run[low:high], self.item[low:high] - start] = self.value[low:high]
         return table

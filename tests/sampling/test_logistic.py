@@ -53,6 +53,15 @@ def test_the_gradient_is_zero_at_the_fit_and_is_that_of_the_loss():
     assert by_group == pytest.approx(numeric, rel=1e-6, abs=1e-5)
 
 
+def test_the_fit_is_the_same_wherever_it_starts_and_takes_no_step_from_its_own_end():
+    problem = example()
+    fit = minimise(problem)
+    far = minimise(problem, start=(np.full(4, 3.0), np.full(7, -2.0)))
+    assert far.coefficients == pytest.approx(fit.coefficients, abs=1e-9)
+    assert far.effects == pytest.approx(fit.effects, abs=1e-9)
+    assert minimise(problem, start=(fit.coefficients, fit.effects)).steps == 0 < far.steps
+
+
 def test_groups_without_labels_and_fits_without_labels_stay_at_zero():
     problem = example()
     assert minimise(problem).effects[6] == 0.0
