@@ -106,9 +106,8 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
     n_drawn = int(drawn.sum())
     worth = None
     if complete.refusal is not None:
-        pool = _judged_pool(
-            campaign, draw, measure, frame, (judged, given, probability if now is None else now)
-        )
+        chance = probability if now is None else now
+        pool = _judged_pool(campaign, draw, measure, frame, judged, given, chance)
         worth = outside_worth(
             asked=runs,
             weight=[_weight_outside(draw, measure, table, place) for place in range(len(runs))],
@@ -143,19 +142,21 @@ def _judged_pool(
     draw: Draw,
     measure: Measure[Linear],
     frame: pl.DataFrame,
-    known: tuple[np.ndarray, Floats, Floats],
+    judged: np.ndarray,
+    given: Floats,
+    probability: Floats,
 ) -> JudgedPool:
-    """Return the pairs that could have been drawn; `known`: whether judged, mean gain and chance, of these first."""
-    judged, given, probability = (column[: frame.height] for column in known)
+    """Return the pairs that could have been drawn, which come first in the arrays, with what is known of them."""
+    n, drawn = frame.height, frame["drawn_in"].to_numpy() > 0
     return JudgedPool(
         campaign,
         draw,
         measure,
         frame,
         largest_gain=float(_gains(campaign, measure).max()),
-        gain=given,
-        judged=judged & (frame["drawn_in"].to_numpy() > 0),  # a gold check may lie outside the draw
-        probability=probability,
+        gain=given[:n],
+        judged=judged[:n] & drawn,  # a gold check may lie outside the draw
+        probability=probability[:n],
         predicted=frame["prior"].to_numpy() * relevant_gain(campaign, measure),
     )
 
