@@ -52,6 +52,7 @@ def columns(
     tested: bool = False,
     planned: int | None = None,
     declared_bound: float | None = None,
+    is_watchable: bool = True,
     n_items: Ints | None = None,
     n_positive: Ints | None = None,
     largest: float | None = None,
@@ -61,8 +62,10 @@ def columns(
 
     If `tested`, differences have p-values; with `planned`, the audited items planned in all, there are limits that hold
     however often one looks; with `declared_bound`, the bound at this declared look, they hold at all declared looks
-    instead. `n_items`, by row: items with weight that an audit could take; `n_positive`: those with weight that carry
-    the number, which is said where they are few. `largest`: the largest value of the measure, at which numbers end.
+    instead. Not `is_watchable`: there are none but of a number without an error, as what was planned counts documents
+    and the number counts topics. `n_items`, by row: items with weight that an audit could take; `n_positive`: those
+    with weight that carry the number, which is said where they are few. `largest`: the largest value of the measure, at
+    which numbers end.
     `shares`, by run: of its first documents, those that were judged, and audited.
     """
     first, second = pairs
@@ -81,6 +84,8 @@ def columns(
             if declared_bound is None
             else t_of_same_tail(declared_bound, found.n)
         )
+        if not is_watchable:
+            factor = np.full(len(found), np.inf)
         usable = np.isfinite(factor) | (numbers["standard_error"] == 0)
         half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
         numbers["always_low"] = np.where(usable, numbers["value"] - half, np.nan)
