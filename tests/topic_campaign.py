@@ -17,6 +17,7 @@ from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
 from sampling.frames import load_frame
 from sampling.questions import Design
+from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 
 N_TOPICS, DOCUMENTS, RUNS, DEPTH = 40, 6, ("run0", "run1", "run2"), 4
@@ -121,6 +122,18 @@ def _judge(campaign, name, tier, waiting, leave, grade):
         give(assessor, slot, grade(slot.item.topic.topic_id, slot.item.document.doc_id))
 
 
+EVERYTHING = 240  # documents: all topics are certain
+
+
+def make_audited(folder, *, budget=EVERYTHING, items=110, leave=0, **fields):
+    """Return a campaign with labels that are too low, and an audit of whole topics judged but for some."""
+    campaign = make_drawn(folder, gold=True, budget=budget, **fields)
+    judge(campaign, grade=too_low)
+    audit(campaign=campaign, items_each_time=items, items_in_total=400, strategy="whole-topics", seed=12)
+    judge_audit(campaign, leave)
+    return campaign
+
+
 # -- what comes out of it -----------------------------------------------------------------------------------
 
 SHARE = np.array([weight_of(topic) for topic in range(N_TOPICS)], dtype=float)
@@ -128,43 +141,46 @@ SHARE /= SHARE.sum()
 DISCOUNT = 1 / np.log2(np.arange(DEPTH) + 2)
 
 
-def gains(run, topic):
-    return np.array([grade_of(TOPICS[topic], one) for one in returned(run, topic)], dtype=float)
+def gains(run, topic, grade=grade_of):
+    return np.array([grade(TOPICS[topic], one) for one in returned(run, topic)], dtype=float)
 
 
-def all_gains(topic):
-    return sorted((grade_of(TOPICS[topic], f"{TOPICS[topic]}-{d}") for d in range(6)), reverse=True)
+def all_gains(topic, grade=grade_of):
+    return sorted((grade(TOPICS[topic], f"{TOPICS[topic]}-{d}") for d in range(6)), reverse=True)
 
 
-def ndcg(run, topic):
-    ideal = DISCOUNT @ np.array(all_gains(topic)[:DEPTH])
-    return DISCOUNT @ gains(run, topic) / ideal if ideal else 0.0
+def ndcg(run, topic, grade=grade_of):
+    ideal = DISCOUNT @ np.array(all_gains(topic, grade)[:DEPTH])
+    return DISCOUNT @ gains(run, topic, grade) / ideal if ideal else 0.0
 
 
-def precision(run, topic):
-    return (gains(run, topic) >= 1).mean()
+def precision(run, topic, grade=grade_of):
+    return (gains(run, topic, grade) >= 1).mean()
 
 
-def err(run, topic):
+def err(run, topic, grade=grade_of):
     value, goes_on = 0.0, 1.0
-    for rank, grade in enumerate(gains(run, topic), 1):
-        stop = (2**grade - 1) / 8
+    for rank, gain in enumerate(gains(run, topic, grade), 1):
+        stop = (2**gain - 1) / 8
         value, goes_on = value + goes_on * stop / rank, goes_on * (1 - stop)
     return value
 
 
-def average_precision(run, topic):
-    relevant = gains(run, topic) >= 1
+def average_precision(run, topic, grade=grade_of):
+    relevant = gains(run, topic, grade) >= 1
     hits = np.cumsum(relevant) / np.arange(1, DEPTH + 1)
-    n = sum(grade >= 1 for grade in all_gains(topic))
+    n = sum(gain >= 1 for gain in all_gains(topic, grade))
     return (hits * relevant).sum() / n if n else 0.0
 
 
 OF_TOPIC = {"nDCG@4": ndcg, "P@4": precision, "ERR@4": err, "AP@4": average_precision}
 
 
-def values(name):
-    return np.array([[OF_TOPIC[name](run, topic) for topic in range(N_TOPICS)] for run in range(len(RUNS))])
+def values(name, grade=grade_of):
+    """Return [run, topic] the measure by its definition."""
+    return np.array(
+        [[OF_TOPIC[name](run, topic, grade) for topic in range(N_TOPICS)] for run in range(len(RUNS))]
+    )
 
 
 def chances(campaign):

@@ -1,9 +1,14 @@
 """Campaigns whose topics are audited completely: corrected numbers of any measure, tests of pairs, and refusals."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
+from django.core.management import call_command
 from small_campaign import slots
 from topic_campaign import (
+    EVERYTHING,
     N_TOPICS,
     OF_TOPIC,
     RUNS,
@@ -12,32 +17,27 @@ from topic_campaign import (
     design,
     judge,
     judge_audit,
+    make_audited,
     make_drawn,
     stored,
     too_low,
     values,
 )
 
+from analytics.estimation.audited_topics import TopicAudit, audited_topics, topic_prediction
+from analytics.estimation.whole_topics import TakenTopics
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
 from analytics.services.verdicts import adjusted_p_values, verdict
 from sampling.frames import load_frame
 from sampling.models import AuditEntry
+from sampling.services.audit_samples import sample_lines
 from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from sampling.whole_topics import topic_numbers
 
 pytestmark = pytest.mark.django_db
-EVERYTHING = 240  # documents: all topics are certain
-
-
-def make_audited(folder, *, budget=EVERYTHING, items=110, leave=0, **fields):
-    campaign = make_drawn(folder, gold=True, budget=budget, **fields)
-    judge(campaign, grade=too_low)
-    audit(campaign=campaign, items_each_time=items, items_in_total=400, strategy="whole-topics", seed=11)
-    judge_audit(campaign, leave)
-    return campaign
 
 
 def audited_topics_of(campaign):
@@ -98,24 +98,28 @@ def test_every_measure_is_corrected_from_audited_topics(tmp_path, budget):
         assert (pair.p_value < 0.05) == (pair.low > 0 or pair.high < 0)
 
 
-def test_the_number_by_hand_where_everything_is_judged(tmp_path):
-    """P@4 of one run from rows and frame alone; f as its label value, corrected across folds."""
+def test_the_numbers_follow_from_values_by_hand(tmp_path):
+    """Values by labels and gold by their definitions, chances from the audit's rows, folds from the frame's file."""
     campaign = make_audited(tmp_path)
-    row = stored(recompute(campaign=campaign, measures=["P@4"]), "P@4", "corrected")["run0", None]
+    computation = recompute(campaign=campaign, measures=list(OF_TOPIC))
     chance, taken = audited_topics_of(campaign)
     a = np.array([chance[topic].pop() for topic in sorted(chance)])
     audited = np.array([taken[topic] == {True} for topic in sorted(taken)])
-    theta = values("P@4")[0]
-    frame = load_frame(campaign.draws.get())
-    share = frame.group_by("topic_id").first().sort("topic_id")["topic_share"].to_numpy()
-    assert share == pytest.approx(SHARE)
-    # whatever f is: value - sum omega f - sum omega (theta - f)/a = 0 for the f that the variance implies is not
-    # known here, but with n topics V is at most what no prediction at all would give
-    terms = (1 - a) * (share * theta / a) ** 2
-    assert row.standard_error**2 < terms[audited].sum()
-    assert set(row.components) == {"drawing", "gold"}
-    assert row.components["drawing"] == 0
-    assert row.sources == ["drawing of topics", "label noise", "gold of topics"]
+    frame = load_frame(campaign.draws.get()).group_by("topic_id").first().sort("topic_id")
+    everything = TakenTopics(SHARE, np.ones(N_TOPICS), np.ones(N_TOPICS, dtype=bool))
+    alike = np.full(N_TOPICS, 2 / 3)  # 16 of 24 pairs of a returned document and another run
+    for name in OF_TOPIC:
+        labelled, gold = values(name, too_low), values(name)
+        fold = frame["fold"].to_numpy().astype(np.int64)
+        predicted = topic_prediction(labelled, alike, labelled, gold, everything, audited, fold)
+        expected = audited_topics(everything, TopicAudit(a, audited), gold, predicted)
+        rows = stored(computation, name, "corrected")
+        for run, run_id in enumerate(RUNS):
+            row, one = rows[run_id, None], expected[run]
+            for number in ("value", "standard_error", "degrees_of_freedom"):
+                assert getattr(row, number) == pytest.approx(getattr(one, number), rel=1e-9)
+            assert row.components["drawing"] == 0
+            assert row.sources == ["drawing of topics", "label noise", "gold of topics"]
 
 
 def test_without_a_complete_audit_nothing_is_corrected(tmp_path):
@@ -173,6 +177,20 @@ def test_gold_judges_of_whole_topics_give_the_number_to_report(tmp_path):
         pair = rows["run0", "run2"]
         assert "judged topics" in verdict(pair, name, pair.run, pair.run_b)
         assert not ranking_of(computation=computation, measure=name).refusal
+
+
+def test_the_command_audits_whole_topics_and_the_sample_can_be_drawn_again(tmp_path, capsys):
+    campaign = make_drawn(tmp_path, budget=EVERYTHING)
+    judge(campaign, grade=too_low)
+    words = ["--items", "110", "--strategy", "whole-topics", "--seed", "11"]
+    call_command("audit", str(campaign.pk), *words)
+    assert "strategy whole-topics, 110.0 expected" in capsys.readouterr().out
+    lines = list(csv.DictReader(io.StringIO("".join(sample_lines(campaign.audits.get())))))
+    assert len(lines) == 240
+    for line in lines:
+        number = topic_numbers([line["topic"]], int(line["seed"]))[0]
+        assert float(line["random_number"]) == number
+        assert (number < float(line["inclusion_probability"])) == bool(int(line["selected"]))
 
 
 # -- refusals -------------------------------------------------------------------------------------------------

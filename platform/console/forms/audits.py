@@ -143,7 +143,7 @@ class AuditPlanForm(forms.Form):
         if sent.get("n_looks") and sent["tier"] != AuditTier.GOLD:
             self.add_error("n_looks", "Only audits of the gold tier can be declared as looks.")
         if sent.get("n_looks") and strategies.strategy_of(sent["strategy"]).takes_topics:
-            self.add_error("n_looks", f"{NO_LOOKS_OF_TOPICS[:1].upper()}{NO_LOOKS_OF_TOPICS[1:]}.")
+            self.add_error("strategy", f"{NO_LOOKS_OF_TOPICS[:1].upper()}{NO_LOOKS_OF_TOPICS[1:]}.")
         return sent
 
     def _check_crontab(self, sent: dict[str, Any]) -> None:
@@ -177,6 +177,8 @@ class AuditPlanForm(forms.Form):
         is_crontab = sent["when"] == CRONTAB
         names = ("strategy", "gold_fit", "tier", "items_each_time", "items_in_total", "is_active")
         looks = {"n_looks": sent["n_looks"]} if self.add_prefix("n_looks") in self.data else {}
+        if strategies.strategy_of(sent["strategy"]).takes_topics:
+            looks = {"n_looks": None}  # those of a plan from before the draw
         return {
             **{name: sent[name] for name in names},
             **looks,

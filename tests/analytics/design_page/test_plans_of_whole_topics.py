@@ -70,23 +70,24 @@ def test_audits_of_whole_topics_have_no_declared_looks(tmp_path):
 
 @pytest.mark.parametrize("name", ["setup", "audits"])
 def test_the_pages_offer_the_strategy_that_fits(page, post, client, tmp_path, name):
-    campaign = planned(tmp_path, design())
+    campaign = planned(tmp_path, design(), n_looks=4)
     names = {
         "setup": ("console:setup-step", [campaign.pk, "gold"]),
         "audits": ("console:audits", [campaign.pk]),
     }
     address = reverse(names[name][0], args=names[name][1])
     shown = client.get(address).content.decode()
-    assert 'value="whole-topics"' in shown
+    assert ('value="whole-topics"' in shown) == (name == "audits")
     assert 'value="influence"' not in shown
     wrong = client.post(address, PLAN | {"is_active": "on", "strategy": "influence"}, follow=True)
     assert wrong.status_code == 400
     looks = client.post(address, PLAN | {"is_active": "on", "n_looks": "3"}, follow=True)
-    assert "no declared looks" in looks.content.decode()
+    assert looks.status_code == 400
+    assert ("no declared looks" in looks.content.decode()) == (name == "audits")
     assert AuditSchedule.objects.get(campaign=campaign).strategy == "influence"
     assert client.post(address, PLAN | {"is_active": "on"}, follow=True).status_code == 200
     saved = AuditSchedule.objects.get(campaign=campaign)
-    assert (saved.strategy, saved.is_active) == ("whole-topics", True)
+    assert (saved.strategy, saved.is_active, saved.n_looks) == ("whole-topics", True, None)
 
 
 def test_a_plan_that_does_nothing_is_named_on_every_page(page, client, manager, tmp_path):

@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 from small_release import change_lines, release_of, unpacked
-from topic_campaign import judge, judge_audit, make_drawn, too_low
+from topic_campaign import judge, make_audited, make_drawn
 
 from analytics.estimation import topic_samples
 from analytics.estimation.audited_topics import TopicPrediction, topic_prediction
@@ -17,7 +17,6 @@ from analytics.estimation.whole_topics import TakenTopics
 from analytics.releases.services import writing
 from analytics.releases.verify import verify
 from analytics.services.recomputation import recompute
-from sampling.services.auditing import audit
 
 pytestmark = pytest.mark.django_db
 MEASURES = ["nDCG@4", "P@4", "ERR@4", "AP@4"]
@@ -31,10 +30,7 @@ def nothing_is_late(monkeypatch):
 
 def released(folder, *, budget=190, leave=0):
     """Return a release of topics drawn and audited: 190 documents are about 32 topics of 40, 120 of these 20."""
-    campaign = make_drawn(folder, gold=True, budget=budget)
-    judge(campaign, grade=too_low)
-    audit(campaign=campaign, items_each_time=120, items_in_total=400, strategy="whole-topics", seed=11)
-    judge_audit(campaign, leave)
+    campaign = make_audited(folder, budget=budget, items=120, leave=leave)
     recompute(campaign=campaign, measures=MEASURES)
     return unpacked(release_of(campaign), folder)
 
@@ -104,4 +100,13 @@ def test_a_prediction_that_saw_its_own_fold_is_found(tmp_path, monkeypatch):
 def test_an_unfinished_audit_is_refused_again(tmp_path):
     folder = released(tmp_path, leave=1)
     assert all(row["value"] is None for row in corrected(folder))
+    assert verify(folder).different == []
+
+
+def test_gold_judges_of_whole_topics_are_verified_as_they_stand(tmp_path):
+    campaign = make_drawn(tmp_path, gold=True)
+    judge(campaign, tier="gold")
+    recompute(campaign=campaign, measures=MEASURES)
+    folder = unpacked(release_of(campaign), tmp_path)
+    assert all(row["value"] is not None for row in corrected(folder))
     assert verify(folder).different == []
