@@ -129,4 +129,4 @@ def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Target
     grades[evidence.frame.judged] = audit.gold_grade
     gold = values_by_grades(evidence, sampled, targets, grades)
     plug_in = sampled.plug_in(targets.measure, targets.gains)
-    return MethodEstimates(sampled.corrected(audit, plug_in, labelled, gold))
+    return MethodEstimates(sampled.corrected_estimates(audit, plug_in, labelled, gold))

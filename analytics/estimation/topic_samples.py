@@ -65,7 +65,9 @@ class SampledTopics:
         """Return every run, then every pair of runs, from values and predictions [run, topic]."""
         return whole_topics(self.topics, value, predicted, targets=every_target(value.shape[0]))
 
-    def corrected(self, audit: TopicAudit, plug_in: Floats, labelled: Floats, value: Floats) -> Estimates:
+    def corrected_estimates(
+        self, audit: TopicAudit, plug_in: Floats, labelled: Floats, value: Floats
+    ) -> Estimates:
         """Return every run, then every pair, corrected by the audited topics' values; all are [run, topic]."""
         predicted = topic_prediction(
             plug_in, self.runs.agreement(), labelled, value, self.topics, audit.audited, self.fold

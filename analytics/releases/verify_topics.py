@@ -153,7 +153,9 @@ class _Topics:
         for run, plug_in in enumerate(before):
             x = _columns(plug_in, self.agreement, np.ones(plug_in.size, dtype=bool))
             for k in np.unique(fold):
-                f[run, fold == k] += (_fitted(x, value[run] - plug_in, taken & (fold != k)) @ x)[fold == k]
+                f[run, fold == k] += (_coefficients(x, value[run] - plug_in, taken & (fold != k)) @ x)[
+                    fold == k
+                ]
         return f
 
     def __call__(self, run: int, run_b: int | None) -> Row:
@@ -218,11 +220,11 @@ class _AuditedTopics(_Topics):
             for run, label in enumerate(labelled):
                 if (known & self.audited).any():
                     x = _columns(label, self.agreement, known)
-                    after[run] += _fitted(x, self.value[run] - label, known & self.audited) @ x
+                    after[run] += _coefficients(x, self.value[run] - label, known & self.audited) @ x
             self.h[:, own] = after[:, own]
             for run, prior in enumerate(plug_in):
                 x = _columns(prior, self.agreement, np.ones(prior.size, dtype=bool))
-                self.f[run, own] += (_fitted(x, after[run] - prior, known) @ x)[own]
+                self.f[run, own] += (_coefficients(x, after[run] - prior, known) @ x)[own]
 
     def _number(self, run: int, run_b: int | None) -> Row:
         theta, h, g = (
@@ -250,7 +252,7 @@ def _columns(row: Floats, alike: Floats, known: Mask) -> Floats:
     return np.stack([np.ones(row.size), _standardise(row, known), _standardise(alike, known)])
 
 
-def _fitted(x: Floats, y: Floats, some: Mask) -> Floats:
+def _coefficients(x: Floats, y: Floats, some: Mask) -> Floats:
     return np.asarray(np.linalg.solve(x[:, some] @ x[:, some].T + np.diag(RIDGES), x[:, some] @ y[some]))
 
 
