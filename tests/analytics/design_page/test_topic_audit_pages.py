@@ -7,8 +7,8 @@ from analytics.services.recomputation import recompute
 
 def test_the_pages_show_pairs_and_ranks_by_the_corrected_number(page, tmp_path):
     campaign = make_audited(tmp_path, items=200)
-    recompute(campaign=campaign, measures=["ERR@4"])
-    asked = {"measure": "ERR@4"}
+    recompute(campaign=campaign, measures=["nDCG@4"])
+    asked = {"measure": "nDCG@4"}
     pairs = page(campaign, name="console:pairs", **asked)
     assert "of 3 pairs compared, by Holm's p over all of them" in pairs.replace("&#x27;", "'")
     assert "audited topics" in pairs
@@ -27,7 +27,7 @@ def test_the_pages_show_pairs_and_ranks_by_the_corrected_number(page, tmp_path):
 
 def test_before_an_audit_is_complete_they_say_what_is_missing(page, tmp_path):
     campaign = make_audited(tmp_path, leave=1)
-    recompute(campaign=campaign, measures=["ERR@4"])
+    recompute(campaign=campaign, measures=["nDCG@4"])
     for name in ("console:pairs", "console:ranking"):
-        shown = page(campaign, name=name, measure="ERR@4")
+        shown = page(campaign, name=name, measure="nDCG@4")
         assert "no audit is complete yet; 1 selected items wait for the gold tier" in shown
