@@ -48,8 +48,8 @@ class Method:
     assumes_equal_errors : bool
         It is right only if an assessor has the same error rates on all documents of a grade; the test of this
         assumption is shown beside it.
-    serves_whole_topics : bool
-        It has numbers where whole topics were drawn; any other needs documents that were drawn one by one.
+    kinds_of_topics : tuple of kinds of measures
+        Those that it serves where whole topics were drawn; without any it needs documents that were drawn one by one.
     applies : callable
         Whether it has anything to say of this evidence; elsewhere it is left out.
     """
@@ -66,7 +66,7 @@ class Method:
     is_ranked: bool = False
     is_exact: bool = False
     assumes_equal_errors: bool = False
-    serves_whole_topics: bool = False
+    kinds_of_topics: tuple[type[Kind], ...] = ()
     applies: Callable[[Evidence], bool] = lambda _: True
 
     @property
@@ -74,9 +74,11 @@ class Method:
         """Return whether its numbers are the ones to report."""
         return self is REPORTED
 
-    def refusal(self, measure: Measure[Kind]) -> Refusal | None:
+    def refusal(self, measure: Measure[Kind], *, has_whole_topics: bool = False) -> Refusal | None:
         """Return why it has no number of this measure, or None if it serves the measure's kind."""
-        if isinstance(measure.kind, self.kinds):
+        if has_whole_topics and not self.kinds_of_topics:
+            return Refusal(NOT_BY_DOCUMENT)
+        if isinstance(measure.kind, self.kinds_of_topics if has_whole_topics else self.kinds):
             return None
         served = " or ".join(kind.noun for kind in self.kinds)
         return Refusal(f"{measure.name} is {measure.kind.noun}: {self.short} serves {served} alone")
@@ -87,9 +89,7 @@ class Method:
 
     def answer(self, evidence: Evidence, targets: Targets) -> MethodEstimates:
         """Return its estimates of the targets, or its refusal of their kind of measure."""
-        refusal = self.refusal(targets.measure)
-        if refusal is None and evidence.whole_topics is not None and not self.serves_whole_topics:
-            refusal = Refusal(NOT_BY_DOCUMENT)
+        refusal = self.refusal(targets.measure, has_whole_topics=evidence.whole_topics is not None)
         return self.estimate(evidence, targets) if refusal is None else none_of(targets, refusal)
 
 
@@ -103,7 +103,7 @@ NAIVE = Method(
     estimate=naive.estimate,
     has_topic_interval=True,
     is_ranked=True,
-    serves_whole_topics=True,
+    kinds_of_topics=(Linear, Ratio, Complete),
 )
 CORRECTED = Method(
     key="corrected",
@@ -116,6 +116,7 @@ CORRECTED = Method(
     is_tested=True,
     has_topic_interval=True,
     is_ranked=True,
+    kinds_of_topics=(Linear, Ratio, Complete),
 )
 MATRIX_INVERSE = Method(
     key="matrix-inverse",
@@ -146,7 +147,7 @@ TRUTH = Method(
     kinds=(Linear, Ratio, Complete),
     estimate=truth.estimate,
     is_exact=True,
-    serves_whole_topics=True,
+    kinds_of_topics=(Linear, Ratio, Complete),
     applies=truth.is_known,
 )
 METHODS: tuple[Method, ...] = (NAIVE, CORRECTED, MATRIX_INVERSE, IMPORTANCE, TRUTH)

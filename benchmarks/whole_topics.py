@@ -1,6 +1,6 @@
 """Do intervals from whole topics hold, and how long does a query log of 100,000 topics take? Seeded; JSON.
 
-    python benchmarks/whole_topics.py [--quick] [--part coverage|log] > whole_topics.json
+    python benchmarks/whole_topics.py [--quick] [--part coverage|audit|log] > whole_topics.json
 
 `coverage`: populations of 300 topics with 20 documents and 8 runs. Topics differ in how easy they are and in their
 shares of the traffic; frequent ones are easier. Of each, topics are drawn again and again with the product's chances,
@@ -8,6 +8,12 @@ for about 30, 60 and 120 topics; every run and pair of runs is estimated in RR, 
 the interval has the true value. `weakest` is the least of the populations' shares. The control must fail: the topics
 that were drawn are taken as if all had been equally likely, so that their mean by traffic is the value, with 1.96
 standard errors and no t.
+
+`audit`: the same populations, all judged by a machine whose errors differ from topic to topic and follow how many runs
+return a document. Audits take about 30 and 60 topics with the product's chances; every run and pair is corrected in RR,
+ERR, nDCG and P, and `covered_runs` is of runs alone. So are two controls, which must fail: `labels` as given, with an
+interval as wide as the corrected one, and for P `items`, a correction that takes the gold documents of a topic as
+audited one by one.
 
 `log`: 100,000 queries, 20 pooled documents each, 8 runs, stored as the product stores them. Frame, design, draw and the
 frame file are timed for whole topics (ERR@10) and, on the same log, for documents of all topics (DCG@10) as
@@ -20,6 +26,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,13 +39,16 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
+from analytics.estimation.audited_topics import TopicAudit, audited_topics, topic_prediction
 from analytics.estimation.estimate import Z95, Floats
+from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topic_samples import every_target
+from analytics.estimation.two_phase import two_phase
 from analytics.estimation.whole_topics import TakenTopics, predicted_values, whole_topics
 from sampling.contrasts import importance
+from sampling.judged import relevance_given_grade
 from sampling.measures.design_weights import design_weights
-from sampling.measures.families import Family, Measure, named_measure
-from sampling.measures.kinds import Complete
+from sampling.measures.families import weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import from_dense
 from sampling.questions import nested_probabilities, prior_of_runs
@@ -50,19 +60,15 @@ N_TOPICS, EXPECTED = 300, (30, 60, 120)
 QUERIES, QUICK_QUERIES = 100_000, 2_000
 
 
-def reciprocal_rank(_: Measure[Complete], gains: Floats) -> Floats:
-    """Return 1/rank of the first relevant document, linear in each gain."""
-    none_above = np.cumprod(np.insert(1 - gains, 0, 1.0, axis=-1), axis=-1)[..., :-1]
-    return np.asarray((gains * none_above / np.arange(1, gains.shape[-1] + 1)).sum(axis=-1))
-
-
-RR = Family(key="RR", label="RR", help="", kind=Complete(reciprocal_rank), binary=True)
 # The measure, and the gain of a relevant document.
 MEASURES = {
-    "RR@10": (named_measure(RR, 10, {}), 1.0),
+    "RR@10": (parse_measure("RR@10"), 1.0),
     "ERR@10": (parse_measure("ERR@10"), 0.5),
     "nDCG@10": (parse_measure("nDCG@10"), 1.0),
 }
+
+AUDITED = {**MEASURES, "P@10": (parse_measure("P@10"), 1.0)}
+AUDITED_TOPICS = (30, 60)
 
 
 # -- coverage -------------------------------------------------------------------------------------------------
@@ -133,6 +139,104 @@ def coverage_of(
     }
 
 
+def summary_of(found: list[dict[str, Any]]) -> dict[str, float]:
+    means = {key: round(float(np.mean([one[key] for one in found])), 4) for key in found[0]}
+    return {**means, "weakest": round(min(one["covered"] for one in found), 4)}
+
+
+# -- audits ---------------------------------------------------------------------------------------------------
+
+
+def machine_labels(population: Population, rng: np.random.Generator) -> Floats:
+    """Return labels that err: more or less in every topic, and towards relevance where many runs return a document."""
+    popular = np.bincount(population.ranks.item, minlength=population.topic.size) / N_RUNS - 0.5
+    leniency = rng.normal(1.5, 1.5, N_TOPICS)[population.topic] + 3.0 * popular
+    chance = expit(np.where(population.labels > 0, 1.4, -1.8) + leniency)
+    return (rng.random(chance.size) < chance).astype(float)
+
+
+def audits_of(
+    population: Population, name: str, expected: int, n_audits: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return how often the corrected intervals of all runs and pairs have the truth, and those of the controls."""
+    measure, gain = AUDITED[name]
+    labels = machine_labels(population, rng)
+    checks = np.array([[9.0, 1.0], [2.0, 8.0]])
+    relevance = relevance_given_grade(population.prior, labels.astype(np.int64), checks, 1)
+    outlook = topic_outlook(population.runs, measure, relevance, gain)
+    spread = with_floor(outlook.spread("ranking", range(N_RUNS)))
+    rho = topic_probabilities(
+        population.share, spread, population.cost, expected * float(population.cost.mean())
+    )
+    theta, labelled = (population.runs.values(measure, one * gain) for one in (population.labels, labels))
+    targets, everything = every_target(N_RUNS), np.ones(N_TOPICS, dtype=bool)
+    truth, as_given = (targets.of_targets(values @ population.share) for values in (theta, labelled))
+    topics, agreement = (
+        TakenTopics(population.share, np.ones(N_TOPICS), everything),
+        population.runs.agreement(),
+    )
+    found: dict[str, list[float]] = defaultdict(list)
+    for _ in range(n_audits):
+        taken = (rng.random(N_TOPICS) < rho) | (rho == 1)
+        predicted = topic_prediction(labelled, agreement, labelled, theta, topics, taken, population.fold)
+        made = audited_topics(topics, TopicAudit(rho, taken), theta, predicted, targets=targets)
+        if made.refusals:
+            continue
+        half = (made.high - made.low) / 2
+        found["covered"].append(float(np.mean(np.abs(made.value - truth) <= half)))
+        for key, values in {"covered_runs": made.value, "labels": as_given}.items():
+            found[key].append(float(np.mean((np.abs(values - truth) <= half)[:N_RUNS])))
+        found["half_width"].append(float(np.median(half[N_RUNS:])))
+        found["topics"].append(float(taken.sum()))
+        if measure.kind.is_sum:
+            found["items"].append(covered_by_items(population, measure, labels, rho, taken, truth))
+    means = {key: float(np.mean(values)) for key, values in found.items()}
+    return {**means, "refused": float(n_audits - len(found["covered"]))}
+
+
+def covered_by_items(
+    population: Population, measure: Any, labels: Floats, rho: Floats, taken: np.ndarray, truth: Floats
+) -> float:
+    """Return how often the item-level correction has the truth: documents count as audited one by one."""
+    seen, a = taken[population.topic], rho[population.topic]
+    after, spread = np.zeros((2, labels.size))
+    for grade in (0.0, 1.0):
+        own = labels == grade
+        known = own & seen
+        weight = 1 / a[known]
+        mean = float(weight @ population.labels[known] / weight.sum()) if known.any() else grade
+        after[own], spread[own] = mean, mean * (1 - mean)
+    own_share = N_TOPICS * population.share[population.topic]
+    runs = weights_of_runs(measure, population.ranks, N_TOPICS)
+    weights = TargetWeights(runs.with_values(runs.value * own_share[runs.item]))
+    made = two_phase(
+        weights,
+        draw_probability=np.ones(labels.size),
+        audited=seen,
+        gold=population.labels,
+        audit_probability=a,
+        before=after,
+        after=after,
+        spread=spread,
+        before_total=weights.totals(after),
+        fewest=0,
+    ).estimates
+    return float(np.mean(((made.low <= truth) & (truth <= made.high))[:N_RUNS]))
+
+
+def audits(n_populations: int, n_audits: int) -> list[dict[str, Any]]:
+    rows = []
+    for name in AUDITED:
+        for expected in AUDITED_TOPICS:
+            found = []
+            for number in range(n_populations):
+                population = Population(np.random.default_rng([SEED, number]))
+                rng = np.random.default_rng([SEED, number, expected, 1])
+                found.append(audits_of(population, name, expected, n_audits, rng))
+            rows.append({"measure": name, "expected_topics": expected, **summary_of(found)})
+    return rows
+
+
 def coverage(n_populations: int, n_draws: int) -> list[dict[str, Any]]:
     rows = []
     for name in MEASURES:
@@ -142,10 +246,7 @@ def coverage(n_populations: int, n_draws: int) -> list[dict[str, Any]]:
                 population = Population(np.random.default_rng([SEED, number]))
                 rng = np.random.default_rng([SEED, number, expected])
                 found.append(coverage_of(population, name, expected, n_draws, rng))
-            means = {key: round(float(np.mean([one[key] for one in found])), 4) for key in found[0]}
-            weakest = round(min(one["covered"] for one in found), 4)
-            rows.append({"measure": name, "expected_topics": expected, **means, "weakest": weakest})
-            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            rows.append({"measure": name, "expected_topics": expected, **summary_of(found)})
     return rows
 
 
@@ -280,15 +381,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="a hundredth of the size, to see that it works")
-    parser.add_argument("--part", choices=["coverage", "log"])
+    parser.add_argument("--part", choices=["coverage", "audit", "log"])
     parser.add_argument("--populations", type=int, default=10)
     parser.add_argument("--draws", type=int, default=200)
     options = parser.parse_args()
     report: dict[str, Any] = {"benchmark": "whole_topics", "seed": SEED, "quick": options.quick}
-    if options.part != "log":
-        size = (2, 20) if options.quick else (options.populations, options.draws)
-        report |= {"populations": size[0], "draws": size[1], "coverage": coverage(*size)}
-    if options.part != "coverage":
+    size = (2, 20) if options.quick else (options.populations, options.draws)
+    report |= {"populations": size[0], "draws": size[1]}
+    if options.part in (None, "coverage"):
+        report["coverage"] = coverage(*size)
+    if options.part in (None, "audit"):
+        report["audit"] = audits(*size)
+    if options.part in (None, "log"):
         report["log"] = log(QUICK_QUERIES if options.quick else QUERIES)
     print(json.dumps(report, indent=2))
 

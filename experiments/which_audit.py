@@ -28,7 +28,7 @@ from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray, run_weights
 from sampling.measures.registry import parse_linear
 from sampling.measures.sparse import from_dense
-from sampling.strategies import strategy_keys, strategy_probabilities
+from sampling.strategies import strategies_for, strategy_probabilities
 
 DRAWN, AUDITED, MEASURE = 3000, 300, "DCG@20"
 QUESTIONS = {
@@ -55,7 +55,7 @@ def standard_errors(seed: int) -> dict[str, dict[str, float]]:
     variance = (GOLD_GIVEN_BRONZE @ gain**2 - (GOLD_GIVEN_BRONZE @ gain) ** 2)[grade]
     relevant = GOLD_GIVEN_BRONZE[:, 1:].sum(axis=1)[grade]
     pair = [RUNS // 2, RUNS // 2 + 1]
-    audits = {name: (name, w) for name in strategy_keys()}
+    audits = {one.key: (one.key, w) for one in strategies_for(has_whole_topics=False)}
     audits |= {f"{name}, for the pair": (name, w[pair]) for name in ("influence", "risk")}
     made = {}
     for name, (strategy, targets) in audits.items():

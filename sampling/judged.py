@@ -40,6 +40,8 @@ class Judged:
     gold_spread : array, optional
         Not negative: the variance of the gold gain as earlier audits predict it, in a fold from the gold of the other
         folds. None where there is too little gold to learn from. It needs `fold`.
+    topic_size : array, optional
+        Above 0, alike in a topic: omega s / sqrt(cost), divided by the draw's probability. None where unknown.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class Judged:
     n_grades: int
     fold: IndexArray | None = None
     gold_spread: FloatArray | None = None
+    topic_size: FloatArray | None = None
 
     def __post_init__(self) -> None:
         # First what the influence was divided by: a probability of 0 makes it infinite.
@@ -77,6 +80,10 @@ class Judged:
             if self.fold is None:
                 raise ValueError("gold_spread needs the fold of every item, got None")
             arrays["gold_spread"] = numbers("gold_spread", self.gold_spread, drawn.size)
+        if self.topic_size is not None:
+            size = arrays["topic_size"] = numbers("topic_size", self.topic_size, drawn.size)
+            if (size == 0).any():
+                raise ValueError(f"topic_size must be above 0, got {size.min()}")
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
 
@@ -209,6 +216,43 @@ def error_variance(bronze_class: ArrayLike, checks: GoldChecks) -> FloatArray:
     centred = value - value.mean()
     spread = np.square(centred) @ posterior - np.square(centred @ posterior)
     return np.asarray(np.maximum(spread, 0.0)[classes], dtype=np.float64)
+
+
+def relevance_given_grade(
+    prior: ArrayLike, bronze_grade: ArrayLike, check_counts: ArrayLike, relevant_grade: int
+) -> FloatArray:
+    """Return each item's probability of relevance given its bronze grade: Bayes' rule with the rates of gold checks.
+
+    Half a check is added to every cell of [truly relevant, given as relevant]; without any check the prior stays.
+
+    Parameters
+    ----------
+    prior : array, shape (n_items,)
+        Within [0, 1], known before the item was judged.
+    bronze_grade : int array, shape (n_items,)
+    check_counts : array, shape (n_grades, n_grades)
+        By [true grade, given grade].
+    relevant_grade : int
+        The lowest grade that counts as relevant.
+
+    Raises
+    ------
+    ValueError
+        Input out of bounds or of different lengths.
+
+    Examples
+    --------
+    >>> relevance_given_grade([0.5, 0.5], [1, 0], [[7, 2], [2, 7]], 1).tolist()
+    [0.75, 0.25]
+    """
+    before = numbers("prior", prior, most=1.0)
+    says = integers("bronze_grade", bronze_grade, before.size) >= relevant_grade
+    counts = numbers("check_counts", check_counts, ndim=2)
+    truly, given = (np.arange(n) >= relevant_grade for n in counts.shape)
+    rates = [(counts[rows][:, given].sum() + 0.5) / (counts[rows].sum() + 1.0) for rows in (truly, ~truly)]
+    likely, unlikely = (np.where(says, rate, 1.0 - rate) for rate in rates)
+    whole = before * likely + (1.0 - before) * unlikely
+    return np.asarray(np.divide(before * likely, whole, out=before.copy(), where=whole > 0.0))
 
 
 def _likely_prevalence(n_class: IndexArray, given: FloatArray) -> FloatArray:

@@ -47,6 +47,8 @@ class Strategy:
     learns : bool
         Whether sizes follow from gold of other folds. Until there is enough of it the strategy is the default one, and
         every fold gets as many items as that would give it.
+    takes_topics : bool
+        Whether a topic's documents are taken together, by one number a topic: for draws of whole topics alone.
     """
 
     key: str
@@ -55,6 +57,7 @@ class Strategy:
     sizes: Sizes
     even_share: float = EVEN_SHARE
     learns: bool = False
+    takes_topics: bool = False
 
 
 def _influence(judged: Judged, count: float) -> FloatArray:
@@ -72,6 +75,16 @@ def _doubt(judged: Judged, count: float) -> FloatArray:
         return judged.influence
     doubt = scale(judged.influence) * np.sqrt(judged.gold_spread)
     return rescaled_by_fold(doubt, judged.fold, judged.influence)
+
+
+def _whole_topics(judged: Judged, count: float) -> FloatArray:
+    """Sizes alike in a topic: ``omega s / sqrt(cost)`` where they are known, else only the cost differs.
+
+    Source: Cochran (1977), section 5.5.
+    """
+    if judged.topic_size is not None:
+        return judged.topic_size
+    return np.asarray(1.0 / np.sqrt(np.bincount(judged.topic_index)[judged.topic_index]))
 
 
 def _neyman(judged: Judged, count: float) -> FloatArray:
@@ -152,12 +165,29 @@ STRATEGIES = (
         LEARNED_EVEN_SHARE,
         learns=True,
     ),
+    Strategy(
+        "whole-topics",
+        "Whole topics",
+        "All judged documents of some topics, so that any measure can be corrected. Where whole topics were drawn.",
+        _whole_topics,
+        0.0,  # every topic has a size: `sampling.topic_runs.with_floor`
+        takes_topics=True,
+    ),
 )
 DEFAULT_STRATEGY = STRATEGIES[0].key
 
 
 def strategy_keys() -> list[str]:
     return [strategy.key for strategy in STRATEGIES]
+
+
+def strategies_for(*, has_whole_topics: bool) -> tuple[Strategy, ...]:
+    """Return the strategies that fit the draw.
+
+    >>> [strategy.key for strategy in strategies_for(has_whole_topics=True)]
+    ['whole-topics']
+    """
+    return tuple(strategy for strategy in STRATEGIES if strategy.takes_topics == has_whole_topics)
 
 
 def strategy_choices() -> list[tuple[str, str]]:
@@ -195,7 +225,7 @@ def strategy_shares(
     evenly = strategy.even_share if even_share is None else even_share
     if not 0.0 < expected_count < np.inf:
         raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
-    if not 0.0 < evenly <= 1.0:
+    if even_share is not None and not 0.0 < evenly <= 1.0:
         raise ValueError(f"even_share must be within (0, 1], got {evenly}")
 
     n_items = judged.influence.size

@@ -5,30 +5,41 @@ from dataclasses import replace
 
 import numpy as np
 
+from analytics.estimation.audited_topics import by_gold_judges
 from analytics.estimation.estimate import Estimate, Floats, Refusal
 from analytics.estimation.evidence import (
+    CompleteTargets,
     Evidence,
     LinearTargets,
     MethodEstimates,
     RatioTargets,
+    Targets,
     none_of,
 )
 from analytics.estimation.more_gold import advice
+from analytics.estimation.naive import refusal_of_topics, values_by_labels
 from analytics.estimation.one_step import StairPhases, one_step, stair_phases
 from analytics.estimation.one_step_limits import instead_of_one_step, missing_labels
 from analytics.estimation.pseudolabels import corrected_pseudo_labels
 from analytics.estimation.ratios import missing_for_macro
 from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
+from analytics.estimation.topic_samples import SampledTopics
+from analytics.estimation.truth import values_by_grades
 from analytics.estimation.two_phase import TwoPhase, two_phase
 
 
-def estimate(evidence: Evidence, targets: LinearTargets | RatioTargets) -> MethodEstimates:
+def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
     """Return the targets as the audits correct them; with the topics as a sample where the measure is a sum.
 
     Assumption: the audits' grades are right, and their probabilities as recorded. How assessors err may depend on
-    anything. A difference that is not significant carries how many more gold labels would make it so.
+    anything. A difference that is not significant carries how many more gold labels would make it so. Where whole
+    topics were drawn, whole topics are audited: `analytics.estimation.audited_topics`.
     """
+    if evidence.whole_topics is not None:
+        return _of_whole_topics(evidence, evidence.whole_topics, targets)
+    if isinstance(targets, CompleteTargets):
+        raise ValueError(f"{targets.measure.name} is corrected from whole topics alone")
     audit = evidence.audit
     if isinstance(audit, Refusal):
         return none_of(targets, audit)
@@ -106,3 +117,20 @@ def _from_few_labels(
     )
     found[:n_runs] = [Refusal(f"{words}; {instead_of_one_step(missing)}", missing)] * n_runs
     return found
+
+
+def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Targets) -> MethodEstimates:
+    refusal, audit = refusal_of_topics(sampled, targets), sampled.audit
+    if refusal is not None:
+        return none_of(targets, refusal)
+    if isinstance(audit, Refusal):
+        return none_of(targets, audit)
+    labelled = values_by_labels(evidence, sampled, targets)
+    if audit.gold_grade is None:
+        predicted = sampled.predictions(targets.measure, targets.gains, labelled)
+        return MethodEstimates(by_gold_judges(sampled.estimates(labelled, predicted)))
+    grades = np.full(evidence.frame.topic_index.size, -1, dtype=np.int64)
+    grades[evidence.frame.judged] = audit.gold_grade
+    gold = values_by_grades(evidence, sampled, targets, grades)
+    plug_in = sampled.plug_in(targets.measure, targets.gains)
+    return MethodEstimates(sampled.corrected_estimates(audit, plug_in, labelled, gold))

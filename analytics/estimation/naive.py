@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.estimation.estimate import Estimates, Floats
+from analytics.estimation.estimate import Estimates, Floats, Refusal
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.evidence import (
     CompleteTargets,
@@ -40,11 +40,24 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
 
 
 def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Targets) -> MethodEstimates:
+    refusal = refusal_of_topics(sampled, targets)
+    if refusal is not None:
+        return none_of(targets, refusal)
+    value = values_by_labels(evidence, sampled, targets)
+    predicted = sampled.predictions(targets.measure, targets.gains, value)
+    return MethodEstimates(sampled.estimates(value, predicted).with_warning(JUDGE_BIAS))
+
+
+def refusal_of_topics(sampled: SampledTopics, targets: Targets) -> Refusal | None:
+    """Return why whole topics say nothing of the targets; None where they do."""
     refusal = sampled.incomplete or sampled.refusal(targets.measure)
     if refusal is None and isinstance(targets, RatioTargets):
         refusal = targets.no_gain
-    if refusal is not None:
-        return none_of(targets, refusal)
+    return refusal
+
+
+def values_by_labels(evidence: Evidence, sampled: SampledTopics, targets: Targets) -> Floats:
+    """Return [run, topic] the measure with the judged items' mean gains; of topics not drawn it means nothing."""
     frame = evidence.frame
     if isinstance(targets, RatioTargets):
         labels = pseudo_labels(
@@ -53,13 +66,10 @@ def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Target
             label=mean_on_stairs(targets.gains, evidence.labels),
             steps=stairs(targets.gains).steps,
         )
-        value = targets.values_of_topics(labels, sampled.present)
-    else:
-        gain = np.zeros(frame.topic_index.size)
-        gain[frame.judged] = targets.utility
-        value = sampled.runs.values(targets.measure, gain)
-    predicted = sampled.predictions(targets.measure, targets.gains, value)
-    return MethodEstimates(sampled.estimates(value, predicted).with_warning(JUDGE_BIAS))
+        return targets.values_of_topics(labels, sampled.present)
+    gain = np.zeros(frame.topic_index.size)
+    gain[frame.judged] = targets.utility
+    return sampled.runs.values(targets.measure, gain)
 
 
 def _of_sum(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:

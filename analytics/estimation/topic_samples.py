@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analytics.estimation.audited_topics import TopicAudit, audited_topics, topic_prediction
 from analytics.estimation.estimate import Estimates, Floats, Ints, Refusal
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.whole_topics import TakenTopics, predicted_values, whole_topics
@@ -29,6 +30,8 @@ class SampledTopics:
         Probability of relevance, known before the draw.
     incomplete : Refusal or None
         Why nothing can be said yet: not all that was drawn is judged.
+    audit : TopicAudit or Refusal
+        The topics that have gold, or why no number is corrected.
     """
 
     present: Ints
@@ -37,6 +40,7 @@ class SampledTopics:
     runs: TopicRuns
     prior: Floats
     incomplete: Refusal | None
+    audit: TopicAudit | Refusal
 
     def refusal(self, measure: Measure[Kind]) -> Refusal | None:
         """Return why whole topics say nothing of the measure; None where they do."""
@@ -60,6 +64,15 @@ class SampledTopics:
     def estimates(self, value: Floats, predicted: Floats) -> Estimates:
         """Return every run, then every pair of runs, from values and predictions [run, topic]."""
         return whole_topics(self.topics, value, predicted, targets=every_target(value.shape[0]))
+
+    def corrected_estimates(
+        self, audit: TopicAudit, plug_in: Floats, labelled: Floats, value: Floats
+    ) -> Estimates:
+        """Return every run, then every pair, corrected by the audited topics' values; all are [run, topic]."""
+        predicted = topic_prediction(
+            plug_in, self.runs.agreement(), labelled, value, self.topics, audit.audited, self.fold
+        )
+        return audited_topics(self.topics, audit, value, predicted, targets=every_target(value.shape[0]))
 
     def truth(self, value: Floats) -> Estimates:
         """Return the same where the value of every topic is known: nothing is left to estimate."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analytics.estimation.estimate import estimates
+from analytics.estimation.estimate import Floats, Ints, estimates
 from analytics.estimation.evidence import (
     CompleteTargets,
     Evidence,
@@ -31,7 +31,7 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
     if isinstance(targets, RatioTargets):
         if targets.no_gain is not None:
             return none_of(targets, targets.no_gain)
-        return targets.estimates(_census(evidence, targets), evidence.seed)
+        return targets.estimates(_census(evidence, targets, evidence.gold_grade), evidence.seed)
     found = estimates(
         targets.weights.totals(targets.gains[evidence.gold_grade]),
         {},
@@ -43,11 +43,11 @@ def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
     return MethodEstimates(found)
 
 
-def _census(evidence: Evidence, targets: RatioTargets) -> PseudoLabels:
+def _census(evidence: Evidence, targets: RatioTargets, grades: Ints) -> PseudoLabels:
     return census(
         topic_index=evidence.frame.topic_index,
         n_topics=evidence.frame.n_topics,
-        grades=evidence.gold_grade,
+        grades=grades,
         gains=targets.gains,
     )
 
@@ -59,8 +59,13 @@ def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Target
         refusal = targets.no_gain
     if refusal is not None:
         return none_of(targets, refusal)
+    return MethodEstimates(sampled.truth(values_by_grades(evidence, sampled, targets, evidence.gold_grade)))
+
+
+def values_by_grades(evidence: Evidence, sampled: SampledTopics, targets: Targets, grades: Ints) -> Floats:
+    """Return [run, topic] the measure from one grade of every pair of the frame, -1 where it is unknown: no gain."""
     if isinstance(targets, RatioTargets):
-        value = targets.values_of_topics(_census(evidence, targets), sampled.present)
-    else:
-        value = sampled.runs.values(targets.measure, targets.gains[evidence.gold_grade])
-    return MethodEstimates(sampled.truth(value))
+        known = np.where(grades < 0, int(targets.gains.argmin()), grades)
+        return targets.values_of_topics(_census(evidence, targets, known), sampled.present)
+    gain = np.where(grades < 0, 0.0, targets.gains[grades])
+    return sampled.runs.values(targets.measure, gain)

@@ -25,6 +25,7 @@ from analytics.estimation.estimators import poisson_degrees_of_freedom
 from analytics.estimation.targets import TargetWeights, rows_alone
 
 NOUN = "judged topics"
+SOURCE = "drawing of topics"  # of errors, where the judged grades are the standard
 # Precisions before any topic is judged, where one topic counts 1: of the shift of all values, of the slope of the
 # plug-in value and of that of the runs' agreement, both in standard deviations over the topics. With 1, 1 and 10 the
 # intervals from 30 topics were 3 % wider and covered a little less often.
@@ -122,17 +123,18 @@ def whole_topics(
         {"drawing": variance},
         degrees_of_freedom=poisson_degrees_of_freedom(variance, spread),
         n=np.full(len(wanted), n_taken),
-        refusals={} if is_certain else _refusals(variance, n_taken, fewest),
+        refusals={} if is_certain else topic_refusals(variance, n_taken, fewest),
         warning=lambda n: "" if is_certain else few_items_warning(n, NOUN),
     )
 
 
-def _refusals(variance: Floats, n_taken: int, fewest: int) -> dict[int, Refusal]:
+def topic_refusals(variance: Floats, n_taken: int, fewest: int, noun: str = NOUN) -> dict[int, Refusal]:
+    """Return by place the targets without enough topics, or whose variance cannot be estimated."""
     if n_taken < fewest:
-        reason = f"{n_taken} {NOUN}; at least {fewest} are needed"
+        reason = f"{n_taken} {noun}; at least {fewest} are needed"
         return refused_where(variance >= 0, lambda _: Refusal(reason, fewest - n_taken))
     same = Refusal(
-        f"the values of the {n_taken} {NOUN} are all as predicted, so the error cannot be estimated; take more topics"
+        f"the values of the {n_taken} {noun} are all as predicted, so the error cannot be estimated; take more topics"
     )
     return refused_where((fewest > 0) & (variance == 0), lambda _: same)
 
@@ -176,7 +178,7 @@ def predicted_values(
         raise ValueError(f"value must have shape {before.shape}, got {theta.shape}")
     surprise = finite("value", np.where(is_taken, theta - before, 0.0))
     alike = np.broadcast_to(finite("agreement", agreement, (n_topics,)), before.shape)
-    columns = np.stack([np.ones(before.shape), _standardise(before), _standardise(alike)], axis=-1)
+    columns = np.stack([np.ones(before.shape), standardise(before), standardise(alike)], axis=-1)
     f = before.copy()
     for k in np.unique(part):
         own, others = part == k, np.flatnonzero(is_taken & (part != k))
@@ -187,8 +189,9 @@ def predicted_values(
     return f
 
 
-def _standardise(rows: Floats) -> Floats:
-    """Return the rows with mean 0 and standard deviation 1; what is constant becomes 0."""
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    spread = centred.std(axis=1, keepdims=True)
+def standardise(rows: Floats, known: NDArray[np.bool_] | None = None) -> Floats:
+    """Return the rows with mean 0 and standard deviation 1 over `known`, default all; what is constant becomes 0."""
+    some = rows if known is None else rows[:, known]
+    centred = rows - some.mean(axis=1, keepdims=True)
+    spread = some.std(axis=1, keepdims=True)
     return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 1e-9))

@@ -88,6 +88,11 @@ class CampaignArrays:
         """Return whether whole topics were drawn: documents of one topic are then drawn together."""
         return self.draw.has_whole_topics
 
+    @property
+    def audited_alone(self) -> NDArray[np.bool_]:
+        """Return [judged] what was audited by itself; nothing where a topic's documents are audited together."""
+        return np.zeros_like(self.audited) if self.has_whole_topics else self.audited
+
     @cached_property
     def labels(self) -> Labels:
         """Return the ordinary judgments of the judged items."""

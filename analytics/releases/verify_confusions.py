@@ -37,7 +37,9 @@ def effective_counts(group: Ints, true: Ints, shares: Floats, a: Floats, n_group
 def confusion_tables(facts: Facts) -> Iterator[tuple[str, str, Floats, int, int]]:
     """Yield scope, key, counts[true, given], number of gold checks and of audited labels."""
     g, n = facts.gains.size, len(facts.assessors)
-    labels = np.flatnonzero(facts.audited[facts.label_item])
+    # where whole topics are audited, errors within a topic are no independent counts: gold checks alone count
+    alone = facts.audited & (not facts.has_whole_topics)
+    labels = np.flatnonzero(alone[facts.label_item])
     item, who = facts.label_item[labels], facts.label_assessor[labels]
     true, a, given = (
         facts.audit_grade[item],
@@ -68,7 +70,7 @@ def confusion_tables(facts: Facts) -> Iterator[tuple[str, str, Floats, int, int]
             yield scope, keys[place][:100], of_groups[place], 0, int((group == place).sum())
     votes = np.zeros((facts.item.size, g))
     np.add.at(votes, (facts.label_item, facts.label_grade), 1)
-    audited = np.flatnonzero(facts.audited)
+    audited = np.flatnonzero(alone)
     if audited.size:
         best = votes[audited] == votes[audited].max(axis=1, keepdims=True)
         shared = best / best.sum(axis=1, keepdims=True)

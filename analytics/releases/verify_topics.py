@@ -4,6 +4,11 @@ Part of every release, beside verify.py, which calls it; NumPy is all it needs. 
 was taken, with chance rho; f predicts it from the judged topics of the other folds; omega is its share of the traffic:
 
     value = sum omega f + sum_taken omega (theta - f)/rho      V = sum_taken (1 - rho) (omega (theta - f)/rho)^2
+
+Where drawn topics are audited, each with chance a, theta is the value by gold, h predicts it from the labels, g without
+them, both from the audits of the other folds:
+
+    value = sum omega g + sum_drawn omega (h - g)/rho + sum_audited omega (theta - h)/(rho a)
 """
 
 import math
@@ -13,13 +18,13 @@ from itertools import pairwise
 import numpy as np
 
 if __package__:
-    from analytics.releases.verify_complete import gold_gains, judged_gains
+    from analytics.releases.verify_complete import judged_gains
     from analytics.releases.verify_estimates import LEAST, REFUSED, degrees_of_freedom, interval
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row
     from analytics.releases.verify_measures import COMPLETE, RATIOS, grade_gains, parts_of, rank_weights
     from analytics.releases.verify_ratios import denominator, labels_of, numerator, on_stairs
 else:  # in a release, the files lie beside each other
-    from verify_complete import gold_gains, judged_gains  # type: ignore
+    from verify_complete import judged_gains  # type: ignore
     from verify_estimates import LEAST, REFUSED, degrees_of_freedom, interval  # type: ignore
     from verify_facts import Facts, Floats, Ints, Mask, Row  # type: ignore
     from verify_measures import COMPLETE, RATIOS, grade_gains, parts_of, rank_weights  # type: ignore
@@ -27,26 +32,30 @@ else:  # in a release, the files lie beside each other
 
 # Of a shift, and of the slopes of the plug-in value and of the runs' agreement.
 RIDGES = np.array([10.0, 30.0, 30.0])
+LEAST_DRAWING = 0.5  # of the drawing's predicted variance
 Answer = Callable[[int, int | None], Row]
 
 
 def answers_of_topics(facts: Facts, estimates: Row, measure: str, method: str) -> Answer | str:
     """Return the numbers of any run or pair, or why they are not computed again."""
-    if method not in ("naive", "true"):
+    if method not in ("naive", "corrected", "true"):
         return lambda run, run_b: REFUSED  # they need documents that were drawn one by one
     if method == "true" and (facts.gold_answer < 0).any():
         return "true values: gold answers are not in the release"
     about = estimates["measures"][measure]
     if measure.startswith("micro") or (about["kind"] == "ratio" and RATIOS[about["family"]].alone):
         return lambda run, run_b: REFUSED
-    return _Topics(facts, estimates["whole_topics"], measure, about, is_true=method == "true")
+    of_method = _AuditedTopics if method == "corrected" and not facts.is_by_gold_judges else _Topics
+    return of_method(facts, estimates["whole_topics"], measure, about, is_true=method == "true")
 
 
 class _Topics:
     """One measure by one method, in every topic of the frame."""
 
     def __init__(self, facts: Facts, told: Row, measure: str, about: Row, *, is_true: bool) -> None:
-        self.facts, self.kind, self.is_true = facts, about["kind"], is_true
+        self.facts, self.kind, self.is_true, self.about = facts, about["kind"], is_true, about
+        self.measure, self.fold = measure, np.array(told["fold"])
+        self.agreement = np.array(told["agreement"], dtype=np.float64)
         self.never = (facts.first_probability == 0).all(axis=0)
         self.cutoff = parts_of(measure).cutoff or np.iinfo(np.int64).max
         self.listed = [self._first(place, rank) for place, rank in facts.returned]
@@ -63,8 +72,9 @@ class _Topics:
         no_gain = not np.array(about["gains"]).any() if self.kind == "ratio" else False
         self.refused = self.incomplete or no_gain
         if not self.refused:
-            self.value = self._values(measure, about)
-            self.f = self.value if is_true else self._predictions(told, measure)
+            self.gold_grade = facts.gold_answer if is_true else None
+            self.value = self._values()
+            self.f = self.value if is_true else self._predictions(self._plug_in(told), self.value, self.taken)
 
     def _first(self, place: Ints, rank: Ints) -> tuple[Ints, Ints]:
         near = np.flatnonzero(rank <= self.cutoff)
@@ -74,12 +84,14 @@ class _Topics:
     # -- values of topics ----------------------------------------------------------------------------------------
 
     def _gain(self, of_grade: Floats) -> Floats:
-        gain = gold_gains(self.facts, of_grade) if self.is_true else judged_gains(self.facts, of_grade)
-        return np.where(np.isnan(gain), 0.0, gain)
+        if self.gold_grade is None:
+            gain = judged_gains(self.facts, of_grade)
+            return np.where(np.isnan(gain), 0.0, gain)
+        return np.where(self.gold_grade < 0, 0.0, of_grade[self.gold_grade])
 
-    def _values(self, measure: str, about: Row) -> Floats:
-        """Return [run, topic] the values; those of topics that were not taken mean nothing."""
-        facts, n = self.facts, len(self.facts.topics)
+    def _values(self) -> Floats:
+        """Return [run, topic] the values by labels or gold; those of topics without them mean nothing."""
+        facts, n, measure, about = self.facts, len(self.facts.topics), self.measure, self.about
         if self.kind == "ratio":
             return self._ratios(np.array(about["gains"]), about["family"])[:, self.present]
         if self.kind == "linear":
@@ -106,8 +118,9 @@ class _Topics:
 
     def _ratios(self, gains: Floats, family: str) -> Floats:
         facts, ratio = self.facts, RATIOS[family]
-        if self.is_true:
-            item, rows = np.arange(facts.topic.size), on_stairs(gains, facts.gold_answer)
+        if self.gold_grade is not None:
+            known = np.where(self.gold_grade < 0, gains.argmin(), self.gold_grade)
+            item, rows = np.arange(facts.topic.size), on_stairs(gains, known)
         else:
             number = np.bincount(facts.label_item, minlength=facts.item.size)
             reached = on_stairs(gains, facts.label_grade)
@@ -130,19 +143,19 @@ class _Topics:
 
     # -- predictions and the number ------------------------------------------------------------------------------
 
-    def _predictions(self, told: Row, measure: str) -> Floats:
+    def _plug_in(self, told: Row) -> Floats:
+        known = told["plug_in"][self.measure]
+        return np.array([known[run] for run in self.facts.runs], dtype=np.float64)
+
+    def _predictions(self, before: Floats, value: Floats, taken: Mask) -> Floats:
         """Return f [run, topic]: fitted without the topic's fold, by least squares with coefficients held near 0."""
-        known = told["plug_in"][measure]
-        before = np.array([known[run] for run in self.facts.runs], dtype=np.float64)
-        fold, alike = np.array(told["fold"]), np.array(told["agreement"], dtype=np.float64)
-        f = before.copy()
+        f, fold = before.copy(), self.fold
         for run, plug_in in enumerate(before):
-            x = np.stack([np.ones(plug_in.size), _standardise(plug_in), _standardise(alike)])
+            x = _columns(plug_in, self.agreement, np.ones(plug_in.size, dtype=bool))
             for k in np.unique(fold):
-                others = self.taken & (fold != k)
-                y = self.value[run, others] - plug_in[others]
-                b = np.linalg.solve(x[:, others] @ x[:, others].T + np.diag(RIDGES), x[:, others] @ y)
-                f[run, fold == k] += b @ x[:, fold == k]
+                f[run, fold == k] += (_coefficients(x, value[run] - plug_in, taken & (fold != k)) @ x)[
+                    fold == k
+                ]
         return f
 
     def __call__(self, run: int, run_b: int | None) -> Row:
@@ -153,6 +166,9 @@ class _Topics:
             return interval(0.0, {}, math.inf, 0)
         if self.refused:
             return REFUSED
+        return self._number(run, run_b)
+
+    def _number(self, run: int, run_b: int | None) -> Row:
         theta, f = (rows[run] - (0 if run_b is None else rows[run_b]) for rows in (self.value, self.f))
         v = np.where(self.taken, self.share * (theta - f) / self.rho, 0.0)
         terms = (1 - self.rho) * v**2
@@ -175,7 +191,72 @@ class _Topics:
         return bool((ranks[0] != ranks[1])[self.never].any())
 
 
-def _standardise(row: Floats) -> Floats:
-    centred = row - row.mean()
-    spread = float(np.sqrt((centred**2).mean()))
+class _AuditedTopics(_Topics):
+    """The same, corrected by the gold of whole topics, which audits took among those drawn."""
+
+    def __init__(self, facts: Facts, told: Row, measure: str, about: Row, *, is_true: bool) -> None:
+        super().__init__(facts, told, measure, about, is_true=is_true)
+        n = len(facts.topics)
+        drawn = np.bincount(facts.topic[facts.drawn_in > 0], minlength=n)[self.present]
+        chance, at = np.ones(n), facts.topic[facts.item]
+        np.minimum.at(chance, at, facts.audit_probability)
+        has_gold = np.bincount(at[facts.audited], minlength=n)[self.present]
+        certain = np.bincount(facts.topic[~self.never], minlength=n)[self.present] == 0
+        self.a = np.where(self.taken, chance[self.present], 1.0)
+        self.audited = certain | ((has_gold == drawn) & (drawn > 0))
+        if (self.a == 0).any() or not (facts.audit_probability > 0).any():
+            self.refused = True  # no audit is complete, or documents were drawn after it
+        if self.refused:
+            return
+        labelled = np.where(self.taken, self.value, 0.0)
+        self.gold_grade = np.full(facts.topic.size, -1)
+        self.gold_grade[facts.item[facts.audited]] = facts.audit_grade[facts.audited]
+        self.value = np.where(self.audited, self._values(), 0.0)
+        plug_in = self._plug_in(told)
+        self.h, self.f = labelled.copy(), plug_in.copy()
+        for k in np.unique(self.fold):
+            own, known = self.fold == k, self.taken & (self.fold != k)
+            after = labelled.copy()
+            for run, label in enumerate(labelled):
+                if (known & self.audited).any():
+                    x = _columns(label, self.agreement, known)
+                    after[run] += _coefficients(x, self.value[run] - label, known & self.audited) @ x
+            self.h[:, own] = after[:, own]
+            for run, prior in enumerate(plug_in):
+                x = _columns(prior, self.agreement, np.ones(prior.size, dtype=bool))
+                self.f[run, own] += (_coefficients(x, after[run] - prior, known) @ x)[own]
+
+    def _number(self, run: int, run_b: int | None) -> Row:
+        theta, h, g = (
+            rows[run] - (0 if run_b is None else rows[run_b]) for rows in (self.value, self.h, self.f)
+        )
+        w, rho, a, drawn, audited = self.share, self.rho, self.a, self.taken, self.audited
+        h = np.where(audited & (a == 1), theta, h)
+        added = np.where(drawn, (h - g) / rho, 0.0) + np.where(audited, (theta - h) / (rho * a), 0.0)
+        square = np.where(drawn, (w / rho) ** 2, 0.0)
+        kappa = square * (1 - rho) * (h - g) ** 2
+        first = np.where(audited, square * (1 - rho) * ((theta - g) ** 2 - (h - g) ** 2) / a, 0.0)
+        second = np.where(audited, square * (1 - a) / a**2 * (theta - h) ** 2, 0.0)
+        drawing = max(float((kappa + first).sum()), LEAST_DRAWING * float(kappa.sum()))
+        variance, n = drawing + float(second.sum()), int(audited.sum())
+        if (rho * a < 1).any() and (n < LEAST or variance == 0):
+            return REFUSED
+        spread = float(((1 - rho) * kappa**2 + (1 - a) * (first + second) ** 2).sum())
+        value = float(w @ (g + added))
+        df = degrees_of_freedom(2 * variance**2, spread)
+        return interval(value, {"drawing": drawing, "gold": float(second.sum())}, df, n)
+
+
+def _columns(row: Floats, alike: Floats, known: Mask) -> Floats:
+    """Return 1, the row and the agreement, standardised over `known`."""
+    return np.stack([np.ones(row.size), _standardise(row, known), _standardise(alike, known)])
+
+
+def _coefficients(x: Floats, y: Floats, some: Mask) -> Floats:
+    return np.asarray(np.linalg.solve(x[:, some] @ x[:, some].T + np.diag(RIDGES), x[:, some] @ y[some]))
+
+
+def _standardise(row: Floats, known: Mask) -> Floats:
+    centred = row - row[known].mean()
+    spread = float(np.sqrt((centred[known] ** 2).mean()))
     return centred / spread if spread > 1e-9 else np.zeros(row.size)

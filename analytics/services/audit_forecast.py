@@ -34,7 +34,7 @@ from sampling.models import AuditSchedule, AuditTier, Draw
 from sampling.selections import NOT_AUDITED
 from sampling.services.auditable import asked_runs
 from sampling.services.learned_audits import has_enough_gold, has_learned
-from sampling.strategies import DEFAULT_STRATEGY, strategy_at_work, strategy_keys
+from sampling.strategies import DEFAULT_STRATEGY, strategies_for, strategy_at_work
 
 ITEMS_WITHOUT_A_SCHEDULE = 50
 ACCURACY = 0.01  # of the number of items: for a forecast close enough
@@ -47,7 +47,8 @@ def store_forecasts(
     """Store a forecast of every strategy, or why there is none. Call it when the computation's estimates are stored.
 
     Reads the estimates, the schedule and the newest audit; everything else is in the arrays. Numbers are the same for
-    the same draw and as many judgments: these are the seed. None where whole topics were drawn: there are no audits.
+    the same draw and as many judgments: these are the seed. None where whole topics were drawn: audits take topics
+    there, which no play knows.
     """
     if not arrays.runs or arrays.has_whole_topics:
         return []
@@ -66,10 +67,10 @@ def store_forecasts(
     narrower = 1.0 if isinstance(found, Refusal) else found.share_of_class_means(half_width_now)
     rows = []
     seed = (arrays.draw.seed, arrays.n_judgments)
-    for strategy in strategy_keys():
-        result = found if isinstance(found, Refusal) else found.forecast(strategy, seed)
+    for strategy in strategies_for(has_whole_topics=False):
+        result = found if isinstance(found, Refusal) else found.forecast(strategy.key, seed)
         row = AuditForecast(
-            **given, strategy=strategy, n_more=0.0 if isinstance(found, Refusal) else found.n_more
+            **given, strategy=strategy.key, n_more=0.0 if isinstance(found, Refusal) else found.n_more
         )
         if isinstance(result, Refusal):
             row.refusal = result.reason

@@ -26,6 +26,7 @@ from analytics.papers.assumption import AuditedLabels, assumption_result, assump
 from analytics.screening.kinds import ACCURACY, CHANGE
 from analytics.services.label_classes import joined_grades
 from judging.models import Campaign
+from sampling.selections import NOT_BY_DOCUMENT
 
 FLAG_BELOW_CHANCE_OF = 0.5  # flagged: surely less often right than wrong
 SURE = 0.05  # of Holm's adjusted p over all assessors
@@ -63,7 +64,8 @@ class _AuditLabels:
 
 
 def _audit_labels(arrays: CampaignArrays) -> _AuditLabels:
-    return _at_labels(arrays, np.flatnonzero(arrays.audited[arrays.label_item]))
+    """Return the audited labels; of whole topics none, as their errors within a topic are no independent counts."""
+    return _at_labels(arrays, np.flatnonzero(arrays.audited_alone[arrays.label_item]))
 
 
 def _not_checked(arrays: CampaignArrays, audited: _AuditLabels) -> _AuditLabels:
@@ -186,7 +188,7 @@ def _aggregates(arrays: CampaignArrays, computation: Computation) -> Iterator[_G
     """Yield how the joined grades of items err, by each way of joining that was computed."""
     g = arrays.n_grades
     ways = joined_grades(arrays, computation.campaign)
-    item = np.flatnonzero(arrays.audited)
+    item = np.flatnonzero(arrays.audited_alone)
     if not item.size or not ways:
         return
     gold, probability = arrays.audit_grade[item], arrays.audit_probability[item]
@@ -213,7 +215,7 @@ def assumption(arrays: CampaignArrays, campaign: Campaign) -> dict[str, Any]:
     """Return the test that judges err alike on all documents of one grade, for relevant and not, with its words."""
     audited = _audit_labels(arrays)
     if not audited.label.size:
-        return {"words": "", "refusal": arrays.no_audit()}
+        return {"words": "", "refusal": NOT_BY_DOCUMENT if arrays.has_whole_topics else arrays.no_audit()}
     relevant = campaign.scale.relevant_grade
     places = arrays.judged[audited.item]
     returned_by = np.bincount(arrays.returned.item, minlength=arrays.frame.height)[places]

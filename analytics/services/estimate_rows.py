@@ -54,6 +54,7 @@ def columns(
     tested: bool = False,
     planned: int | None = None,
     declared_bound: float | None = None,
+    is_watchable: bool = True,
     n_items: Ints | None = None,
     n_positive: Ints | None = None,
     largest: float | None = None,
@@ -64,11 +65,12 @@ def columns(
 
     If `tested`, differences have p-values; with `planned`, the audited items planned in all, there are limits that hold
     however often one looks; with `declared_bound`, the bound at this declared look, they hold at all declared looks
-    instead. `n_items`, by row: items with weight that an audit could take; `n_positive`: those with weight that carry
-    the number, which is said where they are few. `largest`: the largest value of the measure, at which numbers end.
-    `shares`, by run: of its first documents, those that were judged, and audited. `outside`: what documents that could
-    not be judged may be worth: a number that they may move by more than its half-width is refused, every other
-    interval holds them.
+    instead. Not `is_watchable`: there are none but of a number without an error, as what was planned counts documents
+    and the number counts topics. `n_items`, by row: items with weight that an audit could take; `n_positive`: those
+    with weight that carry the number, which is said where they are few. `largest`: the largest value of the measure, at
+    which numbers end. `shares`, by run: of its first documents, those that were judged, and audited. `outside`: what
+    documents that could not be judged may be worth: a number that they may move by more than its half-width is refused,
+    every other interval holds them.
     """
     first, second = pairs
     n_runs = len(results) - first.size
@@ -84,16 +86,11 @@ def columns(
         p_values = _p_values({**numbers, "value": tested_value})
         numbers["p_value"] = np.where(run_b >= 0, p_values, np.nan)
     if planned is not None:
-        reach = None if n_items is None else np.maximum(np.maximum(n_items, found.n), 1)
-        factor = (
-            always_valid_factor(found.n, planned, n_items=reach)
-            if declared_bound is None
-            else t_of_same_tail(declared_bound, found.n)
-        )
-        usable = np.isfinite(factor) | (numbers["standard_error"] == 0)
-        half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
-        numbers["always_low"] = np.where(usable, numbers["value"] - half, np.nan)
-        numbers["always_high"] = np.where(usable, numbers["value"] + half, np.nan)
+        factor = np.full(len(found), np.inf)
+        if is_watchable:
+            reach = None if n_items is None else np.maximum(np.maximum(n_items, found.n), 1)
+            factor = _factor_when_watched(found.n, planned, declared_bound, reach)
+        numbers |= _limits_when_watched(numbers, factor)
     topics_refusal = [""] * len(found)
     if over_topics is not None:
         wanted = ~refused & ~_mask(len(found), settled)
@@ -127,6 +124,21 @@ def columns(
         topics_refusal=topics_refusal,
         warning=["" if gone else text for gone, text in zip(refused, _warnings(found, numbers), strict=True)],
     )
+
+
+def _factor_when_watched(n: Ints, planned: int, declared_bound: float | None, reach: Ints | None) -> Floats:
+    """Return by row how many standard errors the limits that hold at every look, or all declared ones, lie apart."""
+    if declared_bound is not None:
+        return t_of_same_tail(declared_bound, n)
+    return always_valid_factor(n, planned, n_items=reach)
+
+
+def _limits_when_watched(numbers: Mapping[str, Floats], factor: Floats) -> dict[str, Floats]:
+    """Return these limits: none where the factor is infinite, but of a number without an error."""
+    usable = np.isfinite(factor) | (numbers["standard_error"] == 0)
+    half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
+    ends = {"always_low": numbers["value"] - half, "always_high": numbers["value"] + half}
+    return {name: np.where(usable, end, np.nan) for name, end in ends.items()}
 
 
 def _with_outside(results: Estimates, outside: OutsideGain) -> Estimates:

@@ -428,12 +428,15 @@ def method_columns(basis: Basis, method: Method, targets: Targets) -> EstimateCo
         method.key,
         targets.pairs,
         answer.these_topics,
-        settled={} if method.refusal(targets.measure) else targets.settled,
+        settled={}
+        if method.refusal(targets.measure, has_whole_topics=basis.arrays.has_whole_topics)
+        else targets.settled,
         outside=targets.outside if isinstance(targets, LinearTargets) else None,
         over_topics=answer.over_topics if method.has_topic_interval else None,
         tested=method.is_tested,
         planned=basis.n_planned if method.is_tested else None,
         declared_bound=basis.declared_bound,
+        is_watchable=not basis.arrays.has_whole_topics,
         n_items=answer.n_items,
         n_positive=answer.n_positive,
         largest=largest_value(targets.measure, targets.gains),

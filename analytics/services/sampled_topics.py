@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from analytics.estimation.audited_topics import TopicAudit
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.topic_samples import SampledTopics
 from analytics.estimation.whole_topics import TakenTopics
 from analytics.frames import CampaignArrays
+from sampling.selections import NOT_BY_DOCUMENT
 from sampling.topic_runs import TopicRuns
 
 
@@ -33,6 +35,7 @@ def sampled_topics(arrays: CampaignArrays) -> SampledTopics | None:
         runs=TopicRuns.of(arrays.returned, topic, present.size),
         prior=frame["prior"].to_numpy(),
         incomplete=_incomplete(n_drawn, n_judged),
+        audit=_audit(arrays, topic[arrays.judged], n_drawn, n_needed),
     )
 
 
@@ -42,3 +45,31 @@ def _incomplete(n_drawn: np.ndarray, n_judged: np.ndarray) -> Refusal | None:
         return None
     n_taken, n_items = int(np.count_nonzero(n_drawn)), int((n_drawn - n_judged).sum())
     return Refusal(f"{missing} of the {n_taken} drawn topics are not judged completely", n_items)
+
+
+def _audit(
+    arrays: CampaignArrays, topic: np.ndarray, n_drawn: np.ndarray, n_needed: np.ndarray
+) -> TopicAudit | Refusal:
+    """Return the topics of which all that was drawn has gold, or why none is corrected; `topic` is [judged].
+
+    Audits that wait for gold grades are not in the arrays, so a topic has gold of all its documents or counts as not
+    audited. Documents drawn after an audit had no chance of it: nothing is corrected until one more audit is complete.
+    """
+    certain = n_needed == 0  # nothing to judge: every value is 0
+    if arrays.is_by_gold_judges:
+        return TopicAudit(np.ones(n_drawn.size), (n_drawn > 0) | certain)
+    if arrays.audit_assumption:
+        return Refusal(NOT_BY_DOCUMENT)
+    if not (arrays.audit_probability > 0).any():
+        return Refusal(arrays.no_audit())
+    chance = np.ones(n_drawn.size)
+    np.minimum.at(chance, topic, arrays.audit_probability)
+    n_new, n_taken = int(np.count_nonzero((chance == 0) & (n_drawn > 0))), int(np.count_nonzero(n_drawn))
+    if n_new:
+        return Refusal(
+            f"{n_new} of the {n_taken} drawn topics have documents that were drawn after the newest complete audit: "
+            "audit once more"
+        )
+    n_gold = np.bincount(topic[arrays.audited], minlength=n_drawn.size)
+    audited = certain | ((n_gold == n_drawn) & (n_drawn > 0))
+    return TopicAudit(chance, audited, np.where(arrays.audited, arrays.audit_grade, -1))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics import methods
+from analytics.estimation.audited_topics import noun_of
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import few_positive_warning
 from analytics.methods import REPORTED
@@ -120,7 +121,9 @@ def verdict(
     among = _among_all(corrected, adjusted, is_significant=is_significant)
     if is_significant and value < 0:
         run_a, run_b, value, low, high = run_b, run_a, -value, -high, -low
-    where = f"95 % confidence interval {low:+.3f} to {high:+.3f}, n = {corrected.n} audited items"
+    where = (
+        f"95 % confidence interval {low:+.3f} to {high:+.3f}, n = {corrected.n} {noun_of(corrected.sources)}"
+    )
     if corrected.p_value is not None:  # None: no error was measured, so there is no test
         where += f"; {_p_words(corrected.p_value)}"
     if not is_significant:

@@ -12,6 +12,8 @@ from django.db import connection
 from sampling.audit_plan import middle_grades
 from sampling.draws import permanent_random_numbers
 from sampling.models import Audit, AuditEntry
+from sampling.strategies import strategy_of
+from sampling.whole_topics import topic_numbers
 
 AT_ONCE = 2000
 COLUMNS = ("topic", "document", "bronze_grade", "inclusion_probability", "random_number", "selected", "seed")
@@ -27,7 +29,8 @@ def sample_lines(audit: Audit) -> Iterator[str]:
     """Yield the CSV of all items the audit could select, read in parts: memory does not grow with the audit.
 
     `selected` is 1 where random_number < inclusion_probability; the random number follows from topic, document and seed
-    (`sampling.draws.permanent_random_numbers`). The bronze grade is today's median of the ordinary grades, between two
+    (`sampling.draws.permanent_random_numbers`), or where whole topics are audited from topic and seed
+    (`sampling.whole_topics.topic_numbers`). The bronze grade is today's median of the ordinary grades, between two
     the lower one, and empty where none is left.
     """
     yield _lines([COLUMNS])
@@ -40,16 +43,19 @@ def sample_lines(audit: Audit) -> Iterator[str]:
         .iterator(chunk_size=AT_ONCE)
     )
     while part := list(islice(rows, AT_ONCE)):
-        yield _lines(_part(part, audit.seed, is_drawn=not audit.declaration))
+        yield _lines(_part(part, audit))
 
 
-def _part(rows: Sequence[tuple[Any, ...]], seed: int, *, is_drawn: bool) -> list[Sequence[Any]]:
+def _part(rows: Sequence[tuple[Any, ...]], audit: Audit) -> list[Sequence[Any]]:
     """Return the lines; gold that was chosen elsewhere has neither random numbers nor a seed."""
+    is_drawn, seed = not audit.declaration, audit.seed
     items, topics, documents, probabilities, selected = zip(*rows, strict=True)
     grades = _bronze_grades(items)
     numbers: Sequence[Sequence[str]] = [("",)] * len(rows)
     if is_drawn:
-        numbers = [(repr(number),) for number in permanent_random_numbers(topics, documents, seed).tolist()]
+        by_topic = strategy_of(audit.strategy).takes_topics
+        found = topic_numbers(topics, seed) if by_topic else permanent_random_numbers(topics, documents, seed)
+        numbers = [(repr(number),) for number in found.tolist()]
     return [
         (topic, document, grades.get(item, ""), repr(pi), *shown, int(taken), seed if is_drawn else "")
         for item, topic, document, pi, shown, taken in zip(

@@ -13,9 +13,12 @@ from sampling.frames import newest_draw
 from sampling.models import Audit, AuditSchedule, AuditTier
 from sampling.services.auditable import AuditRefused, audit_measure, refuse_foreign
 from sampling.services.learned_audits import fixed_gold_fit
+from sampling.services.topic_audits import refuse_strategy
+from sampling.strategies import strategies_for
 from touchstone.models import User, record
 
 TIMING = ("crontab", "every_seconds", "is_active")
+NO_LOOKS_OF_TOPICS = "audits of whole topics have no declared looks: leave them empty"
 FIXED_LOOKS = "looks are declared before the first audit of the gold tier is drawn, and stay as declared"
 
 
@@ -70,7 +73,8 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
     with transaction.atomic():
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # no audit is drawn meanwhile
         known = AuditSchedule.objects.select_for_update().filter(campaign=campaign).first()
-        if known is None or fields.get("is_active") is not False:
+        is_plan = known is None or fields.get("is_active") is not False
+        if is_plan:
             refuse_foreign(campaign)
         schedule = known or AuditSchedule(campaign=campaign)
         before, known_looks = [getattr(schedule, name) for name in TIMING], schedule.n_looks
@@ -83,6 +87,8 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
         if before != [getattr(schedule, name) for name in TIMING]:
             schedule.starts_at = timezone.now()
         schedule.full_clean(exclude=["campaign"])
+        if is_plan:
+            refuse_strategy(campaign, schedule.strategy)
         schedule.save()
         state = schedule_words(schedule) if schedule.is_active else "by hand only"
         record(
@@ -105,6 +111,9 @@ def has_fixed_looks(campaign: Campaign) -> bool:
 def _check_looks(schedule: AuditSchedule, known: int | None) -> None:
     if schedule.n_looks is not None and schedule.tier != AuditTier.GOLD:
         raise LooksOfGold("leave the tier as it is, or declare no looks")
+    by_topic = {one.key for one in strategies_for(has_whole_topics=True)}
+    if schedule.n_looks is not None and schedule.strategy in by_topic:
+        raise LooksOfGold(NO_LOOKS_OF_TOPICS)
     if schedule.n_looks != known and has_fixed_looks(schedule.campaign):
         raise LooksFixed(FIXED_LOOKS)
 

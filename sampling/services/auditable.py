@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
@@ -13,7 +13,7 @@ from judging.services.errors import Refused
 from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.contrasts import contrast_among
-from sampling.design_options import TOPIC_SELECTIONS, WHOLE_TOPICS
+from sampling.design_options import TOPIC_SELECTIONS
 from sampling.frames import item_probabilities, load_frame, returned_in_frame
 from sampling.judged import judged_items
 from sampling.measures.design_weights import PriorGrades, design_weights
@@ -22,7 +22,7 @@ from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.prediction import folds
 from sampling.questions import parse_designed
-from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
+from sampling.selections import FOREIGN, NOT_AUDITED
 
 
 class AuditRefused(Refused):
@@ -32,15 +32,14 @@ class AuditRefused(Refused):
 
 
 def draws_without_audits() -> QuerySet[Draw]:
-    """Return the draws whose campaigns have no audits: imported samples, and whole topics."""
-    return Draw.objects.filter(Q(selection=FOREIGN.key) | Q(parameters__topic_selection=WHOLE_TOPICS))
+    """Return the draws whose campaigns have no audits: imported samples."""
+    return Draw.objects.filter(selection=FOREIGN.key)
 
 
 def refuse_foreign(campaign: Campaign) -> None:
-    """Raise AuditRefused where no audit can be planned or made: the sample was imported, or whole topics were drawn."""
-    draw = draws_without_audits().filter(campaign=campaign).first()
-    if draw is not None:
-        raise AuditRefused(NOT_AUDITED if draw.selection_kind.is_foreign else NOT_BY_DOCUMENT)
+    """Raise AuditRefused where no audit can be planned or made, as the sample was imported."""
+    if draws_without_audits().filter(campaign=campaign).exists():
+        raise AuditRefused(NOT_AUDITED)
 
 
 def refuse_gold_judges(campaign: Campaign) -> None:
@@ -102,12 +101,12 @@ def auditable(
         inclusion_probability=np.array([drawn[item.pk] for item in items]),
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
         bronze_grade=bronze_grades(campaign, place),
-        check_counts=_check_counts(campaign),
+        check_counts=check_counts(campaign),
         gains=gains,
         fold=_folds(items, newest.seed) if has_learned or gold_spread is not None else None,
         gold_spread=gold_spread,
     )
-    return Auditable(judged, _earlier_probabilities(campaign, tier, place), has_learned)
+    return Auditable(judged, earlier_probabilities(campaign, tier, place), has_learned)
 
 
 def audit_measure(campaign: Campaign, newest: Draw, asked: str = "") -> Measure[Any]:
@@ -178,7 +177,7 @@ def _weights(
     return run_table("contrast", contrast[places.to_numpy()][None])
 
 
-def _check_counts(campaign: Campaign) -> np.ndarray:
+def check_counts(campaign: Campaign) -> np.ndarray:
     """Return how often each grade was given for each true grade, on gold checks."""
     n_grades = len(campaign.scale.values())
     counts = np.zeros((n_grades, n_grades))
@@ -188,7 +187,8 @@ def _check_counts(campaign: Campaign) -> np.ndarray:
     return counts
 
 
-def _earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:
+def earlier_probabilities(campaign: Campaign, tier: str, place: dict[Any, int]) -> np.ndarray:
+    """Return by item the largest probability that an audit of the tier gave it, 0 for none."""
     best = np.zeros(len(place))
     rows = AuditEntry.objects.filter(
         audit__in=Audit.objects.filter(campaign=campaign, tier=tier, declaration="")

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from judging.models import Assessor, Campaign, Item, Slot
 from judging.services.campaigns import open_slots
-from sampling.audit_plan import items_of_next_audit
+from sampling.audit_plan import Auditable, items_of_next_audit
 from sampling.draws import permanent_random_numbers
 from sampling.frames import newest_draw
-from sampling.measures.families import FloatArray
-from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, DrawEntry
+from sampling.measures.families import FloatArray, Measure
+from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw, DrawEntry
 from sampling.services.audit_schedules import has_ended, last_due_time, next_look
 from sampling.services.auditable import (
     NOT_DRAWN,
@@ -28,8 +28,16 @@ from sampling.services.auditable import (
     refuse_gold_judges,
 )
 from sampling.services.layout import BATCH
-from sampling.services.learned_audits import chosen_gold_fit, fixed_gold_fit, gold_spread, has_learned
+from sampling.services.learned_audits import (
+    GoldSpread,
+    chosen_gold_fit,
+    fixed_gold_fit,
+    gold_spread,
+    has_learned,
+)
+from sampling.services.topic_audits import auditable_topics, fitting_schedules, refuse_strategy
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys, strategy_of
+from sampling.whole_topics import topic_numbers
 from touchstone import jobs
 from touchstone.models import Job, User, record
 
@@ -54,10 +62,11 @@ def audit(
     """Select judged items at random for a tier; None when the planned number has been reached.
 
     Poisson with one permanent random number an item and tier, so a later audit contains the earlier ones, whatever
-    their strategies. Probabilities rest on bronze grades, gold checks and gold of other folds, never on what an audit
-    brought on the item's own fold. Whoever audits sees no earlier grade. `seed` is of the tier's first audit; later
-    ones keep it, as they keep `gold_fit` once an audit has learned. `measure` is what influence and learning go by;
-    empty: that of the newest draw.
+    their strategies. Where whole topics are audited it is one number a topic, and the audit waits until all that was
+    drawn is judged: which topics are done first is not random. Probabilities rest on bronze grades, gold checks and
+    gold of other folds, never on what an audit brought on the item's own fold. Whoever audits sees no earlier grade.
+    `seed` is of the tier's first audit; later ones keep it, as they keep `gold_fit` once an audit has learned.
+    `measure` is what influence and learning go by; empty: that of the newest draw, as for whole topics always.
     """
     if strategy not in strategy_keys():
         raise AuditRefused(f"strategy must be one of {strategy_keys()}, got {strategy!r}")
@@ -69,37 +78,24 @@ def audit(
         newest = newest_draw(campaign)
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
-        parsed = audit_measure(campaign, newest, measure)
+        refuse_strategy(campaign, strategy)
+        by_topic = strategy_of(strategy).takes_topics
+        if by_topic and measure:
+            raise AuditRefused("an audit of whole topics goes by the measure of its draw: ask for no other")
+        parsed = None if by_topic else audit_measure(campaign, newest, measure)
         items = complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
-        earlier = campaign.audits.filter(tier=tier, declaration="").order_by("sequence")
-        already = earlier.values_list("expected_in_total", flat=True).last() or 0.0
-        n_more = items_of_next_audit(
-            already=already,
-            each_time=items_each_time,
-            in_total=items_in_total,
-            n_judged=min(len(items), n_drawn),
-            n_drawn=n_drawn,
-        )
+        if by_topic and len(items) < n_drawn:
+            raise AuditRefused(_still_judged(n_drawn - len(items)))
+        already, n_more = _next_size(campaign, tier, items_each_time, items_in_total, len(items), n_drawn)
         if n_more is None:
             return None
         seed = _seed(campaign, tier, seed)
         learns = strategy_of(strategy).learns
         fit = chosen_gold_fit(campaign, gold_fit) if learns else ""
-        told = gold_spread(campaign, items, parsed) if learns else None
-        pi = auditable(
-            campaign,
-            newest,
-            items,
-            tier,
-            measure=parsed,
-            gold_spread=told.variance if told else None,
-            has_learned=has_learned(campaign, tier),
-        ).probabilities(strategy, n_more)
-        numbers = permanent_random_numbers(
-            [item.key.topic for item in items], [item.key.document for item in items], seed
-        )
-        selected = numbers < pi
+        told = gold_spread(campaign, items, parsed) if learns and parsed is not None else None
+        pi = _auditable(campaign, newest, items, tier, parsed, told).probabilities(strategy, n_more)
+        selected = _numbers(items, seed, by_topic=by_topic) < pi
         made = Audit.objects.create(
             campaign=campaign,
             sequence=campaign.audits.count() + 1,
@@ -110,14 +106,65 @@ def audit(
             n_eligible=len(items),
             n_selected=int(np.count_nonzero(selected)),
             gold_fit=fit,
-            measure=parsed.name,
+            measure=parsed.name if parsed else newest.parameters["measure"],
             learned_from=(told.n_audits if told else 0) if learns else None,
-            **next_look(campaign, tier, n_drawn),
+            **({} if by_topic else next_look(campaign, tier, n_drawn)),
         )
         _add_entries(made, items, pi, selected)
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}
         record("audited", campaign, actor=user, **about)
     return made
+
+
+def _next_size(
+    campaign: Campaign, tier: str, each_time: float, in_total: float, n_judged: int, n_drawn: int
+) -> tuple[float, float | None]:
+    """Return how many items the tier's audits expect so far, and how many more the next one; None for none."""
+    earlier = campaign.audits.filter(tier=tier, declaration="").order_by("sequence")
+    already = earlier.values_list("expected_in_total", flat=True).last() or 0.0
+    n_more = items_of_next_audit(
+        already=already,
+        each_time=each_time,
+        in_total=in_total,
+        n_judged=min(n_judged, n_drawn),
+        n_drawn=n_drawn,
+    )
+    return already, n_more
+
+
+def _auditable(
+    campaign: Campaign,
+    newest: Draw,
+    items: list[Item],
+    tier: str,
+    measure: Measure[Any] | None,
+    told: GoldSpread | None,
+) -> Auditable:
+    """Return what an audit can select; without a measure whole topics, by that of their draw."""
+    if measure is None:
+        return auditable_topics(campaign, newest, items, tier)
+    return auditable(
+        campaign,
+        newest,
+        items,
+        tier,
+        measure=measure,
+        gold_spread=told.variance if told else None,
+        has_learned=has_learned(campaign, tier),
+    )
+
+
+def _numbers(items: list[Item], seed: int, *, by_topic: bool) -> FloatArray:
+    """Return the permanent random number of every item, or of its topic."""
+    topics = [item.key.topic for item in items]
+    if by_topic:
+        return topic_numbers(topics, seed)
+    return permanent_random_numbers(topics, [item.key.document for item in items], seed)
+
+
+def _still_judged(n_missing: int) -> str:
+    documents = "1 document is" if n_missing == 1 else f"{n_missing:,} documents are"
+    return f"an audit of whole topics waits until all drawn documents are judged: {documents} not"
 
 
 def _add_entries(made: Audit, items: list[Item], pi: FloatArray, selected: NDArray[np.bool_]) -> None:
@@ -174,6 +221,8 @@ def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str |
     """Queue an audit of the campaign: the schedule's, or with what `audit` takes. None while another one waits."""
     refuse_foreign(campaign)
     refuse_gold_judges(campaign)
+    if options.get("strategy") is not None:
+        refuse_strategy(campaign, str(options["strategy"]))
     given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
     return jobs.enqueue(kind="audit", payload=payload, active_key=str(campaign.pk), user=user)
@@ -188,7 +237,8 @@ def start_due_audits() -> None:
     gold_judges = Assessor.objects.filter(campaign=OuterRef("campaign"), tier=Assessor.Tier.GOLD).judges()
     active = AuditSchedule.objects.filter(is_active=True, campaign__state=Campaign.State.OPEN)
     unaudited = draws_without_audits().filter(campaign=OuterRef("campaign"))
-    for schedule in active.exclude(Exists(gold_judges)).exclude(Exists(unaudited)):
+    auditable_schedules = fitting_schedules(active.exclude(Exists(gold_judges)).exclude(Exists(unaudited)))
+    for schedule in auditable_schedules:
         due = last_due_time(schedule, now)
         if due is not None and not has_ended(schedule):
             jobs.enqueue(
@@ -210,4 +260,9 @@ def run_audit(*, campaign_id: str, user: User | None = None, **options: Any) -> 
         fields = ("items_each_time", "items_in_total", "strategy", "tier", "measure")
         options = {name: getattr(schedule, name) for name in fields}
         options["gold_fit"] = fixed_gold_fit(campaign) or schedule.gold_fit
+        if strategy_of(schedule.strategy).takes_topics:
+            options["measure"] = ""  # of a plan from before the draw
+        n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
+        if strategy_of(schedule.strategy).takes_topics and len(complete_items(campaign)) < n_drawn:
+            return None  # the next one will find all judged
     return audit(campaign=campaign, user=user, **options)

@@ -16,9 +16,10 @@ from sampling.models import AuditSchedule, AuditTier, GoldFit
 from sampling.questions import parse_designed
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.serializers import FEWEST_LOOKS, MOST_LOOKS
-from sampling.services.audit_schedules import has_fixed_looks
+from sampling.services.audit_schedules import NO_LOOKS_OF_TOPICS, has_fixed_looks
 from sampling.services.auditable import AuditRefused, audit_measure
 from sampling.services.learned_audits import fixed_gold_fit
+from sampling.services.topic_audits import draws_of_topics
 
 MOST = 2_000_000_000
 UNITS = [(1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days")]
@@ -58,6 +59,14 @@ def _scores() -> Choices:
 
 def _strategies() -> Choices:
     return _choices({one.key: (one.label, one.help) for one in strategies.STRATEGIES})
+
+
+def _of_draw(campaign: Campaign) -> tuple[strategies.Strategy, ...]:
+    """Return the strategies that fit the campaign's draw; all before it."""
+    if not campaign.draws.exists():
+        return strategies.STRATEGIES
+    has_topics = draws_of_topics().filter(campaign=campaign).exists()
+    return strategies.strategies_for(has_whole_topics=has_topics)
 
 
 class Radios(forms.ChoiceField):
@@ -106,7 +115,8 @@ class AuditPlanForm(forms.Form):
     ) -> None:
         """`best` is the strategy to begin with where there is no schedule yet."""
         self.campaign, self.schedule = campaign, schedule
-        is_new = schedule.pk is None
+        is_new, fitting = schedule.pk is None, {one.key: one for one in _of_draw(campaign)}
+        strategy = best if is_new and best else schedule.strategy
         unit = next(size for size, _ in reversed(UNITS) if schedule.every_seconds % size == 0)
         super().__init__(
             data,
@@ -115,7 +125,7 @@ class AuditPlanForm(forms.Form):
                 "every_seconds": schedule.every_seconds // unit,
                 "every_unit": unit,
                 "crontab": schedule.crontab,
-                "strategy": best if is_new and best else schedule.strategy,
+                "strategy": strategy if strategy in fitting else next(iter(fitting)),
                 "gold_fit": fixed_gold_fit(campaign) or schedule.gold_fit,
                 "measure": schedule.measure,
                 "tier": schedule.tier,
@@ -126,6 +136,8 @@ class AuditPlanForm(forms.Form):
                 "is_active": schedule.is_active,
             },
         )
+        shown = {key: (one.label, one.help) for key, one in fitting.items()}
+        self.fields["strategy"].choices = _choices(shown)  # type: ignore[attr-defined]  # it is Radios
         self.fields["n_looks"].disabled = has_fixed_looks(campaign)
         self.fields["gold_fit"].disabled = fixed_gold_fit(campaign) is not None
 
@@ -152,6 +164,8 @@ class AuditPlanForm(forms.Form):
         self._check_sizes(sent)
         if sent.get("n_looks") and sent["tier"] != AuditTier.GOLD:
             self.add_error("n_looks", "Only audits of the gold tier can be declared as looks.")
+        if sent.get("n_looks") and strategies.strategy_of(sent["strategy"]).takes_topics:
+            self.add_error("strategy", f"{NO_LOOKS_OF_TOPICS[:1].upper()}{NO_LOOKS_OF_TOPICS[1:]}.")
         return sent
 
     def _check_crontab(self, sent: dict[str, Any]) -> None:
@@ -186,6 +200,8 @@ class AuditPlanForm(forms.Form):
         names = ("strategy", "gold_fit", "tier", "items_each_time", "items_in_total", "is_active")
         more = ("n_looks", "measure")  # the step of the set-up does not ask for them: then they stay
         asked = {name: sent[name] for name in more if self.add_prefix(name) in self.data}
+        if strategies.strategy_of(sent["strategy"]).takes_topics:
+            asked |= {"n_looks": None, "measure": ""}  # those of a plan from before the draw
         return {
             **{name: sent[name] for name in names},
             **asked,

@@ -80,7 +80,7 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
         words = "Items are drawn and the campaign has assessors: open it for judging."
         setup = reverse("console:setup", args=[row.pk])
         return [_need("next", "The campaign is ready.", words, setup, "Review the set-up")]
-    if "gold" not in tiers and not shown["draw"].has_whole_topics:
+    if "gold" not in tiers:
         words = (
             "The gold tier judges audits. Without audits, no number can be corrected for assessors' errors."
         )
@@ -101,8 +101,12 @@ def _of_audits(row: Any, shown: dict[str, Any]) -> list[Need]:
         return [_need("next", "Nothing corrects the numbers yet.", words, url, "Import gold")]
     if "gold" not in set(row.tiers or ()) or row.is_gold_alone:
         return []
-    if shown["draw"].selection_kind.is_foreign or shown["draw"].has_whole_topics:
+    if shown["draw"].selection_kind.is_foreign:
         return []
+    if audits["is_unfit"]:
+        words = "Its strategy does not fit the draw, so no audit is drawn. Choose one that does."
+        url = f"{reverse('console:audits', args=[row.pk])}#plan"
+        return [_need("next", "The plan of audits does nothing.", words, url, "Change the plan")]
     planned = audits["schedule"] is not None and audits["schedule"].is_active
     if audits["n"] or planned:
         return []

@@ -23,13 +23,13 @@ from console.forms.audits import AuditPlanForm, ScoreForm
 from judging.models import Assessor, Campaign, Slot
 from judging.services.access import managers_only
 from judging.services.campaigns import set_score_and_costs
-from sampling.design_options import WHOLE_TOPICS
 from sampling.measures.registry import suggested_designs, usual_spelling
 from sampling.models import Audit, AuditEntry, AuditSchedule, AuditTier, Draw
-from sampling.selections import FOREIGN, NOT_AUDITED, NOT_BY_DOCUMENT
+from sampling.selections import FOREIGN, NOT_AUDITED
 from sampling.services.audit_schedules import next_due_time, save_schedule, schedule_words
 from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import PURPOSES, queue_audit
+from sampling.services.topic_audits import draws_of_topics, has_unfit_plan
 from sampling.strategies import FEWEST_GOLD, STRATEGIES, strategy_of
 from touchstone.models import user_of
 
@@ -99,9 +99,7 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
         is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
-        has_whole_topics=Exists(
-            Draw.objects.filter(campaign=OuterRef("pk"), parameters__topic_selection=WHOLE_TOPICS)
-        ),
+        has_whole_topics=Exists(draws_of_topics().filter(campaign=OuterRef("pk"))),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
     )
     return get_object_or_404(rows, pk=campaign_id)
@@ -136,8 +134,9 @@ def _page(
     context = {
         "campaign": row,
         "draw": row.has_draw,
-        "has_no_audits": row.is_foreign or row.has_whole_topics,
-        "not_audited": NOT_AUDITED if row.is_foreign else NOT_BY_DOCUMENT,
+        "has_no_audits": row.is_foreign,
+        "not_audited": NOT_AUDITED,
+        "has_unfit_plan": has_unfit_plan(row, schedule),
         "schedule": schedule if schedule.pk else None,
         **_timing(schedule if schedule.pk else None, row.expected),
         "plan": plan or AuditPlanForm(campaign=row, schedule=schedule, best=best),
@@ -147,7 +146,7 @@ def _page(
         "refusals": _refusals(forecasts),
         "best": best,
         "suggested_measures": suggested_designs(),
-        "recommended": _recommendation(computation),
+        "recommended": _recommendation(computation, has_whole_topics=row.has_whole_topics),
         "history": history,
         "n_audits": history[0]["row"].sequence if history else 0,
         "shown_audits": SHOWN_AUDITS,
@@ -167,9 +166,9 @@ def _timing(schedule: AuditSchedule | None, expected: float | None) -> dict[str,
     return {"schedule_words": schedule_words(schedule), "next_due": due, "has_ended": ended}
 
 
-def _recommendation(computation: Computation | None) -> str:
+def _recommendation(computation: Computation | None, *, has_whole_topics: bool) -> str:
     """Return the strategy that is recommended for the next audit, by its label; empty before there is enough gold."""
-    if computation is None or computation.n_audited < FEWEST_GOLD:
+    if computation is None or has_whole_topics or computation.n_audited < FEWEST_GOLD:
         return ""
     return next((strategy.label for strategy in STRATEGIES if strategy.learns), "")
 

@@ -31,6 +31,7 @@ from judging.services.access import managers_only
 from judging.services.progress import Progress, progress
 from sampling.models import Audit, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, schedule_words
+from sampling.services.topic_audits import has_unfit_plan
 from touchstone.models import user_of
 
 SHOWN_EVENTS = 6
@@ -171,7 +172,14 @@ def _costs(
 def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:
     n = row.newest_audit["sequence"] if row.newest_audit else 0
     if schedule is None:
-        return {"n": n, "schedule": None, "words": "", "next_due": None, "has_ended": False}
+        return {
+            "n": n,
+            "schedule": None,
+            "words": "",
+            "next_due": None,
+            "has_ended": False,
+            "is_unfit": False,
+        }
     ended = row.audited_by_tier is not None and row.audited_by_tier >= schedule.items_in_total
     due = next_due_time(schedule, timezone.now()) if schedule.is_active and not ended else None
     return {
@@ -180,6 +188,7 @@ def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:
         "words": schedule_words(schedule),
         "next_due": due,
         "has_ended": ended,
+        "is_unfit": has_unfit_plan(row, schedule),
     }
 
 

@@ -96,7 +96,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         **results.context("runs"),
         "title": row.name,
         "draw": draw,
-        "is_as_given": is_as_given(draw),
+        "is_as_given": is_as_given(draw, results.computation),
         "drawn_pair": _drawn_pair(row, draw),
         "page": page,
         "runs": _by_run(estimates, list(page), methods),
@@ -124,9 +124,15 @@ def _forest(results: ResultsRequest, runs: list[Run]) -> Chart | None:
     )
 
 
-def is_as_given(draw: Draw | None) -> bool:
-    """Return whether every grade is taken as given, as nothing can be audited: no corrected number is to report."""
-    return draw is not None and (draw.selection_kind.is_foreign or draw.has_whole_topics)
+def is_as_given(draw: Draw | None, computation: Computation | None) -> bool:
+    """Return whether every grade is taken as given: no corrected number is to report.
+
+    Nothing can be audited, or whole topics were drawn and none of them has gold.
+    """
+    if draw is None:
+        return False
+    has_gold = computation is not None and (computation.n_audited > 0 or computation.is_by_gold_judges)
+    return draw.selection_kind.is_foreign or (draw.has_whole_topics and not has_gold)
 
 
 def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
@@ -160,7 +166,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         return plot_answer(request, draw)
     corrected = reported_of(estimates)
     adjusted = adjusted_p_values(computation, measure)
-    as_given = is_as_given(newest_draw(row))
+    as_given = is_as_given(newest_draw(row), computation)
     advice = "It takes every grade as correct." if as_given else "Report “corrected”."
     context = {
         **results.context("pairs"),

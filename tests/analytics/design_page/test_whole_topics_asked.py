@@ -50,15 +50,16 @@ def test_what_is_previewed_on_the_page_is_drawn_and_shown(page, post, topics, cl
         f"About <strong>{round(shown.n_topics)} topics</strong> will be drawn, and judged completely" in text
     )
     assert "All topics equally likely" in text
-    assert "whole topics have no audits" in text
+    assert "Audits of whole topics correct the numbers." in text
     post(topics, **ASKED)
     finish("draw")
     made = topics.draws.get()
     assert made.has_whole_topics
     assert made.parameters["measure"] == "nDCG@4"
     assert "A sample of whole topics" in page(topics)
-    assert "A sample of whole topics has no audits" in page(topics, name="console:campaign")
-    assert "whole topics were drawn in this campaign" in page(topics, name="console:audits").lower()
+    assert "No audit yet. Until one is complete" in page(topics, name="console:campaign")
+    assert "Whole topics are audited." in page(topics, name="console:audits")
+    assert "There is no forecast for audits of whole topics." in page(topics, name="console:audits")
 
 
 def test_no_more_items_are_announced_than_the_measure_needs(page, topics):
@@ -97,7 +98,8 @@ def test_results_of_whole_topics_are_shown_with_what_they_lack(client, manager, 
     recompute(campaign=campaign)
     text = client.get(reverse("console:campaign-results", args=[campaign.pk])).content.decode()
     assert "A sample of whole topics." in text
-    assert "whole topics were drawn in this campaign" in text
+    assert "no audit is complete yet" in text
+    assert "no number is corrected until an audit of whole topics is complete" in text
     for name in ("console:pairs", "console:ranking", "console:planner"):
         answer = client.get(reverse(name, args=[campaign.pk]))
         assert answer.status_code == 200, name
@@ -151,6 +153,7 @@ def test_an_api_client_gets_forecast_and_draw_and_named_refusals(topics, manager
     audit = post("/audits", {"items": 5})
     assert audit.status_code == 400
     assert "whole topics were drawn" in audit.content.decode()
+    assert post("/audits", {"items": 5, "strategy": "whole-topics"}).status_code == 202
 
 
 def test_the_command_previews_and_draws(topics, capsys):
