@@ -97,10 +97,7 @@ def columns(
         topics_refusal = _add_topics(numbers, over_topics, wanted)
     if n_positive is not None:
         numbers["n_positive"] = _without(n_positive.astype(np.float64), settled)
-    if shares is not None:
-        alone = np.full(first.size, np.nan)
-        of_runs = (np.concatenate([share, alone]) for share in shares)
-        numbers |= dict(zip(("judged_share", "gold_share"), of_runs, strict=True))
+    numbers |= _shares_of_runs(shares, first.size)
     if outside is not None:
         numbers = _with_outside_ends(numbers, outside)
     if largest is not None:
@@ -124,6 +121,13 @@ def columns(
         topics_refusal=topics_refusal,
         warning=["" if gone else text for gone, text in zip(refused, _warnings(found, numbers), strict=True)],
     )
+
+
+def _shares_of_runs(shares: tuple[Floats, Floats] | None, n_pairs: int) -> dict[str, Floats]:
+    """Return how much of the first documents of runs was judged, and audited; of pairs nothing."""
+    alone = np.full(n_pairs, np.nan)
+    names = ("judged_share", "gold_share")
+    return {name: np.concatenate([share, alone]) for name, share in zip(names, shares or (), strict=False)}
 
 
 def _factor_when_watched(n: Ints, planned: int, declared_bound: float | None, reach: Ints | None) -> Floats:

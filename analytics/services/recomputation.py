@@ -15,10 +15,11 @@ from analytics.models import Computation
 from analytics.services import confusions
 from analytics.services.activity import counted_activity
 from analytics.services.audit_forecast import store_forecasts
+from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.disputed import store_disputed
 from analytics.services.estimate_rows import EstimateColumns
-from analytics.services.estimates import Basis, estimate_columns
+from analytics.services.estimates import estimate_columns
 from analytics.services.label_classes import used_score
 from analytics.services.persistence import store_estimates
 from analytics.services.predictions import Predictions

@@ -10,7 +10,7 @@ from analytics.estimation.evidence import LinearTargets
 from analytics.estimation.shares import share_weights
 from analytics.methods import CORRECTED, MATRIX_INVERSE, NAIVE, Method
 from analytics.models import Computation, ShareEstimate
-from analytics.services.estimates import Basis
+from analytics.services.basis import Basis
 from sampling.measures.families import grade_gains
 from sampling.measures.share import share_measure
 

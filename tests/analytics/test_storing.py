@@ -7,9 +7,10 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 
 from analytics.frames import current_arrays
 from analytics.models import Computation, Estimate
+from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimate_rows import EstimateColumns, unsaved_rows
-from analytics.services.estimates import Basis, estimate_columns
+from analytics.services.estimates import estimate_columns
 from analytics.services.persistence import NUMBERS, store_estimates
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import measures_of, recompute

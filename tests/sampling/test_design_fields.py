@@ -9,7 +9,7 @@ from console.forms.design import FORM_FIELDS, ON_SCREEN
 from sampling.design_fields import DESIGN_FIELDS, FieldKind
 from sampling.management.commands.draw import OPTIONS, Command
 from sampling.questions import Design
-from sampling.serializers import ANSWER_FIELDS, REQUEST_FIELDS, DesignAnswer, DesignRequest
+from sampling.serializers.designs import ANSWER_FIELDS, REQUEST_FIELDS, DesignAnswer, DesignRequest
 
 NAMES = [field.name for field in fields(Design)]
 

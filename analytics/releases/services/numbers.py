@@ -17,8 +17,8 @@ from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.tables import ITEMS
+from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import Basis
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign

@@ -18,8 +18,8 @@ from analytics.services.analyses.agreement import UNJUDGED, tiers_of
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.analyses.reweighting import judged_tau, ranking_after_reweighting
 from analytics.services.analyses.sensitivity import reported_numbers
+from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import Basis
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign

@@ -24,8 +24,8 @@ from analytics.services.analyses.variants import (
     with_one_grade,
     without_assessor,
 )
+from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import Basis
 from analytics.services.exports import pseudonym_key
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress

@@ -11,8 +11,9 @@ from analytics.estimation.evidence import LinearTargets, Targets
 from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, Method
+from analytics.services.basis import Basis
 from analytics.services.estimate_rows import EstimateColumns, columns
-from analytics.services.estimates import Basis, linear_targets, targets_of
+from analytics.services.targets import linear_targets, targets_of
 from analytics.services.verdicts import SURE
 from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_linear, parse_measure

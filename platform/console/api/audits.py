@@ -16,15 +16,15 @@ from console.campaigns import campaign_of
 from judging.services.access import ManagersOnly
 from judging.services.errors import Refused
 from sampling.models import Audit, AuditSchedule
-from sampling.serializers import (
+from sampling.serializers.audits import (
     AuditRequest,
     AuditsAnswer,
-    CampaignJobAnswer,
     ScheduleOrNone,
     ScheduleRequest,
     audit_json,
     schedule_json,
 )
+from sampling.serializers.designs import CampaignJobAnswer
 from sampling.services.audit_samples import sample_lines
 from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import queue_audit

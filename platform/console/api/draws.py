@@ -22,7 +22,7 @@ from judging.services.errors import Refused
 from sampling.frames import FrameRefused
 from sampling.models import Draw
 from sampling.questions import QuestionRefused
-from sampling.serializers import (
+from sampling.serializers.designs import (
     CampaignJobAnswer,
     DesignForecastAnswer,
     DesignRequest,

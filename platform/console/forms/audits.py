@@ -15,7 +15,7 @@ from sampling.frames import newest_draw
 from sampling.models import AuditSchedule, AuditTier, GoldFit
 from sampling.questions import parse_designed
 from sampling.schedules import LONGEST_LINE, parse_crontab
-from sampling.serializers import FEWEST_LOOKS, MOST_LOOKS
+from sampling.serializers.audits import FEWEST_LOOKS, MOST_LOOKS
 from sampling.services.audit_schedules import NO_LOOKS_OF_TOPICS, has_fixed_looks
 from sampling.services.auditable import AuditRefused, audit_measure
 from sampling.services.learned_audits import fixed_gold_fit

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from judging.models import Campaign
 from sampling.management.commands.draw import find_campaign, one_error
 from sampling.models import Audit, AuditTier, GoldFit
-from sampling.serializers import audit_json
+from sampling.serializers.audits import audit_json
 from sampling.services.auditing import audit
 from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
 

@@ -11,7 +11,7 @@ from judging.services.errors import Refused
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.registry import suggested_designs
 from sampling.questions import Design, parse_designed
-from sampling.serializers import draw_json
+from sampling.serializers.designs import draw_json
 from sampling.services.calibrating import with_source
 from sampling.services.drawing import draw
 from sampling.services.forecasting import Preview, mixture_sentence, preview

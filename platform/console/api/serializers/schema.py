@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analytics.estimation.outside import Standing
-from sampling.serializers import DesignAnswer
+from sampling.serializers.designs import DesignAnswer
 
 
 class AnalysisAnswer(serializers.Serializer[Any]):
