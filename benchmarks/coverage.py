@@ -1,6 +1,6 @@
 """Measure how often the 95 % confidence intervals hold the truth, by the product's own functions.
 
-    python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...] [--store FILE]
+    python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid ...] [--store FILE]
 
 Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the number from predicted gold beside it
 on the same audits, for topics that are alike and unlike, and audits whose second half learned from the first
