@@ -83,7 +83,7 @@ class TopicRuns:
         for run, first in enumerate(self.first_ranks(measure)):
             own = gains[first.item]
             counted = np.flatnonzero(own)
-            values[run] = measure.kind.by_topic(measure, first.gained(counted, own[counted], *judged))
+            values[run] = measure.kind.by_topic(measure, first.ranked_gains(counted, own[counted], *judged))
         return values
 
     def is_needed(self, measure: Measure[Any], rows: Sequence[int]) -> np.ndarray:
@@ -120,7 +120,7 @@ class FirstRanks:
     rank: IndexArray
     n_returned: IndexArray
 
-    def gained(
+    def ranked_gains(
         self, counted: IndexArray, gain: FloatArray, judged_topic: IndexArray, judged_gain: FloatArray
     ) -> RankedGains:
         """Return the run where the documents at these places have a gain, and no other."""
@@ -192,7 +192,7 @@ def topic_outlook(
         judged = runs.topic_index[relevant], np.full(relevant.size, gain)
         for run, own in enumerate(own_labels):
             counted = _places_of(own, world)
-            ranked = first[run].gained(counted, np.full(counted.size, gain), *judged)
+            ranked = first[run].ranked_gains(counted, np.full(counted.size, gain), *judged)
             worlds[world, run] = measure.kind.by_topic(measure, ranked)
     expected = worlds.mean(axis=0)
     return TopicOutlook(expected, worlds - expected)
