@@ -1,6 +1,6 @@
 """Measure how often the 95 % confidence intervals hold the truth, by the product's own functions.
 
-    python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid --part guard ...]
+    python benchmarks/coverage.py --repetitions 500 --seed 1 [--processes 2] [--part grid ...] [--store FILE]
 
 Parts: the reported number over a grid of campaigns (grid, topics, one_pair); the number from predicted gold beside it
 on the same audits, for topics that are alike and unlike, and audits whose second half learned from the first
@@ -11,7 +11,8 @@ are watched (watched, boundary), if the plan is moved at every look (moved_plan)
 errors (plain_mean).
 
 JSON on standard output: every part's figures, targets with tolerance, and `not_reached`, the places of all targets
-that were missed. Figures do not depend on the load of the machine, nor on the number of processes.
+that were missed. Figures do not depend on the load of the machine, nor on the number of processes. With --store a run
+that was stopped goes on where it ended.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from parts import coverage_assessors as assessors
+from parts import coverage_cells as cells
 from parts import coverage_grid as grid
 from parts import coverage_one_pair as one_pair
 from parts import coverage_papers as papers
@@ -50,8 +52,8 @@ def tasks(repetitions: int, seed: int, clef: Path | None = None) -> Iterator[Tas
         yield "watched", design, watched.run_watched, (design, 400, 200, max(2, r // 4), seed)
         for size in (100, 300, 1000):
             yield "topics", f"{design}/{size}", grid.run_topics, (design, size, max(2, r // 2), seed)
-    for cell in grid.grid():
-        yield "grid", cell.name, grid.run_cell, (cell, r, seed)
+    for cell in cells.grid():
+        yield "grid", cell.name, cells.run_cell, (cell, r, seed)
     for kind in prediction.comparisons(clef):
         yield "prediction", kind.name, prediction.run_comparison, (kind, max(2, r // 5), seed, clef)
     for noise in ("popularity", "shuffled"):
@@ -124,11 +126,11 @@ def not_reached(results: Any, place: str = "") -> list[str]:
     return missed
 
 
-def over_the_grid(cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def over_the_grid(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the range of each figure over all cells, and over those of one audit size."""
     result: dict[str, Any] = {}
-    for size in ("", *map(str, grid.AUDIT_SIZES)):
-        own = [results for name, results in cells.items() if not size or name.split("/")[2] == size]
+    for size in ("", *map(str, cells.AUDIT_SIZES)):
+        own = [results for name, results in found.items() if not size or name.split("/")[2] == size]
         result[size or "all"] = {
             key: [min(values), round(float(np.median(values)), 4), max(values)]
             for key in (
@@ -138,24 +140,50 @@ def over_the_grid(cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
                 "singles",
                 "wrong_sign_significant",
                 "refused",
+                "half_width_ratio",
             )
             if (values := [results[key] for results in own])
         }
     return result
 
 
-def measure(chosen: list[Task], processes: int) -> dict[str, Any]:
+Found = tuple[str, str, Any, float]  # part, place, result, seconds of processor time
+
+
+def stored(store: Path | None, head: dict[str, int]) -> list[Found]:
+    """Return what an earlier run with the same repetitions and seed has stored; an unfinished line is left out."""
+    if store is None or not store.exists():
+        return []
+    lines = [json.loads(line) for line in store.read_text().splitlines() if line.endswith("}")]
+    return [tuple(line["found"]) for line in lines if line["head"] == head]
+
+
+def run_all(chosen: list[Task], processes: int, store: Path | None, head: dict[str, int]) -> Iterator[Found]:
+    """Yield what is stored and then what is not, storing it; processes take whatever comes next."""
+    earlier = stored(store, head)
+    done = {found[:2] for found in earlier}
+    yield from (found for found in earlier if found[:2] in {task[:2] for task in chosen})
+    with ProcessPoolExecutor(processes) as pool:
+        waiting = [pool.submit(run, task) for task in chosen if task[:2] not in done]
+        for finished in as_completed(waiting):
+            if store is not None:
+                with store.open("a") as file:
+                    file.write(json.dumps({"head": head, "found": finished.result()}) + "\n")
+            yield finished.result()
+
+
+def measure(chosen: list[Task], processes: int, store: Path | None, head: dict[str, int]) -> dict[str, Any]:
     """Return all results by part and place."""
     results: dict[str, Any] = {}
     seconds: dict[str, float] = {}
-    with ProcessPoolExecutor(processes) as pool:
-        for number, (part, place, part_results, used) in enumerate(pool.map(run, chosen), start=1):
-            seconds[part] = seconds.get(part, 0.0) + used
-            print(f"{number}/{len(chosen)} {part} {place} {used:.1f} s", file=sys.stderr)
-            if place:
-                results.setdefault(part, {})[place] = part_results
-            else:
-                results[part] = part_results
+    for number, found in enumerate(run_all(chosen, processes, store, head), start=1):
+        part, place, part_results, used = found
+        seconds[part] = seconds.get(part, 0.0) + used
+        print(f"{number}/{len(chosen)} {part} {place} {used:.1f} s", file=sys.stderr, flush=True)
+        if place:
+            results.setdefault(part, {})[place] = part_results
+        else:
+            results[part] = part_results
     if "grid" in results:
         results["over_the_grid"] = over_the_grid(results["grid"])
     cost = {part: round(used, 1) for part, used in seconds.items()}
@@ -180,6 +208,9 @@ def main() -> None:
         default=[],
         help="run only places whose name contains this, such as learned or whole/300; may be repeated: all must",
     )
+    parser.add_argument(
+        "--store", type=Path, help="file that keeps every finished place: what is in it is not run again"
+    )
     parser.add_argument("--clef", type=Path, help="folder of CLEF TAR 2017 (qrels and runs)")
     options = parser.parse_args()
     if min(options.repetitions, options.processes) < 1:
@@ -190,8 +221,8 @@ def main() -> None:
         for task in tasks(options.repetitions, options.seed, options.clef)
         if (not options.part or task[0] in options.part) and all(word in task[1] for word in options.place)
     ]
-    results = measure(chosen, options.processes)
     head = {"repetitions": options.repetitions, "seed": options.seed}
+    results = measure(chosen, options.processes, options.store, head)
     print(json.dumps({**head, "seconds": round(time.perf_counter() - started, 1), **results}, indent=1))
 
 

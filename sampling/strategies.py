@@ -219,10 +219,11 @@ def strategy_shares(
     """Return how the strategy spreads an audit over the items, before any is certain: above 0, sum 1.
 
     even_share of the count is spread evenly, the rest in proportion to the strategy's sizes; evenly too where these
-    are all 0 (no influence, no variance). Arguments and errors: `strategy_probabilities`.
+    are all 0 (no influence, no variance). A strategy that learns keeps its own even share while there is too little
+    gold: what a first audit spreads evenly, no later one takes back. Arguments and errors: `strategy_probabilities`.
     """
     strategy = strategy_at_work(key, judged)
-    evenly = strategy.even_share if even_share is None else even_share
+    evenly = strategy_of(key).even_share if even_share is None else even_share
     if not 0.0 < expected_count < np.inf:
         raise ValueError(f"expected_count must be positive and finite, got {expected_count}")
     if even_share is not None and not 0.0 < evenly <= 1.0:

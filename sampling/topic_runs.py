@@ -41,11 +41,12 @@ class TopicRuns:
     def of(cls, returned: SparseRuns, topic_index: IndexArray, n_topics: int) -> "TopicRuns":
         """Return the runs of a table of ranks [run, frame]."""
         topic = integers("topic_index", topic_index, returned.n_items, n_topics - 1)
+        deepest = int(returned.value.max(initial=0))
         items, ranks = [], []
         for run in range(returned.n_runs):
             own = np.flatnonzero(returned.run == run)
             item, rank = returned.item[own].astype(np.int64), returned.value[own].astype(np.int64)
-            order = np.lexsort((rank, topic[item]))
+            order = np.argsort(topic[item] * (deepest + 1) + rank, kind="stable")
             items.append(item[order])
             ranks.append(rank[order])
         return cls(topic, n_topics, tuple(items), tuple(ranks))
@@ -53,6 +54,19 @@ class TopicRuns:
     @property
     def n_runs(self) -> int:
         return len(self.item)
+
+    def first_ranks(self, measure: Measure[Any]) -> "list[FirstRanks]":
+        """Return what every run returns within the measure's ranks; ValueError for a ratio of sums over topics."""
+        if measure.averaging == "micro":
+            raise ValueError(f"{measure.name} is a ratio of sums over topics: a topic alone has none")
+        found = []
+        for item, rank in zip(self.item, self.rank, strict=True):
+            near = np.flatnonzero(rank <= measure.last_rank)
+            topic = self.topic_index[item[near]]
+            n_returned = np.zeros(self.n_topics, dtype=np.int64)
+            n_returned[topic] = rank[near]  # ranks ascend: the last one stays
+            found.append(FirstRanks(topic, item[near], rank[near], n_returned))
+        return found
 
     def values(self, measure: Measure[Any], gain: ArrayLike) -> FloatArray:
         """Return the measure of every run in every topic, [run, topic], from the gain of every item of the frame.
@@ -62,27 +76,14 @@ class TopicRuns:
         ValueError
             Gains that are negative or not finite; a ratio of sums, which no topic has.
         """
-        if measure.averaging == "micro":
-            raise ValueError(f"{measure.name} is a ratio of sums over topics: a topic alone has none")
         gains = numbers("gain", gain, self.topic_index.size)
         reached = np.flatnonzero(gains)
-        judged_topic, judged_gain = self.topic_index[reached], gains[reached]
+        judged = self.topic_index[reached], gains[reached]
         values = np.zeros((self.n_runs, self.n_topics))
-        for run, (item, rank) in enumerate(zip(self.item, self.rank, strict=True)):
-            near = rank <= measure.last_rank
-            n_returned = np.zeros(self.n_topics, dtype=np.int64)
-            n_returned[self.topic_index[item[near]]] = rank[near]  # ranks ascend: the last one stays
-            counted = near & (gains[item] > 0)
-            ranked = RankedGains(
-                self.n_topics,
-                self.topic_index[item[counted]],
-                rank[counted],
-                gains[item[counted]],
-                n_returned,
-                judged_topic,
-                judged_gain,
-            )
-            values[run] = measure.kind.by_topic(measure, ranked)
+        for run, first in enumerate(self.first_ranks(measure)):
+            own = gains[first.item]
+            counted = np.flatnonzero(own)
+            values[run] = measure.kind.by_topic(measure, first.ranked_gains(counted, own[counted], *judged))
         return values
 
     def is_needed(self, measure: Measure[Any], rows: Sequence[int]) -> np.ndarray:
@@ -102,6 +103,36 @@ class TopicRuns:
         shared = np.bincount(self.topic_index, count * (count - 1), self.n_topics)
         whole = np.bincount(self.topic_index, count, self.n_topics) * (self.n_runs - 1)
         return np.asarray(np.divide(shared, whole, out=np.zeros(self.n_topics), where=whole > 0))
+
+
+@dataclass(frozen=True, eq=False)
+class FirstRanks:
+    """What one run returns within a measure's ranks, in the order of topic and rank.
+
+    Attributes
+    ----------
+    topic, item, rank : int arrays [document]
+    n_returned : int array [topic]
+    """
+
+    topic: IndexArray
+    item: IndexArray
+    rank: IndexArray
+    n_returned: IndexArray
+
+    def ranked_gains(
+        self, counted: IndexArray, gain: FloatArray, judged_topic: IndexArray, judged_gain: FloatArray
+    ) -> RankedGains:
+        """Return the run where the documents at these places have a gain, and no other."""
+        return RankedGains(
+            self.n_returned.size,
+            self.topic[counted],
+            self.rank[counted],
+            gain,
+            self.n_returned,
+            judged_topic,
+            judged_gain,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +177,30 @@ def topic_outlook(
         The gain of a relevant item.
     """
     p = probabilities("prior", prior, runs.topic_index.size)
+    gain = float(numbers("relevant_gain", [relevant_gain])[0])
     rng = np.random.default_rng(SEED)
-    worlds = np.stack(
-        [runs.values(measure, np.where(rng.random(p.size) < p, relevant_gain, 0.0)) for _ in range(N_WORLDS)]
-    )
+    labels = np.zeros(
+        p.size, dtype=np.uint16
+    )  # a bit a world: all worlds of a run's documents are read at once
+    for world in range(N_WORLDS):
+        labels |= (rng.random(p.size) < p).astype(np.uint16) << world
+    first = runs.first_ranks(measure)
+    own_labels = [labels[run.item] for run in first]
+    worlds = np.zeros((N_WORLDS, runs.n_runs, runs.n_topics))
+    for world in range(N_WORLDS):
+        relevant = _places_of(labels, world)
+        judged = runs.topic_index[relevant], np.full(relevant.size, gain)
+        for run, own in enumerate(own_labels):
+            counted = _places_of(own, world)
+            ranked = first[run].ranked_gains(counted, np.full(counted.size, gain), *judged)
+            worlds[world, run] = measure.kind.by_topic(measure, ranked)
     expected = worlds.mean(axis=0)
     return TopicOutlook(expected, worlds - expected)
+
+
+def _places_of(labels: np.ndarray, world: int) -> IndexArray:
+    """Return where the world's bit is set."""
+    return np.flatnonzero(labels & (1 << world))
 
 
 def with_floor(spread: FloatArray) -> FloatArray:

@@ -1,11 +1,10 @@
-"""Parts of benchmarks/coverage.py: how often the reported interval holds the truth, over a grid of campaigns.
+"""Parts of benchmarks/coverage.py: what campaigns of the grid are made of, and the tally of their intervals.
 
 And the guard: the papers' matrix inverse must come out bad under errors that depend on popularity, and good once the
 labels are shuffled inside gold grades; else this simulation could not tell a right interval from a wrong one.
 """
 
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from parts.coverage_collection import (
     N_GRADES,
     N_RUNS,
     N_TOPICS,
-    NOISES,
     Collection,
     Floats,
     Labels,
@@ -28,7 +26,6 @@ from parts.coverage_collection import (
 
 from analytics.estimation import samples
 from analytics.estimation.confusion import assessor_counts
-from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimates
 from analytics.estimation.samples import AuditSample
 from analytics.papers.inverse import matrix_inverse
@@ -42,9 +39,7 @@ from sampling.strategies import strategy_probabilities
 
 Bools = NDArray[np.bool_]
 
-AUDIT_SIZES = (50, 100, 300, 1000)
 DRAWN = 1300  # items expected of a draw for a ranking
-MOST_WRONG_SIGNS = {50: None, 100: 0.007, 300: 0.007, 1000: 0.003}
 
 
 @dataclass(frozen=True)
@@ -62,16 +57,6 @@ class Cell:
     def name(self) -> str:
         parts = (self.item_design, self.audit_design, self.n_audits, self.noise, self.votes, self.assignment)
         return "/".join(str(part) for part in parts)
-
-
-def grid() -> list[Cell]:
-    """Return all cells."""
-    return [
-        Cell(*values)
-        for values in product(
-            ("whole", "drawn"), ("simple", "influence"), AUDIT_SIZES, NOISES, (1, 3), ("random", "not_random")
-        )
-    ]
 
 
 # -- one campaign -------------------------------------------------------------------------------------------
@@ -102,28 +87,6 @@ def audit_design(cell: Cell, runs: Floats, drawn: Floats) -> Floats:
     judged = Judged(influence, drawn, nothing, nothing, np.zeros(drawn.size), n_grades=1)
     strategy = "simple" if cell.audit_design == "simple" else "influence"
     return strategy_probabilities(strategy, judged, expected_count=cell.n_audits)
-
-
-def campaign(
-    collection: Collection, cell: Cell, pi: Floats | None, audit_pi: Floats | None, rng: np.random.Generator
-) -> Estimates:
-    """Judge, draw, audit and estimate once; return the reported number of every system and pair."""
-    labels = judge(collection, cell.noise, cell.votes, random_assignment=cell.assignment == "random", rng=rng)
-    n = collection.grade.size
-    bronze = labels_of(labels, n).classes()
-    kept = np.arange(n) if pi is None else np.flatnonzero(chosen(pi, rng))
-    drawn = np.ones(n) if pi is None else pi[kept]
-    if audit_pi is None:
-        audit_pi = audit_design(cell, collection.runs[:, kept], drawn)
-    known: dict[str, Any] = {}
-    if pi is not None:
-        total = collection.targets.totals(np.full(n, 0.3))
-        known = {"prior": np.full(kept.size, 0.3), "prior_total": total}
-    targets = collection.targets if pi is None else collection.targets.over(kept)
-    audit = AuditSample(
-        drawn, bronze[kept], chosen(audit_pi, rng), collection.grade[kept], audit_pi, n_grades=N_GRADES
-    )
-    return correct(targets, audit, GAINS, **known).estimates
 
 
 # -- tallies ------------------------------------------------------------------------------------------------
@@ -186,30 +149,6 @@ def true_quantile(covered: Floats, count: NDArray[np.int64]) -> float:
     scatter = float((covered * (1 - covered) / count).mean())
     kept = np.sqrt(max(0.0, spread - scatter) / spread) if spread > 0 else 0.0
     return float(np.quantile(centre + kept * (covered - centre), 0.05))
-
-
-def holds(cell: Cell, summary: dict[str, Any]) -> dict[str, bool]:
-    """Return which goals of docs/methods/derivations/real-judges.md, section 5, the cell reaches."""
-    most = MOST_WRONG_SIGNS[cell.n_audits]
-    return {
-        "pairs": 0.945 <= summary["pairs"] <= 0.985,
-        "pairs_5th_percentile": summary["pairs_5th_percentile"] >= 0.93,
-        "singles": 0.945 <= summary["singles"] <= 0.985,
-        **({} if most is None else {"wrong_sign_significant": summary["wrong_sign_significant"] < most}),
-    }
-
-
-def run_cell(cell: Cell, repetitions: int, seed: int) -> dict[str, Any]:
-    """Return the tally of one cell."""
-    collection = make_collection(1)
-    rng = np.random.default_rng([seed, hash_of(cell.name)])
-    pi = draw_probabilities(collection) if cell.item_design == "drawn" else None
-    audit_pi = audit_design(cell, collection.runs, np.ones(collection.grade.size)) if pi is None else None
-    tally = Tally(collection.truth)
-    for _ in range(repetitions):
-        tally.add(campaign(collection, cell, pi, audit_pi, rng))
-    summary = tally.summary()
-    return {**summary, "holds": holds(cell, summary)}
 
 
 def hash_of(name: str) -> int:

@@ -1,7 +1,8 @@
 """Part of benchmarks/coverage.py: the estimate from predicted gold beside that from class means, on the same audits.
 
 And beside both, for `learned`: the first half of the same audit, and as much again where gold of other folds leaves
-documents in doubt. Every item has one permanent number, so the first halves are the same items.
+documents in doubt. Every item has one permanent number, so the first halves are the same items. `learned_at_once` has a
+first half of its own, by the strategy that learns while there is nothing to learn from: less of it is spread evenly.
 """
 
 from dataclasses import astuple, dataclass
@@ -35,6 +36,7 @@ from sampling.judged import Judged, question_influence
 from sampling.measures.sparse import from_dense
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, rank_features
 from sampling.questions import prior_of_runs
+from sampling.strategies import strategy_probabilities
 
 GAINS = {
     "P@10": np.array([0.0, 1.0, 1.0]),
@@ -59,11 +61,13 @@ class Comparison:
     n_audits: int
     votes: int
     audit_design: str = "influence"  # simple, influence, learned
+    noise: str = "popularity"
+    assignment: str = "random"  # random, not_random
 
     @property
     def name(self) -> str:
-        """Return what tells it from others: it seeds the repetitions."""
-        return "/".join(str(part) for part in astuple(self))
+        """Return what tells comparisons apart: it seeds the repetitions. All have the same errors and assignment."""
+        return "/".join(str(part) for part in astuple(self)[:6])
 
 
 def comparisons(clef: Path | None = None) -> list[Comparison]:
@@ -157,13 +161,13 @@ class Campaign:
     def influence(self, kind: Comparison, n_audits: int) -> Floats:
         """Return the probabilities of an audit of this size by the comparison's first design."""
         first = "influence" if kind.audit_design == "learned" else kind.audit_design
-        design = Cell(kind.item_design, first, n_audits, "popularity", kind.votes, "random")
+        design = Cell(kind.item_design, first, n_audits, kind.noise, kind.votes, kind.assignment)
         return audit_design(design, self.here.runs.dense(), self.drawn)
 
-    def learned(self, first: Floats, n_more: int) -> Floats:
-        """Return the probabilities after one more audit that learned from the first one."""
+    def judged(self, gold_spread: Floats | None = None) -> Judged:
+        """Return the judged items as strategies see them."""
         nothing = np.zeros(self.kept.size, dtype=np.int64)
-        judged = Judged(
+        return Judged(
             question_influence(from_dense(self.here.runs.dense()), self.drawn),
             self.drawn,
             nothing,
@@ -171,8 +175,12 @@ class Campaign:
             np.zeros(self.kept.size),
             n_grades=1,
             fold=self.world.known.fold[self.kept],
-            gold_spread=self.predicted(self.audit(first)).spread,
+            gold_spread=gold_spread,
         )
+
+    def learned(self, first: Floats, n_more: int) -> Floats:
+        """Return the probabilities after one more audit that learned from the first one."""
+        judged = self.judged(self.predicted(self.audit(first)).spread)
         return Auditable(judged, first).probabilities("learned", n_more)
 
     def predicted(self, audit: AuditSample, fitted: Any = None) -> GoldPrediction:
@@ -210,7 +218,8 @@ class Campaign:
 def campaign_of(world: World, kind: Comparison, pi: Floats, rng: np.random.Generator) -> Campaign:
     """Judge and draw once."""
     collection, n = world.collection, world.collection.grade.size
-    given = judge(collection, "popularity", kind.votes, random_assignment=True, rng=rng)
+    at_random = kind.assignment == "random"
+    given = judge(collection, kind.noise, kind.votes, random_assignment=at_random, rng=rng)
     kept: Ints = np.flatnonzero(chosen(pi, rng))
     labels = Labels(
         given.item, given.assessor, given.given, n_items=n, n_assessors=N_ASSESSORS, n_grades=N_GRADES
@@ -231,6 +240,10 @@ def estimates_of(
         learned = once.audit(once.learned(first, kind.n_audits - half))
         found["learned"] = once.by_prediction(learned)
         found["learned_exact"] = once.by_prediction(learned, once.number < first)
+        own_first = strategy_probabilities("learned", once.judged(), expected_count=half)
+        found["learned_at_once"] = once.by_prediction(
+            once.audit(once.learned(own_first, kind.n_audits - half))
+        )
     return found
 
 

@@ -20,9 +20,12 @@ def expected_reciprocal_rank(measure: Measure[Complete], gains: FloatArray) -> F
 
     A reader stops at rank r with probability R_r; the value is the mean of 1/r, 0 for those who never stop.
     """
-    goes_on = np.cumprod(1 - gains, axis=-1)
-    reaches = np.concatenate([np.ones_like(gains[..., :1]), goes_on[..., :-1]], axis=-1)
-    return np.asarray((gains * reaches / np.arange(1, gains.shape[-1] + 1)).sum(axis=-1))
+    value, reaches = np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1])
+    for place in range(gains.shape[-1]):
+        stops = reaches * gains[..., place]
+        value += stops / (place + 1)
+        reaches -= stops
+    return value
 
 
 ERR = Family(

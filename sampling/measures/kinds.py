@@ -57,8 +57,8 @@ class RankedGains:
         return np.bincount(self.topic, values, self.n_topics).astype(np.float64)
 
     def table(self) -> Floats:
-        """Return gains [topic, rank], 0 behind the last document of a topic."""
-        gains = np.zeros((self.n_topics, int(self.n_returned.max(initial=0))))
+        """Return gains [topic, rank], 0 behind the last document of a topic; those of a rank lie side by side."""
+        gains = np.zeros((self.n_topics, int(self.n_returned.max(initial=0))), order="F")
         gains[self.topic, self.rank - 1] = self.gain
         return gains
 

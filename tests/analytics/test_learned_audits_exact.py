@@ -203,9 +203,11 @@ def test_a_fold_gets_what_influence_gives_it_and_documents_in_doubt_more():
     assert pi[[0, 3]] / pi[[0, 3]].sum() == pytest.approx(share / share.sum(), abs=1e-9)
 
 
-def test_without_enough_gold_it_is_influence():
-    learned = second_probabilities(None, fold=None)
-    assert learned == pytest.approx(second_probabilities(None, strategy="influence"), abs=1e-12)
+def test_without_enough_gold_it_is_influence_of_which_a_twentieth_is_spread_evenly():
+    influence = np.abs(WEIGHT) / np.abs(WEIGHT).sum()
+    for strategy, even in (("learned", 0.05), ("influence", 0.2)):
+        found = second_probabilities(None, fold=None, earlier=np.zeros(N), strategy=strategy)
+        assert found == pytest.approx(MORE * (even / N + (1 - even) * influence), abs=1e-9)
 
 
 @pytest.mark.parametrize("strategy", ["learned", "influence", "full"])

@@ -5,7 +5,7 @@ import pytest
 
 from sampling.measures.registry import parse_measure
 from sampling.measures.sparse import from_dense
-from sampling.topic_runs import TopicRuns, topic_outlook
+from sampling.topic_runs import N_WORLDS, SEED, TopicRuns, topic_outlook
 
 # Two topics of three and two documents; ranks [run, item].
 RANKS = np.array([[1, 2, 3, 1, 0], [3, 0, 1, 2, 1]])
@@ -73,3 +73,20 @@ def test_expected_values_and_spreads_of_many_topics_are_those_of_the_binomial():
     assert np.square(seen.spread("pair", [0, 1])).mean() == pytest.approx(0.21, rel=0.02)
     again = topic_outlook(runs, parse_measure("P@2"), np.full(4 * n, 0.3), 1.0)
     assert (again.expected == seen.expected).all()
+
+
+@pytest.mark.parametrize("name", ["P@2", "ERR@3", "nDCG@2", "AP@3"])
+def test_the_outlook_is_the_mean_of_worlds_whose_values_are_computed_one_by_one(name):
+    prior, gain, measure = np.array([0.3, 0.8, 0.5, 0.1, 0.6]), 0.5, parse_measure(name)
+    rng = np.random.default_rng(SEED)
+    worlds = [RUNS.values(measure, gain * (rng.random(5) < prior)) for _ in range(N_WORLDS)]
+    seen = topic_outlook(RUNS, measure, prior, gain)
+    assert seen.expected == pytest.approx(np.mean(worlds, axis=0), abs=1e-12)
+    assert seen.deviations + seen.expected == pytest.approx(np.stack(worlds), abs=1e-12)
+    assert np.ptp(worlds, axis=0).max() > 0.1  # the worlds differ
+
+
+def test_the_outlook_takes_gains_that_are_gains():
+    for bad in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="relevant_gain"):
+            topic_outlook(RUNS, parse_measure("P@2"), np.full(5, 0.5), bad)
