@@ -11,6 +11,7 @@ of an item's bronze class for mu it is GREG-label (`analytics.estimation.correct
 A graded label is kept as a staircase of 0/1 labels, see `analytics.estimation.graded_labels`.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -53,6 +54,9 @@ class PseudoLabels:
         Whether there is a prediction: False is Horvitz-Thompson.
     sources : tuple of str
         The errors that the noise contains.
+    spread_evenly : float
+        As how many known items, spread evenly over the pool, an audit's count for what concerns the whole pool:
+        ``N^2 / sum 1/chance``, never more than are expected to be known. Infinite where there is no audit.
     """
 
     n_topics: int
@@ -70,6 +74,7 @@ class PseudoLabels:
     counted: NDArray[np.bool_]
     predicted: bool
     sources: tuple[str, ...]
+    spread_evenly: float = math.inf
 
     @property
     def known_noun(self) -> str:
@@ -298,6 +303,9 @@ def corrected_pseudo_labels(
     )
     phases = _Phases(f, mean, audit.audited, pi_a, gold, variance, spread)
     made = _pseudo_labels(opened, phases, step, ("drawing", "label noise", "gold"))
+    if after is not None:  # older releases have no such limit
+        inverse = float((1 / (pi**2 * pi_a)).sum())  # of a part of the pool, without bias for all of it
+        made = replace(made, spread_evenly=f.size**2 / inverse if inverse else 0.0)
     predicted = np.sqrt((1 / pi_a - 1) * spread / pi)
     seen_noise = (step[:, None] * made.audit_noise).sum(axis=0)
     if (seen_noise**2).sum() >= (predicted**2).sum():

@@ -268,9 +268,15 @@ def _micro(
 
 def _too_few(labels: PseudoLabels, what: str, per_topic: int, share: float) -> str:
     known, pooled = int(labels.counted.sum()), labels.topic_index.size
-    return (
+    words = (
         f"too few {labels.known_noun} items for {what}: {known / labels.n_topics:.1f} a topic, {known / pooled:.1%} "
         f"of the pool; about {per_topic} a topic or {share:.0%} of the pool are needed"
+    )
+    if known < ABOUT * _enough(labels, per_topic, share):
+        return words
+    return (
+        f"{labels.known_noun} items that are spread too unevenly for {what}: for the pool as a whole they count as "
+        f"{labels.spread_evenly / pooled:.1%} of it, and {share:.0%} are needed; audit evenly"
     )
 
 
@@ -288,7 +294,10 @@ def missing_for_macro(labels: PseudoLabels) -> int:
     known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
     pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
     without = int(np.count_nonzero((pooled > 0) & (known == 0)))
-    return max(without, _missing(labels, MACRO_PER_TOPIC, MACRO_SHARE), missing_for_micro(labels))
+    enough = _enough(labels, MACRO_PER_TOPIC, MACRO_SHARE)
+    even = min(labels.spread_evenly, float(labels.counted.sum()))
+    uneven = 0 if labels.is_census or even >= ABOUT * enough else math.ceil(enough - even)
+    return max(without, uneven, missing_for_micro(labels))
 
 
 def is_too_few(n_known: int, n_topics: int, n_items: int) -> bool:
@@ -301,9 +310,12 @@ def is_too_few(n_known: int, n_topics: int, n_items: int) -> bool:
 
 
 def _missing(labels: PseudoLabels, per_topic: int, share: float) -> int:
-    known = int(labels.counted.sum())
-    enough = min(per_topic * labels.n_topics, share * labels.topic_index.size)
+    known, enough = int(labels.counted.sum()), _enough(labels, per_topic, share)
     return 0 if labels.is_census or known >= ABOUT * enough else math.ceil(enough - known)
+
+
+def _enough(labels: PseudoLabels, per_topic: int, share: float) -> float:
+    return min(per_topic * labels.n_topics, share * labels.topic_index.size)
 
 
 def _estimate(

@@ -64,6 +64,7 @@ class Labels:
     predicted: bool
     has_audit: bool
     is_watched: bool  # of the reported method, whose numbers have intervals that hold at every look
+    even: float = math.inf  # as how many known pairs, evenly spread, an audit counts: N^2 / sum 1/chance
 
     @property
     def noisy(self) -> Ints:
@@ -170,6 +171,7 @@ def corrected_labels(facts: Facts, gains: Floats, f: Floats, gold: Gold) -> Labe
     made = labels_of(
         facts, gains, steps @ of.p, of.item, of.pi, h, of.seen, a, of.v, has_audit=True, variances=(variance, spread)
     )  # fmt: skip
+    made = replace(made, even=f.size**2 / float((1 / (of.pi**2 * a)).sum()))
     predicted = np.sqrt((1 / a - 1) * spread / of.pi)
     if ((steps @ made.audit) ** 2).sum() >= (predicted**2).sum():
         return made
@@ -270,7 +272,8 @@ def few_known(labels: Labels) -> bool:
         min(per_topic * labels.n_topics, share * labels.topic.size)
         for per_topic, share in ((PER_TOPIC, SHARE), (micro, MICRO_SHARE))
     ]
-    return bool(((pooled > 0) & (known == 0)).any()) or bool(known.sum() < 0.95 * max(enough))
+    too_few = min(labels.even, known.sum()) < 0.95 * enough[0] or known.sum() < 0.95 * enough[1]
+    return bool(((pooled > 0) & (known == 0)).any() or too_few)
 
 
 class RatioMethod:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from audits import plain_labels
+from audits import corrected_labels, plain_labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ratio_samples import AP, GAINS, NDCG, sampled
@@ -195,3 +195,41 @@ def test_below_100_known_items_the_interval_is_wider_than_the_normal_one():
     everything = ratio_estimates(AP, labels, ranks, seed=1)[0]
     assert everything.n >= 100
     assert everything.high - everything.value == pytest.approx(1.959964 * everything.standard_error, rel=1e-6)
+
+
+def audited_in_part(chance, *, with_prediction=True):
+    """Return labels of a whole pool, 8 topics of 100 documents, audited with these chances."""
+    rng = np.random.default_rng(31)
+    n = 800
+    grade, audited = rng.integers(0, 2, size=n), rng.random(n) < chance
+    after = {"after": np.full((1, n), 0.4)} if with_prediction else {}
+    return corrected_labels(
+        prediction=np.full(n, 0.4),
+        topic_index=np.repeat(np.arange(8), 100),
+        n_topics=8,
+        judged=np.arange(n),
+        draw_probability=np.ones(n),
+        bronze_class=grade,
+        audited=audited,
+        gold_grade=grade,
+        audit_probability=chance,
+        gains=[0, 1],
+        **after,
+    )
+
+
+def test_an_audit_of_few_documents_and_many_ranks_counts_as_evenly_spread_labels():
+    even, uneven = np.full(800, 0.25), np.tile(np.r_[np.full(25, 0.85), np.full(75, 0.05)], 8)
+    assert uneven.mean() == pytest.approx(even.mean())
+    ranks = np.tile(np.r_[np.arange(1, 26), np.zeros(75, dtype=np.int64)], (2, 8))
+    assert audited_in_part(even).spread_evenly == pytest.approx(200)
+    assert audited_in_part(uneven).spread_evenly == pytest.approx(800 / (0.25 / 0.85 + 0.75 / 0.05))
+    given = ratio_estimates(parse_ratio("nDCG@10"), audited_in_part(even), ranks, seed=1)[0]
+    refused = ratio_estimates(parse_ratio("nDCG@10"), audited_in_part(uneven), ranks, seed=1)[0]
+    assert isinstance(given, Estimate)
+    assert isinstance(refused, Refusal)
+    assert "spread too unevenly for the mean of nDCG@10 over topics" in refused.reason
+    assert "they count as 6.5% of it, and 20% are needed; audit evenly" in refused.reason
+    # The control: a release without predictions knows no such limit.
+    before = audited_in_part(uneven, with_prediction=False)
+    assert isinstance(ratio_estimates(parse_ratio("nDCG@10"), before, ranks, seed=1)[0], Estimate)
