@@ -28,6 +28,12 @@ class Command(BaseCommand):
             help="of the first audit that learns: what predictions of gold learn from",
         )
         parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
+        parser.add_argument(
+            "--with",
+            dest="joined",
+            metavar="CAMPAIGN",
+            help="draw with the random numbers of this campaign's audits: one audit of the documents of both",
+        )
         parser.add_argument("--output", choices=["table", "json"], default="table")
 
     def handle(self, *, campaign: str, output: str, **options: Any) -> None:
@@ -57,6 +63,7 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
         tier=options["tier"],
         gold_fit=options["gold_fit"],
         seed=options["seed"],
+        joined=find_campaign(options["joined"]) if options["joined"] else None,
     )
 
 
