@@ -4,7 +4,7 @@ Within a campaign two runs are compared document by document, with w_a - w_b. Tw
 these have in common is little, but must be counted: documents that one audit took in both rounds, and topics that both
 rounds have.
 
-Source: docs/methods/rounds.md; Welch (1947); Derrick, Toher and White (2017) for partly shared samples.
+Source: docs/methods/rounds.md; Welch (1947); Derrick, Russ, Toher and White (2017) for samples that share a part.
 """
 
 import math

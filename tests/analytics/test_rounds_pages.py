@@ -11,6 +11,7 @@ from two_rounds import compared, two_rounds
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.services.assumptions import answer_questions
 from judging.models import CollectionMember
+from touchstone import jobs
 from touchstone.models import Job, User
 
 pytestmark = pytest.mark.django_db
@@ -21,6 +22,12 @@ PAGE, API = "console:rounds", "/api/v1/rounds"
 def plain_static_files(settings):
     name = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
+
+
+@pytest.fixture(autouse=True)
+def no_heartbeat(monkeypatch):
+    """A heartbeat is another connection, which sees no row of this test's transaction."""
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 600.0)
 
 
 def asked(first, second, **more):
@@ -92,7 +99,7 @@ def test_faults_stand_beside_their_field_and_store_nothing(tmp_path):
         asked(first, second, second_run="run9"), 400
     )
     assert "Measure:</strong> nDCG@10 is a ratio" in page(asked(first, second, measure="nDCG@10"), 400)
-    assert "First campaign:</strong>" in page(asked(first, second, first="x"), 400)
+    assert "First campaign:</strong>" in page(asked(first, second) | {"first": "x"}, 400)
     assert "Second round starts:</strong> a date looks like" in page(asked(first, second, since="soon"), 400)
     assert "Claim:</strong>" in page(asked(first, second, claim="all"), 400)
     sent = client_of("researcher").post(
