@@ -28,7 +28,9 @@ def erring_grade(topic_id, document_id):
     return 3 - true if int(document_id[-2:]) % 4 == 3 else true
 
 
-def make_round(collection, name, seed, grade=given_grade, grades=DEFAULT_GRADES, people=("anna", "ben")):
+def make_round(
+    collection, name, seed, grade=given_grade, grades=DEFAULT_GRADES, people=("anna", "ben"), tier="bronze"
+):
     """Return an open campaign of two judgments an item, all drawn and judged."""
     campaign = create_campaign(
         collection=collection, name=name, user=None, grades=grades, judgments_per_item=2, gold_check_rate=0.0
@@ -36,7 +38,7 @@ def make_round(collection, name, seed, grade=given_grade, grades=DEFAULT_GRADES,
     design = Design("pool", (), measure="DCG@10", depth=DEPTH, budget=N_FRAME)
     draw(campaign=campaign, design=design, seed=seed)
     open_campaign(campaign=campaign, actor=None)
-    assessors = [make_assessor(campaign, person) for person in people]
+    assessors = [make_assessor(campaign, person, tier) for person in people]
     judge_all(campaign, assessors, lambda slot, _: grade(slot.item.topic.topic_id, slot.item.document.doc_id))
     return campaign
 

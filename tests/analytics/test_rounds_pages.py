@@ -10,6 +10,7 @@ from two_rounds import compared, two_rounds
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.services.assumptions import answer_questions
+from analytics.services.recomputation import recompute
 from judging.models import CollectionMember
 from touchstone import jobs
 from touchstone.models import Job, User
@@ -82,6 +83,11 @@ def test_the_page_goes_from_the_fields_to_a_job_to_the_result(tmp_path):
     assert "The audits are independent." in text
     assert "Not answered in both campaigns" in text
     assert "Recompute" in text
+    assert "More judgments have arrived since" not in text
+    newest = recompute(campaign=second)
+    newest.pk, newest.last_judgment_id = None, newest.last_judgment_id + 5
+    newest.save(force_insert=True)
+    assert "More judgments have arrived since" in page(asked(first, second, audit="first"))
     assert "Not computed yet" in page(asked(first, second, audit="own"))  # another question
     for campaign in (first, second):
         answer_questions(

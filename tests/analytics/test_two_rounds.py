@@ -205,6 +205,17 @@ def test_a_round_that_nobody_has_judged_is_refused(tmp_path):
     assert "nobody has judged yet" in refusal(first, empty)
 
 
+def test_a_round_of_gold_judges_needs_no_audit(tmp_path):
+    collection = make_collection(tmp_path, gold=False)
+    first = make_round(collection, "one", 20, people=("greta", "gil"), tier="gold")
+    second = make_round(collection, "two", 21)
+    audit_round(second, seed=31)
+    result = compared(first, second)
+    a, b = reported(first, "run0"), reported(second, "run2")
+    assert result["claims"][1]["value"] == pytest.approx(a.value - b.value)
+    assert result["claims"][1]["value"] / result["claims"][1]["statistic"] == pytest.approx(b.standard_error)
+
+
 def test_campaigns_of_one_seed_have_no_corrected_difference(tmp_path):
     collection = make_collection(tmp_path, gold=False)
     first, second = (make_round(collection, name, 20) for name in ("one", "two"))

@@ -21,7 +21,7 @@ from analytics.services.analyses import finite_json
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import newest_answers, what_forbids
 from analytics.services.job_queue import newest_job, queue_work
-from analytics.services.recomputation import Progress
+from analytics.services.recomputation import Progress, latest_computation
 from analytics.services.rounds.evidence import (
     Round,
     RoundNumber,
@@ -63,8 +63,8 @@ def ask_rounds(*, question: RoundsQuestion, first: Campaign, second: Campaign, u
 def rounds_question(job: Job) -> RoundsQuestion:
     """Return what a job was asked."""
     asked = dict(job.payload["asked"])
-    sides = {name: RoundChoice(**asked.pop(name)) for name in ("first", "second")}
-    return RoundsQuestion(**sides, **asked)
+    first, second = RoundChoice(**asked.pop("first")), RoundChoice(**asked.pop("second"))
+    return RoundsQuestion(first, second, **asked)
 
 
 @dataclass(frozen=True)
@@ -203,6 +203,15 @@ def forbidden_rounds(first: Campaign, second: Campaign) -> str:
     campaigns = [first] if first.pk == second.pk else [first, second]
     found = [what_forbids(newest_answers(campaign)) for campaign in campaigns]
     return "; ".join(dict.fromkeys(words for words in found if words))
+
+
+def is_current(result: dict[str, Any], first: Campaign, second: Campaign) -> bool:
+    """Return whether no judgment has arrived in either campaign since, as far as the newest numbers know."""
+    computed = [latest_computation(campaign=campaign) for campaign in (first, second)]
+    seen = [0 if one is None else one.last_judgment_id for one in computed]
+    return all(
+        result[name]["as_of"] >= newest for name, newest in zip(("first", "second"), seen, strict=True)
+    )
 
 
 def is_answered(first: Campaign, second: Campaign) -> bool:

@@ -71,7 +71,9 @@ class Round:
 
     @property
     def n_gold(self) -> int:
-        """Return how many gold labels say how its assessors err."""
+        """Return how many documents have gold: audited, checked, or judged by gold assessors alone."""
+        if self.arrays.is_by_gold_judges:
+            return int(self.arrays.judged.size)
         return int(self.case.audited.sum()) + int(self.arrays.check_true.size)
 
     @cached_property

@@ -82,9 +82,9 @@ def _naive(pair: Pair) -> Line:
     if isinstance(tested, Refusal):
         return refuse_line(line, tested)
     df, n = found.degrees_of_freedom, len(pair.shared[0])
-    how = f"{n:,} topic{'s' if n > 1 else ''} of both rounds counted as shared" if n else ""
-    test = f"t({df:,.4f}) = {tested.statistic:.6f}"
-    return fill_line(replace(line, note=sentences(test, how, line.note)), found, tested.p_value)
+    kind = "Paired" if pair.same_topics else "Partly paired" if n else "Welch's"
+    test = f"{kind} t({df:,.4f}) = {tested.statistic:.6f}"
+    return fill_line(replace(line, note=sentences(test, line.note)), found, tested.p_value)
 
 
 # -- two grades ---------------------------------------------------------------------------------------------
@@ -101,10 +101,11 @@ def _binary(pair: Pair) -> Iterator[Line]:
     apart = Line(OF, "As if audited separately: not used", EQ10, one_audit=True)
     rates = _rates(pair)
     found = rates if isinstance(rates, Refusal) else _shared_audit(pair, rates)
-    if isinstance(rates, Refusal) or isinstance(found, Refusal):
-        yield from (refuse_line(line, found) for line in (wald, fieller, score, apart))
+    if isinstance(found, Refusal):
+        refused = found
+        yield from (refuse_line(line, refused) for line in (wald, fieller, score, apart))
         return
-    unfit = _unfit(pair, rates)
+    unfit = None if isinstance(rates, Refusal) else _unfit(pair, rates)
     if unfit is not None:  # the score test needs no audit, and stays
         yield from (refuse_line(line, unfit) for line in (wald, fieller))
         yield replace(score, p_value=found.score_p_value)

@@ -1,5 +1,6 @@
 """Requests about two rounds, and the answers."""
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from rest_framework import serializers
 from analytics.estimation.rounds import CLAIMS
 from analytics.services.rounds import (
     RoundsState,
+    is_current,
     rounds_question,
     rounds_sentence,
     rounds_under_conditions,
@@ -75,7 +77,7 @@ class RoundsRequest(Strict):
         return {"question": question, **campaigns}
 
 
-def visible_campaign(user: User, campaign_id: object, name: str) -> Campaign:
+def visible_campaign(user: User, campaign_id: uuid.UUID, name: str) -> Campaign:
     """Return a drawn campaign that the user may see; any other looks absent."""
     rows = Campaign.objects.visible_to(user).filter(draws__batch=1).select_related("collection", "scale")
     found = rows.filter(pk=campaign_id).first()
@@ -127,6 +129,7 @@ class RoundsResult(serializers.Serializer[Any]):
     lines = serializers.ListField(child=serializers.DictField(), help_text="The papers' methods, by name")
     drift = serializers.CharField(allow_blank=True)
     sentence = serializers.CharField()
+    is_current = serializers.BooleanField(help_text="Whether no judgment has arrived since")
 
 
 class RoundsAnswer(serializers.Serializer[Any]):
@@ -153,7 +156,11 @@ def shown_rounds(result: Mapping[str, Any], job: Job) -> dict[str, Any]:
     question = rounds_question(job)
     first, second = (Campaign.objects.get(pk=choice.campaign) for choice in (question.first, question.second))
     shown = rounds_under_conditions(dict(result), first, second)
-    return {**shown, "sentence": rounds_sentence(shown)}
+    return {
+        **shown,
+        "sentence": rounds_sentence(shown),
+        "is_current": is_current(shown, first, second),
+    }
 
 
 def state_json(state: RoundsState) -> dict[str, Any] | None:
