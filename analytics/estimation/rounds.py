@@ -236,13 +236,13 @@ def by_claim(
     topics : Estimate or Refusal
         Of `over_two_samples` with the values of the topics: h_T and p_T.
     """
-    own = _claimed(THESE_TOPICS, these, "judging")
+    own = _claim(THESE_TOPICS, these, "judging")
     if isinstance(topics, Refusal):
         return topics, own
-    wider = _claimed(TOPICS_LIKE_THESE, topics, "topics")
+    wider = _claim(TOPICS_LIKE_THESE, topics, "topics")
     if these.high - these.low > topics.high - topics.low:
-        wider = _claimed(TOPICS_LIKE_THESE, these, "judging")
-    known = [one.p_value for one in (own, _claimed(TOPICS_LIKE_THESE, topics, "topics"))]
+        wider = _claim(TOPICS_LIKE_THESE, these, "judging")
+    known = [one.p_value for one in (own, _claim(TOPICS_LIKE_THESE, topics, "topics"))]
     p = max((value for value in known if value is not None), default=None)
     half = (wider.high - wider.low) / 2
     return (
@@ -260,7 +260,7 @@ def by_claim(
     )
 
 
-def _claimed(claim: str, found: Estimate, limited_by: str) -> ClaimedDifference:
+def _claim(claim: str, found: Estimate, limited_by: str) -> ClaimedDifference:
     if found.standard_error == 0:  # every document judged by gold assessors: nothing is left to estimate
         return ClaimedDifference(claim, found.value, found.low, found.high, None, None, None, limited_by)
     tested = compare(found)

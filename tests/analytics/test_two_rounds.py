@@ -12,6 +12,7 @@ from analytics.services.assumptions import answer_questions
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.recomputation import recompute
 from analytics.services.rounds import rounds_sentence, rounds_under_conditions
+from analytics.services.rounds.evidence import corrected_number
 from analytics.services.rounds.question import RoundsRefused, moment
 from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import audit
@@ -254,6 +255,24 @@ def test_a_part_of_the_topics_has_the_numbers_of_these_topics_alone(tmp_path):
     everything = part_of_topics(arrays, np.ones(3, dtype=bool), None, None)
     for name in ("judged", "topic_index", "label_item", "audit_probability", "first_probability"):
         assert np.array_equal(getattr(everything, name), getattr(arrays, name))
+
+
+def test_the_corrected_number_of_a_part_is_the_mean_of_its_topics(tmp_path):
+    first, _ = two_rounds(tmp_path)
+    arrays, known = campaign_arrays(first), reported(first, "run0")
+    whole = corrected_number(
+        first, part_of_topics(arrays, np.ones(3, dtype=bool), None, None), "P@10", "run0"
+    )
+    assert (whole.estimate.value, whole.estimate.standard_error) == pytest.approx(
+        (known.value, known.standard_error)
+    )
+    part = part_of_topics(arrays, np.array([True, False, True]), None, None)
+    found = corrected_number(first, part, "P@10", "run0")
+    assert found.topic_values.size == 2
+    assert found.estimate.value == pytest.approx(found.topic_values.mean())
+    assert {topic for topic, _ in found.keys} == {"t0", "t2"}
+    everywhere = corrected_number(first, arrays, "P@10", "run0")
+    assert len(found.keys) < len(everywhere.keys)
 
 
 def naive_by_topic(campaign, arrays):

@@ -121,7 +121,7 @@ def compare_rounds(
     if missing:
         raise RoundsRefused(missing, "audit")
     progress(2, 4, "estimating both rounds")
-    reported = _reported(pair)
+    reported = _report(pair)
     constant = pair.over_topics(one.naive_values, other.naive_values)
     if reported["refusal"] and isinstance(constant, Refusal):
         raise RoundsRefused(constant.reason)
@@ -129,8 +129,8 @@ def compare_rounds(
     answer: dict[str, Any] = finite_json(
         {
             **asdict(question),
-            "first": _described(one),
-            "second": _described(other),
+            "first": _description(one),
+            "second": _description(other),
             "n_shared_topics": len(pair.shared[0]),
             "one_audit": pair.one_audit,
             **reported,
@@ -141,7 +141,7 @@ def compare_rounds(
     return answer
 
 
-def _reported(pair: Pair) -> dict[str, Any]:
+def _report(pair: Pair) -> dict[str, Any]:
     """Return the difference of the corrected numbers for both claims, or why there is none."""
     numbers = pair.first.number, pair.second.number
     refused = [number for number in numbers if isinstance(number, Refusal)]
@@ -173,7 +173,7 @@ def _claim_json(one: ClaimedDifference | Refusal) -> dict[str, Any]:
     return {**asdict(one), "significant": one.p_value is not None and one.p_value < 0.05}
 
 
-def _described(one: Round) -> dict[str, Any]:
+def _description(one: Round) -> dict[str, Any]:
     number = one.number
     known = isinstance(number, RoundNumber)
     estimate: Estimate | None = number.estimate if isinstance(number, RoundNumber) else None

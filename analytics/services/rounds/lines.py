@@ -62,7 +62,7 @@ class Pair:
 
 def round_lines(pair: Pair) -> list[Line]:
     """Return the difference by every method of the papers."""
-    return [_naive(pair), *_binary(pair), *_graded(pair)]
+    return [_naive(pair), *_binary_lines(pair), *_graded_lines(pair)]
 
 
 def no_gold(pair: Pair) -> str:
@@ -90,7 +90,7 @@ def _naive(pair: Pair) -> Line:
 # -- two grades ---------------------------------------------------------------------------------------------
 
 
-def _binary(pair: Pair) -> Iterator[Line]:
+def _binary_lines(pair: Pair) -> Iterator[Line]:
     if pair.audit == "own":
         yield _separate(pair)
         return
@@ -231,7 +231,7 @@ class _Matrices:
     of_labels: tuple[Ints, Ints]
 
 
-def _graded(pair: Pair) -> Iterator[Line]:
+def _graded_lines(pair: Pair) -> Iterator[Line]:
     if pair.audit == "own":
         line = Line(OF, "A matrix for each round, by its own audit", VARIANCE)
         if pair.one_audit:

@@ -59,7 +59,6 @@ PLACES = {  # where a field of the form stands in a request
     "since": ("second", "since"),
 }
 NEEDED = ("first", "first_run", "second", "second_run", "measure")
-CAMPAIGNS_OFFERED = 200
 
 
 @require_GET
@@ -67,11 +66,10 @@ CAMPAIGNS_OFFERED = 200
 def rounds(request: HttpRequest) -> HttpResponse:
     """What is asked of two rounds, and what is known of it."""
     user = user_of(request)
-    given = _given(request.GET)
-    offered = _campaigns(user)
+    given = _form_fields(request.GET)
     context: dict[str, Any] = {
         "given": given,
-        "campaigns": offered[:CAMPAIGNS_OFFERED],
+        "campaigns": _campaigns(user),
         "runs": _runs(user, given),
         "measures": suggested_measures((Linear,)),
         "claims": [(claim, CLAIM_WORDS[claim]) for claim in CLAIMS],
@@ -88,7 +86,7 @@ def rounds(request: HttpRequest) -> HttpResponse:
 @researchers_only
 def compute(request: HttpRequest) -> HttpResponse:
     """Have the rounds compared by a job."""
-    given, user = _given(request.POST), user_of(request)
+    given, user = _form_fields(request.POST), user_of(request)
     sent = _request(given, user)
     if not sent.is_valid():
         raise BadRequest(str(sent.errors))
@@ -118,7 +116,7 @@ def _answer(user: User, given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _given(sent: Mapping[str, str]) -> dict[str, str]:
+def _form_fields(sent: Mapping[str, str]) -> dict[str, str]:
     return {name: sent.get(name, "").strip() for name in FIELDS}
 
 
