@@ -10,6 +10,8 @@ from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analys
 from analytics.services.recomputation import recompute
 from analytics.services.rejudging import RejudgingChoice, preview
 from analytics.services.reuse import ReuseQuestion, ReuseRefused
+from analytics.services.rounds import compare_rounds, rounds_question
+from analytics.services.rounds.question import RoundsRefused
 from analytics.services.run_upload import delete_upload, take
 from analytics.services.screening import queue_screening, screen_campaign
 from analytics.services.simulations import SimulationRefused, simulate
@@ -84,6 +86,20 @@ def analysis(context: Context) -> None:
     except (AnalysisRefused, FrameRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     context.progress(3, 3, f"as of judgment {made['as_of']}")
+    context.result = made
+
+
+@handler("rounds")
+def rounds(context: Context) -> None:
+    """Compare a run in one round with a run in another."""
+    question = rounds_question(context.job)
+    campaigns = Campaign.objects.select_related("collection", "scale")
+    first, second = (campaigns.get(pk=choice.campaign) for choice in (question.first, question.second))
+    try:
+        made = compare_rounds(question=question, first=first, second=second, progress=context.progress)
+    except (RoundsRefused, FrameRefused) as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    context.progress(4, 4, "compared")
     context.result = made
 
 

@@ -184,10 +184,10 @@ def table3(trials: int, seed: int) -> list[Row]:
 def _table3_rows(name: str, results: list[Agreement], printed: tuple[float, ...] | None) -> list[Row]:
     """Four rows; the paper's form must be near the paper, other forms stand beside it."""
     parts = {
-        "tau of topics' scores": ("tau_by_topic", 0.2),
-        "RMSe of topics' scores": ("error_by_topic", 0.03),
-        "tau of means": ("tau_of_means", 0.1),
-        "RMSe of means": ("error_of_means", 0.02),
+        "tau of topics' scores": ("tau_by_topic", 0.05),
+        "RMSe of topics' scores": ("error_by_topic", 0.01),
+        "tau of means": ("tau_of_means", 0.05),
+        "RMSe of means": ("error_of_means", 0.01),
     }
     made = []
     outside = np.mean([one.outside for one in results])

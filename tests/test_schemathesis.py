@@ -193,6 +193,11 @@ BODIES: dict[str, Any] = {
     "leases_extend": {"tokens": ["{held}"]},
     "judgments_create": {"token": "{held}", "client_token": "{new_token}", "grade": 1},
     "revisions_create": {"token": "{judged}", "client_token": "{new_token}", "grade": 2},
+    "rounds_create": {
+        "first": {"campaign": "{campaign_id}", "run": "run0", "until": "2026-01-01"},
+        "second": {"campaign": "{campaign_id}", "run": "run0", "since": "2026-01-01"},
+        "measure": "P@10",
+    },
     "webhooks_update": {"is_active": False},
     "releases_withdraw": {"reason": "A topic was read wrongly."},
 }

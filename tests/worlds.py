@@ -143,6 +143,16 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         payload={"campaign": str(campaign.pk), "collection": str(collection.pk)},
         requested_by=manager,
     )
+    side = {"campaign": str(campaign.pk), "run": "run0", "since": "", "until": ""}
+    rounds = Job.objects.create(
+        kind="rounds",
+        payload={
+            "campaign": str(campaign.pk),
+            "second_campaign": str(campaign.pk),
+            "asked": {"first": side, "second": side, "measure": "P@10", "claim": "", "audit": ""},
+        },
+        requested_by=manager,
+    )
     drawing = Job.objects.create(kind="draw", payload={"campaign": str(campaign.pk)}, requested_by=manager)
     message = Message.objects.create(assessor=bob, sender=manager, text="Please read the narrative again.")
     webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
@@ -181,6 +191,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "check_id": checks.get(sequence=1).pk,
         "next_topic": checks.get(sequence=1).topic.topic_id,
         "console:api-campaign-job job_id": drawing.pk,
+        "console:api-rounds-result job_id": rounds.pk,
         "judging:frame token": held.token,
         "judging:join token": invitation.token,
         "console:manage-lease-release token": lent.token,

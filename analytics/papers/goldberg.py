@@ -54,8 +54,11 @@ class SeparateAuditsDifference:
 
 def separation(sensitivity: float, specificity: float) -> float:
     d = rate("sensitivity", sensitivity) + rate("specificity", specificity) - 1
-    if abs(d) < 1e-12:
-        raise ValueError(f"sensitivity + specificity must differ from 1, got {sensitivity + specificity}")
+    if d < 1e-12:
+        raise ValueError(
+            f"sensitivity + specificity must be above 1, or labels are no better than chance; got "
+            f"{sensitivity + specificity}"
+        )
     return d
 
 

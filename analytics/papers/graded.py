@@ -262,8 +262,8 @@ def bootstrap_over_topics(
     is subtracted and has topics of its own. `audit_counts[assessor, true, given]`; rows are drawn from the
     shares with `pseudo_count` added, because a cell that is 0 would stay 0. The paper draws (query, document)
     pairs without replacement, which always gives the same sample, and does not draw the audit: its error is
-    0, and without the audit the coverage is .839. Refused if a grade has no gold or less than 97.5 % of
-    the draws can be inverted.
+    0, and without the audit the coverage is .839. Refused if a grade has no gold, less than 97.5 % of
+    the draws can be inverted, or labels do not separate the grades.
     """
     tables = [finite("table", one) for one in ((table,) if other is None else (table, other))]
     counts, v = finite("audit_counts", audit_counts), finite("gains", gains)
@@ -287,6 +287,10 @@ def bootstrap_over_topics(
     usable = (np.sign(np.linalg.det(drawn)) == np.sign(np.linalg.det(plain))).all(axis=1)
     if usable.mean() < 0.975:
         return Refusal(f"only {usable.mean():.3f} of the drawn matrices can be inverted: more gold is needed")
+    for table in counts[used]:
+        found = separation_refusal(table)
+        if found is not None:
+            return found
     c = np.linalg.solve(drawn[usable], np.broadcast_to(v[:, None], (int(usable.sum()), used.size, v.size, 1)))
     values = np.einsum("dal,dal->d", mixed[usable], c[..., 0])
     low, high = np.quantile(values, [0.025, 0.975])

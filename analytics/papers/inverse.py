@@ -205,8 +205,9 @@ def matrix_inverse(
     misses the truth most of the time, and no amount of gold helps. Poisson draw.
     `gold_per_grade[assessor, grade]` is what each row rests on (n + k for shrunk rows). One pooled matrix:
     labels of one assessor. Variance: drawing + label noise + V_J (cells + 1/2); t by Satterthwaite.
-    Refused where a matrix cannot be inverted safely, and, for targets without negative weights, where the
-    implied share of a grade is negative by more than 1.96 standard errors. `rng`: only for 3 or more grades.
+    Refused where a matrix cannot be inverted safely, and, for targets without negative weights and pairs of
+    these, where the implied share of a grade is negative by more than 1.96 standard errors. `rng` is for 3 or more
+    grades.
 
     Source: Goldberg et al. (2017), Eq 17-18; docs/methods/derivations/noise-correction.md, sections 3 and 6.
     """
@@ -232,8 +233,21 @@ def matrix_inverse(
         dict(zip(INVERSE_SOURCES, found.parts, strict=True)),
         degrees_of_freedom=found.degrees_of_freedom,
         n=found.n,
-        refusals=_infeasible(targets, pi, given, mixes, found.is_positive) | too_few_of(found.n),
+        refusals=_with_pairs(targets, _infeasible(targets, pi, given, mixes, found.is_positive))
+        | too_few_of(found.n),
     )
+
+
+def _with_pairs(targets: TargetWeights, runs: dict[int, Refusal]) -> dict[int, Refusal]:
+    """Return the refusals with those of every pair that has a refused run: impossible values have no difference."""
+    if not targets.paired or not runs:
+        return runs
+    n_runs, pairs = targets.runs.n_runs, {}
+    for place, both in enumerate(zip(*(side.tolist() for side in targets.pairs), strict=True)):
+        refused = next((runs[run] for run in both if run in runs), None)
+        if refused is not None:
+            pairs[n_runs + place] = Refusal(f"of one of the two runs, {refused.reason}", refused.needed)
+    return runs | pairs
 
 
 def _infeasible(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analytics.estimation.confusion import assessor_counts
 from analytics.estimation.estimate import Estimate, Refusal
-from analytics.papers.goldberg import corrected_value, corrected_variance, shared_audit_difference
+from analytics.papers.goldberg import shared_audit_difference
 from analytics.papers.intervals import Interval, corrected_interval, dirichlet_interval
 from analytics.papers.inverse import label_scores, matrix_variance, score_variance
 from experiments.papers.calibration import hajek_inverse
@@ -249,8 +249,9 @@ def little_gold_once(
     low, high = 0.0, 1.0
     if abs(sum(rates) - 1) > 1e-9:
         variances = tuple(rate * (1 - rate) / gold for rate in rates)
-        value = corrected_value(j, *rates)
-        error = math.sqrt(corrected_variance(j, v_j, rates[0], variances[0], rates[1], variances[1]))
+        d = sum(rates) - 1  # below 0, too: the table has what comes of it
+        value = (j - 1 + rates[1]) / d
+        error = math.sqrt(v_j + value**2 * variances[0] + (1 - value) ** 2 * variances[1]) / abs(d)
         low, high = (min(1.0, max(0.0, end)) for end in around(value, error))
     return {
         "refused": refused,

@@ -64,7 +64,7 @@ def sees_with_deleted(user: User, named: Mapping[str, Any]) -> bool:
 
 
 # What researchers may ask for; of other kinds they see what they queued themselves.
-RESEARCH_JOBS = ("analysis", "reuse", "release", "run-upload")
+RESEARCH_JOBS = ("analysis", "reuse", "release", "rounds", "run-upload")
 OF_ONE_PERSON = ("release", "run-upload")
 
 
@@ -80,10 +80,12 @@ def visible_jobs(user: User) -> QuerySet[Job]:
         # Cast, else "is null" would ask whether the key is there: a null is there, too.
         named_campaign=Cast(KeyTextTransform("campaign", "payload"), TextField()),
         named_collection=Cast(KeyTextTransform("collection", "payload"), TextField()),
+        named_second=Cast(KeyTextTransform("second_campaign", "payload"), TextField()),
     ).filter(
+        Q(named_second=None) | Q(named_second__in=named["campaign"]),
         Q(named_campaign__in=named["campaign"])
         | Q(named_campaign=None, named_collection__in=named["collection"])
-        | Q(named_campaign=None, named_collection=None, requested_by=user)
+        | Q(named_campaign=None, named_collection=None, requested_by=user),
     )
     return found if user.may_manage else found.filter(Q(kind__in=RESEARCH_JOBS) | Q(requested_by=user))
 

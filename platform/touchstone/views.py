@@ -25,6 +25,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from analytics.services.analyses import job_title
+from analytics.services.rounds import rounds_title
 from judging.models import Assessor
 from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
@@ -87,7 +88,8 @@ def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Progress of a background job, its result or its reason; `?part=1` gives the part that changes."""
     job = get_object_or_404(_visible_jobs(request), pk=job_id)
     template = "job_part.html" if "part" in request.GET else "job.html"
-    context = {"job": job, "analysis": job_title(job), "back": _local_path(request.GET.get("back", ""))}
+    title, back = job_title(job) or rounds_title(job), _local_path(request.GET.get("back", ""))
+    context = {"job": job, "analysis": title, "back": back}
     return render(request, template, context)
 
 

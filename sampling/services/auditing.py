@@ -57,6 +57,7 @@ def audit(
     gold_fit: str | None = None,
     measure: str = "",
     seed: int | None = None,
+    joined: Campaign | None = None,
     user: User | None = None,
 ) -> Audit | None:
     """Select judged items at random for a tier; None when the planned number has been reached.
@@ -66,7 +67,9 @@ def audit(
     drawn is judged: which topics are done first is not random. Probabilities rest on bronze grades, gold checks and
     gold of other folds, never on what an audit brought on the item's own fold. Whoever audits sees no earlier grade.
     `seed` is of the tier's first audit; later ones keep it, as they keep `gold_fit` once an audit has learned.
-    `measure` is what influence and learning go by; empty: that of the newest draw, as for whole topics always.
+    `measure` is what influence and learning go by; empty: that of the newest draw, as for whole topics always. `joined`
+    is a campaign whose audits of the tier give the random numbers: a document of both is then audited as by one audit
+    of both.
     """
     if strategy not in strategy_keys():
         raise AuditRefused(f"strategy must be one of {strategy_keys()}, got {strategy!r}")
@@ -90,7 +93,7 @@ def audit(
         already, n_more = _next_size(campaign, tier, items_each_time, items_in_total, len(items), n_drawn)
         if n_more is None:
             return None
-        seed = _seed(campaign, tier, seed)
+        seed = _seed(campaign, tier, seed if joined is None else _seed_of(joined, campaign, tier, seed))
         learns = strategy_of(strategy).learns
         fit = chosen_gold_fit(campaign, gold_fit) if learns else ""
         told = gold_spread(campaign, items, parsed) if learns and parsed is not None else None
@@ -112,6 +115,8 @@ def audit(
         )
         _add_entries(made, items, pi, selected)
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}
+        if joined is not None:
+            about["joined"] = str(joined.pk)
         record("audited", campaign, actor=user, **about)
     return made
 
@@ -198,6 +203,30 @@ def complete_items(campaign: Campaign) -> list[Item]:
         .only("topic__topic_id", "document__doc_id", "campaign_id")
         .order_by("topic__topic_id", "document__doc_id")
     )
+
+
+def _seed_of(joined: Campaign, campaign: Campaign, tier: str, seed: int | None) -> int:
+    """Return the seed of another campaign's audits of the tier, which this campaign's must not contradict."""
+    if seed is not None:
+        raise AuditRefused(
+            "the other campaign's audits have a seed already: give a seed or a campaign, not both"
+        )
+    if joined.pk == campaign.pk:
+        raise AuditRefused(
+            "a campaign's own audits always have the same random numbers: choose another campaign"
+        )
+    first, own = (
+        one.audits.filter(tier=tier, declaration="").order_by("sequence").first()
+        for one in (joined, campaign)
+    )
+    if first is None:
+        raise AuditRefused(f"{joined.name} has no audit of the {tier} tier that was drawn here")
+    if own is not None and own.seed != first.seed:
+        raise AuditRefused(
+            f"{campaign.name} has audits of the {tier} tier already, with other random numbers: one audit of both "
+            "campaigns starts with the first audit of either"
+        )
+    return first.seed
 
 
 def _seed(campaign: Campaign, tier: str, seed: int | None) -> int:

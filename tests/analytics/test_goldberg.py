@@ -225,7 +225,12 @@ def test_algorithm_2_is_right_on_average_and_as_printed_it_is_not():
     ("call", "words"),
     [
         (lambda: corrected_value(1.2, 0.9, 0.8), r"j must be in \[0, 1\], got 1.2"),
-        (lambda: corrected_value(0.5, 0.6, 0.4), "must differ from 1"),
+        (lambda: corrected_value(0.5, 0.6, 0.4), "must be above 1"),
+        (lambda: corrected_value(0.5, 0.15, 0.2), "no better than chance"),
+        (
+            lambda: shared_audit_difference((0.5, 0.4), 0.1, 0.15, 0.01, 0.2, 0.01, (0.1, 0.1)),
+            "no better than chance",
+        ),
         (lambda: expected_mean(-0.1, 0.9, 0.8), "relevant_share"),
         (lambda: accuracy(5, 4), r"hits must be in \[0, n\]"),
         (lambda: mean_and_variance([math.nan, 1]), "finite"),

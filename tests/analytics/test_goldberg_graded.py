@@ -230,6 +230,17 @@ def test_the_bootstrap_refuses_what_it_cannot_invert():
     )
 
 
+def test_the_bootstrap_refuses_labels_worse_than_chance():
+    rng = np.random.default_rng(12)
+    table = rng.multinomial(10, [0.4, 0.6], size=(30, 1)) / 10
+    given = {"gains": [0.0, 1.0], "rng": rng}
+    worse = bootstrap_over_topics(table, audit_counts=[[[20, 80], [85, 15]]], **given)
+    assert isinstance(worse, Refusal)
+    assert "no better than chance" in worse.reason
+    right = bootstrap_over_topics(table, audit_counts=[[[80, 20], [15, 85]]], **given)  # the control
+    assert not isinstance(right, Refusal)
+
+
 # -- refusals and bad input ---------------------------------------------------------------------------------
 
 

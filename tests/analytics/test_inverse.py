@@ -8,13 +8,14 @@ from audits import inverse
 
 from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.samples import Labels
-from analytics.estimation.targets import as_targets
+from analytics.estimation.targets import TargetWeights, as_targets
 from analytics.papers.assumption import AuditedLabels, assumption_test
 from analytics.papers.goldberg import corrected_value
 from analytics.papers.intervals import corrected_interval, dirichlet_interval, fieller
-from analytics.papers.inverse import Matrices, _inverse, label_scores
-from analytics.papers.separation import separation_refusal
+from analytics.papers.inverse import Matrices, _inverse, label_scores, matrix_inverse
+from analytics.papers.refusals import separation_refusal
 from experiments.papers.inverse import matrix_inverse_with_replacement
+from sampling.measures.sparse import from_dense
 
 MATRICES = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.25, 0.75]]])
 GOLD = np.full((2, 2), 50.0)
@@ -176,9 +177,9 @@ def test_a_weak_matrix_is_refused_with_the_gold_it_lacks(rate, about):
     # symmetric judge, D = .6 .3 .2 .1: docs/methods/derivations/noise-correction.md, section 6.1
     matrix = np.array([[rate, 1 - rate], [1 - rate, rate]])
     n = about / 2
-    found = separation_refusal(matrix, [n, n], None)
+    found = separation_refusal(matrix * n)
     assert isinstance(found, Refusal)
-    assert separation_refusal(matrix, [3 * about, 3 * about], None) is None
+    assert separation_refusal(matrix * 3 * about) is None
 
 
 def test_a_judge_no_better_than_chance_is_refused_without_a_promise():
@@ -189,12 +190,11 @@ def test_a_judge_no_better_than_chance_is_refused_without_a_promise():
 
 
 def test_three_grades_that_labels_hardly_separate_are_refused():
-    flat = [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]
-    found = separation_refusal(flat, [30, 30, 30], np.random.default_rng(1))
+    flat = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])
+    found = separation_refusal(flat * 30, np.random.default_rng(1))
     assert isinstance(found, Refusal)
     assert "Pr(det J > 0)" in found.reason
-    with pytest.raises(ValueError, match="rng must be given"):
-        separation_refusal(flat, [30, 30, 30], None)
+    assert separation_refusal(flat * 3000, np.random.default_rng(1)) is None
 
 
 def test_labels_that_cannot_come_from_the_matrix_are_refused():
@@ -202,6 +202,25 @@ def test_labels_that_cannot_come_from_the_matrix_are_refused():
     found = call(n=400, grade=(np.arange(400) % 20 != 0).astype(int), gold_per_grade=[[5000, 5000]])
     assert isinstance(found, Refusal)
     assert "cannot come from these matrices" in found.reason
+
+
+def test_two_impossible_runs_have_no_difference():
+    # j = .95 far above the sensitivity .8: of one run all items, of the other all but twenty
+    n = 400
+    weights = np.full((2, n), 1 / n)
+    weights[1, :20] = 0
+    given = {
+        "draw_probability": np.ones(n),
+        "matrices": MATRICES[:1],
+        "gold_per_grade": [[5000, 5000]],
+        "gains": GAINS,
+    }
+    for often, is_refused in ((20, True), (2, False)):  # the second is the control
+        grade = (np.arange(n) % often != 0).astype(int)
+        labels = Labels(np.arange(n), np.zeros(n, dtype=int), grade, n_items=n, n_assessors=1, n_grades=2)
+        found = matrix_inverse(TargetWeights(from_dense(weights)), labels, **given)
+        assert [isinstance(one, Refusal) for one in found] == [is_refused] * 3
+    assert found[2].value == pytest.approx(found[0].value - found[1].value)
 
 
 def test_fewer_than_ten_items_are_refused():

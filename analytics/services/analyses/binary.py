@@ -70,8 +70,9 @@ def rates_of(case: Case) -> Rates | Refusal:
         (float(case.counts[0, 0]), float(case.counts[0].sum())),
     )
     m_r, _, m_n, _ = found.values
-    if abs(m_r + m_n - 1) < 1e-9:
-        return Refusal("sensitivity + specificity is 1: the labels carry no information")
+    if m_r + m_n - 1 < 1e-9:
+        d = m_r + m_n - 1
+        return Refusal(f"labels are no better than chance: sensitivity + specificity - 1 = {d:.3f}")
     return found
 
 

@@ -22,6 +22,7 @@ from console.api import (
     releases,
     results,
     reuse,
+    rounds,
     runs,
     shares,
     topic_checks,
@@ -164,5 +165,7 @@ urlpatterns = [
     path(f"{CAMPAIGN}/analyses", analyses.AnalysesView.as_view(), name="api-analyses"),
     path(f"{CAMPAIGN}/conditions", analyses.ConditionsView.as_view(), name="api-conditions"),
     path(f"{CAMPAIGN}/planner", planner.PlannerView.as_view(), name="api-planner"),
+    path("rounds", rounds.RoundsView.as_view(), name="api-rounds"),
+    path("rounds/<uuid:job_id>", rounds.RoundsResultView.as_view(), name="api-rounds-result"),
     path(f"{CAMPAIGN}/reuse", reuse.ReuseView.as_view(), name="api-reuse"),
 ]

@@ -11,6 +11,7 @@ from console.researcher import (
     releases,
     results,
     reuse,
+    rounds,
     studies,
     upload,
 )
@@ -20,6 +21,8 @@ RELEASE = f"{RESULTS}/releases/<uuid:release_id>"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
 urlpatterns = [
     path("results/", results.results, name="results"),
+    path("results/rounds/", rounds.rounds, name="rounds"),
+    path("results/rounds/compute/", rounds.compute, name="rounds-compute"),
     path("results/<uuid:campaign_id>/", results.campaign, name="campaign-results"),
     path("results/<uuid:campaign_id>/pair/", results.pair, name="pair"),
     path("results/<uuid:campaign_id>/pair/methods/", analyses.papers, name="papers"),

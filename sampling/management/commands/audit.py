@@ -33,6 +33,12 @@ class Command(BaseCommand):
             help="what influence goes by, as nDCG@10 (default: that of the newest draw)",
         )
         parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
+        parser.add_argument(
+            "--with",
+            dest="joined",
+            metavar="CAMPAIGN",
+            help="draw with the random numbers of this campaign's audits: one audit of the documents of both",
+        )
         parser.add_argument("--output", choices=["table", "json"], default="table")
 
     def handle(self, *, campaign: str, output: str, **options: Any) -> None:
@@ -63,6 +69,7 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
         gold_fit=options["gold_fit"],
         measure=options["measure"],
         seed=options["seed"],
+        joined=find_campaign(options["joined"]) if options["joined"] else None,
     )
 
 
