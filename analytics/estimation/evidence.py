@@ -102,6 +102,15 @@ class LinearTargets:
         """Return the first and the second run of every pair."""
         return self.weights.pairs
 
+    def refusal_of_run(self, run: int) -> Refusal | None:
+        """Return why nothing but bounds can be said of a run whatever is judged, or None."""
+        settled = self.settled.get(run)
+        if isinstance(settled, Refusal):
+            return settled
+        if self.outside is not None and self.outside.most[run] > 0:
+            return Refusal(self.outside.reason(run))
+        return None
+
     def n_weighed(self, members: Ints) -> Ints:
         """Return by target how many of some judged items have weight."""
         chosen = np.zeros(self.utility.size)

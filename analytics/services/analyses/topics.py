@@ -49,8 +49,10 @@ def topics(
     targets = linear_targets(basis, parse_linear(wanted.measure))
     first, second = (_place(arrays, name) for name in (wanted.run, wanted.against))
     for place in (first, second):
-        _refuse_outside(targets, place)
-    usable = [place for place in range(len(arrays.runs)) if not _is_outside(targets, place)]
+        refusal = targets.refusal_of_run(place)
+        if refusal is not None:
+            raise AnalysisRefused(f"{refusal.reason}: topic by topic there is no number")
+    usable = [place for place in range(len(arrays.runs)) if targets.refusal_of_run(place) is None]
     runs = targets.weights.runs
     progress(1, 3, "topic by topic")
     difference = runs.row(first) - runs.row(second)
@@ -100,19 +102,6 @@ def _place(arrays: CampaignArrays, run_id: str) -> int:
     if place is None:
         raise AnalysisRefused(f"the collection has no run {run_id!r}")
     return place
-
-
-def _is_outside(targets: LinearTargets, place: int) -> bool:
-    """Return whether the run returns what could not be judged: topic by topic nobody knows how much."""
-    return place in targets.settled or (targets.outside is not None and targets.outside.most[place] > 0)
-
-
-def _refuse_outside(targets: LinearTargets, place: int) -> None:
-    settled = targets.settled.get(place)
-    if settled is not None and hasattr(settled, "reason"):
-        raise AnalysisRefused(settled.reason)
-    if targets.outside is not None and _is_outside(targets, place):
-        raise AnalysisRefused(f"{targets.outside.reason(place)}: topic by topic there is no number")
 
 
 def _mean(runs: SparseRuns, usable: list[int]) -> Floats:

@@ -15,10 +15,11 @@ from analytics.frames import CampaignArrays
 from analytics.frames.periods import part_of_topics, topics_of_period
 from analytics.services.analyses.context import Case, case
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
+from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import Basis, linear_targets
 from analytics.services.predictions import Predictions
 from analytics.services.rounds.question import RoundChoice, RoundsRefused, moment
+from analytics.services.targets import linear_targets
 from judging.models import Campaign
 from sampling.measures.registry import parse_linear
 from sampling.selections import NOT_BY_DOCUMENT
@@ -125,9 +126,9 @@ def corrected_number(
     if targets.gold is None:
         return Refusal("no audit is complete yet")
     place = next(place for place, run in enumerate(arrays.runs) if run.run_id == run_id)
-    settled = targets.settled.get(place)
-    if isinstance(settled, Refusal):
-        return settled
+    refusal = targets.refusal_of_run(place)
+    if refusal is not None:
+        return refusal
     weights = TargetWeights(targets.weights.runs.rows([place]), paired=False)
     judged, frame = weights.over(arrays.judged), evidence.frame
     predicted = weights.run_totals(targets.gold.before, frame.topic_index, frame.n_topics)
