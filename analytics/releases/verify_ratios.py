@@ -20,7 +20,9 @@ if __package__:
         NORMAL_FROM,
         REFUSED,
         always_valid,
+        class_moments,
         interval,
+        merged_classes,
     )
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered
     from analytics.releases.verify_measures import RATIOS, Quotient
@@ -31,7 +33,9 @@ else:  # in a release, the files lie beside each other
         NORMAL_FROM,
         REFUSED,
         always_valid,
+        class_moments,
         interval,
+        merged_classes,
     )
     from verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered  # type: ignore
     from verify_measures import RATIOS, Quotient  # type: ignore
@@ -155,24 +159,37 @@ def naive_labels(facts: Facts, gains: Floats, f: Floats, _: Gold) -> Labels | No
 def corrected_labels(facts: Facts, gains: Floats, f: Floats, gold: Gold) -> Labels | None:
     """Return the labels corrected by the audit: what is predicted of an item, and of the audited the gold grade.
 
-    `gold` is predicted of every stair: without it too little is audited for a number. Where gold judges judged every
-    document, there is nothing to correct.
+    `gold` is predicted of every stair: without it too little is audited for a number, or the release is older, and the
+    means of classes predict. Where gold judges judged every document, there is nothing to correct.
     """
     if facts.is_by_gold_judges:
         as_judged = naive_labels(facts, gains, f, gold)
         return None if as_judged is None else replace(as_judged, is_watched=True)
     is_open = facts.audit_probability > 0
     chance = draw_probability(facts, is_open)
-    if not gold or not is_open.any() or not_covered(facts, is_open, chance):
+    if not is_open.any() or not_covered(facts, is_open, chance) or (facts.gold and not gold):
         return None
-    of = Stairs.of(facts, gold, gains, is_open, chance)
-    steps, h, a, variance = of.steps, of.h, of.a, of.h * (1 - of.h)
-    spread = np.maximum(0.0, ((2 * np.cumsum(steps) - steps) * steps) @ h - (steps @ h) ** 2)
+    item, seen, a = facts.item[is_open], facts.audited[is_open], facts.audit_probability[is_open]
+    v, pi = on_stairs(gains, facts.audit_grade[is_open]) * seen, chance[item]
+    steps, even = np.diff(np.unique(gains[gains > 0]), prepend=0.0), math.inf
+    if gold:
+        of = Stairs.of(facts, gold, gains, is_open, chance)
+        f, h, variance, even = (
+            steps @ of.p,
+            of.h,
+            of.h * (1 - of.h),
+            f.size**2 / float((1 / (pi**2 * a)).sum()),
+        )
+        spread = np.maximum(0.0, ((2 * np.cumsum(steps) - steps) * steps) @ h - (steps @ h) ** 2)
+    else:
+        classes = merged_classes(facts.bronze_class[is_open], seen)
+        h, variance = np.moveaxis(np.array([class_moments(classes, seen, row, a, 1.0) for row in v]), 1, 0)
+        spread = class_moments(classes, seen, steps @ v, a, float(steps.sum()))[1]
     made = labels_of(
-        facts, gains, steps @ of.p, of.item, of.pi, h, of.seen, a, of.v, has_audit=True, variances=(variance, spread)
+        facts, gains, f, item, pi, h, seen, a, v, has_audit=True, variances=(variance, spread)
     )  # fmt: skip
-    made = replace(made, even=f.size**2 / float((1 / (of.pi**2 * a)).sum()))
-    predicted = np.sqrt((1 / a - 1) * spread / of.pi)
+    made = replace(made, even=even)
+    predicted = np.sqrt((1 / a - 1) * spread / pi)
     if ((steps @ made.audit) ** 2).sum() >= (predicted**2).sum():
         return made
     deviation = np.sqrt(variance)  # an audit that found few errors shows less noise than there is
