@@ -232,9 +232,15 @@ def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str]) -> Res
     wide = over_topics(parts, sources)
     if isinstance(wide, Refusal):
         return wide
-    these = (np.array([number]) for number in (estimate.standard_error, estimate.low, estimate.high))
-    error, low, high = (float(end[0]) for end in never_narrower(in_columns([wide]), *these))
-    return replace(wide, standard_error=error, low=low, high=high)
+    these = in_columns([estimate])
+    numbers = (these.standard_error, these.low, these.high, these.degrees_of_freedom)
+    found = never_narrower(in_columns([wide]), *numbers)
+    error, low, high, df = (
+        float(column[0]) for column in (found.standard_error, found.low, found.high, found.degrees_of_freedom)
+    )
+    return replace(
+        wide, standard_error=error, low=low, high=high, degrees_of_freedom=df if np.isfinite(df) else None
+    )
 
 
 # -- ratios ------------------------------------------------------------------------------------------------------

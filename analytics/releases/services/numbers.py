@@ -9,6 +9,7 @@ import polars as pl
 from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
+from analytics.claims import CLAIMS
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
@@ -30,9 +31,9 @@ from sampling.measures.share import share_measure
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high",
-    "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share", "sources", "refusal",
-    "warning",
+    "topics_high", "topics_p_value", "topics_degrees_of_freedom", "topics_refusal", "always_low", "always_high",
+    "unbounded_value", "unbounded_low", "unbounded_high", "range_low", "range_high", "components", "n", "n_positive",
+    "judged_share", "gold_share", "sources", "refusal", "warning",
 )  # fmt: skip
 SHARES = (
     "topic", "measure", "method", "n_items", "n", "value", "standard_error", "low", "high", "degrees_of_freedom",
@@ -287,6 +288,7 @@ def _heading(
         )
         heading["computation"] = {name: getattr(computation, name) for name in seen}
         heading["assumption"] = computation.assumption
+        heading |= _claims(computation)
         heading["shares"] = list(computation.shares.order_by("topic", "method").values(*SHARES))
     if arrays is not None:
         heading["is_by_gold_judges"] = arrays.is_by_gold_judges
@@ -301,6 +303,13 @@ def _heading(
             "complete": arrays.judged.size == int(arrays.n_drawn.sum()),
         }
     return heading
+
+
+def _claims(computation: Computation) -> dict[str, Any]:
+    """Return the claims that the estimates serve; nothing where topics like these were not tested yet."""
+    rows = computation.estimates.filter(topics_low__isnull=False)
+    is_older = rows.exists() and not rows.filter(topics_degrees_of_freedom__isnull=False).exists()
+    return {} if is_older else {"claims": [claim.key for claim in CLAIMS]}
 
 
 # -- writing ------------------------------------------------------------------------------------------------

@@ -60,9 +60,9 @@ class MeasuresAnswer(serializers.Serializer[Any]):
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low",
-    "unbounded_high", "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share",
-    "sources", "refusal", "warning",
+    "topics_high", "topics_p_value", "topics_degrees_of_freedom", "topics_refusal", "always_low", "always_high",
+    "unbounded_value", "unbounded_low", "unbounded_high", "range_low", "range_high", "components", "n", "n_positive",
+    "judged_share", "gold_share", "sources", "refusal", "warning",
 )  # fmt: skip
 
 
