@@ -24,8 +24,9 @@ class JudgingConditions(models.Model):
 class ComparisonFamily(models.Model):
     """The comparisons among which p-values are adjusted, as somebody declared them. A new declaration is a new row.
 
-    `name` is one of `analytics.claims`; `runs` are those that it takes in, as they were when it was declared: a later
-    run joins no family. With a baseline it is compared with each of them, else they are with one another.
+    `name` is one of `analytics.estimation.claims`; `runs` are those that it takes in, as they were when it was
+    declared: a later run joins no family. A baseline is compared with each of them; without one they are with one
+    another.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="comparison_families")

@@ -19,7 +19,15 @@ from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
-from analytics.estimation.ratios import empty_topics, needs_pool, no_interval, ratio_estimates, ratio_values
+from analytics.estimation.ratios import (
+    RatioAnswer,
+    empty_topics,
+    needs_pool,
+    no_interval,
+    ratio_answer,
+    ratio_estimates,
+    ratio_values,
+)
 from analytics.estimation.samples import Frame
 from analytics.estimation.topics import never_narrower, over_topics
 from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
@@ -91,31 +99,31 @@ def _evaluate(
     if estimated is None:
         words = f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it"
         return _all_refused(plain, Refusal(words))
-    return estimated(plain, sampled, measure, placed, _predictions(sampled.facts, about, measure))
+    return estimated(plain, sampled, measure, placed, predictions(sampled.facts, about, measure))
 
 
 @dataclass(frozen=True, eq=False)
-class _Predictions:
+class Predictions:
     """The gains that a release expects of its pairs, before judging; and, after an audit, the gold gains."""
 
     gain: Floats  # [frame]
     gold: GoldColumns | None
 
 
-def _predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> _Predictions:
+def predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> Predictions:
     """Return what the release expects, if it has predictions for these gains; else zeros."""
     for one in about.values():
         name = one.get("prediction")
         if one["gains"] == measure.gains.tolist() and name in facts.predictions:
-            return _Predictions(facts.predictions[name], facts.gold.get(name.removeprefix("prediction_")))
-    return _Predictions(np.zeros(facts.topic.size), None)
+            return Predictions(facts.predictions[name], facts.gold.get(name.removeprefix("prediction_")))
+    return Predictions(np.zeros(facts.topic.size), None)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------
 
 
 def _linear(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: Predictions
 ) -> Evaluation:
     facts, n_topics = sampled.facts, len(sampled.facts.topics)
     parsed = parse_linear(measure.name)
@@ -251,7 +259,7 @@ def _ratio(
     sampled: SampledRelease,
     measure: ScaledMeasure,
     placed: PlacedRun,
-    known: _Predictions,
+    known: Predictions,
 ) -> Evaluation:
     """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
@@ -279,7 +287,7 @@ def _ratio(
     return replace(
         plain,
         estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, known.gain),
-        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, known.gain),
+        corrected=audited or ratio_audited(sampled, measure, parsed, ranks, known.gain).results[0],
     )
 
 
@@ -315,25 +323,26 @@ def _value_alone(
     return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), words)
 
 
-def _ratio_audited(
+def ratio_audited(
     sampled: SampledRelease,
     measure: ScaledMeasure,
     parsed: Measure[Ratio],
     ranks: Ints,
     prediction: Floats,
-) -> Result:
+) -> RatioAnswer:
+    """Return the ratios of some runs [run, frame] as the audits correct them."""
     facts, is_open = sampled.facts, sampled.is_open
     audit = audit_of(sampled, measure.gains.size)
     frame = Frame(len(facts.topics), facts.topic, facts.item[is_open], audit.draw_probability)
     labels = corrected_pseudo_labels(frame, audit, measure.gains, prediction=prediction)
-    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+    return ratio_answer(parsed, labels, ranks, seed=sampled.seed)
 
 
 # -- completely judged ranks -------------------------------------------------------------------------------------
 
 
 def _complete(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: Predictions
 ) -> Evaluation:
     """Known where the first documents of the run are judged in every topic; nothing is predicted, nothing corrected."""
     facts, parsed = sampled.facts, parse_complete(measure.name)
@@ -361,7 +370,7 @@ def _complete(
 
 
 BY_KIND: dict[
-    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, _Predictions], Evaluation]
+    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, Predictions], Evaluation]
 ] = {
     Linear: _linear,
     Ratio: _ratio,

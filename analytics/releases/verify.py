@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 if __package__:
-    from analytics.releases.verify_claims import NEAR_ZERO, compare_estimate
+    from analytics.releases.verify_claims import NEAR_ZERO, check_comparisons, compare_estimate
     from analytics.releases.verify_complete import CompleteMethod, ValueOfSample
     from analytics.releases.verify_confusions import confusion_tables, with_intervals
     from analytics.releases.verify_estimates import REFUSED, WeightTable
@@ -33,7 +33,7 @@ if __package__:
     from analytics.releases.verify_ratios import RatioMethod
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # a check leaves no files behind
-    from verify_claims import NEAR_ZERO, compare_estimate  # type: ignore
+    from verify_claims import NEAR_ZERO, check_comparisons, compare_estimate  # type: ignore
     from verify_complete import CompleteMethod, ValueOfSample  # type: ignore
     from verify_confusions import confusion_tables, with_intervals  # type: ignore
     from verify_estimates import REFUSED, WeightTable  # type: ignore
@@ -349,6 +349,9 @@ def verify(folder: Path) -> Report:
     check_shares(facts, estimates, report)
     check_estimates(facts, estimates, report)
     check_confusions(folder, facts, report)
+    if (folder / "comparisons.json").exists():  # older releases have none
+        told = json.loads((folder / "comparisons.json").read_text("utf-8"))
+        check_comparisons(told, estimates["estimates"], report)
     return report
 
 

@@ -93,3 +93,41 @@ def holm(p_values: list[float]) -> list[float]:
         most = max(most, min(1.0, p_values[place] * (len(p_values) - number)))
         adjusted[place] = most
     return adjusted
+
+
+def check_comparisons(told: Row, estimates: list[Row], report: Any) -> None:
+    """Compare every p of comparisons.json with that of the estimates, and as adjusted in the family again."""
+    family = told["family"]
+    if family is None:
+        report.compare("comparisons", "comparisons.json comparisons", told["comparisons"], [])
+        return
+    firsts = [family["baseline"]] if family["baseline"] else family["runs"]
+    pairs = {frozenset((a, b)) for a in firsts for b in family["runs"] if a != b}
+    tested = [
+        row
+        for row in estimates
+        if row["method"] == "corrected"
+        and row["p_value"] is not None
+        and frozenset((row["run"], row["run_b"])) in pairs
+    ]
+    recorded = {(row["measure"], row["run"], row["run_b"]): row for row in told["comparisons"]}
+    keys = sorted((row["measure"], row["run"], row["run_b"]) for row in tested)
+    report.compare(
+        "comparisons", "comparisons.json pairs", sorted(map(list, recorded)), list(map(list, keys))
+    )
+    for claim, column in (("these-topics", "p_value"), ("topics-like-these", "topics_p_value")):
+        for measure in sorted({row["measure"] for row in tested}):
+            own = [row for row in tested if row["measure"] == measure]
+            known = [row for row in own if row[column] is not None]
+            again = dict(zip(map(_key, known), holm([row[column] for row in known]), strict=True))
+            for row in own:
+                one = recorded.get(_key(row), {}).get(claim, {})
+                where = f"comparisons.json {measure} {claim} {row['run']} - {row['run_b']}"
+                report.compare("comparisons", f"{where} p", one.get("p"), row[column])
+                report.compare(
+                    "comparisons", f"{where} p_adjusted", one.get("p_adjusted"), again.get(_key(row))
+                )
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["measure"], row["run"], row["run_b"]

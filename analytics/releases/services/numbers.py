@@ -9,7 +9,7 @@ import polars as pl
 from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
-from analytics.claims import CLAIMS
+from analytics.estimation.claims import CLAIMS
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
@@ -19,6 +19,7 @@ from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.tables import ITEMS
+from analytics.services.comparisons import is_older
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimates import Basis
 from analytics.services.label_classes import bronze_classes
@@ -307,9 +308,7 @@ def _heading(
 
 def _claims(computation: Computation) -> dict[str, Any]:
     """Return the claims that the estimates serve; nothing where topics like these were not tested yet."""
-    rows = computation.estimates.filter(topics_low__isnull=False)
-    is_older = rows.exists() and not rows.filter(topics_degrees_of_freedom__isnull=False).exists()
-    return {} if is_older else {"claims": [claim.key for claim in CLAIMS]}
+    return {} if is_older(computation) else {"claims": [claim.key for claim in CLAIMS]}
 
 
 # -- writing ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from console.api import (
     crowd,
     draws,
     evidence,
+    families,
     jobs,
     judgments,
     looks,
@@ -163,6 +164,7 @@ urlpatterns = [
     path(f"{RELEASE}/forget-key", releases.ForgetKeyView.as_view(), name="api-release-forget-key"),
     path(f"{CAMPAIGN}/analyses", analyses.AnalysesView.as_view(), name="api-analyses"),
     path(f"{CAMPAIGN}/conditions", analyses.ConditionsView.as_view(), name="api-conditions"),
+    path(f"{CAMPAIGN}/families", families.FamiliesView.as_view(), name="api-families"),
     path(f"{CAMPAIGN}/planner", planner.PlannerView.as_view(), name="api-planner"),
     path(f"{CAMPAIGN}/reuse", reuse.ReuseView.as_view(), name="api-reuse"),
 ]

@@ -113,7 +113,8 @@ def test_a_new_run_is_estimated_and_its_interval_holds_the_truth(measure, backwa
     found = said(release, sampled, measure, ranking)
     assert isinstance(found.corrected, Estimate)
     assert found.corrected.low < expected < found.corrected.high
-    assert found.corrected_over_topics.standard_error >= found.corrected.standard_error
+    assert found.corrected_over_topics.low <= found.corrected.low
+    assert found.corrected_over_topics.high >= found.corrected.high
     assert found.estimator == ("Hajek" if "rel=2" in measure else "difference")
 
 

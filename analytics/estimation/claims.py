@@ -106,17 +106,17 @@ def family_of(name: str, runs: Sequence[str]) -> Family:
     if name == ALL:
         named = tuple(runs)
     elif name.startswith(BASELINE):
-        named = _known([name.removeprefix(BASELINE)], runs)
+        named = _known_runs([name.removeprefix(BASELINE)], runs)
         return _of_two(Family(name, tuple(runs), named[0]))
     elif name.startswith(RUNS):
-        named = _known(name.removeprefix(RUNS).split(","), runs)
+        named = _known_runs(name.removeprefix(RUNS).split(","), runs)
     else:
         forms = f"{QUESTION}, {ALL}, {BASELINE}<run> or {RUNS}<run>,<run>"
         raise ValueError(f"family must be {forms}, got {name}")
     return _of_two(Family(name, named))
 
 
-def _known(named: Sequence[str], runs: Sequence[str]) -> tuple[str, ...]:
+def _known_runs(named: Sequence[str], runs: Sequence[str]) -> tuple[str, ...]:
     for run in named:
         if run not in runs:
             raise ValueError(f"family names the run {run or '(none)'}, which is not there")
