@@ -57,7 +57,7 @@ def compare_runs(
     """Return every run against every other one that is named, in every measure; `runs` has the rankings of all."""
     placed = {name: NamedRun(name, PlacedRun.of(sampled.facts, ranking)) for name, ranking in runs.items()}
     asked = [(placed[a], placed[b]) for a in runs if a not in against for b in against]
-    told = _declared(release) if not options.family else None
+    told = _declaration(release) if not options.family else None
     if told is not None:
         declared = Family(told["family"]["name"], tuple(told["family"]["runs"]), told["family"]["baseline"])
         found = []
@@ -83,7 +83,7 @@ def _has(pairs: Iterable[tuple[NamedRun, NamedRun]], pair: tuple[NamedRun, Named
     return any({one.name for one in pair} == {one.name for one in other} for other in pairs)
 
 
-def _declared(release: OpenRelease) -> dict[str, Any] | None:
+def _declaration(release: OpenRelease) -> dict[str, Any] | None:
     """Return what comparisons.json says; None in a release without a declared family."""
     if "comparisons.json" not in {entry["path"] for entry in release.manifest["files"]}:
         return None
