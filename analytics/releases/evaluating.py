@@ -25,7 +25,6 @@ from analytics.estimation.ratios import (
     needs_pool,
     no_interval,
     ratio_answer,
-    ratio_estimates,
     ratio_values,
 )
 from analytics.estimation.samples import Frame
@@ -261,11 +260,11 @@ def _ratio(
     placed: PlacedRun,
     known: Predictions,
 ) -> Evaluation:
-    """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
+    """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics, and for topics like these."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
     n_outside = 0 if sampled.is_foreign else int((placed.outside <= measure.last_rank).sum())
     near = int((placed.rank <= measure.last_rank).sum())
-    none = Refusal("a ratio's interval is for these topics; there is none for the population of topics")
+    none = Refusal("the values of topics are not known")
     plain = replace(plain, estimator="ratio", estimate_over_topics=none, corrected_over_topics=none)
     if n_outside or (facts.first_probability == 0).all(axis=0).any():
         outside = UnjudgedPart(n_outside / max(1, n_outside + near), None, None)
@@ -284,11 +283,27 @@ def _ratio(
         refused = needs_pool(parsed)
     elif not measure.gains.any():
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
+    estimate, over = (
+        (refused, none) if refused else _both(_ratio_as_given(sampled, measure, parsed, ranks, known.gain))
+    )
+    corrected, audited_over = (
+        (audited, none) if audited else _both(ratio_audited(sampled, measure, parsed, ranks, known.gain))
+    )
     return replace(
         plain,
-        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, known.gain),
-        corrected=audited or ratio_audited(sampled, measure, parsed, ranks, known.gain).results[0],
+        estimate=estimate,
+        estimate_over_topics=over,
+        corrected=corrected,
+        corrected_over_topics=audited_over,
     )
+
+
+def _both(answer: RatioAnswer) -> tuple[Result, Result]:
+    """Return the ratio of the only run, for these topics and with the topics as a sample."""
+    found, values = answer.results[0], answer.topic_values
+    if values is None:
+        return found, found if isinstance(found, Refusal) else Refusal("the values of topics are not known")
+    return found, _over_topics(found, values[0] / values.shape[1], ("topics",))
 
 
 def _ratio_as_given(
@@ -297,9 +312,9 @@ def _ratio_as_given(
     parsed: Measure[Ratio],
     ranks: Ints,
     prediction: Floats,
-) -> Result:
+) -> RatioAnswer:
     labels = _labels_as_given(sampled, measure, prediction)
-    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+    return ratio_answer(parsed, labels, ranks, seed=sampled.seed)
 
 
 def _labels_as_given(sampled: SampledRelease, measure: ScaledMeasure, prediction: Floats) -> PseudoLabels:

@@ -84,11 +84,12 @@ def test_ratios_of_a_run_of_the_release_are_its_own_too_by_the_seed_it_names(rel
     compared = 0
     for row in rows:
         if row["measure"] in ("nDCG@10", "AP@10") and row["method"] == "naive" and not row["run_b"]:
-            found = (
-                said(release, sampled, row["measure"], run_of(release, row["run"])).within_range().estimate
-            )
+            whole = said(release, sampled, row["measure"], run_of(release, row["run"])).within_range()
             for field in ("value", "standard_error", "low", "high", "n"):
-                assert getattr(found, field) == pytest.approx(row[field], rel=1e-9), field
+                assert getattr(whole.estimate, field) == pytest.approx(row[field], rel=1e-9), field
+            for field in ("low", "high", "degrees_of_freedom", "standard_error"):
+                over = getattr(whole.estimate_over_topics, field)
+                assert over == pytest.approx(row[f"topics_{field}"], rel=1e-9), field
             compared += 1
     assert compared == 6
 
