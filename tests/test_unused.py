@@ -8,6 +8,7 @@ EXCEPTIONS = {
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
     "analytics.frames.kept.forget": "tests start from an empty memory",
     "analytics.papers.graded.corrected_difference": "kept for differences of graded labels",
+    "analytics.estimation.ratios.ratio_estimates": "ratios without their values by topic, which most tests ask for",
     "analytics.estimation.group_sequential.crossing_probabilities": "what given bounds spend, for benchmarks",
     "analytics.estimation.sequences.always_valid_p_value": "kept for tests that may be looked at whenever one likes",
     "analytics.screening.known.auc": "the AUC of one topic, beside which tests put those of a whole log",
